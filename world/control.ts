@@ -245,7 +245,7 @@ const vaultRoutes = ({ nodes }: ControlDeps): Route[] => {
           throw new HttpError(400, 'donate_usdc must be decimal text with at most 6 digits after the point.')
         const { rpc, setYield, setIlliquid, donate, readVault } = await loadVault()
         if (typeof yieldBps === 'number') await setYield(rpc, yieldBps)
-        if (typeof illiquid === 'boolean') await setIlliquid(rpc, illiquid)
+        if (typeof illiquid === 'boolean') await setIlliquid(rpc, { illiquid })
         if (donationText !== undefined) await donate(rpc, BigInt(whole + fraction.padEnd(6, '0')))
         return readVault(rpc)
       },

@@ -189,7 +189,7 @@ const closeProviders = async (providers: readonly SolverNode[]) => {
 }
 
 /** Open requests of an earlier run continue; otherwise the first request starts a provider. */
-const wakeProviders = (providers: readonly SolverNode[], isEager: boolean) => {
+const wakeProviders = (providers: readonly SolverNode[], { isEager }: { isEager: boolean }) => {
   for (const provider of providers)
     if (isEager || provider.hasState())
       setTimeout(() => provider.wake()?.catch(() => {}), providerWakeMs).unref()
@@ -292,7 +292,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     urls = urlsOf(ports, control.port)
     stateFile.value.ports = { ...ports, control: control.port }
     await Promise.all([...starts, stateFile.save()])
-    wakeProviders([solver, lifi], isEager)
+    wakeProviders([solver, lifi], { isEager })
     log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
     return { urls, worldId: stateFile.value.world_id, close }
   } catch (error) {

@@ -314,7 +314,7 @@ const booleanParameters = ({ written }: Source, open: number, close: number): To
 
 /** `f(a, true, false)` says nothing at the call: a boolean is a named option, and many parameters are one object. */
 const parameters: Rule = (file) => {
-  if (!inSrc(file)) return []
+  if (!isOurs(file.path)) return []
   const lists = (tokens: Token[]) =>
     callables(tokens)
       .map(({ params }) => params)

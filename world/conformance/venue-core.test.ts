@@ -41,7 +41,7 @@ test('the same flow leaves both books with the same levels and every order with 
     const { book, other, placed, trades } = runFlow(seed, 20_000)
     assert.ok(trades > 2_000, `only ${trades} trades`)
     const [asks, bids] = other.depth()
-    const levels = (buy: boolean) => book.depth(buy, 10_000).map(({ price, size }) => [price, size])
+    const levels = (buy: boolean) => book.depth({ buy }, 10_000).map(({ price, size }) => [price, size])
     assert.deepEqual(levels(true), bids)
     assert.deepEqual(levels(false), asks)
     // Equal remainders of equal orders: the first order was filled first.

@@ -108,7 +108,7 @@ test('the mark is the median of oracle with basis, book, and smoothed book unles
   for (let i = 0; i < 20; i += 1) harness.run({ kind: 'tick' }, 3_000)
   const state = stateOf(harness.venue, 0)
   const book = bookOf(harness.venue, 0)
-  const [bid = 0, ask = 0] = [book.best(true), book.best(false)]
+  const [bid = 0, ask = 0] = [book.best({ buy: true }), book.best({ buy: false })]
   const inside = median([bid, ask, state.last])
   const withBasis = state.oracle + state.basis.sum / state.basis.weight
   const smooth = state.smooth.sum / state.smooth.weight

@@ -7,7 +7,7 @@ const pauseMsMax = 15_000
 
 export type Autosave = {
   /** Returns the number of the newest saved block. */
-  save: (anvil: Anvil, always?: boolean) => Promise<number>
+  save: (anvil: Anvil, options?: { always?: boolean }) => Promise<number>
   /** Marks the chain as changed: the next interval checks it. */
   markDirty: () => void
   run: (anvil: Anvil) => Promise<void>
@@ -28,7 +28,7 @@ export const createAutosave = ({ write, isUrgent, onSaved, onFailure }: Options)
   let isDirty = false
   let saving: Promise<unknown> = Promise.resolve()
 
-  const save: Autosave['save'] = async (anvil, always = false) => {
+  const save: Autosave['save'] = async (anvil, { always = false }: { always?: boolean } = {}) => {
     const { hash, number } = await headOf(anvil.rpc)
     if (hash === savedHead.hash && !always) return savedHead.number
     await write(anvil)
@@ -47,7 +47,7 @@ export const createAutosave = ({ write, isUrgent, onSaved, onFailure }: Options)
       if (!isDirty || child.hasExited()) continue
       isDirty = false
       const startedMs = performance.now()
-      saving = save(anvil, isUrgent())
+      saving = save(anvil, { always: isUrgent() })
         .then((head) => onSaved(rpc, head))
         .catch((error: Error) => {
           if (!child.hasExited()) onFailure(error)

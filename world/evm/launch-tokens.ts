@@ -60,7 +60,9 @@ const cutCalls = ({ address, proxy }: LaunchedToken): InnerCall[] => {
   const selectors = artifact('TradedToken').abi.flatMap((item) =>
     item.type === 'function' ? [toFunctionSelector(item)] : [],
   )
-  return [innerCall(address, artifact('TokenDiamond').abi, 'cut', [launchedImplementation, selectors])]
+  return [
+    innerCall(address, artifact('TokenDiamond').abi, 'cut', { args: [launchedImplementation, selectors] }),
+  ]
 }
 
 /** What the pool holds of the other token. */
@@ -81,7 +83,7 @@ const launchCalls = (chain: WorldChain, token: LaunchedToken): InnerCall[] => {
     hasCooldown: token.hasCooldown ?? false,
   }
   const launch = (pool: string, pooledUnits: bigint) =>
-    innerCall(token.address, abi, 'launch', [pool, pooledUnits, chains.operator, heldUnits, terms])
+    innerCall(token.address, abi, 'launch', { args: [pool, pooledUnits, chains.operator, heldUnits, terms] })
   const placed = cutCalls(token)
   if (!token.pool) return [...placed, launch(chains.burnAddress, 0n)]
   const factory = uniswapArtifact('v2-core/build/UniswapV2Factory.json')
@@ -91,17 +93,17 @@ const launchCalls = (chain: WorldChain, token: LaunchedToken): InnerCall[] => {
   const { abi: wrappedAbi } = uniswapArtifact('v2-periphery/build/WETH9.json')
   const fund =
     quote.token.kind === 'usdc'
-      ? [innerCall(quote.token.address, artifact('LocalUsdc').abi, 'mint', [pool, quote.units])]
+      ? [innerCall(quote.token.address, artifact('LocalUsdc').abi, 'mint', { args: [pool, quote.units] })]
       : [
-          innerCall(quote.token.address, wrappedAbi, 'deposit', [], quote.units),
-          innerCall(quote.token.address, wrappedAbi, 'transfer', [pool, quote.units]),
+          innerCall(quote.token.address, wrappedAbi, 'deposit', { args: [], value: quote.units }),
+          innerCall(quote.token.address, wrappedAbi, 'transfer', { args: [pool, quote.units] }),
         ]
   return [
     ...placed,
-    innerCall(chain.factory, factory.abi, 'createPair', [quote.token.address, token.address]),
+    innerCall(chain.factory, factory.abi, 'createPair', { args: [quote.token.address, token.address] }),
     ...fund,
     launch(pool, token.pool.dollars * unitsPerDollar),
-    innerCall(pool, pairCode.abi, 'mint', [chains.burnAddress]),
+    innerCall(pool, pairCode.abi, 'mint', { args: [chains.burnAddress] }),
   ]
 }
 

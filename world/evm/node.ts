@@ -109,7 +109,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     nowMs: clock.nowMs,
     save: async () => {
       const anvil = restartable.current()
-      if (anvil) await autosave.save(anvil, true)
+      if (anvil) await autosave.save(anvil, { always: true })
     },
     isAutomining: () => automine && !reorganisation,
   })
@@ -125,14 +125,14 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     const entries = journal.open(file, Math.max(file, set))
     if (entries.length === 0) return false
     const failed = (error: Error) => log(`${chain.name}: a call was not repeated: ${error.message}`)
-    await rpc.batch([miningModeCall(automine, blockSeconds, false)])
+    await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: false })])
     const missing = await replay(rpc, entries, failed)
-    await rpc.batch([miningModeCall(automine, blockSeconds, true)])
+    await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: true })])
     if (missing > 0) log(`${chain.name}: sent ${missing} transactions again that came after the last save.`)
     return true
   }
 
-  const prepare = async (anvil: Anvil, fresh: boolean) => {
+  const prepare = async (anvil: Anvil, { fresh }: { fresh: boolean }) => {
     if (fresh) {
       await seed(anvil.rpc, chain)
       journal.clear()
@@ -157,7 +157,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     try {
       await files.removeLoaded()
       launching = anvil
-      await prepare(anvil, load === undefined)
+      await prepare(anvil, { fresh: load === undefined })
     } catch (error) {
       await anvil.child.stop('SIGKILL')
       throw error
@@ -174,7 +174,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     const timedOut = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), lastSaveMsMax)
     })
-    const saved = autosave.save(anvil, true).then(
+    const saved = autosave.save(anvil, { always: true }).then(
       () => true,
       () => false,
     )
@@ -221,7 +221,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
         vanishedMs,
         nowMs: clock.nowMs,
         recordResend: callRecorder.recordResend,
-        save: () => autosave.save(anvil, true).catch(onFailure),
+        save: () => autosave.save(anvil, { always: true }).catch(onFailure),
         runShared: stateLock.runShared,
       }).finally(() => {
         reorganisation = undefined

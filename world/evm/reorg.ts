@@ -20,7 +20,11 @@ type Options = {
   runShared: StateLock['runShared']
 }
 
-export const miningModeCall = (automine: boolean, seconds: number, isMining: boolean) =>
+export const miningModeCall = (
+  { automine }: { automine: boolean },
+  seconds: number,
+  { isMining }: { isMining: boolean },
+) =>
   automine
     ? { method: 'evm_setAutomine', params: [isMining] }
     : { method: 'evm_setIntervalMining', params: [isMining ? seconds : 0] }
@@ -88,7 +92,7 @@ const resend = async (rpc: Rpc, raw: `0x${string}`): Promise<void> => {
 export const reorganise = async (options: Options): Promise<number> => {
   const { rpc, automine, blockSeconds, depth, vanishedMs, nowMs, recordResend, save, runShared } = options
   const dropBlocks = async (): Promise<number> => {
-    await rpc.batch([miningModeCall(automine, blockSeconds, false)])
+    await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: false })])
     if (automine) await waitForPendingBlock(rpc)
     const raws = await rawOf(rpc, depth)
     if (raws.length === 0) return 0
@@ -112,7 +116,7 @@ export const reorganise = async (options: Options): Promise<number> => {
       try {
         await rpc.call('evm_mine')
       } finally {
-        await rpc.batch([miningModeCall(automine, blockSeconds, true)])
+        await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: true })])
       }
     })
   }

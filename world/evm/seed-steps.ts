@@ -55,8 +55,7 @@ export const innerCall = (
   target: Address,
   abi: Abi,
   functionName: string,
-  args: unknown[],
-  value = 0n,
+  { args, value = 0n }: { args: unknown[]; value?: bigint },
 ): InnerCall => ({
   target,
   allowFailure: false,

@@ -82,15 +82,15 @@ const poolCalls = (chain: WorldChain): InnerCall[] => {
       const fund =
         token.kind === 'wrapped'
           ? [
-              innerCall(token.address, weth.abi, 'deposit', [], units),
-              innerCall(token.address, weth.abi, 'transfer', [pair, units]),
+              innerCall(token.address, weth.abi, 'deposit', { args: [], value: units }),
+              innerCall(token.address, weth.abi, 'transfer', { args: [pair, units] }),
             ]
-          : [innerCall(token.address, tokenAbi, 'mint', [pair, units])]
+          : [innerCall(token.address, tokenAbi, 'mint', { args: [pair, units] })]
       return [
-        innerCall(chain.factory, factory.abi, 'createPair', [dollar.address, token.address]),
-        innerCall(dollar.address, tokenAbi, 'mint', [pair, poolDollars * 10n ** 6n]),
+        innerCall(chain.factory, factory.abi, 'createPair', { args: [dollar.address, token.address] }),
+        innerCall(dollar.address, tokenAbi, 'mint', { args: [pair, poolDollars * 10n ** 6n] }),
         ...fund,
-        innerCall(pair, pairCode.abi, 'mint', [chains.burnAddress]),
+        innerCall(pair, pairCode.abi, 'mint', { args: [chains.burnAddress] }),
       ]
     })
 }
@@ -101,9 +101,9 @@ const vaultCalls = (chain: WorldChain): InnerCall[] => {
   const usdc = chains.usdcOf(chain).address
   const { abi } = artifact('Vault')
   return [
-    innerCall(usdc, artifact('LocalUsdc').abi, 'mint', [chains.multicall3, vaultSeedUnits]),
-    innerCall(usdc, artifact('LocalUsdc').abi, 'approve', [chains.vault, vaultSeedUnits]),
-    innerCall(chains.vault, abi, 'deposit', [vaultSeedUnits, chains.burnAddress]),
+    innerCall(usdc, artifact('LocalUsdc').abi, 'mint', { args: [chains.multicall3, vaultSeedUnits] }),
+    innerCall(usdc, artifact('LocalUsdc').abi, 'approve', { args: [chains.vault, vaultSeedUnits] }),
+    innerCall(chains.vault, abi, 'deposit', { args: [vaultSeedUnits, chains.burnAddress] }),
   ]
 }
 

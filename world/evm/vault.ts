@@ -30,7 +30,12 @@ const { abi } = artifact('Vault')
 const deposited = toEventSelector('Deposit(address,address,uint256,uint256)')
 const withdrawn = toEventSelector('Withdraw(address,address,address,uint256,uint256)')
 
-const sendAsOperator = (rpc: Rpc, to: Address, code: Abi, functionName: string, args: unknown[]) =>
+const sendAsOperator = (
+  rpc: Rpc,
+  to: Address,
+  code: Abi,
+  { functionName, args }: { functionName: string; args: unknown[] },
+) =>
   sendAndConfirm(rpc, {
     from: operator,
     to,
@@ -45,16 +50,19 @@ const read = async (rpc: Rpc, functionName: string): Promise<unknown> => {
 }
 
 export const setYield = (rpc: Rpc, yearlyBps: number) =>
-  sendAsOperator(rpc, vault, abi, 'setGrowth', [growthPerSecond(yearlyBps)])
+  sendAsOperator(rpc, vault, abi, { functionName: 'setGrowth', args: [growthPerSecond(yearlyBps)] })
 
-export const setIlliquid = (rpc: Rpc, illiquid: boolean) =>
-  sendAsOperator(rpc, vault, abi, 'setIlliquid', [illiquid])
+export const setIlliquid = (rpc: Rpc, { illiquid }: { illiquid: boolean }) =>
+  sendAsOperator(rpc, vault, abi, { functionName: 'setIlliquid', args: [illiquid] })
 
 /** Adds dollars to the vault without a deposit. */
 export const donate = (rpc: Rpc, units: bigint) => {
   const base = chainOf(vaultChain)
   if (!base) throw new Error('The vault has no chain.')
-  return sendAsOperator(rpc, usdcOf(base).address, artifact('LocalUsdc').abi, 'mint', [vault, units])
+  return sendAsOperator(rpc, usdcOf(base).address, artifact('LocalUsdc').abi, {
+    functionName: 'mint',
+    args: [vault, units],
+  })
 }
 
 export const readVault = async (rpc: Rpc) => ({

@@ -82,7 +82,7 @@ const tick = (venue: Venue, sinceMs: number): void => {
 }
 
 /** A price set by a test is the oracle price at once, the market maker quotes around it, and the averages restart. */
-const setPrice = (venue: Venue, coin: string, usd: number, pin: boolean): void => {
+const setPrice = (venue: Venue, coin: string, usd: number, { pin }: { pin: boolean }): void => {
   const market = marketNamed(coin) ?? rejectRequest(`Unknown coin ${coin}`)
   if (!(usd > 0) || usd > 10_000_000) rejectRequest('The price must be above zero.')
   const state = stateOf(venue, market.asset)
@@ -97,7 +97,7 @@ const applyCommand = (venue: Venue, command: Command, sinceMs: number): Answer |
   const { state } = venue
   if (command.kind === 'act') return perform(venue, command)
   if (command.kind === 'tick') tick(venue, sinceMs)
-  else if (command.kind === 'price') setPrice(venue, command.coin, command.usd, command.pin)
+  else if (command.kind === 'price') setPrice(venue, command.coin, command.usd, { pin: command.pin })
   else if (command.kind === 'unpin') {
     const market = marketNamed(command.coin) ?? rejectRequest(`Unknown coin ${command.coin}`)
     stateOf(venue, market.asset).pinned = false
@@ -123,7 +123,7 @@ const applyCommand = (venue: Venue, command: Command, sinceMs: number): Answer |
     agent.validUntilMs = state.nowMs
   } else if (command.kind === 'accountMode') setMode(venue, openAccount(venue, command.user), command.mode)
   else if (command.kind === 'foreignOrders')
-    placeGroup(venue, openAccount(venue, command.user), command.orders, 'na', {})
+    placeGroup(venue, openAccount(venue, command.user), command.orders, { grouping: 'na', links: {} })
   else if (command.kind === 'foreignTransfer')
     foreignTransfer(venue, command.user, command.coin, command.units)
   else state.settings = { ...state.settings, ...command.settings }

@@ -49,7 +49,7 @@ const createChildren = (venue: Venue, account: Account, parent: Order, wires: re
   const created: { order?: Order; status: PlaceStatus }[] = wires.map((wire) => {
     const order = readOrder(venue, account, wire, { parent })
     if ('message' in order) return { status: { error: order.message } }
-    const error = checkOrder(venue, account, marketFor(order.asset), order, parent)
+    const error = checkOrder(venue, account, marketFor(order.asset), { order, parent })
     registerOrder(venue, account, order)
     if (error) return { status: rejectOrder(venue, order, error) }
     parent.children.push(order.oid)
@@ -68,7 +68,7 @@ const placeBracket = (
   const [first, ...rest] = wires as [OrderWire, ...OrderWire[]]
   const parent = readOrder(venue, account, first, links)
   if ('message' in parent) return wires.map(() => ({ error: parent.message }))
-  const error = checkOrder(venue, account, marketFor(parent.asset), parent)
+  const error = checkOrder(venue, account, marketFor(parent.asset), { order: parent })
   registerOrder(venue, account, parent)
   if (error) {
     rejectOrder(venue, parent, error)
@@ -104,8 +104,7 @@ export const placeGroup = (
   venue: Venue,
   account: Account,
   wires: readonly OrderWire[],
-  grouping: Grouping,
-  links: OrderLinks,
+  { grouping, links }: { grouping: Grouping; links: OrderLinks },
 ): PlaceStatus[] => {
   checkGroup(venue, wires, grouping)
   if (grouping === 'normalTpsl') return placeBracket(venue, account, wires, links)

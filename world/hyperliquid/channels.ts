@@ -88,7 +88,9 @@ const marketChannel = (
 export const candleMessage = (venue: Venue, { market: found, interval }: Topic): Message[] => {
   if (!found || !interval) return []
   const { nowMs } = venue.state
-  const last = market.candlesOf(venue, found, interval, bucketStart(nowMs, interval), nowMs).at(-1)
+  const last = market
+    .candlesOf(venue, found, interval, { fromMs: bucketStart(nowMs, interval), toMs: nowMs })
+    .at(-1)
   return last ? [{ channel: 'candle', data: market.candleView(found, interval, last) }] : []
 }
 

@@ -30,7 +30,7 @@ const marginNeeded = (account: Account, market: Perp, order: Order, mark: number
   if (opening === 0) return 0n
   const value = notional(price, opening, market.sizeDecimals)
   const freed = isFlip && position ? isolatedValue(position, mark) : 0n
-  return maximum(0n, initialMargin(value, leverage) - freed) + feeOf('perp', true, value)
+  return maximum(0n, initialMargin(value, leverage) - freed) + feeOf('perp', { crossed: true }, value)
 }
 
 export const lacksMargin = (venue: Venue, account: Account, market: Perp, order: Order): boolean => {
@@ -51,7 +51,7 @@ const isTooSmall = (account: Account, market: Market, order: Order): boolean => 
   if (notional(order.price, order.left, market.sizeDecimals) >= minimumUsd) return false
   if (market.kind === 'spot' || !order.reduceOnly) return true
   // A protective order and a full close may be of any size: otherwise dust could never be closed.
-  return !order.trigger && order.left < closable(account, market.asset, order.buy)
+  return !order.trigger && order.left < closable(account, market.asset, { buy: order.buy })
 }
 
 /** Side of the mark on which the order triggers. */
@@ -68,7 +68,9 @@ const expectedEntry = ({ buy, price }: Order, mark: number): number =>
 /** The largest order of the market in dollars, where this one is above it. */
 const exceededMaxUsd = (market: Market, order: Order): number | undefined => {
   if (market.kind === 'spot' || order.reduceOnly) return undefined
-  const maxUsd = maxOrderUsd(market, order.tif === 'FrontendMarket' || order.trigger?.market === true)
+  const maxUsd = maxOrderUsd(market, {
+    isMarketOrder: order.tif === 'FrontendMarket' || order.trigger?.market === true,
+  })
   const value = notional(order.price, order.left, market.sizeDecimals)
   return value > BigInt(maxUsd) * BigInt(one) ? maxUsd : undefined
 }
@@ -81,8 +83,7 @@ export const checkOrder = (
   venue: Venue,
   account: Account,
   market: Market,
-  order: Order,
-  parent?: Order,
+  { order, parent }: { order: Order; parent?: Order },
 ): OrderError | undefined => {
   const { asset } = market
   const state = stateOf(venue, asset)
@@ -97,7 +98,7 @@ export const checkOrder = (
   const maxUsd = exceededMaxUsd(market, order)
   if (maxUsd !== undefined) return tooLarge(maxUsd)
   if (parent) return undefined
-  if (market.kind === 'perp' && order.reduceOnly && closable(account, asset, order.buy) === 0)
+  if (market.kind === 'perp' && order.reduceOnly && closable(account, asset, { buy: order.buy }) === 0)
     return orderError('reduceOnly', asset)
   if (order.trigger) return undefined
   if (market.kind === 'spot')

@@ -70,7 +70,7 @@ const handlers: Record<string, ActionHandler> = {
     }>(action)
     return statuses(
       'order',
-      placeGroup(venue, account, orders, grouping, { builder: builderOf(account, builder) }),
+      placeGroup(venue, account, orders, { grouping, links: { builder: builderOf(account, builder) } }),
     )
   },
   cancel: (venue, account, action) =>
@@ -84,14 +84,14 @@ const handlers: Record<string, ActionHandler> = {
       cancelByCloid(venue, account, cast<{ cancels: { asset: number; cloid: string }[] }>(action).cancels),
     ),
   modify: (venue, account, action) => {
-    modifyOrder(venue, account, cast<ModifyWire>(action), action.a === true)
+    modifyOrder(venue, account, cast<ModifyWire>(action), { always: action.a === true })
     return undefined
   },
   batchModify: (venue, account, action) => {
     const { modifies } = cast<{ modifies: ModifyWire[] }>(action)
     return statuses(
       'order',
-      modifies.map((wire) => modifyOne(venue, account, wire, action.a === true)),
+      modifies.map((wire) => modifyOne(venue, account, wire, { always: action.a === true })),
     )
   },
   scheduleCancel: (venue, account, action) => {
@@ -112,7 +112,7 @@ const handlers: Record<string, ActionHandler> = {
   },
   usdClassTransfer: (venue, account, action) => {
     const { amount, toPerp } = cast<{ amount: string; toPerp: boolean }>(action)
-    classTransfer(venue, account, amount, toPerp)
+    classTransfer(venue, account, amount, { toPerp })
     return undefined
   },
   usdSend: (venue, account, action) => {
@@ -132,7 +132,7 @@ const handlers: Record<string, ActionHandler> = {
   },
   withdraw3: (venue, account, action) => {
     const { destination, amount, time } = cast<{ destination: string; amount: string; time: number }>(action)
-    withdraw(venue, account, destination, amount, time)
+    withdraw(venue, account, destination, { amount, nonce: time })
     return undefined
   },
   approveAgent: (venue, account, action) => {

@@ -8,7 +8,7 @@ export const rates = {
 
 const millionths = 1_000_000n
 
-export const feeOf = (kind: 'perp' | 'spot', crossed: boolean, value: bigint): bigint =>
+export const feeOf = (kind: 'perp' | 'spot', { crossed }: { crossed: boolean }, value: bigint): bigint =>
   roundUpMicro((value * (crossed ? rates[kind].taker : rates[kind].maker)) / millionths)
 
 /** Tenths of a basis point. */
@@ -16,7 +16,7 @@ export const builderFeeOf = (value: bigint, tenths: number): bigint =>
   roundUpMicro((value * BigInt(tenths)) / 100_000n)
 
 /** Spot buyers pay in the bought token, up to the last unit that the venue stores. */
-export const spotFeeInBase = (size: bigint, crossed: boolean): bigint => {
+export const spotFeeInBase = (size: bigint, { crossed }: { crossed: boolean }): bigint => {
   const exact = size * (crossed ? rates.spot.taker : rates.spot.maker)
   return (exact + millionths - 1n) / millionths
 }

@@ -24,11 +24,11 @@ export const fundingPayment = (size: number, oracle: number, rate: bigint, sizeD
 const impactUsd = (coin: string): number => (coin === 'BTC' || coin === 'ETH' ? 20_000 : 6_000)
 
 /** Average price of trading the impact notional at once, or undefined when the book is too thin. */
-export const impactPrice = (venue: Venue, market: Perp, buy: boolean): number | undefined => {
+export const impactPrice = (venue: Venue, market: Perp, { buy }: { buy: boolean }): number | undefined => {
   let leftUsd = impactUsd(market.coin)
   let lots = 0
   let spent = 0
-  for (const { price, size } of bookOf(venue, market.asset).depth(!buy, 50)) {
+  for (const { price, size } of bookOf(venue, market.asset).depth({ buy: !buy }, 50)) {
     const unit = price / one
     const levelUsd = unit * (size / 10 ** market.sizeDecimals)
     const taken = Math.min(leftUsd, levelUsd)
@@ -43,8 +43,8 @@ export const impactPrice = (venue: Venue, market: Perp, buy: boolean): number | 
 /** (max(impact bid - oracle, 0) - max(oracle - impact ask, 0)) / oracle. */
 export const premiumNow = (venue: Venue, market: Perp): bigint => {
   const { oracle } = stateOf(venue, market.asset)
-  const bid = impactPrice(venue, market, false)
-  const ask = impactPrice(venue, market, true)
+  const bid = impactPrice(venue, market, { buy: false })
+  const ask = impactPrice(venue, market, { buy: true })
   if (bid === undefined || ask === undefined) return 0n
   const gap = Math.max(bid - oracle, 0) - Math.max(oracle - ask, 0)
   return BigInt(Math.round((gap / oracle) * Number(rateOne)))

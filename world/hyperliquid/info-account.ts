@@ -179,7 +179,7 @@ const rateText = (millionths: bigint): string => unitsText(millionths, 6)
 export const userFees = (venue: Venue, address: string): Json => {
   const account = accountOrEmpty(venue, address)
   const day = new Date(venue.state.nowMs).toISOString().slice(0, 10)
-  const traded = (crossed: boolean) =>
+  const traded = ({ crossed }: { crossed: boolean }) =>
     account.fills
       .filter((fill) => fill.crossed === crossed && new Date(fill.timeMs).toISOString().startsWith(day))
       .reduce((sum, { price, size }) => sum + (price / 1e8) * size, 0)
@@ -191,7 +191,12 @@ export const userFees = (venue: Venue, address: string): Json => {
   }
   return {
     dailyUserVlm: [
-      { date: day, userCross: traded(true).toFixed(2), userAdd: traded(false).toFixed(2), exchange: '0.0' },
+      {
+        date: day,
+        userCross: traded({ crossed: true }).toFixed(2),
+        userAdd: traded({ crossed: false }).toFixed(2),
+        exchange: '0.0',
+      },
     ],
     feeSchedule: {
       ...schedule,

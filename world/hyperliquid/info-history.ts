@@ -90,7 +90,7 @@ const premiumShare = 0.25
 const pastRates = (venue: Venue, market: Perp, { fromMs, toMs }: Window): MarketState['rates'] => {
   const { genesisMs } = venue.state
   if (fromMs > genesisMs) return []
-  return candlesOf(venue, market, '1h', fromMs - hourMs, Math.min(toMs, genesisMs))
+  return candlesOf(venue, market, '1h', { fromMs: fromMs - hourMs, toMs: Math.min(toMs, genesisMs) })
     .map(({ startMs, open, close }) => {
       const premium = BigInt(Math.round(((close - open) / open) * premiumShare * Number(rateOne)))
       return { timeMs: startMs + hourMs, rate: fundingRate(premium), premium }

@@ -52,8 +52,7 @@ export const candlesOf = (
   venue: Venue,
   market: Market,
   interval: Interval,
-  fromMs: number,
-  toMs: number,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Candle[] => {
   const all = [...pastCandlesOf(venue, market), ...stateOf(venue, market.asset).live]
   return fillGaps(aggregate(all, interval, fromMs, toMs), interval)
@@ -83,7 +82,10 @@ const dayOf = (venue: Venue, market: Market): Day => {
   days.set(venue, known)
   const cached = known.get(market.asset)
   if (cached?.minute === minute) return cached
-  const candles = candlesOf(venue, market, '15m', venue.state.nowMs - dayMs, venue.state.nowMs)
+  const candles = candlesOf(venue, market, '15m', {
+    fromMs: venue.state.nowMs - dayMs,
+    toMs: venue.state.nowMs,
+  })
   const lots = candles.reduce((sum, { volume }) => sum + volume, 0)
   const base = lots / 10 ** market.sizeDecimals
   const quote = candles.reduce(
@@ -115,8 +117,8 @@ const openInterest = (venue: Venue, market: Perp): number => {
 export const perpContext = (venue: Venue, market: Perp): Record<string, Json> => {
   const state = stateOf(venue, market.asset)
   const day = dayOf(venue, market)
-  const bid = impactPrice(venue, market, false)
-  const ask = impactPrice(venue, market, true)
+  const bid = impactPrice(venue, market, { buy: false })
+  const ask = impactPrice(venue, market, { buy: true })
   return {
     funding: rateText(state.rate),
     openInterest: sizeText(openInterest(venue, market), market.sizeDecimals),
@@ -180,7 +182,12 @@ export const allMids = (venue: Venue): Record<string, string> =>
 const levelsShown = 20
 
 /** Merges levels at a coarser tick; bids round down, asks up, so that no level looks better than it is. */
-const aggregatePrice = (price: number, buy: boolean, figures: number, mantissa: number): number => {
+const aggregatePrice = (
+  price: number,
+  { buy }: { buy: boolean },
+  figures: number,
+  mantissa: number,
+): number => {
   let step = 1
   while (price / step >= 10 ** figures) step *= 10
   step *= mantissa
@@ -194,10 +201,10 @@ export const levels = (
   mantissa: number | null,
 ): Json[] =>
   [true, false].map((buy) => {
-    const depth = bookOf(venue, market.asset).depth(buy, figures === null ? levelsShown : 1_000)
+    const depth = bookOf(venue, market.asset).depth({ buy }, figures === null ? levelsShown : 1_000)
     const joined = new Map<number, { size: number; count: number }>()
     for (const { price, size, count } of depth) {
-      const at = figures === null ? price : aggregatePrice(price, buy, figures, mantissa ?? 1)
+      const at = figures === null ? price : aggregatePrice(price, { buy }, figures, mantissa ?? 1)
       const level = joined.get(at) ?? { size: 0, count: 0 }
       level.size += size
       level.count += count
@@ -216,8 +223,8 @@ export const l2Book = (
   figures: number | null,
   mantissa: number | null,
 ): Json => {
-  const bid = bookOf(venue, market.asset).best(true)
-  const ask = bookOf(venue, market.asset).best(false)
+  const bid = bookOf(venue, market.asset).best({ buy: true })
+  const ask = bookOf(venue, market.asset).best({ buy: false })
   const spread = bid === undefined || ask === undefined ? 0 : ask - bid
   return {
     coin: market.coin,

@@ -62,7 +62,7 @@ const candleSnapshot: View = (venue, { req }) => {
   if (!found) return []
   const at = interval as Interval
   return market
-    .candlesOf(venue, found, at, bucketStart(fromMs, at), toMs)
+    .candlesOf(venue, found, at, { fromMs: bucketStart(fromMs, at), toMs })
     .slice(-candlesMax)
     .map((candle) => market.candleView(found, at, candle))
 }

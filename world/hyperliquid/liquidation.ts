@@ -31,14 +31,15 @@ const isolatedMarginStatus = (venue: Venue, position: Position): MarginStatus =>
 }
 
 /** Limit price inside every plausible book; nothing further is taken. */
-const worstPrice = (mark: number, buy: boolean): number => Math.max(1, Math.round(mark * (buy ? 1.1 : 0.9)))
+const worstPrice = (mark: number, { buy }: { buy: boolean }): number =>
+  Math.max(1, Math.round(mark * (buy ? 1.1 : 0.9)))
 
 const closingOrder = (venue: Venue, account: Account, position: Position, lots: number): Order => ({
   oid: 0,
   user: account.address,
   asset: position.asset,
   buy: position.size < 0,
-  price: worstPrice(stateOf(venue, position.asset).mark, position.size < 0),
+  price: worstPrice(stateOf(venue, position.asset).mark, { buy: position.size < 0 }),
   size: lots,
   left: lots,
   tif: 'LiquidationMarket',
@@ -68,7 +69,7 @@ const recordLiquidation = (
   venue: Venue,
   account: Account,
   marginStatus: MarginStatus,
-  isolated: boolean,
+  { isolated }: { isolated: boolean },
 ): void => {
   const value = marginStatus.positions.reduce(
     (sum, position) => sum + positionValue(position, stateOf(venue, position.asset).mark),
@@ -143,9 +144,7 @@ const transferPosition = (
   venue: Venue,
   from: Account,
   to: Account,
-  position: Position,
-  price: number,
-  lots: number,
+  { position, price, lots }: { position: Position; price: number; lots: number },
 ): void => {
   const market = perpOf(position.asset)
   const signed = position.size > 0 ? -lots : lots
@@ -159,7 +158,7 @@ const transferToBackstop = (
   venue: Venue,
   account: Account,
   positions: readonly Position[],
-  isolated: boolean,
+  { isolated }: { isolated: boolean },
 ): void => {
   const backstop = accountOf(venue, backstopAddress)
   const cashBefore = account.raw
@@ -167,7 +166,7 @@ const transferToBackstop = (
     const { mark } = stateOf(venue, position.asset)
     const lots = Math.abs(position.size)
     recordTakeover(venue, account, position, { price: mark, lots, dir: takeoverDirection(position) })
-    transferPosition(venue, account, backstop, position, mark, lots)
+    transferPosition(venue, account, backstop, { position, price: mark, lots })
   }
   const rest = isolated ? account.raw - cashBefore : account.raw
   account.raw -= rest
@@ -202,7 +201,7 @@ const deleverage = (venue: Venue, account: Account, position: Position): void =>
     const closedLots = { price: previousOracle, lots, dir: 'Auto-Deleveraging' }
     recordTakeover(venue, account, open, closedLots)
     recordTakeover(venue, winner, counterparty, closedLots)
-    transferPosition(venue, account, winner, open, previousOracle, lots)
+    transferPosition(venue, account, winner, { position: open, price: previousOracle, lots })
   }
 }
 
@@ -231,20 +230,20 @@ const liquidatePositions = (
 const liquidateRest = (
   venue: Venue,
   account: Account,
-  isolated: boolean,
+  { isolated }: { isolated: boolean },
   { value, maintenance, positions }: MarginStatus,
 ): void => {
   if (positions.length === 0 || value * 3n >= maintenance * 2n) return
   const backstop = accountOf(venue, backstopAddress)
   if (value < 0n && crossSummary(backstop, marks(venue)).value + value < 0n)
     for (const position of positions) deleverage(venue, account, position)
-  else transferToBackstop(venue, account, positions, isolated)
+  else transferToBackstop(venue, account, positions, { isolated })
 }
 
 const liquidateAccount = (
   venue: Venue,
   account: Account,
-  isolated: boolean,
+  { isolated }: { isolated: boolean },
   readStatus: () => MarginStatus,
 ): void => {
   const marginStatus = readStatus()
@@ -252,10 +251,10 @@ const liquidateAccount = (
   const cash = account.raw
   const assets = new Set(marginStatus.positions.map(({ asset }) => asset))
   cancelAll(venue, account, 'liquidatedCanceled', ({ asset, reduceOnly }) => !reduceOnly || assets.has(asset))
-  recordLiquidation(venue, account, marginStatus, isolated)
+  recordLiquidation(venue, account, marginStatus, { isolated })
   // Below zero, a sale into the book could only increase the loss of others.
   if (marginStatus.value >= 0n) liquidatePositions(venue, account, marginStatus.positions, readStatus)
-  liquidateRest(venue, account, isolated, readStatus())
+  liquidateRest(venue, account, { isolated }, readStatus())
   // An isolated position can lose no more than its own margin.
   if (!isolated || account.raw >= cash) return
   accountOf(venue, backstopAddress).raw -= cash - account.raw
@@ -273,11 +272,11 @@ export const liquidate = (venue: Venue): void => {
   for (const account of venue.state.accounts.values()) {
     if (account.isMarketMaker) continue
     if (account.positions.size > 0) {
-      liquidateAccount(venue, account, false, () => crossMarginStatus(venue, account))
+      liquidateAccount(venue, account, { isolated: false }, () => crossMarginStatus(venue, account))
       for (const { asset } of perps) {
         const position = account.positions.get(asset)
         if (!position || position.leverage.cross) continue
-        liquidateAccount(venue, account, true, () => {
+        liquidateAccount(venue, account, { isolated: true }, () => {
           const open = account.positions.get(asset)
           return open ? isolatedMarginStatus(venue, open) : { value: 0n, maintenance: 0n, positions: [] }
         })

@@ -50,8 +50,8 @@ export const updateMark = (venue: Venue, asset: number): void => {
     return
   }
   const book = bookOf(venue, asset)
-  const bid = book.best(true) as number
-  const ask = book.best(false) as number
+  const bid = book.best({ buy: true }) as number
+  const ask = book.best({ buy: false }) as number
   const seconds = Math.min(3_600, (venue.state.nowMs - state.averagedMs) / 1000)
   if (seconds > 0) {
     addSample(state.basis, mid - state.oracle, seconds, basisMemorySeconds)

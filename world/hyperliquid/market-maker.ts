@@ -36,7 +36,7 @@ export const walkPrices = (venue: Venue, seconds: number): void => {
 type Quote = { price: number; size: number }
 
 /** A ladder on both sides: a tight spread, growing sizes, wider steps further out. */
-const ladder = (market: Market, oracle: number, buy: boolean): Quote[] => {
+const ladder = (market: Market, oracle: number, { buy }: { buy: boolean }): Quote[] => {
   const quotes: Quote[] = []
   let before = oracle
   for (let level = 0; level < levels; level += 1) {
@@ -68,7 +68,7 @@ export const requote = (venue: Venue, market: Market): void => {
   const before = venue.takerContext
   venue.takerContext = { systemAddress: makerAddress }
   for (const buy of [true, false])
-    for (const { price, size } of ladder(market, oracle, buy)) {
+    for (const { price, size } of ladder(market, oracle, { buy })) {
       const id = venue.state.nextMarketMakerOrderId
       venue.state.nextMarketMakerOrderId -= 1
       book.place({ id, owner: makerAddress, buy, price, size, timeInForce: 'gtc' })
@@ -91,7 +91,7 @@ export const tradeRandomly = (venue: Venue): void => {
     const usd = 20 + nextRandom(random) * 2_000
     if (state.pinned) continue
     const size = Math.max(1, Math.round((usd / (state.oracle / one)) * 10 ** market.sizeDecimals))
-    const best = bookOf(venue, market.asset).best(!buy)
+    const best = bookOf(venue, market.asset).best({ buy: !buy })
     if (best === undefined) continue
     const id = venue.state.nextMarketMakerOrderId
     venue.state.nextMarketMakerOrderId -= 1

@@ -48,7 +48,7 @@ export const maxMarketOrderUsd: readonly (readonly [leverage: number, usd: numbe
   [3, 500_000],
 ]
 
-export const maxOrderUsd = ({ maxLeverage }: Perp, isMarketOrder: boolean): number => {
+export const maxOrderUsd = ({ maxLeverage }: Perp, { isMarketOrder }: { isMarketOrder: boolean }): number => {
   const [, usd] = maxMarketOrderUsd.find(([leverage]) => maxLeverage >= leverage) ?? [0, 500_000]
   return isMarketOrder ? usd : usd * 10
 }
@@ -132,18 +132,45 @@ const token = (
   index: number,
   name: string,
   fullName: string | null,
-  sizeDecimals: number,
-  weiDecimals: number,
-  tokenId: string,
-  supply: number,
+  {
+    sizeDecimals,
+    weiDecimals,
+    tokenId,
+    supply,
+  }: { sizeDecimals: number; weiDecimals: number; tokenId: string; supply: number },
 ): Token => ({ name, fullName, index, sizeDecimals, weiDecimals, tokenId, canonical: index < 2, supply })
 
 export const tokens: readonly Token[] = [
-  token(0, 'USDC', null, 8, 8, '0x6d1e7cde53ba9467b783cb7c530ce054', 5_000_000_000),
-  token(1, 'PURR', null, 0, 5, '0xc1fb593aeffbeb02f85e0308e9956a90', 596_500_000),
-  token(2, 'HYPE', 'Hyperliquid', 2, 8, '0x0d01dc56dcaaca66ad901c959b4011ec', 999_990_000),
-  token(3, 'UBTC', 'Unit Bitcoin', 5, 10, '0x8f254b963e8468305d409b33aa137c67', 21_000_000),
-  token(4, 'UETH', 'Unit Ethereum', 4, 9, '0xe1edd30daaf5caac3fe63569e24748da', 120_000_000),
+  token(0, 'USDC', null, {
+    sizeDecimals: 8,
+    weiDecimals: 8,
+    tokenId: '0x6d1e7cde53ba9467b783cb7c530ce054',
+    supply: 5_000_000_000,
+  }),
+  token(1, 'PURR', null, {
+    sizeDecimals: 0,
+    weiDecimals: 5,
+    tokenId: '0xc1fb593aeffbeb02f85e0308e9956a90',
+    supply: 596_500_000,
+  }),
+  token(2, 'HYPE', 'Hyperliquid', {
+    sizeDecimals: 2,
+    weiDecimals: 8,
+    tokenId: '0x0d01dc56dcaaca66ad901c959b4011ec',
+    supply: 999_990_000,
+  }),
+  token(3, 'UBTC', 'Unit Bitcoin', {
+    sizeDecimals: 5,
+    weiDecimals: 10,
+    tokenId: '0x8f254b963e8468305d409b33aa137c67',
+    supply: 21_000_000,
+  }),
+  token(4, 'UETH', 'Unit Ethereum', {
+    sizeDecimals: 4,
+    weiDecimals: 9,
+    tokenId: '0xe1edd30daaf5caac3fe63569e24748da',
+    supply: 120_000_000,
+  }),
 ]
 
 export const usdc = tokens[0] as Token

@@ -33,7 +33,12 @@ export type ModifyWire = { oid: number | string; order: OrderWire }
 const notModifiable = 'Cannot modify canceled or filled order'
 
 /** Cancels and places again. The bracket of the old order moves to the new one. */
-export const modifyOne = (venue: Venue, account: Account, wire: ModifyWire, always: boolean): PlaceStatus => {
+export const modifyOne = (
+  venue: Venue,
+  account: Account,
+  wire: ModifyWire,
+  { always }: { always: boolean },
+): PlaceStatus => {
   const oid = typeof wire.oid === 'string' ? account.cloids.get(wire.oid) : wire.oid
   const previous = openOrder(venue, account, oid)
   if (!previous && !always) return { error: notModifiable }
@@ -71,8 +76,13 @@ const relinkSibling = (venue: Venue, previous: Order, replacement: Order): void 
   sibling.sibling = replacement.oid
 }
 
-export const modifyOrder = (venue: Venue, account: Account, wire: ModifyWire, always: boolean): void => {
-  const status = modifyOne(venue, account, wire, always)
+export const modifyOrder = (
+  venue: Venue,
+  account: Account,
+  wire: ModifyWire,
+  { always }: { always: boolean },
+): void => {
+  const status = modifyOne(venue, account, wire, { always })
   if (typeof status !== 'object' || !('error' in status)) return
   rejectRequest(
     status.error === notModifiable ? notModifiable : `Error placing new order during modify: ${status.error}`,

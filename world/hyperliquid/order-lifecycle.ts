@@ -77,14 +77,15 @@ export const reduceOthers = (venue: Venue, market: Market, accounts: readonly Ac
     for (const oid of account.reducing) {
       const order = venue.state.orders.get(oid) as Order
       if (order.asset !== market.asset || order.phase === 'waiting') continue
-      if (closable(account, market.asset, order.buy) === 0) endOrder(venue, order, 'reduceOnlyCanceled')
+      if (closable(account, market.asset, { buy: order.buy }) === 0)
+        endOrder(venue, order, 'reduceOnlyCanceled')
     }
   }
 }
 
 /** Resting reduce-only orders together never exceed the position: the oldest are cancelled. */
 export const trimReduceOnly = (venue: Venue, account: Account, newest: Order): void => {
-  const remaining = closable(account, newest.asset, newest.buy)
+  const remaining = closable(account, newest.asset, { buy: newest.buy })
   const reduceOnlyOrders = [...account.reducing]
     .map((oid) => venue.state.orders.get(oid) as Order)
     .filter((order) => order.asset === newest.asset && order.buy === newest.buy && order.phase === 'resting')

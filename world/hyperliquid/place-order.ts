@@ -152,7 +152,7 @@ const averageText = (order: Order, market: Market): string => {
 const bbo = (venue: Venue, asset: number): string => {
   const book = bookOf(venue, asset)
   const text = (at: number | undefined) => (at === undefined ? '-' : priceText(at).replace(/\.0$/, ''))
-  return `${text(book.best(true))}@${text(book.best(false))}`
+  return `${text(book.best({ buy: true }))}@${text(book.best({ buy: false }))}`
 }
 
 const holdFunds = (account: Account, order: Order, market: Market): void => {
@@ -170,7 +170,7 @@ export const matchOrder = (
   const account = accountOf(venue, order.user)
   const tif = order.tif ?? 'Gtc'
   if (order.reduceOnly && market.kind === 'perp') {
-    order.left = Math.min(order.left, closable(account, order.asset, order.buy))
+    order.left = Math.min(order.left, closable(account, order.asset, { buy: order.buy }))
     order.size = order.left
   }
   const share = spotHold(order, market)
@@ -230,7 +230,7 @@ export const placeOrder = (
 ): { status: PlaceStatus; order?: Order } => {
   const order = readOrder(venue, account, wire, links)
   if ('message' in order) return { status: { error: order.message } }
-  const error = checkOrder(venue, account, marketFor(order.asset), order)
+  const error = checkOrder(venue, account, marketFor(order.asset), { order })
   registerOrder(venue, account, order)
   if (error) return { status: rejectOrder(venue, order, error), order }
   if (!order.trigger) return { status: matchOrder(venue, order), order }

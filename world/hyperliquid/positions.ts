@@ -32,8 +32,7 @@ const increase = (
   account: Account,
   market: Perp,
   position: Position,
-  signed: number,
-  price: number,
+  { signed, price }: { signed: number; price: number },
 ): void => {
   const size = Math.abs(signed)
   const value = notional(price, size, market.sizeDecimals)
@@ -53,8 +52,7 @@ const reduce = (
   account: Account,
   market: Perp,
   position: Position,
-  signed: number,
-  price: number,
+  { signed, price }: { signed: number; price: number },
 ): bigint => {
   const size = Math.abs(signed)
   const open = Math.abs(position.size)
@@ -80,11 +78,11 @@ export const applyTrade = (account: Account, market: Perp, signed: number, price
   const opposite = start !== 0 && Math.sign(start) !== Math.sign(signed)
   const closing = opposite ? Math.sign(signed) * Math.min(Math.abs(signed), Math.abs(start)) : 0
   let closedPnl = 0n
-  if (closing !== 0) closedPnl = reduce(account, market, position, closing, price)
+  if (closing !== 0) closedPnl = reduce(account, market, position, { signed: closing, price })
   const opening = signed - closing
   if (opening !== 0) {
     if (position.size === 0) position.funding = { ...position.funding, sinceOpen: 0n }
-    increase(account, market, position, opening, price)
+    increase(account, market, position, { signed: opening, price })
   }
   position.funding.sinceChange = 0n
   if (position.size === 0) {
@@ -97,7 +95,7 @@ export const applyTrade = (account: Account, market: Perp, signed: number, price
 }
 
 /** The size that a reduce-only order may trade now. */
-export const closable = (account: Account, asset: number, buy: boolean): number => {
+export const closable = (account: Account, asset: number, { buy }: { buy: boolean }): number => {
   const size = account.positions.get(asset)?.size ?? 0
   return buy ? Math.max(0, -size) : Math.max(0, size)
 }

@@ -27,7 +27,12 @@ type Question = { type?: string; user?: string; oid?: number | string; startTime
 const addressOf = ({ user }: Question): string => (typeof user === 'string' ? user.toLowerCase() : '')
 
 /** A list of the venue is oldest first where the caller pages by time, otherwise newest first. */
-const merged = (list: Json, foreign: Json[], key: 'time' | 'statusTimestamp', newestFirst: boolean): Json => {
+const merged = (
+  list: Json,
+  foreign: Json[],
+  key: 'time' | 'statusTimestamp',
+  { newestFirst }: { newestFirst: boolean },
+): Json => {
   const sign = newestFirst ? -1 : 1
   const at = (record: Json): number => (record as Record<string, number>)[key] ?? 0
   return [...(list as Json[]), ...foreign].sort((a, b) => sign * (at(a) - at(b)))
@@ -43,13 +48,13 @@ const withForeign = (venue: Venue, type: string, question: Question, answer: Jso
   const all = { fromMs: 0, toMs: venue.state.nowMs }
   switch (type) {
     case 'userNonFundingLedgerUpdates':
-      return merged(answer, foreignRecords(account, span).ledger, 'time', false)
+      return merged(answer, foreignRecords(account, span).ledger, 'time', { newestFirst: false })
     case 'userFillsByTime':
-      return merged(answer, foreignRecords(account, span).fills, 'time', false)
+      return merged(answer, foreignRecords(account, span).fills, 'time', { newestFirst: false })
     case 'userFills':
-      return merged(answer, foreignRecords(account, all).fills, 'time', true)
+      return merged(answer, foreignRecords(account, all).fills, 'time', { newestFirst: true })
     case 'historicalOrders':
-      return merged(answer, foreignRecords(account, all).orders, 'statusTimestamp', true)
+      return merged(answer, foreignRecords(account, all).orders, 'statusTimestamp', { newestFirst: true })
     default:
       return answer
   }

@@ -16,25 +16,39 @@ const marks = (venue: Venue) => (asset: number) => stateOf(venue, asset).mark
 export const tokenUnits = (lots: number, sizeDecimals: number): bigint =>
   BigInt(lots) * power(8 - sizeDecimals)
 
-const perpSide = (venue: Venue, market: Perp, side: Side, price: number, size: number) => {
+const perpSide = (
+  venue: Venue,
+  market: Perp,
+  side: Side,
+  { price, size }: { price: number; size: number },
+) => {
   const { account, order, buy, crossed } = side
   const value = notional(price, size, market.sizeDecimals)
   const change = applyTrade(account, market, buy ? size : -size, price)
-  const base = account.isMarketMaker ? 0n : feeOf('perp', crossed, value)
+  const base = account.isMarketMaker ? 0n : feeOf('perp', { crossed }, value)
   const extra = order?.builder ? builderFeeOf(value, order.builder.tenths) : 0n
   account.raw -= base + extra
   venue.state.fees.perp += base
   return { value, base, extra, change }
 }
 
-const spotSide = (venue: Venue, market: Spot, side: Side, price: number, size: number) => {
+const spotSide = (
+  venue: Venue,
+  market: Spot,
+  side: Side,
+  { price, size }: { price: number; size: number },
+) => {
   const { account, order, buy, crossed } = side
   const value = notional(price, size, market.sizeDecimals)
   const units = tokenUnits(size, market.sizeDecimals)
   const base = spotOf(account, market.base.index)
   const quote = spotOf(account, market.quote.index)
   const start = base.total
-  const fee = account.isMarketMaker ? 0n : buy ? spotFeeInBase(units, crossed) : feeOf('spot', crossed, value)
+  const fee = account.isMarketMaker
+    ? 0n
+    : buy
+      ? spotFeeInBase(units, { crossed })
+      : feeOf('spot', { crossed }, value)
   let closedPnl = 0n
   if (buy) {
     quote.total -= value
@@ -63,9 +77,14 @@ const creditBuilder = (venue: Venue, order: Order | undefined, fee: bigint): voi
   venue.state.builderFees.set(address, (venue.state.builderFees.get(address) ?? 0n) + fee)
 }
 
-const outcome = (venue: Venue, market: Market, side: Side, price: number, size: number) => {
+const outcome = (
+  venue: Venue,
+  market: Market,
+  side: Side,
+  { price, size }: { price: number; size: number },
+) => {
   if (market.kind === 'perp') {
-    const { value, base, extra, change } = perpSide(venue, market, side, price, size)
+    const { value, base, extra, change } = perpSide(venue, market, side, { price, size })
     creditBuilder(venue, side.order, extra)
     return {
       value,
@@ -77,7 +96,7 @@ const outcome = (venue: Venue, market: Market, side: Side, price: number, size: 
       closedPnl: change.closedPnl,
     }
   }
-  const { value, fee, start, closedPnl } = spotSide(venue, market, side, price, size)
+  const { value, fee, start, closedPnl } = spotSide(venue, market, side, { price, size })
   return {
     value,
     fee,
@@ -99,13 +118,10 @@ const settleSide = (
 ): void => {
   const { account, order, buy, crossed } = side
   const { price, size, tid, liquidation } = trade
-  const { value, fee, builderFee, feeToken, startPosition, dir, closedPnl } = outcome(
-    venue,
-    market,
-    side,
+  const { value, fee, builderFee, feeToken, startPosition, dir, closedPnl } = outcome(venue, market, side, {
     price,
     size,
-  )
+  })
   if (!order) return
   account.volume += value
   order.left -= size
@@ -142,10 +158,8 @@ const recentTradesMax = 500
 const recordTrade = (
   venue: Venue,
   market: Market,
-  buy: boolean,
-  price: number,
-  size: number,
-  users: [string, string],
+  { buy }: { buy: boolean },
+  { price, size, users }: { price: number; size: number; users: [string, string] },
 ) => {
   const state = stateOf(venue, market.asset)
   const tid = venue.state.nextTid
@@ -181,14 +195,19 @@ const takerOf = (
   }
 }
 
-const filled = (venue: Venue, market: Market, maker: Resting, price: number, size: number): void => {
+const filled = (
+  venue: Venue,
+  market: Market,
+  maker: Resting,
+  { price, size }: { price: number; size: number },
+): void => {
   const { account, order, liquidation } = takerOf(venue)
   const resting = venue.state.orders.get(maker.id)
   const makerAccount = accountOf(venue, String(maker.owner))
   const users: [string, string] = maker.buy
     ? [makerAccount.address, account.address]
     : [account.address, makerAccount.address]
-  const tid = recordTrade(venue, market, !maker.buy, price, size, users)
+  const tid = recordTrade(venue, market, { buy: !maker.buy }, { price, size, users })
   const trade = { price, size, tid, liquidation }
   settleSide(venue, market, { account, order, buy: !maker.buy, crossed: true }, trade)
   settleSide(venue, market, { account: makerAccount, order: resting, buy: maker.buy, crossed: false }, trade)
@@ -203,7 +222,7 @@ const allow = (venue: Venue, market: Market, maker: Resting, size: number): numb
   const order = venue.state.orders.get(maker.id)
   if (!order || market.kind === 'spot') return size
   const account = accountOf(venue, order.user)
-  const closing = closable(account, market.asset, order.buy)
+  const closing = closable(account, market.asset, { buy: order.buy })
   if (order.reduceOnly) return Math.min(size, closing)
   const opening = Math.max(0, size - closing)
   if (opening === 0) return size

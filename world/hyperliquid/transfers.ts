@@ -29,7 +29,12 @@ const freeUnits = (account: Account, token: Token): bigint => {
 const perpFree = (venue: Venue, account: Account): bigint =>
   withdrawable(account, (asset) => stateOf(venue, asset).mark)
 
-export const classTransfer = (venue: Venue, account: Account, amount: string, toPerp: boolean): void => {
+export const classTransfer = (
+  venue: Venue,
+  account: Account,
+  amount: string,
+  { toPerp }: { toPerp: boolean },
+): void => {
   if (isUnified(account)) rejectRequest('Action disabled when unified account is active')
   const [text = '', sub] = amount.split(' subaccount:')
   if (sub !== undefined) rejectRequest(`Invalid sub-account transfer from ${account.address} to ${sub}`)
@@ -108,8 +113,7 @@ export const withdraw = (
   venue: Venue,
   account: Account,
   destination: string,
-  amount: string,
-  nonce: number,
+  { amount, nonce }: { amount: string; nonce: number },
 ): void => {
   const units = perpAmount(amount)
   const withdrawalFee = BigInt(venue.state.settings.withdrawalFeeUsd ?? withdrawalFeeUsd) * dollar

@@ -31,7 +31,7 @@ const runTrigger = (venue: Venue, order: Order): void => {
   recordStatus(venue, order, 'triggered')
   disarmTrigger(venue, order)
   if (order.reduceOnly) {
-    const closableLots = closable(accountOf(venue, order.user), order.asset, order.buy)
+    const closableLots = closable(accountOf(venue, order.user), order.asset, { buy: order.buy })
     order.left = order.positionTpsl ? closableLots : Math.min(order.left, closableLots)
     order.size = order.left
   }

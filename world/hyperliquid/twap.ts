@@ -102,7 +102,7 @@ const sliceOrder = (venue: Venue, twap: Twap, size: number, mid: number): Order 
 const sliceSize = (account: Account, twap: Twap, count: number): number => {
   const due = Math.floor((twap.size * (twap.slices + 1)) / count) - twap.executed
   const lotsMax = Math.ceil((twap.size / count) * catchUpMax)
-  const room = twap.reduceOnly ? closable(account, twap.asset, twap.buy) : Number.MAX_SAFE_INTEGER
+  const room = twap.reduceOnly ? closable(account, twap.asset, { buy: twap.buy }) : Number.MAX_SAFE_INTEGER
   return Math.min(due, lotsMax, room)
 }
 

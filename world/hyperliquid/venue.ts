@@ -41,7 +41,7 @@ export type Venue = {
 /** Set by settlement, so that a book checks with it and reports to it. */
 export type MatchRules = {
   allow: (venue: Venue, market: Market, maker: Resting, size: number) => number
-  filled: (venue: Venue, market: Market, maker: Resting, price: number, size: number) => void
+  filled: (venue: Venue, market: Market, maker: Resting, trade: { price: number; size: number }) => void
   removed: (venue: Venue, market: Market, maker: Resting, why: 'self' | 'refused') => void
 }
 
@@ -50,7 +50,11 @@ export const flowAddress = '0xffffffffffffffffffffffffffffffffffff0002'
 /** Takes over what the book could not liquidate: upstream's insurance. */
 export const backstopAddress = '0xffffffffffffffffffffffffffffffffffff0003'
 
-export const newAccount = (address: string, nowMs: number, isMarketMaker = false): Account => ({
+export const newAccount = (
+  address: string,
+  nowMs: number,
+  { isMarketMaker = false }: { isMarketMaker?: boolean } = {},
+): Account => ({
   address,
   isMarketMaker,
   createdMs: nowMs,
@@ -80,7 +84,7 @@ const systemUsd = 1_000_000_000
 const systemAccounts = (nowMs: number): Map<string, Account> => {
   const accounts = new Map<string, Account>()
   for (const address of [makerAddress, flowAddress, backstopAddress]) {
-    const account = newAccount(address, nowMs, true)
+    const account = newAccount(address, nowMs, { isMarketMaker: true })
     account.raw = BigInt(systemUsd) * BigInt(one)
     if (address !== backstopAddress) {
       account.spot.set(usdc.index, balance(BigInt(systemUsd) * BigInt(one)))
@@ -164,7 +168,7 @@ export const createVenue = (state: State, rules: MatchRules): Venue => {
   for (const market of markets) {
     const book = createBook({
       allow: (maker, size) => rules.allow(venue, market, maker, size),
-      filled: (maker, price, size) => rules.filled(venue, market, maker, price, size),
+      filled: (maker, price, size) => rules.filled(venue, market, maker, { price, size }),
       removed: (maker, why) => rules.removed(venue, market, maker, why),
     })
     venue.books.set(market.asset, book)
@@ -193,8 +197,8 @@ export const removeOpenOrder = (account: Account, { oid }: Order): void => {
 /** Middle of the book, or undefined with a side missing. */
 export const midOf = (venue: Venue, asset: number): number | undefined => {
   const book = bookOf(venue, asset)
-  const bid = book.best(true)
-  const ask = book.best(false)
+  const bid = book.best({ buy: true })
+  const ask = book.best({ buy: false })
   return bid === undefined || ask === undefined ? undefined : (bid + ask) / 2
 }
 

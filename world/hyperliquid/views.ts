@@ -6,7 +6,7 @@ import { marketFor } from './venue.ts'
 
 export type Json = unknown
 
-const sideOf = (buy: boolean) => (buy ? 'B' : 'A')
+const sideOf = ({ buy }: { buy: boolean }) => (buy ? 'B' : 'A')
 
 const trimmed = (text: string): string => text.replace(/\.0$/, '')
 
@@ -29,7 +29,7 @@ export const frontendOrder = (state: State, order: Order): Record<string, Json> 
     .filter(({ phase }) => phase === 'waiting')
   return {
     coin,
-    side: sideOf(order.buy),
+    side: sideOf({ buy: order.buy }),
     limitPx: priceText(order.price),
     sz: sizeText(order.left, sizeDecimals),
     oid: order.oid,
@@ -51,7 +51,7 @@ export const openOrder = (order: Order): Record<string, Json> => {
   const { sizeDecimals, coin } = marketFor(order.asset)
   return {
     coin,
-    side: sideOf(order.buy),
+    side: sideOf({ buy: order.buy }),
     limitPx: priceText(order.price),
     sz: sizeText(order.left, sizeDecimals),
     oid: order.oid,
@@ -68,7 +68,7 @@ export const fillView = (fill: Fill): Record<string, Json> => {
     coin: fill.coin,
     px: priceText(fill.price),
     sz: sizeText(fill.size, sizeDecimals),
-    side: sideOf(fill.buy),
+    side: sideOf({ buy: fill.buy }),
     time: fill.timeMs,
     startPosition: fill.startPosition,
     dir: fill.dir,
@@ -119,7 +119,7 @@ export const tradeView = ({
   const market = marketNamed(coin)
   return {
     coin,
-    side: sideOf(buy),
+    side: sideOf({ buy }),
     px: priceText(price),
     sz: sizeText(size, market?.sizeDecimals ?? 0),
     time: timeMs,

@@ -14,7 +14,7 @@ const finishReasons: Record<StopReason, string> = {
 }
 
 /** A refusal in words ends as any answer; without words the filter has ended it. */
-const finishReason = (reason: StopReason, hasRefusal: boolean): string =>
+const finishReason = (reason: StopReason, { hasRefusal }: { hasRefusal: boolean }): string =>
   reason === 'refusal' && hasRefusal ? 'stop' : finishReasons[reason]
 
 const usageOf = ({ inputTokens, outputTokens }: Usage) => ({
@@ -57,7 +57,7 @@ export const openAiEncoder = ({ model, createdMs, usage, hasUsage }: EncoderOpti
       const { index, order } = action.call
       return delta({ tool_calls: [{ index: index ?? order, function: { arguments: action.text } }] })
     }
-    if (action.type === 'stop') return delta({}, finishReason(action.reason, hasRefusal))
+    if (action.type === 'stop') return delta({}, finishReason(action.reason, { hasRefusal }))
     if (action.type === 'empty') return [chunk([])]
     if (action.type === 'error')
       return [{ data: JSON.stringify(openAiErrorBody(new ModelError(action.status, action.message))) }]
@@ -84,7 +84,7 @@ export const openAiEncoder = ({ model, createdMs, usage, hasUsage }: EncoderOpti
         annotations: [],
         ...(calls.length > 0 && { tool_calls: calls }),
       }
-      const reason = finishReason(stop?.reason ?? 'end', refusal !== '')
+      const reason = finishReason(stop?.reason ?? 'end', { hasRefusal: refusal !== '' })
       return {
         ...shared,
         object: 'chat.completion',

@@ -132,7 +132,10 @@ export const createExecutor = (deps: ExecutionDeps) => {
     ledger.wasProcessed(transaction.signatures[0] as string, digestOf(transaction))
 
   /** The errors that a node finds before execution, in its order. */
-  const preflightError = (transaction: WireTransaction, anyBlockhash: boolean): TransactionError | null => {
+  const preflightError = (
+    transaction: WireTransaction,
+    { anyBlockhash }: { anyBlockhash: boolean },
+  ): TransactionError | null => {
     const { recentBlockhash, addressTableLookups } = transaction.message
     if (wasProcessed(transaction)) return 'AlreadyProcessed'
     const isFresh = anyBlockhash || time.isBlockhashValid(recentBlockhash)
@@ -147,9 +150,12 @@ export const createExecutor = (deps: ExecutionDeps) => {
     { sigVerify, anyBlockhash }: SimulateOptions,
   ): Simulation => {
     advanceMachine()
-    const err = preflightError(transaction, anyBlockhash)
+    const err = preflightError(transaction, { anyBlockhash })
     if (err !== null) return { ...noOutcome, err, accounts: () => new Map() }
-    return machine.simulate({ bytes: transaction.bytes, version: transaction.message.version }, sigVerify)
+    return machine.simulate(
+      { bytes: transaction.bytes, version: transaction.message.version },
+      { checkSignatures: sigVerify },
+    )
   }
 
   const run = (transaction: WireTransaction): void => {
@@ -166,7 +172,7 @@ export const createExecutor = (deps: ExecutionDeps) => {
   }
 
   /** Returns the signature. Without preflight a transaction that cannot land is dropped silently, as on a node. */
-  const send = (bytes: Uint8Array, skipPreflight: boolean): string => {
+  const send = (bytes: Uint8Array, { skipPreflight }: { skipPreflight: boolean }): string => {
     const transaction = readTransaction(bytes)
     const signature = transaction.signatures[0] as string
     // The first check, over all history: LiteSVM's own history is bounded, and beyond it an old transaction would run
@@ -181,7 +187,7 @@ export const createExecutor = (deps: ExecutionDeps) => {
       if (preflight.err === 'SignatureFailure') throw signatureFailure()
       if (preflight.err !== null) throw preflightFailure(preflight.err, preflight)
     }
-    if (preflightError(transaction, false) === null) run(transaction)
+    if (preflightError(transaction, { anyBlockhash: false }) === null) run(transaction)
     return signature
   }
 

@@ -23,7 +23,9 @@ const memo = (text: string): PlannedInstruction => ({
 
 const sendGrant = (chain: Chain, instructions: PlannedInstruction[], id: string): string => {
   const blockhash = chain.time.hashOf(chain.time.current())
-  return chain.send(signedTransaction(worldKey, [...instructions, memo(`faucet ${id}`)], blockhash), false)
+  return chain.send(signedTransaction(worldKey, [...instructions, memo(`faucet ${id}`)], blockhash), {
+    skipPreflight: false,
+  })
 }
 
 const lamportTransfer = (address: string, lamports: bigint): PlannedInstruction => ({

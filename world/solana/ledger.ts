@@ -136,8 +136,12 @@ export const openLedger = (dataDir: string) => {
       queries.bySignature.get(signature) as SignatureRow | undefined,
     findBody: (signature: string): BodyRow | undefined =>
       queries.bodyBySignature.get(signature) as BodyRow | undefined,
-    history: (address: string, before: number, after: number, slotMax: number, limit: number): HistoryRow[] =>
-      queries.byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
+    history: (
+      address: string,
+      before: number,
+      after: number,
+      { slotMax, limit }: { slotMax: number; limit: number },
+    ): HistoryRow[] => queries.byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
     inSlot: (slot: number): BodyRow[] => queries.bodiesInSlot.all(slot) as BodyRow[],
     minted: (id: string): string | undefined =>
       (queries.mintedById.get(id) as { signature: string } | undefined)?.signature,

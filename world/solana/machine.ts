@@ -126,7 +126,7 @@ export const openMachine = (snapshot?: Uint8Array) => {
         const done = version === 0 ? svm.sendVersionedTransaction(bytes) : svm.sendLegacyTransaction(bytes)
         return done instanceof FailedTransactionMetadata ? toFailedOutcome(done) : toOutcome(done, null)
       }),
-    simulate: ({ bytes, version }: Wire, checkSignatures: boolean): Simulation =>
+    simulate: ({ bytes, version }: Wire, { checkSignatures }: { checkSignatures: boolean }): Simulation =>
       withInvalidParams(() => {
         svm.setSigverify(checkSignatures)
         try {

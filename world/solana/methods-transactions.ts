@@ -137,7 +137,7 @@ export const transactionMethods = (chain: Chain) => ({
   sendTransaction: (params: Params) => {
     const config = configAt(params, 1)
     const bytes = bytesOf(textAt(params, 0), encodingOf(config, wireEncodings, 'base58'))
-    return chain.send(bytes, flagOf(config, 'skipPreflight'))
+    return chain.send(bytes, { skipPreflight: flagOf(config, 'skipPreflight') })
   },
   simulateTransaction: (params: Params) => {
     const config = configAt(params, 1)
@@ -192,7 +192,7 @@ export const transactionMethods = (chain: Chain) => ({
     const after = sequenceOf(chain, config.until, 0)
     if (limit === 0) throw invalidParams(`Invalid limit; max ${historyMax}`)
     const slotMin = chain.time.firstBlock()
-    const listed = chain.ledger.history(address, before, after, slotMax, limit)
+    const listed = chain.ledger.history(address, before, after, { slotMax, limit })
     return listed
       .filter(({ slot }) => slot >= slotMin)
       .map((row) => ({

@@ -27,10 +27,14 @@ export const signedTransaction = (
 ): Uint8Array => {
   const roles = orderAccounts(payer.address, instructions)
   const indexOf = (address: string): number => roles.findIndex((role) => role.address === address)
-  const count = (signer: boolean): number =>
+  const count = ({ signer }: { signer: boolean }): number =>
     roles.filter((role) => role.signer === signer && !role.writable).length
   const message = Buffer.concat([
-    Uint8Array.of(roles.filter((role) => role.signer).length, count(true), count(false)),
+    Uint8Array.of(
+      roles.filter((role) => role.signer).length,
+      count({ signer: true }),
+      count({ signer: false }),
+    ),
     Uint8Array.from(shortLength(roles.length)),
     ...roles.map((role) => addressBytes(role.address)),
     addressBytes(blockhash),

@@ -47,8 +47,7 @@ const amountOf = async (
   prices: Prices,
   chainId: number,
   address: string,
-  units: string,
-  minimum?: string,
+  { units, minimum }: { units: string; minimum?: string },
 ) => {
   const currency = currencyAt(requireChain(chainId), address)
   if (!currency) return undefined
@@ -60,12 +59,16 @@ const amountOf = async (
 const routeOf = async (prices: Prices, request: SolverRequest) => {
   const { deposit, originChainId, originCurrency, destinationChainId, destinationCurrency, payout } = request
   const { quotedIn, quotedOut, minimumOut } = request
-  const input = await amountOf(prices, originChainId, originCurrency, quotedIn)
-  const output = await amountOf(prices, destinationChainId, destinationCurrency, quotedOut, minimumOut)
-  const received = deposit && (await amountOf(prices, deposit.chainId, deposit.currency, deposit.units))
+  const input = await amountOf(prices, originChainId, originCurrency, { units: quotedIn })
+  const output = await amountOf(prices, destinationChainId, destinationCurrency, {
+    units: quotedOut,
+    minimum: minimumOut,
+  })
+  const received =
+    deposit && (await amountOf(prices, deposit.chainId, deposit.currency, { units: deposit.units }))
   const paid =
     payout?.type === 'fill'
-      ? await amountOf(prices, payout.chainId, payout.currency, payout.units)
+      ? await amountOf(prices, payout.chainId, payout.currency, { units: payout.units })
       : undefined
   const sides = (inputCurrency: typeof input, outputCurrency: typeof output) => ({
     origin: { inputCurrency: inputCurrency ?? null, router: 'relay' },
@@ -85,7 +88,7 @@ export const requestView = async (
   const { payout } = request
   const refunded =
     status === 'refund' && payout?.type === 'refund'
-      ? await amountOf(prices, payout.chainId, payout.currency, payout.units)
+      ? await amountOf(prices, payout.chainId, payout.currency, { units: payout.units })
       : undefined
   return {
     id: request.id,

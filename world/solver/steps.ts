@@ -121,7 +121,11 @@ export const evmDepositStep = (
   fees: EvmFees,
 ): Step => evmStep(input, id, depositCall(input, orderId, units), fees)
 
-const key = (pubkey: string, isSigner: boolean, isWritable: boolean): AccountKey => ({
+const key = (
+  pubkey: string,
+  { isSigner }: { isSigner: boolean },
+  { isWritable }: { isWritable: boolean },
+): AccountKey => ({
   pubkey,
   isSigner,
   isWritable,
@@ -131,14 +135,17 @@ const solanaTransfer = ({ user, input }: QuoteInput, units: bigint) => {
   const amount = u64(units)
   if (input.metadata.isNative) {
     const data = Buffer.concat([Uint8Array.of(2, 0, 0, 0), amount]).toString('hex')
-    const keys = [key(user, true, true), key(solanaKey.address, false, true)]
+    const keys = [
+      key(user, { isSigner: true }, { isWritable: true }),
+      key(solanaKey.address, { isSigner: false }, { isWritable: true }),
+    ]
     return { keys, programId: systemProgram, data }
   }
   const keys = [
-    key(tokenAccountOf(user, input.address), false, true),
-    key(input.address, false, false),
-    key(tokenAccountOf(solanaKey.address, input.address), false, true),
-    key(user, true, false),
+    key(tokenAccountOf(user, input.address), { isSigner: false }, { isWritable: true }),
+    key(input.address, { isSigner: false }, { isWritable: false }),
+    key(tokenAccountOf(solanaKey.address, input.address), { isSigner: false }, { isWritable: true }),
+    key(user, { isSigner: true }, { isWritable: false }),
   ]
   const data = Buffer.concat([Uint8Array.of(12), amount, Uint8Array.of(input.decimals)]).toString('hex')
   return { keys, programId: tokenProgramOf(input.address), data }
@@ -157,19 +164,23 @@ const depositTags = { native: '0d9e0ddf5fd51c06', token: '0b9c60da27a3b413' }
 export const programInstructions = ({ user, input }: QuoteInput, orderId: Hex, units: bigint) => {
   const { isNative } = input.metadata
   const parties = [
-    key(depositoryState, false, false),
-    key(user, true, true),
-    key(user, false, false),
-    key(depositoryVault, false, isNative),
+    key(depositoryState, { isSigner: false }, { isWritable: false }),
+    key(user, { isSigner: true }, { isWritable: true }),
+    key(user, { isSigner: false }, { isWritable: false }),
+    key(depositoryVault, { isSigner: false }, { isWritable: isNative }),
   ]
   const ofToken = () => [
-    key(input.address, false, false),
-    key(tokenAccountOf(user, input.address), false, true),
-    key(tokenAccountOf(depositoryVault, input.address), false, true),
-    key(tokenProgramOf(input.address), false, false),
-    key(associatedTokenProgram, false, false),
+    key(input.address, { isSigner: false }, { isWritable: false }),
+    key(tokenAccountOf(user, input.address), { isSigner: false }, { isWritable: true }),
+    key(tokenAccountOf(depositoryVault, input.address), { isSigner: false }, { isWritable: true }),
+    key(tokenProgramOf(input.address), { isSigner: false }, { isWritable: false }),
+    key(associatedTokenProgram, { isSigner: false }, { isWritable: false }),
   ]
-  const keys = [...parties, ...(isNative ? [] : ofToken()), key(systemProgram, false, false)]
+  const keys = [
+    ...parties,
+    ...(isNative ? [] : ofToken()),
+    key(systemProgram, { isSigner: false }, { isWritable: false }),
+  ]
   const tag = isNative ? depositTags.native : depositTags.token
   const data = `${tag}${Buffer.from(u64(units)).toString('hex')}${orderId.slice(2)}`
   return [{ keys, programId: depositoryProgram, data }]

@@ -115,11 +115,11 @@ test('a book is never crossed and its levels add up', () => {
     fc.property(steps, (list) => {
       const { book } = createRecordedBook()
       run(list, book.place, book.cancel)
-      const bid = book.best(true)
-      const ask = book.best(false)
+      const bid = book.best({ buy: true })
+      const ask = book.best({ buy: false })
       assert.ok(bid === undefined || ask === undefined || bid < ask)
       for (const buy of [true, false]) {
-        const levels = book.depth(buy, 100)
+        const levels = book.depth({ buy }, 100)
         const prices = levels.map(({ price }) => price)
         assert.deepEqual(
           prices,
@@ -178,7 +178,7 @@ test('a listener that allows less cancels the resting order', () => {
     refused: null,
   })
   assert.deepEqual(removed, [1])
-  assert.deepEqual(book.depth(false, 5), [{ price: 11, size: 5, count: 1 }])
+  assert.deepEqual(book.depth({ buy: false }, 5), [{ price: 11, size: 5, count: 1 }])
 })
 
 test('a rejected post-only or fill-or-kill order does not change the book', () => {
@@ -192,6 +192,6 @@ test('a rejected post-only or fill-or-kill order does not change the book', () =
     book.place({ id: 3, owner: 2, buy: true, price: 10, size: 6, timeInForce: 'fok' }).refused,
     'unfillable',
   )
-  assert.deepEqual(book.depth(false, 1), [{ price: 10, size: 5, count: 1 }])
+  assert.deepEqual(book.depth({ buy: false }, 1), [{ price: 10, size: 5, count: 1 }])
   assert.equal(book.place({ id: 4, owner: 2, buy: true, price: 10, size: 5, timeInForce: 'fok' }).filled, 5)
 })

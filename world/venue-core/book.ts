@@ -44,8 +44,8 @@ export type Book = {
   place: (order: Incoming) => PlaceResult
   cancel: (id: number) => Resting | undefined
   get: (id: number) => Resting | undefined
-  best: (buy: boolean) => number | undefined
-  depth: (buy: boolean, levels: number) => Depth[]
+  best: (options: { buy: boolean }) => number | undefined
+  depth: (options: { buy: boolean }, levels: number) => Depth[]
   /** Every resting order, each side best price and oldest first: `restore` of these is the same book. */
   orders: () => Omit<Incoming, 'timeInForce'>[]
   restore: (orders: readonly Omit<Incoming, 'timeInForce'>[]) => void
@@ -54,7 +54,7 @@ export type Book = {
 /** Prices of one side, worst first, so that the best is removed from the end. */
 type Ladder = { prices: number[]; levels: Map<number, Level>; buy: boolean }
 
-const ladder = (buy: boolean): Ladder => ({ prices: [], levels: new Map(), buy })
+const ladder = ({ buy }: { buy: boolean }): Ladder => ({ prices: [], levels: new Map(), buy })
 
 const position = ({ prices, buy }: Ladder, price: number): number => {
   let low = 0
@@ -126,8 +126,8 @@ const reachable = (against: Ladder, order: Incoming): number => {
 }
 
 export const createBook = (listener: Listener = {}): Book => {
-  const bids = ladder(true)
-  const asks = ladder(false)
+  const bids = ladder({ buy: true })
+  const asks = ladder({ buy: false })
   const byId = new Map<number, Resting>()
   const { allow, filled, removed } = listener
 
@@ -188,7 +188,7 @@ export const createBook = (listener: Listener = {}): Book => {
     return { filled: order.size - left, rests, refused: null }
   }
 
-  const side = (buy: boolean): Ladder => (buy ? bids : asks)
+  const side = ({ buy }: { buy: boolean }): Ladder => (buy ? bids : asks)
 
   const listed = (from: Ladder): Omit<Incoming, 'timeInForce'>[] => {
     const orders: Omit<Incoming, 'timeInForce'>[] = []
@@ -206,12 +206,12 @@ export const createBook = (listener: Listener = {}): Book => {
       return resting
     },
     get: (id) => byId.get(id),
-    best: (buy) => {
-      const { prices } = side(buy)
+    best: (of) => {
+      const { prices } = side(of)
       return prices[prices.length - 1]
     },
-    depth: (buy, count) => {
-      const { prices, levels } = side(buy)
+    depth: (of, count) => {
+      const { prices, levels } = side(of)
       return prices
         .slice(Math.max(0, prices.length - count))
         .reverse()
