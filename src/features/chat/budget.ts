@@ -2,7 +2,7 @@ import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Json } from '#kernel/json.ts'
-import type { OwnedTurn, ToolCall, Turn } from './engine.ts'
+import type { OwnedTurn, ToolCall } from './engine.ts'
 import type { MadeCall } from './mandate.ts'
 import type { Tool } from './tool-registry.ts'
 
@@ -24,7 +24,7 @@ const startable: ReadonlySet<string> = new Set([
 export type OwnWords = {
   order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
 }
-export type OpenOwnWords = (turn: Turn) => Promise<OwnWords>
+export type OpenOwnWords = (turn: OwnedTurn) => Promise<OwnWords>
 
 export type BudgetDeps = {
   /** Whether the limit of chats has anything left. */

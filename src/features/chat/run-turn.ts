@@ -40,6 +40,8 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   append: AppendEvents
   listeners: ChatListeners
   engine: ChatEngine
+  /** Users take turns: the questions of one delay those of another by one alone. */
+  inTurn: (userId: string) => Promise<void>
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
   /** Undefined without a model. */
@@ -190,6 +192,7 @@ async function answer(
     },
     { turn, writer, stored: calls, announced, signal },
   )
+  await deps.inTurn(turn.userId)
   return deps.engine.run(turn, tools, said.emit, signal)
 }
 
