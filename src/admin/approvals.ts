@@ -10,7 +10,7 @@ import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { userOf } from './users.ts'
 
-/** Requests that wait for a person, and the decisions of the operator where no page is served. */
+/** Requests that wait for a person, and the decisions of the operator in place of that person. */
 
 const rowsMax = 1_000
 
@@ -74,7 +74,7 @@ export const approvalCommands: readonly AdminCommand[] = [
     positionals: ['<approval>'],
     options: {},
     changes: true,
-    summary: 'confirm an act that allows more than before, where no person can on a page',
+    summary: 'confirm an act that allows more than before, in place of its person',
     run: decide('approvals confirm', 'approved'),
   },
   {

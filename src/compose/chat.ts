@@ -62,9 +62,9 @@ export const openChat = (
   const { venue, table, credits, files, operations, innerCalls } = parts
   const inTurn = createLoopTurns()
   // Its caller reads a text next, at once and whole.
-  const registryOf = async () => {
+  const registryFor = (userId: string) => async () => {
     const { registry } = await universe()
-    await inTurn()
+    await inTurn(userId)
     return registry
   }
   return chat({
@@ -81,10 +81,11 @@ export const openChat = (
     prices: overrides.chatPrices ?? models?.prices,
     keyOf: (name) => internalKey('chat', name),
     answerer: overrides.chatAnswerer ?? agent,
-    openMandate: grammarMandate(registryOf),
+    inTurn,
+    openMandate: (turn) => grammarMandate(registryFor(turn.userId))(turn),
     budget: {
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,
-      openOwnWords: grammarOwnWords(registryOf),
+      openOwnWords: (turn) => grammarOwnWords(registryFor(turn.userId))(turn),
     },
     lists: { chains: table, spellAddress: withChecksum },
     isUnavailable: isDatabaseUnavailable,

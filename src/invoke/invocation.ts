@@ -1,5 +1,4 @@
 import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/accept/operation-call.ts'
-import { type Clock, systemClock } from '#kernel/clock.ts'
 import { type Caller, isOwnClient } from '#kernel/contract/caller.ts'
 import { plainSchema } from '#kernel/contract/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/contract/fault.ts'
@@ -26,7 +25,7 @@ import {
   rateLimits,
 } from './limits.ts'
 import { type LoadSettings, overload } from './overload.ts'
-import { type Pacing, startPacing } from './pacing.ts'
+import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
 import { defaultQuotas, type Quotas, userQuotas } from './quotas.ts'
 import { filterBySchema } from './schema-filter.ts'
 
@@ -37,8 +36,8 @@ export type InvocationDeps = {
   limits?: Limits
   points?: PointStore
   load?: Partial<LoadSettings>
+  pacing?: Pacing
   quotas?: Partial<Quotas>
-  clock?: Clock
 }
 
 export type Credentials = {
@@ -117,13 +116,13 @@ export function createInvocation({
   limits: points = defaultLimits,
   points: store = memoryPointStore(),
   load: loadSettings,
+  pacing = startPacing(),
   quotas: quotaSettings,
-  clock = systemClock,
 }: InvocationDeps): Invocation {
   const sources: NumberSources = new WeakMap()
-  const limits = rateLimits(points, store)
+  const unpaced = rateLimits(points, store)
+  const limits = pacedLimits(unpaced, pacing)
   const load = overload(loadSettings)
-  const pacing = startPacing()
   const readers = inputReaders(sources)
   const quotas = userQuotas(authenticate, { ...defaultQuotas, ...quotaSettings })
 
@@ -139,9 +138,7 @@ export function createInvocation({
       const caller = await countingRefusals({ authorization, address: addressKey(address) }, limits, () =>
         authenticate(authorization),
       )
-      const principal = principalOf(caller)
-      await pacing.pause(principal, 'read')
-      return { caller, principal }
+      return { caller, principal: principalOf(caller) }
     },
     prepare(operation) {
       const { entry } = operation
@@ -157,7 +154,7 @@ export function createInvocation({
       const call: InvocableOperation['call'] = async (admitted, input, options, request) => {
         if (admitted.refusal) throw admitted.refusal
         const { caller, authorization } = admitted
-        const pointsFault = await countPoints(entry, admitted.principal, input, limits)
+        const pointsFault = await countPoints(entry, admitted.principal, input, unpaced)
         if (pointsFault) throw pointsFault
         const current = version?.()
         const userId = caller?.userId ?? ''
@@ -184,14 +181,7 @@ export function createInvocation({
       }
       return {
         operation,
-        admit: admission(entry, {
-          authenticate,
-          authenticateBackend,
-          limits,
-          load,
-          pacing,
-          now: () => clock.now(),
-        }),
+        admit: admission(entry, { authenticate, authenticateBackend, limits, load }),
         ...readers(operation),
         shared: () => (known && known.version === version?.() ? known.outcome : undefined),
         call,
@@ -240,14 +230,9 @@ type AdmissionDeps = {
   authenticateBackend: AuthenticateBackend
   limits: RateLimits
   load: ReturnType<typeof overload>
-  pacing: Pacing
-  now: () => Date
 }
 
-function admission(
-  entry: Entry,
-  { authenticate, authenticateBackend, limits, load, pacing, now }: AdmissionDeps,
-) {
+function admission(entry: Entry, { authenticate, authenticateBackend, limits, load }: AdmissionDeps) {
   const rate = rateClassOf(entry)
   const authorized = ({ authorization, backendKey, address }: Credentials): Promise<Caller | null> =>
     entry.access === 'backend'
@@ -275,7 +260,6 @@ function admission(
     const { authorization, address } = credentials
     const caller = await authorized(credentials)
     const principal = caller && rate !== 'auth' ? principalOf(caller) : address
-    await pacing.pause(principal, rate)
     return toAdmitted(caller, principal, authorization, await limits.consume(rate, principal))
   }
   return ({ authorization, backendKey, address: given }: Credentials): Admitted | Promise<Admitted> => {
@@ -284,8 +268,7 @@ function admission(
     const address = addressKey(given)
     if (entry.access !== 'public' || authorization !== undefined)
       return admitCaller({ authorization, backendKey, address })
-    const paused = pacing.pause(address, rate)
-    const counted = paused ? paused.then(() => limits.consume(rate, address)) : limits.consume(rate, address)
+    const counted = limits.consume(rate, address)
     return counted instanceof Promise
       ? counted.then((result) => toAdmitted(null, address, undefined, result))
       : toAdmitted(null, address, undefined, counted)

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RateClass } from '#kernel/contract/operation.ts'
+import type { LimitName, RateLimits } from './limits.ts'
 
 /** The part of its time for which the event loop may work before it makes everybody wait. */
 const busyMax = 0.75
@@ -53,7 +53,7 @@ export function createPacer(random: () => number = Math.random) {
 
 export type Pacing = {
   /** Exits are counted, and never paused. */
-  pause(principal: string, rate: RateClass): Promise<void> | undefined
+  pause(principal: string, rate: LimitName): Promise<void> | undefined
   close(): void
 }
 
@@ -77,3 +77,11 @@ export function startPacing(): Pacing {
     },
   }
 }
+
+/** Pauses what is counted: each request once, whatever door it comes by, also one that is refused. */
+export const pacedLimits = (limits: RateLimits, pacing: Pacing): RateLimits => ({
+  consume(name, key, points) {
+    const paused = pacing.pause(key, name)
+    return paused ? paused.then(() => limits.consume(name, key, points)) : limits.consume(name, key, points)
+  },
+})

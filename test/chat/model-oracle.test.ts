@@ -40,7 +40,7 @@ const planned = (turn: Turn) =>
 
 /** Records the calls, and judges those that change something as the runtime does. */
 async function recording(turn: Turn) {
-  const mandate = await grammarMandate(registryOf)(turn)
+  const mandate = await grammarMandate(registryOf)({ ...turn, userId: 'u' })
   const calls: ToolCall[] = []
   const made: MadeCall[] = []
   const allowed: string[] = []

@@ -36,6 +36,30 @@ describe('the places of answers', () => {
       assert.equal((events.at(-1)!.data as { status: string }).status, 'cancelled')
   })
 
+  test('users with many answers leave a place for one who asks for the first time', async () => {
+    await using single = await openChatApp({ count: 1, env: { STREAMS_PER_USER: '100' } })
+    const [one, two, third] = [await single.user(), await single.user(), await single.user()]
+    const open = [one, two].flatMap((user) =>
+      Array.from({ length: 36 }, () => user.ask(script({ say: 'a' }, { hang: true })).catch(() => undefined)),
+    )
+    const running = async () => {
+      const { rows } = await single.db.query<{ count: number }>(
+        `select count(*)::integer as count from task where kind = 'chat' and status = 'running' group by user_id order by 1`,
+      )
+      return rows.map(({ count }) => count)
+    }
+    await eventually(async () => {
+      const { rows } = await single.db.query(`select 1 from task where kind = 'chat'`)
+      return rows.length === 72 || undefined
+    }, 'all questions are accepted')
+    const counts = await running()
+    assert.ok(counts.length === 2 && counts[0]! + counts[1]! < 64, counts.join())
+    const events = await third.ask(script({ say: 'at once' }))
+    assert.equal((events.at(-1)!.data as { status: string }).status, 'completed')
+    await single.db.query(`update task set cancel_requested = true where kind = 'chat'`)
+    assert.equal(open.length, 72)
+  })
+
   test('an instance that stops leaves its answers to another one at once', async () => {
     const user = await app.user()
     const query = script({ call: 'credits_packs' }, { spell: 'x'.repeat(200), everyMs: 25 })

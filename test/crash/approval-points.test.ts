@@ -30,7 +30,7 @@ let initial: bigint
 const gatewayWith = (env: Record<string, string> = {}) => app.gateway({ PORT: port, ...env })
 const ask = async (at: string, key: string): Promise<{ taskId: string; approvalId: string }> => {
   await renew()
-  // There are more points than an app may make requests in an hour.
+  // There are more points than an app may make requests in a quarter of an hour.
   await app.admin.query(
     `delete from approval
       where exists (select from task t where t.id = approval.task_id and t.status = 'completed')`,

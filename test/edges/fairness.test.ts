@@ -57,6 +57,38 @@ test('each rejection names the budget, its owner, and when it is full again', as
   )
 })
 
+test('each request is paced once, whatever it asks for and by which door', async (t) => {
+  const paced: string[] = []
+  const pacing = {
+    pause(principal: string, rate: string) {
+      paced.push(`${rate} of ${principal}`)
+      return undefined
+    },
+    close() {},
+  }
+  const app = await createHttpApp({ pacing })
+  t.after(() => app.close())
+  const pacedBy = async (work: Promise<{ status: number }>) => {
+    const { status } = await work
+    return [status, ...paced.splice(0)]
+  }
+  const message = (method: string, params?: object) =>
+    sendRequest(app.url, 'POST /mcp', {
+      body: { jsonrpc: '2.0', id: 1, method, params },
+      headers: { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' },
+    })
+  const ofAddress = 'read of address:127.0.0.1'
+  const anybody = { headers: { authorization: undefined } }
+  assert.deepEqual(await pacedBy(sendRequest(app.url, 'GET /v1/probe')), [200, 'read of user:u1'])
+  assert.deepEqual(await pacedBy(sendRequest(app.url, 'GET /v1/probe/open', anybody)), [200, ofAddress])
+  assert.deepEqual(await pacedBy(sendRequest(app.url, 'GET /v1/nothing')), [404, ofAddress])
+  assert.deepEqual(await pacedBy(sendRequest(app.url, 'GET /llms.txt', anybody)), [200, ofAddress])
+  assert.deepEqual(await pacedBy(guess(app.url)), [401, 'refused of address:127.0.0.1'])
+  assert.deepEqual(await pacedBy(message('tools/list')), [200, 'read of user:u1'])
+  const call = message('tools/call', { name: 'probe_list', arguments: {} })
+  assert.deepEqual(await pacedBy(call), [200, 'read of user:u1'])
+})
+
 test('an unlisted proxy is logged once', async (t) => {
   const app = await createHttpApp()
   t.after(() => app.close())

@@ -81,3 +81,27 @@ test('an operator sees what waits for a person, and unlinks an agent as the pers
   const [last] = (await operator.log('--limit', '4')).filter(({ command }) => command === 'agents unlink')
   assert.deepEqual([last!.actor, last!.reason], ['ann', 'the person lost the mailbox'])
 })
+
+test('an operator sets what an app spends of its person on chat in a day', async () => {
+  const { agentId } = await signedInPerson(gateway)
+  const psql = (statement: string) => operator.rows<Row>('psql', statement)
+  const [app] = await psql(
+    `select payload->>'clientId' as id from oauth_record r join app_user u on u.id::text = r.account_id
+      where r.model = 'Grant' and u.agent_id = '${agentId}' limit 1`,
+  )
+  const words = ['credits', 'allow', agentId, app!.id!, '55']
+  assert.match(
+    await operator.refusal('credits', 'allow', agentId, 'nobody', '55', '--why', 'x'),
+    /has connected no app/,
+  )
+  assert.match(await operator.refusal('credits', 'allow', agentId, app!.id!, '0', '--why', 'x'), /1 to 10000/)
+  await operator.act('the person asked for more', ...words)
+  assert.deepEqual(await psql(`select per_day from app_credits where client_id = '${app!.id}'`), [
+    { per_day: 55 },
+  ])
+  const [last] = (await operator.log('--limit', '3')).filter(({ command }) => command === 'credits allow')
+  assert.deepEqual(
+    [last!.details, last!.reason],
+    [{ app: app!.id, credits: '55' }, 'the person asked for more'],
+  )
+})

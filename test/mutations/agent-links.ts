@@ -61,7 +61,7 @@ export const agentLinkMutations = [
     ],
   ]),
   ...mutationsOf('src/durable/approvals/approvals.ts', links, [
-    ['ofClient >= waitingOfClientMax', 'ofClient > waitingMax', 'one app fills the places of all'],
+    ['ofOthers + 2 * ofClient', 'ofOthers + ofClient', 'one app fills the places of all'],
   ]),
   ...mutationsOf(
     'src/features/hooks/hooks.ts',

@@ -150,8 +150,8 @@ export const grammarMutations = [
     ['src/kernel/async/loop-turns.test.ts'],
     [
       [
-        'last = last.then(nextTurn)',
-        'last = nextTurn()',
+        'queue.run(key, nextTurn)',
+        'nextTurn()',
         'the texts of many chats are read at once, and others wait',
       ],
     ],

@@ -58,13 +58,11 @@ export type Approvals = ActRequests & {
 
 const waitMs = 30 * 60_000
 export const waitingMax = 20
-/** One app leaves room for the requests of others. */
-const waitingOfClientMax = 10
 const listedMax = 200
-/** Each leaves rows and events, also where it is declined at once. */
-const madeMaxPerHour = 120
-const madeOfClientMaxPerHour = 60
-const hourMs = 3_600_000
+/** Each leaves rows and events, also where it is declined at once. One whose token was stolen is held for this long. */
+const madeMs = 15 * 60_000
+const madeMax = 60
+const madeOfClientMax = 30
 
 export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Approvals {
   const { transactions, clock } = deps
@@ -183,29 +181,25 @@ async function assertRoom(tx: Tx, userId: string, { clientId, now }: OfClient): 
   const { all: waiting, ofClient } = await countWaiting(tx, userId, { clientId, now })
   // The person is not kept from the own pages by requests of others.
   const isPage = clientId === pagesClientId
-  if (!isPage && waiting >= waitingMax)
+  const ofOthers = isPage ? 0 : waiting - ofClient
+  if (ofOthers + 2 * ofClient >= waitingMax)
     throw new Fault(
       'conflict',
       `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
-      { extras: { reason: `at most ${waitingMax} wait at a time` } },
+      {
+        extras: { reason: `at most ${waitingMax} wait at a time, and of one app half of what others leave` },
+      },
     )
-  if (ofClient >= waitingOfClientMax)
-    throw new Fault(
-      'conflict',
-      `${ofClient} requests of this app wait for the person already: cancel some, or wait for the decisions`,
-      { extras: { reason: `at most ${waitingOfClientMax} of one app wait at a time` } },
-    )
-  const expireAfter = later(now, waitMs - hourMs)
+  const expireAfter = later(now, waitMs - madeMs)
   const made = await countMade(tx, userId, { clientId, expireAfter })
   const spent = (whose: string, max: number, first: Date | null) =>
-    budgetSpent('rate_limited', `${whose} has made ${max} requests for a person in the last hour`, {
+    budgetSpent('rate_limited', `${whose} has made ${max} requests for a person in the last 15 minutes`, {
       budget: 'approvals',
       owner: 'user',
       retryAfterSeconds: Math.ceil((Number(first) - Number(expireAfter)) / 1_000),
     })
-  if (made.count_of_client >= madeOfClientMaxPerHour)
-    throw spent('This app', madeOfClientMaxPerHour, made.first_of_client)
-  if (!isPage && made.count >= madeMaxPerHour) throw spent('This user', madeMaxPerHour, made.first)
+  if (made.count_of_client >= madeOfClientMax) throw spent('This app', madeOfClientMax, made.first_of_client)
+  if (!isPage && made.count >= madeMax) throw spent('This user', madeMax, made.first)
 }
 
 async function requestAct(

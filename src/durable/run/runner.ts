@@ -53,7 +53,10 @@ const backgroundShare = 0.5
 const backgroundSlots = 2
 /** Conversations, and images, wait long for a service: in slots of their own, so that they never take one of the other tasks. */
 const conversationSlots = 64
-/** The share of the slots that one user holds at most; of the exit slots it is half. */
+/**
+ * The share of the slots that one user holds at most. Of the exit slots it is half; of those for conversations it is half of
+ * what others leave, so that a user who asks rarely finds one.
+ */
 const userShare = 0.75
 
 /** The run of one claim; `lost` ends it when the task is another instance's, `stopping` ends its waits. */
@@ -160,9 +163,10 @@ function capacityOf(runner: RunnerState): Capacity {
   }
 }
 
-const userSlotsMax = ({ deps }: RunnerState, priority: number) =>
-  Math.ceil((isOther(priority) ? deps.options.slots : conversationSlots) * userShare) +
-  (priority === 0 ? exitSlots / 2 : 0)
+function userSlotsMax(runner: RunnerState, priority: number): number {
+  if (!isOther(priority)) return freeSlotsOf(runner, priority)
+  return Math.ceil(runner.deps.options.slots * userShare) + (priority === 0 ? exitSlots / 2 : 0)
+}
 
 function freeSlotsOf(runner: RunnerState, priority: number): number {
   const { exits, ordinary, conversations } = capacityOf(runner)

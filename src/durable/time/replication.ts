@@ -80,33 +80,33 @@ export async function readIsReplicated(db: Queryable): Promise<boolean> {
 function createProbe(db: pg.Pool) {
   let client: pg.PoolClient | undefined
   let startedAtMs: number | undefined
-  let isHeld = false
-  const isSlow = () => startedAtMs !== undefined && monotonicMs() - startedAtMs > heldMsMin
+  let wasHeld = false
+  const isHeld = () => wasHeld || (startedAtMs !== undefined && monotonicMs() - startedAtMs > heldMsMin)
   const run = async () => {
     client = await db.connect()
     startedAtMs = monotonicMs()
     let failure: Error | undefined
     try {
       await query(client, probeSql)
-      isHeld = isSlow()
+      wasHeld = false
     } catch (error) {
       // One that failed at once says nothing of the standbys.
       failure = error as Error
     }
+    wasHeld = isHeld()
     client?.release(failure)
     startedAtMs = undefined
   }
   let running: Promise<void> | undefined
   return {
-    isHeld(): boolean {
-      isHeld ||= isSlow()
+    isHeld,
+    start(): void {
       running ??= run()
         .catch(() => {})
         .finally(() => {
           client = undefined
           running = undefined
         })
-      return isHeld
     },
     /** Its wait may last for as long as the standbys are away. */
     async [Symbol.asyncDispose]() {
@@ -133,6 +133,7 @@ export function createReplication({ db, durability, log, graceMs }: ReplicationD
   let job: PacedJob | undefined
   const look = async () => {
     const row = await readStandbys(db)
+    probe.start()
     state.observe({ ...row, isHeld: probe.isHeld() })
     if (!state.isOverdue()) return lookMs
     await query(db, releaseSql, [probeSql])

@@ -55,7 +55,8 @@ export function sseTransport({ mailboxes, limits, admit, answer, refuseBody, onE
     // The same answer for a session that is closed and for one of another user.
     if (!isSecret(secret) || !(await mailboxes.isOpen(id, userId)))
       throw (await limits.consume('read', known.principal)).fault ?? noSession()
-    if (requests.get(userId) >= requestsPerUser) throw tooMany('requests')
+    if (requests.get(userId) >= requestsPerUser)
+      throw (await limits.consume('read', known.principal)).fault ?? tooMany('requests')
     requests.add(userId)
     const work = forward(request, body, known, (text) => mailboxes.send(id, seal(secret, text)))
       .catch(onError)

@@ -1,7 +1,7 @@
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { OwnedTurn, ToolCall, Turn } from '#kernel/wire/answerer.ts'
+import type { OwnedTurn, ToolCall } from '#kernel/wire/answerer.ts'
 import type { Json } from '#kernel/wire/json.ts'
 import type { MadeCall } from './mandate.ts'
 import type { Tool } from './tool-registry.ts'
@@ -24,7 +24,7 @@ const startable: ReadonlySet<string> = new Set([
 export type OwnWords = {
   order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
 }
-export type OpenOwnWords = (turn: Turn) => Promise<OwnWords>
+export type OpenOwnWords = (turn: OwnedTurn) => Promise<OwnWords>
 
 export type BudgetDeps = {
   /** Whether the limit of chats has anything left. */

@@ -1,4 +1,4 @@
-import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
+import type { OwnedTurn, ToolCall, ToolResult } from '#kernel/wire/answerer.ts'
 
 /** A call of the turn with its result. */
 export type MadeCall = { call: ToolCall; result: ToolResult }
@@ -11,4 +11,4 @@ export type Mandate = {
   /** Whether a text is the name of an asset or a chain that the gateway itself lists. */
   isListed(text: string): boolean
 }
-export type OpenMandate = (turn: Turn) => Promise<Mandate>
+export type OpenMandate = (turn: OwnedTurn) => Promise<Mandate>

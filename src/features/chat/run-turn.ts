@@ -49,6 +49,8 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   append: AppendEvents
   listeners: ChatListeners
   answerer: Answerer
+  /** Users take turns: the questions of one delay those of another by one alone. */
+  inTurn: (userId: string) => Promise<void>
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
   /** Undefined without a model. */
@@ -199,6 +201,7 @@ async function answer(
     },
     { turn, writer, stored: calls, announced, signal },
   )
+  await deps.inTurn(turn.userId)
   return deps.answerer.run(turn, tools, said.emit, signal)
 }
 

@@ -38,6 +38,34 @@ const connectionsMax = 100
 export const creditsPerDayDefault = 20
 export const creditsPerDayMax = 10_000
 
+export async function allowCredits(
+  db: Queryable,
+  accountId: string,
+  { clientId, perDay }: { clientId: string; perDay: number },
+): Promise<void> {
+  await query(
+    db,
+    `insert into app_credits (user_id, client_id, per_day) values ($1, $2, $3)
+     on conflict (user_id, client_id) do update set per_day = excluded.per_day`,
+    [accountId, clientId, perDay],
+  )
+}
+
+/** Whether the person has connected the app, and it has not ended since. */
+export async function isConnected(
+  db: Queryable,
+  accountId: string,
+  { clientId, now }: { clientId: string; now: Date },
+): Promise<boolean> {
+  const rows = await query(
+    db,
+    `select 1 from oauth_record where model = 'Grant' and account_id = $1 and payload->>'clientId' = $2
+       and expires_at > $3 limit 1`,
+    [accountId, clientId, now],
+  )
+  return rows.length > 0
+}
+
 type ConnectionsDeps = {
   db: Queryable
   transact: Transact
@@ -95,14 +123,7 @@ export function createConnections({
       })
       mailQueue.wake()
     },
-    async allowCredits(accountId, clientId, perDay) {
-      await query(
-        db,
-        `insert into app_credits (user_id, client_id, per_day) values ($1, $2, $3)
-         on conflict (user_id, client_id) do update set per_day = excluded.per_day`,
-        [accountId, clientId, perDay],
-      )
-    },
+    allowCredits: (accountId, clientId, perDay) => allowCredits(db, accountId, { clientId, perDay }),
     async list(accountId) {
       const rows = await query<{
         client_id: string

@@ -1,13 +1,13 @@
+import { createFairQueue } from './fair-queue.ts'
+
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Each call resolves in a turn of the event loop of its own, in the order of the calls. Work of a few milliseconds that
- * follows it holds others up for that time alone, however many callers there are at once.
+ * Each call resolves in a turn of the event loop of its own. Work of a few milliseconds that follows it holds others up for
+ * that time alone, however many callers there are at once; the key that was served longest ago comes next.
  */
-export function createLoopTurns(): () => Promise<void> {
-  let last = Promise.resolve()
-  return () => {
-    last = last.then(nextTurn)
-    return last
-  }
+export function createLoopTurns(): (key?: string) => Promise<void> {
+  const unbounded = Number.POSITIVE_INFINITY
+  const queue = createFairQueue({ runsMax: 1, waitingMax: unbounded, waitingOfKeyMax: unbounded })
+  return (key = '') => queue.run(key, nextTurn)
 }
