@@ -1,7 +1,12 @@
 /** A database that lost commits which an instance saw: money waits on every instance until an operator goes on. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createDatabaseTime, type SearchedChain } from '#durable/time/database-time.ts'
+import {
+  type CompareChains,
+  createDatabaseTime,
+  type DatabaseTime,
+  type SearchedChain,
+} from '#durable/time/database-time.ts'
 import { createMoneyHolds, everything, raiseGeneration, storeHold } from '#durable/time/money-hold.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
@@ -39,8 +44,19 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
 
   // As a backup from before the third heartbeat shows them.
   await fixture.rows('update database_witness set beat = 1 returning id')
+  await eventually(async () => {
+    const [{ least }] = (await fixture.rows('select min(beat) as least from database_witness')) as [
+      { least: string },
+    ]
+    const areHeld = instances.every(({ taskEngine }) => taskEngine.holds.find())
+    // A heartbeat follows what the one before it has found.
+    assert.ok(
+      areHeld || Number(least) < 3,
+      'each instance has had a heartbeat, and one of them holds nothing',
+    )
+    return areHeld || undefined
+  }, 'both instances hold money')
   for (const [n, instance] of instances.entries()) {
-    await eventually(async () => instance.taskEngine.holds.find(), `instance ${n} holds money`, 4 * leaseMs)
     const refusal = await instance.run(userId, { key: `held ${n}` }).catch((error: unknown) => error)
     assert.equal((refusal as { code: string }).code, 'unavailable')
     const { extras } = refusal as { extras: Record<string, unknown> }
@@ -52,10 +68,13 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
     assert.equal((await instance.run(userId, { key: 'before' })).outcome, 'executed')
   }
   assert.equal(admissions, 1, 'nothing is read for what is refused')
-  const [hold] = await fixture.rows<{ reason: string; detail: { seen: object; found: object } }>(
-    'select reason, detail from money_hold',
-  )
-  assert.equal(hold?.reason, 'went_back')
+  const hold = await eventually(async () => {
+    const [stored] = await fixture.rows<{ reason: string; detail: { seen: object; found: object } }>(
+      'select reason, detail from money_hold',
+    )
+    return stored
+  }, 'the hold is stored')
+  assert.equal(hold.reason, 'went_back')
   assert.ok(hold.detail.seen && hold.detail.found)
 
   // A task that is ready meanwhile, as one of a schedule is, waits.
@@ -91,32 +110,33 @@ test('a resume ends what was judged before it, and the comparison after it begin
   await using fixture = await openFixture()
   using folder = dataFolder()
   const memory = timeFile(folder.path)
-  const instance = await fixture.instance(
-    { steps: { only: async () => executed } },
-    { leaseMs, timeMemory: memory },
-  )
-  const { holds, time } = instance.taskEngine
+  const kind = { steps: { only: async () => executed } }
+  type Witness = { id: string; beat: bigint }
+  /** Of every instance. */
   const beats = async (n: number) => {
-    const [first] = await fixture.rows<{ beat: bigint }>(
-      'select beat from database_witness order by seen_at desc limit 1',
-    )
-    const isLater = async () => {
-      const rows = await fixture.rows(
-        'select from database_witness where beat >= $1',
-        (first?.beat ?? 0n) + BigInt(n),
-      )
-      return rows.length > 0 || undefined
-    }
-    await eventually(isLater, `${n} heartbeats`)
+    const witnesses = () => fixture.rows<Witness>('select id, beat from database_witness')
+    const before = new Map((await witnesses()).map(({ id, beat }) => [id, beat]))
+    await eventually(async () => {
+      const now = await witnesses()
+      const areLater = now.every(({ id, beat }) => beat >= (before.get(id) ?? 0n) + BigInt(n))
+      return (now.length > 0 && areLater) || undefined
+    }, `${n} heartbeats`)
   }
+  const findNothing = (time: DatabaseTime) => time.open(async () => [])
+  const before = await fixture.instance(kind, { leaseMs, timeMemory: memory, openTime: findNothing })
   await beats(2)
-  await time.open(async () => [])
+  await before[Symbol.asyncDispose]()
   const [{ id, lsn }] = (await fixture.rows(
     `select value as id, (select (max(lsn) - '0/0')::text from database_witness) as lsn
        from database_binding where key = 'database'`,
   )) as [{ id: string; lsn: string }]
-  const remembered = memory.read(id)
-  assert.ok(remembered && BigInt(remembered.lsn ?? 0) <= BigInt(lsn), 'a remembered position is a stored one')
+  let remembered: TimeRecord | undefined
+  const openTime = async (time: DatabaseTime) => {
+    await findNothing(time)
+    remembered = memory.read(id)
+  }
+  const { holds } = (await fixture.instance(kind, { leaseMs, timeMemory: memory, openTime })).taskEngine
+  assert.equal(remembered?.lsn, lsn, 'a remembered position is a stored one')
 
   // Held with an earlier point and compared; an instance that knows of a still earlier one has it compared again.
   const early = new Date('2020-01-01T00:00:00Z')
@@ -131,20 +151,22 @@ test('a resume ends what was judged before it, and the comparison after it begin
   assert.deepEqual([hold?.point, hold?.compared_at], [early, null])
   await eventually(async () => holds.find(), 'a heartbeat shows the hold')
 
-  // On a new machine, which remembers nothing and finds that the chains are ahead.
-  const fresh = (await fixture.instance({ steps: { only: async () => executed } }, { leaseMs })).taskEngine
-  await eventually(async () => fresh.holds.find(), 'the new instance holds')
+  // On a new machine, which remembers nothing and finds that the chains are ahead, until the operator has accepted that.
   const points: (Date | null)[] = []
-  let isLost = true
-  await fresh.time.open(async (point) => {
+  let acceptedAt: Date | undefined
+  const compareChains: CompareChains = async (point) => {
     points.push(point)
-    return isLost ? [{ chainId: '8453', found: 'lost' as const, detail: { lost: true } }] : []
-  })
+    const isAccepted = point !== null && acceptedAt !== undefined && point > acceptedAt
+    return isAccepted ? [] : [{ chainId: '8453', found: 'lost', detail: { lost: true } }]
+  }
+  const fresh = (await fixture.instance(kind, { leaseMs, openTime: (time) => time.open(compareChains) }))
+    .taskEngine
+  await eventually(async () => fresh.holds.find(), 'the new instance holds')
   await eventually(async () => points.length > 0 || undefined, 'the new instance compares')
 
   const [{ now }] = (await fixture.rows('select clock_timestamp() as now')) as [{ now: Date }]
   await beats(2)
-  isLost = false
+  acceptedAt = now
   await raiseGeneration(pool)
   await fixture.rows('delete from money_hold')
   await storeHold(pool, held, 0)
@@ -161,8 +183,17 @@ test('a resume ends what was judged before it, and the comparison after it begin
   assert.ok((points.at(-1) ?? early) > now, 'the comparison begins at the last heartbeat')
 })
 
+type Opened = {
+  memory: TimeMemory
+  seen?: Partial<TimeRecord>
+  compareChains?: CompareChains
+  searchedChains?: readonly SearchedChain[]
+}
 /** An instance with what it saw of the database before, which has signed something. */
-async function openWith(fixture: EngineFixture, memory: TimeMemory, seen?: Partial<TimeRecord>) {
+async function openWith(
+  fixture: EngineFixture,
+  { memory, seen, compareChains = async () => [], searchedChains }: Opened,
+) {
   const [{ id }] = (await fixture.rows(
     `select value as id from database_binding where key = 'database'`,
   )) as [{ id: string }]
@@ -175,24 +206,26 @@ async function openWith(fixture: EngineFixture, memory: TimeMemory, seen?: Parti
     const hidden = { system: null, timeline: null, lsn: null }
     memory.write(id, { witness: newUser(), generation: 0, beat: 50, ...hidden, ...seen })
   }
-  return (await fixture.instance({ steps: { only: async () => executed } }, { leaseMs, timeMemory: memory }))
-    .taskEngine
+  const openTime = (time: DatabaseTime) => time.open(compareChains, searchedChains)
+  const kind = { steps: { only: async () => executed } }
+  return (await fixture.instance(kind, { leaseMs, timeMemory: memory, openTime })).taskEngine
 }
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
 
 test('a gateway that comes back after its heartbeats were deleted compares, and one whose are lost holds', async () => {
   await using fixture = await openFixture()
   using folder = dataFolder()
-  const memory = timeFile(folder.path)
-  const { holds, time } = await openWith(fixture, memory, { point: daysAgo(31) })
+  // A gateway writes into its own at each heartbeat.
+  using other = dataFolder()
   let compared = 0
-  await time.open(async () => {
+  const compareChains = async () => {
     compared += 1
     return []
-  })
+  }
+  const deleted = { memory: timeFile(folder.path), seen: { point: daysAgo(31) }, compareChains }
+  const { holds } = await openWith(fixture, deleted)
   assert.deepEqual([compared, holds.find()], [1, undefined])
-  const lost = await openWith(fixture, memory, { point: daysAgo(29) })
-  await lost.time.open(async () => [])
+  const lost = await openWith(fixture, { memory: timeFile(other.path), seen: { point: daysAgo(29) } })
   assert.equal(lost.holds.find()?.reason, 'went_back')
 })
 
@@ -200,11 +233,11 @@ test('a chain that does not answer is on hold alone and everywhere, until its ro
   await using fixture = await openFixture()
   const other = (await fixture.instance({ steps: { only: async () => executed } }, { leaseMs })).taskEngine
   using folder = dataFolder()
-  const { holds, time } = await openWith(fixture, timeFile(folder.path))
-  await time.open(async () => [
+  const compareChains: CompareChains = async () => [
     { chainId: '8453', found: 'unknown' },
     { chainId: '137', found: 'clean' },
-  ])
+  ]
+  const { holds } = await openWith(fixture, { memory: timeFile(folder.path), compareChains })
   const reasons = () => ['8453', '137'].map((chain) => holds.find(chain)?.reason)
   assert.deepEqual([holds.find(), ...reasons()], [undefined, 'not_compared', undefined])
   await eventually(async () => other.holds.find('8453'), 'the other instance holds it, too')
@@ -222,8 +255,8 @@ test('after a failover a chain where a transaction of before can still land is s
   await using fixture = await openFixture()
   using folder = dataFolder()
   const point = new Date().toISOString()
-  const { holds, time } = await openWith(fixture, timeFile(folder.path), { beat: 0, timeline: 0, point })
-  await time.open(async () => [], searchedChains)
+  const seen = { beat: 0, timeline: 0, point }
+  const { holds } = await openWith(fixture, { memory: timeFile(folder.path), seen, searchedChains })
   assert.deepEqual(
     ['7565164', '999'].map((chain) => holds.find(chain)?.reason),
     ['not_compared', undefined],
@@ -264,6 +297,8 @@ test('without a memory, chains that no counter compares are searched since the l
     { leaseMs: 600_000, slots: 0 },
   )
   const { task_id: waiting } = await accepting.run(newUser(), { timeoutMs: 0 })
+  const witnesses = () => fixture.rows('select 1 from database_witness')
+  await eventually(async () => (await witnesses()).length === 2 || undefined, 'its only heartbeat')
   const lookedUp = async () =>
     (
       await fixture.rows<{ id: string | null }>(

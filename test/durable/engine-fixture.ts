@@ -6,6 +6,7 @@ import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import type { Engine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/events/notifier.ts'
 import { createCommitter } from '#durable/run/commit.ts'
+import type { DatabaseTime } from '#durable/time/database-time.ts'
 import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
@@ -65,6 +66,8 @@ type InstanceOptions = {
   createBus?: (database: Database) => MessageBus
   log?: Log
   timeMemory?: TimeMemory
+  /** Runs before the first heartbeat, as the start of the product does. */
+  openTime?: (time: DatabaseTime) => Promise<void>
   config?: Partial<Config>
   replicationGraceMs?: number
 }
@@ -185,6 +188,7 @@ export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
       const admit = instanceOptions.admit ?? (async () => ({ data: {} as JsonObject, first }))
       const operations = implement(contract, { run: { ...kind, admit } })
       const runtime = taskEngine.createRuntime(operations, internal)
+      await instanceOptions.openTime?.(taskEngine.time)
       runtime.start()
       const instance: Instance = {
         taskEngine,

@@ -1,6 +1,7 @@
 /** A standby that takes over, and one that goes away: what is lost holds money, and what could be lost says so. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { DatabaseTime } from '#durable/time/database-time.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { openTestCore } from '../harness/core.ts'
 import { eventually } from '../harness/gateway.ts'
@@ -13,8 +14,8 @@ const kind = { steps: { only: async () => executed } }
 
 async function instanceOn(servers: StandbyCluster) {
   const fixture = await openFixture(servers)
-  const instance = await fixture.instance(kind, { leaseMs: 900 })
-  await instance.taskEngine.time.open(async () => [])
+  const openTime = (time: DatabaseTime) => time.open(async () => [])
+  const instance = await fixture.instance(kind, { leaseMs: 900, openTime })
   return {
     holds: instance.taskEngine.holds,
     rows: fixture.rows,

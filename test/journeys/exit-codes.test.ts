@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { runCli } from '#edges/cli/cli.ts'
 import { eventually, freshGateway } from '../harness/gateway.ts'
+import { signedInPerson } from './signed-in.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, type World, worldOf } from './world.ts'
 
 const chain = `evm:${base}`
-/** Longer than what admission has read may be used for a signature. */
-const staleMs = 3_500
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let world: World
@@ -21,10 +20,10 @@ before(async () => {
 afterEach(() => world.heal())
 after(() => gateway?.[Symbol.asyncDispose]())
 
-async function portico(...words: string[]) {
+async function porticoAs({ token }: Pick<Person, 'token'>, ...words: string[]) {
   let [out, err] = ['', '']
   const code = await runCli([...words, '--json'], {
-    env: { PORTICO_URL: gateway.url, PORTICO_TOKEN: person.token },
+    env: { PORTICO_URL: gateway.url, PORTICO_TOKEN: token },
     home: '/nowhere',
     out: (text) => {
       out += text
@@ -38,6 +37,7 @@ async function portico(...words: string[]) {
   })
   return { code, out, err }
 }
+const portico = (...words: string[]) => porticoAs(person, ...words)
 const deposit = (...words: string[]) => portico('earn', 'deposit', '--retries', '0', ...words)
 
 test('7: the gateway limits the caller', async () => {
@@ -77,16 +77,15 @@ test('11: the task has not ended when the wait is over', async () => {
 })
 
 test('10: the task that was waited for was cancelled', async () => {
-  // Admission reads too slowly to sign, so the task is accepted without a signature, and then cannot begin.
-  await world.fault(chain, { latency_ms: staleMs, count: 1, methods: ['eth_getCode'] })
-  const waiting = deposit('--amount-usdc', '100', '--wait')
-  await eventually(async () => (await world.faultHits(chain)) === 1 || undefined, 'admission has asked')
-  await world.fault(chain, { status: 503, methods: ['eth_getCode'] })
+  const owner = await signedInPerson(gateway)
+  await world.fund(base, owner.evm, 'USDC', '200')
+  await owner.call('PUT /v1/policy', { body: { approval_above_usd: '50' } })
+  const waiting = porticoAs(owner, 'earn', 'deposit', '--amount-usdc', '100', '--wait')
   const accepted = await eventually(async () => {
-    const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks')).body
-    return items.find(({ status }) => status === 'running')
-  }, 'the task is accepted')
-  assert.equal((await portico('tasks', 'cancel', accepted.task_id)).code, 0)
+    const { items } = (await owner.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=earn_deposit')).body
+    return items[0]
+  }, 'the task waits for its person')
+  assert.equal((await porticoAs(owner, 'tasks', 'cancel', accepted.task_id)).code, 0)
   const { code, out } = await waiting
   const task = JSON.parse(out) as TaskBody
   assert.deepEqual([code, task.status, task.outcome], [10, 'cancelled', 'not_executed'])

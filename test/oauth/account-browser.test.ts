@@ -60,11 +60,14 @@ const confirmRequest = async (page: Page) => {
   await page.getByRole('button', { name: 'Confirm' }).click()
   await page.getByRole('status').filter({ hasText: 'Approved' }).waitFor()
 }
-/** A page shows what the gateway has run at its time, and is opened again until it shows this. */
+/**
+ * A page shows what the gateway has run at its time, and is opened again until it shows this. Before the link it is that
+ * of the account, which may show the name too where the link is made between its reads.
+ */
 const openAgent = (page: Page, agentId: string, text: string) =>
   eventually(async () => {
-    await page.goto(`${gateway.url}/oauth/account/agents/${agentId}`)
-    return (await page.getByText(text).count()) > 0 || undefined
+    const opened = await page.goto(`${gateway.url}/oauth/account/agents/${agentId}`)
+    return (opened?.status() === 200 && (await page.getByText(text).count()) > 0) || undefined
   }, `the page of the agent shows ${text}`)
 const subjectsTo = (email: string) =>
   gateway.lines.flatMap((line) => (line.startsWith(`email  ${email}: `) ? [line.split(': ')[1]] : []))

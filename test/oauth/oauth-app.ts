@@ -2,6 +2,7 @@
 import { doorDepsOf, openAgentService, openDoors } from '#app.ts'
 import { type Composed, compose, type Overrides } from '#compose/compose.ts'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
+import type { Config } from '#config.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { coreDeps, testOverrides } from '../harness/core.ts'
 import { noUpstreams } from '../harness/instance.ts'
@@ -19,6 +20,8 @@ export type OAuthInstance = Awaited<ReturnType<typeof openOAuthInstance>>
 type Settings = {
   databaseUrl: string
   env?: Record<string, string>
+  /** Settings that the environment may not give. */
+  config?: Partial<Config>
   overrides?: Overrides
   baseUrl?: string
   /** The name in its address, where passkeys need one. */
@@ -31,6 +34,7 @@ type Settings = {
 export async function openOAuthInstance({
   databaseUrl,
   env,
+  config,
   overrides,
   baseUrl,
   hostname = '127.0.0.1',
@@ -41,7 +45,7 @@ export async function openOAuthInstance({
   const time = { offsetMs: 0 }
   const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
   let base = baseUrl ?? ''
-  const core = coreDeps({ databaseUrl, env: { ...unlimited, ...env } })
+  const core = coreDeps({ databaseUrl, env: { ...unlimited, ...env }, ...(config && { config }) })
   const { agentAddress } = parts.use(
     openAgentService({ ...core, answererOf: (names) => composed.answererOf(names) }),
   )

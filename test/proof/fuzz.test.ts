@@ -87,6 +87,13 @@ function assertSchema(found: OperationCase, got: HttpReply, message: string): vo
 const brief = ({ request: { method, path, headers, body } }: GeneratedRequest): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(headers)} ${body === undefined ? '' : Buffer.from(body).toString('latin1').slice(0, 400)}`
 
+/** Of an operation that takes a signature of the agent's key beside the token: the token is good, the signature is not. */
+const signatureFaults = ['invalid_signature', 'stale_timestamp', 'signature_replayed']
+const isSignatureRefused = ({ body }: OperationCase, got: HttpReply): boolean =>
+  got.status === 401 &&
+  Object.hasOwn((body?.properties ?? {}) as object, 'signature') &&
+  signatureFaults.includes((jsonOf(got) as { code: string }).code)
+
 function assertReply(generated: GeneratedRequest, got: HttpReply): void {
   const { found, wrongAt, isBrokenUrl } = generated
   const message = `PROOF_SEED=${seed} ${found.name}: ${brief(generated)} -> ${got.status} ${got.text.slice(0, 500)}`
@@ -97,7 +104,7 @@ function assertReply(generated: GeneratedRequest, got: HttpReply): void {
     return
   }
   assert.ok(found.statuses.includes(got.status), `not documented: ${message}`)
-  if (!found.isPublic) assert.notEqual(got.status, 401, message)
+  if (!found.isPublic && !isSignatureRefused(found, got)) assert.notEqual(got.status, 401, message)
   const isStreamed = got.headers['content-type']?.startsWith('text/event-stream') ?? false
   if (got.status >= 400) assertErrorForm(got, message)
   else if (isStreamed || !found.answer(got.status)) assert.ok(isStreamed && found.isStream, message)
@@ -260,7 +267,7 @@ test('a wait is bounded, and its error is distinct from others', async () => {
   }
 })
 
-test('a too large request costs nothing, and is rejected as such', async (t) => {
+test('a too large request costs nothing, and is rejected as such, or answered by an empty page', async (t) => {
   const many = Array.from({ length: 10_000 }, (_, index) => `k${index}=1`).join('&')
   const body = { 'content-type': 'application/json' }
   const field = (value: string) => `{"amount_usdc":${value}}`
@@ -315,7 +322,7 @@ test('a too large request costs nothing, and is rejected as such', async (t) => 
     ],
     ['a URL of 60 KB', 431, { method: 'GET', path: `/v1/tasks?${many.slice(0, 60_000)}` }],
     ['1,000 parameters', 422, { method: 'GET', path: `/v1/tasks?${many.slice(0, 8_000)}` }],
-    ['skip=1e9', 422, { method: 'GET', path: '/v1/tasks?skip=1000000000' }],
+    ['skip=1e9', 200, { method: 'GET', path: '/v1/tasks?skip=1000000000' }],
     ['a page of a million', 422, { method: 'GET', path: '/v1/tasks?limit=1000000' }],
     ['a long id', 404, { method: 'GET', path: `/v1/tasks/${'x'.repeat(4_000)}` }],
   ]
@@ -331,6 +338,7 @@ test('a too large request costs nothing, and is rejected as such', async (t) => 
     const ms = isProcessorTimeKnown ? threadCpuMs(gateway) - beforeMs : 0
     assert.equal(got.status, status, `${what}: ${got.status} ${got.text.slice(0, 300)}`)
     if (status >= 400) assertErrorForm(got, what)
+    else assert.deepEqual((jsonOf(got) as { items: unknown[] }).items, [], what)
     assert.ok(got.ms < slowMs, `${what}: ${got.ms} ms`)
     if (ms >= slowMs) slow.push(`${what}: ${ms} ms of processor time`)
   }

@@ -110,6 +110,16 @@ export async function serverProcesses(url: string, dataDir: string): Promise<num
   return [postmasterOf(dataDir), ...rows.map(({ pid }) => pid)]
 }
 
+/** Child processes end by themselves once the postmaster, the first one, is gone. */
+export function killServer(pids: readonly number[]): void {
+  for (const pid of pids)
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+}
+
 /** Removes what a failed test left: the server first, then both of its folders. */
 async function removeAll(dataDir: string, folder: string): Promise<void> {
   const pid = postmasterOf(dataDir)

@@ -9,6 +9,7 @@ import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import {
   embeddedFixture,
   isRoot,
+  killServer,
   nobody,
   postmasterOf,
   query,
@@ -67,7 +68,7 @@ test('no acknowledged insert is lost when node and every server process are kill
   await waitUntil(() => acknowledged.every((n) => n > 200), 'every writer has written')
   const pids = await serverProcesses(url, dataDir)
   first.process.kill('SIGKILL')
-  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  killServer(pids)
   await Promise.all(writers)
   await pool.end()
 
@@ -158,7 +159,7 @@ test('a process id that another program reuses does not keep the server from sta
   await first.kill()
   const file = join(dataDir, 'postgres', 'data', 'postmaster.pid')
   const left = readFileSync(file, 'utf8')
-  for (const pid of await serverProcesses(url, dataDir)) process.kill(pid, 'SIGKILL')
+  killServer(await serverProcesses(url, dataDir))
   // As on Linux after a reboot: the same account, another program.
   const stranger = spawnProgram('sleep', ['60'], { stdio: 'ignore', cwd: '/', ...(isRoot && nobody) })
   await once(stranger, 'spawn')
