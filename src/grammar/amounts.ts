@@ -1,4 +1,5 @@
 import { isDecimal, toUnits } from '#kernel/money.ts'
+import { list } from './concepts.ts'
 import { dollarSymbol } from './names.ts'
 import { type Quantity, quantityText } from './quantity.ts'
 import {
@@ -172,7 +173,7 @@ function pairOf(reader: Reader, amount: Amount | undefined): Pair {
   const positions = assetPositions(reader)
   const roles = new Map(positions.map((at) => [at, roleOfAsset(reader, at)]))
   // `what would it cost to buy 2 link` is no order, and counts what is bought.
-  const buying = reader.head.length > 0 ? ['BUY_'] : ['BUY_', 'BUY']
+  const buying = list(reader.head.length > 0 ? 'BUY_' : 'BUY_ BUY')
   const isBuy = reader.head.includes('BUY') || reader.tokens.some((token) => has(token, ...buying))
   const isSell = reader.head.includes('SELL') || reader.tokens.some((token) => has(token, 'SELL_'))
   const out = positions.find((at) => roles.get(at) === 'out')
@@ -209,12 +210,9 @@ function roleOfAsset(reader: Reader, at: number): 'in' | 'out' | undefined {
   const token = neighbour(reader, at, -1)
   if (has(token, 'PAYWITH') || has(token, 'FROM')) return 'in'
   const before = reader.tokens[at - 1]
-  if (
-    token?.words === 'in' &&
-    reader.tokens.slice(Math.max(0, at - 3), at).some(({ words }) => / i (have|own)$/.test(words))
-  )
-    return 'in'
-  if (token?.words === 'for' && before?.quantity !== undefined) return 'in'
+  const behind = reader.tokens.slice(Math.max(0, at - 3), at)
+  if (has(token, 'IN') && behind.some((each) => has(each, 'OWNED'))) return 'in'
+  if (has(token, 'FOR') && before?.quantity !== undefined) return 'in'
   return has(token, 'TO') ? 'out' : undefined
 }
 

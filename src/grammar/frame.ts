@@ -1,4 +1,5 @@
 import type { JsonObject } from '#kernel/json.ts'
+import type { Concept, Feature, Rule } from './concepts.ts'
 import type { FormulaName } from './formulas.ts'
 import type { ConditionName } from './plan-conditions.ts'
 import type { ReaderName } from './slot-readers.ts'
@@ -31,12 +32,12 @@ export type Frame = {
   domain: string
   effect: Effect
   summary: string
-  /** Each entry needs one of its concepts; `@` marks a kind of value. */
-  when: readonly string[]
+  /** Each of these rules has to hold. */
+  when: readonly Rule[]
   /** What the verb of the order may be; only for frames that change something. */
-  head?: string
-  cues?: Readonly<Record<string, number>>
-  not?: string
+  head?: readonly Concept[]
+  cues?: Readonly<Partial<Record<Feature, number>>>
+  not?: Rule
   readers: readonly ReaderName[]
   slots: readonly string[]
   required?: readonly SlotRule[]

@@ -1,3 +1,4 @@
+import { any, list } from './concepts.ts'
 import type { Frame, PlanStep, SlotRule, Source } from './frame.ts'
 
 const slot = (name: string): Source => ({ slot: name })
@@ -54,12 +55,16 @@ export const swapFrames: readonly Frame[] = [
     effect: 'quote',
     summary: 'What a swap would bring, without doing it',
     when: [
-      'GETS|QUOTEWORD|COSTME|@thought+SWAP|@thought+SELL|@thought+BUY|@thought+SWAP_|@thought+SELL_|@thought+BUY_|@asked+BUY|@asked+SELL|@asked+SWAP',
-      '@asset',
-      '@amount',
+      any(
+        'GETS QUOTEWORD COSTME @thought+SWAP @thought+SELL @thought+BUY @thought+SWAP_ @thought+SELL_ @thought+BUY_ @asked+BUY @asked+SELL @asked+SWAP',
+      ),
+      any('@asset'),
+      any('@amount'),
     ],
     cues: { GETS: 3, QUOTEWORD: 2, '@amount': 1, '@assets': 1 },
-    not: 'SHOULD EXPLAIN PNL ANALYSIS POSITION PERP SPOT CREDITS FUNDING APY PREDMKT FORECAST LEVERAGE @times TASK LIMITS @do HAVE IF+@price LONG SHORT NEWS HISTORY',
+    not: any(
+      'SHOULD EXPLAIN PNL ANALYSIS POSITION PERP SPOT CREDITS FUNDING APY PREDMKT FORECAST LEVERAGE @times TASK LIMITS @do HAVE IF+@price LONG SHORT NEWS HISTORY',
+    ),
     readers: ['slippage', 'chains_same', 'pair', 'chains'],
     slots: ['asset_in', 'asset_out', 'amount', 'chain', 'chain_out', 'slippage'],
     required: [
@@ -79,10 +84,12 @@ export const swapFrames: readonly Frame[] = [
     domain: 'swap',
     effect: 'trade',
     summary: 'Buys, sells or converts tokens on chains',
-    when: ['BUY|SELL|SWAP|GIVE+@amount+@asset|PUT+@amount+@asset'],
-    head: 'BUY SELL SWAP GIVE PUT',
+    when: [any('BUY SELL SWAP GIVE+@amount+@asset PUT+@amount+@asset')],
+    head: list('BUY SELL SWAP GIVE PUT'),
     cues: { BUY: 1, SELL: 1, SWAP: 1, '@assets': 1, '@amount': 1 },
-    not: '@thought POSITION+@perpfirst LONG SHORT @times SPOT PERP EARN CREDITS ^SET+STOP ^PUT+STOP ^SET+TARGET ^PUT+TARGET LIMIT @price IF PRICE+GIVE LIMITS DAILY PERTX FIAT CHART+GIVE RESEARCH ANALYSIS QUOTEWORD TASK SHOW FREEZE PREDMKT ADDRESS',
+    not: any(
+      '@thought POSITION+@perpfirst LONG SHORT @times SPOT PERP EARN CREDITS ^SET+STOP ^PUT+STOP ^SET+TARGET ^PUT+TARGET LIMIT @price IF PRICE+GIVE LIMITS DAILY PERTX FIAT CHART+GIVE RESEARCH ANALYSIS QUOTEWORD TASK SHOW FREEZE PREDMKT ADDRESS',
+    ),
     readers: ['slippage', 'legs', 'chains_same', 'pair', 'chains'],
     slots: ['asset_in', 'asset_out', 'amount', 'chain', 'chain_out', 'slippage', 'stop', 'target'],
     required: [
@@ -98,10 +105,10 @@ export const swapFrames: readonly Frame[] = [
     domain: 'swap',
     effect: 'trade',
     summary: 'Moves a token from one chain to another, within the own wallets',
-    when: ['BRIDGE|MOVE|SWAP|PUT', '@chain|BRIDGE'],
-    head: 'BRIDGE MOVE SWAP PUT',
+    when: [any('BRIDGE MOVE SWAP PUT'), any('@chain BRIDGE')],
+    head: list('BRIDGE MOVE SWAP PUT'),
     cues: { BRIDGE: 4, '@chains': 3, MOVE: 1, '@chainto': 3 },
-    not: '@times PERP EARN CREDITS OTHERPERSON @address SPOT STOP TARGET @assets',
+    not: any('@times PERP EARN CREDITS OTHERPERSON @address SPOT STOP TARGET @assets'),
     readers: ['slippage', 'moving_chains', 'bridge_amount'],
     slots: ['asset', 'amount', 'chain', 'chain_out', 'slippage'],
     required: [
@@ -117,10 +124,12 @@ export const swapFrames: readonly Frame[] = [
     domain: 'conditional',
     effect: 'trade',
     summary: 'An order that swaps when a price is reached',
-    when: ['BUY|SELL|SWAP', '@price|LIMIT', '@asset'],
-    head: 'BUY SELL SWAP SET PUT OPEN',
+    when: [any('BUY SELL SWAP'), any('@price LIMIT'), any('@asset')],
+    head: list('BUY SELL SWAP SET PUT OPEN'),
     cues: { LIMIT: 3, '@price': 3, IF: 1 },
-    not: '@spotprefer @times PERP SPOT LONG SHORT POSITION STOP TARGET @spotonly @perponly CREDITS DAILY PERTX',
+    not: any(
+      '@spotprefer @times PERP SPOT LONG SHORT POSITION STOP TARGET @spotonly @perponly CREDITS DAILY PERTX',
+    ),
     readers: ['slippage', 'price', 'expiry', 'chains', 'order_side'],
     slots: ['side', 'asset', 'amount', 'price', 'condition', 'chain', 'expires', 'slippage'],
     required: [
@@ -156,10 +165,10 @@ export const swapFrames: readonly Frame[] = [
     domain: 'conditional',
     effect: 'trade',
     summary: 'A stop-loss, a take-profit or a trailing stop on a token that is held',
-    when: ['STOP|TARGET|TRAILING|PROTECT'],
-    head: 'SET PROTECT PUT SELL CLOSE',
+    when: [any('STOP TARGET TRAILING PROTECT')],
+    head: list('SET PROTECT PUT SELL CLOSE'),
     cues: { STOP: 3, TARGET: 3, TRAILING: 3, PROTECT: 2 },
-    not: 'POSITION PERP SPOT LONG SHORT @times CANCEL @spotonly @perponly LOWER+DAILY',
+    not: any('POSITION PERP SPOT LONG SHORT @times CANCEL @spotonly @perponly LOWER+DAILY'),
     readers: ['legs', 'chains', 'asset', 'sell_share'],
     slots: ['asset', 'stop', 'target', 'trailing', 'chain', 'share'],
     required: [
@@ -187,10 +196,10 @@ export const swapFrames: readonly Frame[] = [
     domain: 'conditional',
     effect: 'tighten',
     summary: 'Cancels orders, triggers and hooks',
-    when: ['ORDERS|LIMIT|STOP|TARGET|TRAILING|@id|^CANCEL+ALL'],
-    head: 'CANCEL',
+    when: [any('ORDERS LIMIT STOP TARGET TRAILING @id ^CANCEL+ALL')],
+    head: list('CANCEL'),
     cues: { ORDERS: 3, LIMIT: 1, STOP: 2, TARGET: 2, '@id': 2, ALL: 1 },
-    not: 'TASK POSITION+ALL RECOMMENDATION',
+    not: any('TASK POSITION+ALL RECOMMENDATION'),
     readers: ['id', 'orders_venue', 'everything', 'asset', 'one'],
     slots: ['id', 'asset', 'venue', 'all', 'one'],
     required: [{ name: 'all', question: 'Which orders?', anyOf: ['all', 'asset', 'id'] }],

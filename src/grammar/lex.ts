@@ -1,4 +1,4 @@
-import { contractions } from './lexicon.ts'
+import { contractions } from './english/words.ts'
 import { type Quantity, readQuantity } from './quantity.ts'
 
 /**
@@ -156,7 +156,7 @@ export function lexemesOf(text: string): { lexemes: Lexeme[]; end: number } {
       const found = wordOf(text, start)
       const isSymbol = char === '$' || (!isShouted && found.length > 1 && found === found.toUpperCase())
       const word = found.toLowerCase()
-      const spelt = Object.hasOwn(contractions, word) ? contractions[word] : undefined
+      const spelt = contractions.get(word)
       for (const part of spelt?.split(' ') ?? [word]) {
         const lexeme: Lexeme = { kind: 'word', text: spelt === undefined ? found : part, word: part }
         if (isSymbol && spelt === undefined) lexeme.isSymbol = true

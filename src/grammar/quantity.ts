@@ -1,4 +1,5 @@
-import { canonicalDecimal, fromUnits, mulDiv, toUnits } from '#kernel/money.ts'
+import { canonicalDecimal } from '#kernel/money.ts'
+import { scaleSuffixes, spanSuffixes, unclearSuffix, unitSuffixes } from './english/numbers.ts'
 
 /** Amounts as people write them, as exact decimal text; no value passes through a float. */
 export type QuantityUnit =
@@ -24,22 +25,6 @@ export type Quantity = {
   isUnclear?: true
   /** The sign was written. */
   signed?: true
-}
-
-const scales: Readonly<Record<string, number>> = { k: 3, m: 6, mm: 6, mil: 6, b: 9, bn: 9 }
-const spans: Readonly<Record<string, SpanUnit>> = {
-  m: 'm',
-  min: 'm',
-  mins: 'm',
-  h: 'h',
-  hr: 'h',
-  hrs: 'h',
-  d: 'd',
-  w: 'w',
-  wk: 'w',
-  mo: 'mo',
-  y: 'y',
-  yr: 'y',
 }
 
 /** Multiplies by a power of ten on the text. */
@@ -104,15 +89,12 @@ function readMoment(text: string, from: number): ReadQuantity | undefined {
 function withSuffix(value: string, suffix: string): Quantity | undefined {
   const word = suffix.toLowerCase()
   if (word === '') return { unit: 'number', value }
-  if (word === 'x') return { unit: 'times', value }
-  if (word === 'bps' || word === 'bp') return { unit: 'bps', value }
-  if (word === 'usd' || word === 'bucks') return { unit: 'usd', value }
-  if (word === 'pct') return { unit: 'percent', value }
-  if (word === 'm') return { unit: 'span', value, span: 'm', isUnclear: true }
-  const span = spans[word]
-  if (span) return { unit: 'span', value, span }
-  const scale = scales[word]
-  const scaled = scale === undefined ? undefined : shifted(value, scale)
+  const unit = unitSuffixes.get(word)
+  if (unit) return { unit, value }
+  const span = spanSuffixes.get(word)
+  if (span) return { unit: 'span', value, span, ...(word === unclearSuffix && { isUnclear: true }) }
+  const scale = scaleSuffixes.get(word)
+  const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
   return scaled === undefined ? undefined : { unit: 'number', value: scaled }
 }
 
@@ -151,8 +133,8 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
   if (suffix === '' && text[end] === '$' && !isDollar)
     return { quantity: { unit: 'usd', value, ...signed }, end: end + 1 }
   if (isDollar) {
-    const scale = suffix === '' ? 0 : scales[suffix.toLowerCase()]
-    const scaled = scale === undefined ? undefined : shifted(value, scale)
+    const scale = suffix === '' ? 0 : scaleSuffixes.get(suffix.toLowerCase())
+    const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
     return scaled === undefined
       ? { unclear: true, end: lettersEnd }
       : { quantity: { unit: 'usd', value: scaled, ...signed }, end: lettersEnd }
@@ -161,31 +143,6 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
   if (!read) return undefined
   const isIdentifier = suffix === '' && sign === '' && digits.length >= 8 && !digits.includes('.')
   return { quantity: isIdentifier ? { unit: 'id', value: digits } : { ...read, ...signed }, end: lettersEnd }
-}
-
-/** A fraction of units, rounded down, so that a share never takes more than is there. */
-export function shareOf(units: bigint, { unit, value }: Quantity): bigint | undefined {
-  if (unit === 'all' || unit === 'rest') return units
-  if (unit === 'share') {
-    const [over = '0', under = '1'] = value.split('/')
-    return mulDiv(units, BigInt(over), BigInt(under))
-  }
-  if (unit !== 'percent') return undefined
-  const percent = toUnits(value, 18)
-  return percent < 0n || percent > 100n * 10n ** 18n ? undefined : mulDiv(units, percent, 100n * 10n ** 18n)
-}
-
-/** Percent or basis points as a fraction: 12 % is 0.12. */
-export function fractionOf({ unit, value }: Quantity): string | undefined {
-  if (unit === 'share') {
-    const [over = '0', under = '1'] = value.split('/')
-    return fromUnits(mulDiv(10n ** 6n, BigInt(over), BigInt(under)), 6)
-  }
-  if (unit !== 'percent' && unit !== 'bps') return undefined
-  const places = unit === 'percent' ? 2 : 4
-  const absolute = value.startsWith('-') ? value.slice(1) : value
-  if ((absolute.split('.')[1]?.length ?? 0) + places > 18) return undefined
-  return fromUnits(toUnits(absolute, 18 - places), 18)
 }
 
 /** The form of a quantity in slots and documents. */

@@ -1,17 +1,29 @@
 import * as amounts from './amounts.ts'
-import { plainWords } from './lexicon.ts'
+import type { Concept } from './concepts.ts'
+import { isPlural, plainWords } from './english/words.ts'
 import { dollarSymbol } from './names.ts'
 import * as orderTerms from './order-terms.ts'
-import { assetAt, chainAt, indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
+import {
+  assetAt,
+  chainAt,
+  indexOf,
+  indexWhere,
+  isCounting,
+  quantityAt,
+  type Reader,
+  type Slots,
+  take,
+} from './reader.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
 
 /** Each fills some slots from a clause and takes the tokens that it used. */
 type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void
 
-const present = (reader: Reader, ...concepts: readonly string[]): boolean => indexOf(reader, ...concepts) >= 0
+const present = (reader: Reader, ...concepts: readonly Concept[]): boolean =>
+  indexOf(reader, ...concepts) >= 0
 
-const sorts: readonly (readonly [concept: string, sort: string])[] = [
+const sorts: readonly (readonly [concept: Concept, sort: string])[] = [
   ['FUNDING', 'funding'],
   ['INTEREST', 'open_interest'],
   ['VOLUME', 'volume'],
@@ -19,7 +31,7 @@ const sorts: readonly (readonly [concept: string, sort: string])[] = [
   ['GAINERS', 'gainers'],
 ]
 
-const topics: readonly (readonly [concept: string, topic: string])[] = [
+const topics: readonly (readonly [concept: Concept, topic: string])[] = [
   ['SLIPPAGE', 'slippage'],
   ['FUNDING', 'funding'],
   ['LIQUIDATION', 'liquidation'],
@@ -55,7 +67,7 @@ const topics: readonly (readonly [concept: string, topic: string])[] = [
 ]
 export const helpTopics: readonly string[] = [...new Set(topics.map(([, topic]) => topic))]
 
-const pick = (reader: Reader, table: readonly (readonly [string, string])[]): string | undefined =>
+const pick = (reader: Reader, table: readonly (readonly [Concept, string])[]): string | undefined =>
   table.find(([concept]) => present(reader, concept))?.[1]
 
 function readVenue(reader: Reader, slots: Slots): void {
@@ -144,12 +156,7 @@ function readOrderSide(reader: Reader, slots: Slots): void {
 function readCloseAmount(reader: Reader, slots: Slots): void {
   amounts.readSized(reader, slots)
   if (slots.amount === 'all' && slots.asset !== undefined) delete slots.amount
-  if (
-    slots.amount === undefined &&
-    present(reader, 'REDUCE') &&
-    reader.tokens.some(({ words }) => words === 'halve')
-  )
-    slots.amount = '1/2'
+  if (slots.amount === undefined && present(reader, 'HALVE')) slots.amount = '1/2'
 }
 
 function readIndicators(reader: Reader, slots: Slots): void {
@@ -160,9 +167,9 @@ function readIndicators(reader: Reader, slots: Slots): void {
 /** `the eth order` is one order: where several wait, the user is asked. */
 function readOne(reader: Reader, slots: Slots): void {
   const order = reader.tokens.find((token) => has(token, 'ORDERS', 'LIMIT', 'STOP', 'TARGET', 'TRAILING'))
-  const isPlural = order?.words.endsWith('s') === true || slots.all !== undefined
-  if (isPlural && slots.asset === undefined && slots.id === undefined) slots.all = 'yes'
-  if (!isPlural && slots.asset !== undefined && slots.id === undefined) slots.one = 'yes'
+  const areSeveral = (order !== undefined && isPlural(order.words)) || slots.all !== undefined
+  if (areSeveral && slots.asset === undefined && slots.id === undefined) slots.all = 'yes'
+  if (!areSeveral && slots.asset !== undefined && slots.id === undefined) slots.one = 'yes'
 }
 
 function readEverything(reader: Reader, slots: Slots): void {
@@ -199,7 +206,7 @@ const plain = new Set(plainWords)
 const unlistedWord = ({ tokens }: Reader): string | undefined =>
   tokens.find((token, at) => {
     const before = tokens[at - 1]
-    const isCounted = has(before, 'MINE') || /(^| )(any|many|much)$/.test(before?.words ?? '')
+    const isCounted = has(before, 'MINE') || isCounting(before)
     const isUnknown = token.kind === 'word' && token.concepts.length === 0 && !token.asset && !token.chain
     return isCounted && isUnknown && !plain.has(token.words)
   })?.text

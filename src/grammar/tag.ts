@@ -1,3 +1,5 @@
+import type { Concept } from './concepts.ts'
+import { withoutPossessive } from './english/words.ts'
 import type { Lexeme } from './lex.ts'
 import type { Asset, NamedChain } from './names.ts'
 import { readWords, withUnit } from './number-words.ts'
@@ -10,7 +12,7 @@ export type Token = {
   text: string
   /** Its words, lower case. */
   words: string
-  concepts: readonly string[]
+  concepts: readonly Concept[]
   asset?: Asset
   chain?: NamedChain
   quantity?: Quantity
@@ -23,7 +25,11 @@ export type Token = {
 /** A text of nothing but errors costs no more than this many look-ups. */
 const correctionsMax = 32
 
-const withoutPossessive = (word: string): string => word.replace(/'s?$/, '')
+const markConcepts: ReadonlyMap<string, Concept> = new Map([
+  ['@', 'AT'],
+  ['<', 'BELOW'],
+  ['>', 'ABOVE'],
+])
 
 type Tagging = { lexemes: readonly Lexeme[]; vocabulary: Vocabulary; corrections: { left: number } }
 
@@ -132,14 +138,18 @@ export function tag(lexemes: readonly Lexeme[], vocabulary: Vocabulary): Token[]
       tokens.push(wordToken(lexemes, at, found))
       at += found?.phrase.words.length ?? 1
     } else {
-      const concepts =
-        lexeme.word === '@' ? ['AT'] : lexeme.word === '<' ? ['BELOW'] : lexeme.word === '>' ? ['ABOVE'] : []
-      tokens.push({ kind: lexeme.kind, text: lexeme.text, words: lexeme.word, concepts })
+      const concept = markConcepts.get(lexeme.word)
+      tokens.push({
+        kind: lexeme.kind,
+        text: lexeme.text,
+        words: lexeme.word,
+        concepts: concept ? [concept] : [],
+      })
       at++
     }
   }
   return tokens
 }
 
-export const has = (token: Token | undefined, ...concepts: readonly string[]): boolean =>
+export const has = (token: Token | undefined, ...concepts: readonly Concept[]): boolean =>
   token !== undefined && concepts.some((concept) => token.concepts.includes(concept))

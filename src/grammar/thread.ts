@@ -2,6 +2,8 @@ import { parseAmount } from './amount-text.ts'
 import { assetPositions, findAmount, readChains } from './amounts.ts'
 import type { Choice } from './choice.ts'
 import type { Clause } from './clauses.ts'
+import { list } from './concepts.ts'
+import { leadingWords } from './english/words.ts'
 import { type Frame, isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { dollarSymbol, type Names } from './names.ts'
@@ -26,35 +28,9 @@ export function lastStarted({ started, recommendations }: ThreadState, nowMs: nu
   return (recommendations?.atMs ?? 0) < started.atMs ? started.taskId : undefined
 }
 
-const links = [
-  'FILLER',
-  'OVERRIDE',
-  'TO',
-  'ON',
-  'FROM',
-  'OF',
-  'AT',
-  'MINE',
-  'PAYWITH',
-  'POLITE',
-  'IT',
-  'LEVERAGE',
-  'CHAINWORD',
-  'AGAIN',
-  'THEN',
-  'TOKENWORD',
-  'STOP',
-  'TARGET',
-  'SLIPPAGE',
-  'ALL',
-  'REST',
-  'ISOLATED',
-  'CROSS',
-  'EVERY',
-  'PAST_SPAN',
-  'PERP',
-  'SPOT',
-]
+const links = list(
+  'FILLER OVERRIDE TO ON FROM OF AT MINE PAYWITH POLITE IT LEVERAGE CHAINWORD AGAIN THEN TOKENWORD STOP TARGET SLIPPAGE ALL REST ISOLATED CROSS EVERY PAST_SPAN PERP SPOT',
+)
 
 /** Only values and the words between them. */
 export const isElliptic = (tokens: readonly Token[]): boolean =>
@@ -197,24 +173,11 @@ export function override(
   return Object.keys(slots).some((name) => slots[name] !== before[name]) ? slots : undefined
 }
 
-const ordinals = ['ORDINAL1', 'ORDINAL2', 'ORDINAL3', 'ORDINAL4']
-const choosing = [
-  'FILLER',
-  'OVERRIDE',
-  'ACCEPT',
-  'DECLINE',
-  'RECOMMENDATION',
-  'IT',
-  'AT',
-  'MINE',
-  'TO',
-  'ON',
-  'FROM',
-  'OF',
-]
+const ordinals = list('ORDINAL1 ORDINAL2 ORDINAL3 ORDINAL4')
+const choosing = list('FILLER OVERRIDE ACCEPT DECLINE RECOMMENDATION IT AT MINE TO ON FROM OF')
 const isOfChoice = (token: Token): boolean => token.kind === 'mark' || has(token, ...choosing, ...ordinals)
 
-const doubts = ['NEGATE', 'QUESTION', 'EXCEPT', 'IF', 'SUPPOSE', 'REPORT', 'EXPLAIN', 'SHOULD']
+const doubts = list('NEGATE QUESTION EXCEPT IF SUPPOSE REPORT EXPLAIN SHOULD')
 /** `base?` and `not the vault` are no answers. */
 export const isDoubtful = (tokens: readonly Token[]): boolean =>
   tokens.some((token) => token.words === '?' || (has(token, ...doubts) && !has(token, 'ACCEPT', 'DECLINE')))
@@ -234,11 +197,7 @@ export function ordinalOf(tokens: readonly Token[], count: number): number | und
   return rest.length === 0 && at < count ? at : undefined
 }
 
-const simple = (text: string): string =>
-  text
-    .toLowerCase()
-    .replace(/^(the|a|an|my) /, '')
-    .trim()
+const simple = (text: string): string => text.toLowerCase().replace(leadingWords, '').trim()
 /** The text without the marks at its end. A pattern for them would read a run of marks from each of its characters. */
 function withoutEnd(text: string): string {
   let end = text.length

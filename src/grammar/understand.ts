@@ -1,5 +1,6 @@
 import { questionOf } from './ask.ts'
 import { type Clause, clausesOf, holdsOrder, type Mood } from './clauses.ts'
+import type { Concept } from './concepts.ts'
 import { type Frame, isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { lex, textLengthMax } from './lex.ts'
@@ -9,7 +10,7 @@ import { stepsOf } from './plan.ts'
 import type { Slots } from './reader.ts'
 import { changes, type Registry } from './registry.ts'
 import { type Scored, score } from './score.ts'
-import { type Token, tag } from './tag.ts'
+import { has, type Token, tag } from './tag.ts'
 import * as thread from './thread.ts'
 import {
   type Ask,
@@ -186,8 +187,8 @@ function interpret(clause: Clause, setting: Setting): Found {
   return resolveFrame(best, clause, setting)
 }
 
-const isOnly = (tokens: readonly Token[], ...concepts: readonly string[]): boolean =>
-  tokens.some((token) => token.concepts.includes(concepts[0] ?? '')) &&
+const isOnly = (tokens: readonly Token[], ...concepts: readonly Concept[]): boolean =>
+  tokens.some((token) => has(token, ...concepts.slice(0, 1))) &&
   tokens.every(
     (token) =>
       token.kind === 'mark' ||
@@ -236,7 +237,7 @@ function decided({ tokens, nowMs, state, registry }: Reply): Understanding | und
   const accepts = isOnly(tokens, 'ACCEPT', 'RECOMMENDATION', 'IT')
   const declines = !accepts && isOnly(tokens, 'DECLINE', 'RECOMMENDATION', 'IT')
   if (!accepts && !declines) return undefined
-  const taskId = tokens.some(({ words }) => words.startsWith('cancel')) && thread.lastStarted(state, nowMs)
+  const taskId = tokens.some((token) => has(token, 'CALLOFF')) && thread.lastStarted(state, nowMs)
   const cancel = frameOf('task_cancel')
   if (declines && taskId && cancel) return finish(cancel, { id: taskId }, { registry })
   const { recommendations, quote } = state

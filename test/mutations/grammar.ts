@@ -54,7 +54,7 @@ export const grammarMutations = [
     ],
   ),
   ...mutationsOf('src/grammar/score.ts', questions, [
-    ["if (isMutating(frame) && found.has('@timed')) return false", '', 'an order for tomorrow is done today'],
+    ["!found.has('@timed') && ", '', 'an order for tomorrow is done today'],
   ]),
   ...mutationsOf(
     'src/grammar/quantity.ts',
