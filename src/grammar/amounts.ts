@@ -82,12 +82,14 @@ export function readAssets(reader: Reader, slots: Slots): void {
 }
 
 export function readAsset(reader: Reader, slots: Slots): void {
-  const [at] = assetPositions(reader)
+  takeAsset(reader, slots, assetPositions(reader)[0])
+}
+
+/** The same asset named twice is one asset. */
+export function takeAsset(reader: Reader, slots: Slots, at: number | undefined): void {
   if (at === undefined) return
-  take(reader, at)
   slots.asset = symbolOf(reader, at) ?? ''
-  // The same asset named twice is one asset.
-  for (const other of assetPositions(reader)) if (symbolOf(reader, other) === slots.asset) take(reader, other)
+  take(reader, ...assetPositions(reader).filter((other) => symbolOf(reader, other) === slots.asset))
 }
 
 /** Chains by their prepositions: from one, on one, to one. */
@@ -150,16 +152,13 @@ export function readSized(reader: Reader, slots: Slots): void {
   const amount = findAmount(reader)
   const positions = assetPositions(reader)
   const isDollar = (at: number) => symbolOf(reader, at) === dollarSymbol
-  const asset = positions.find((at) => !isDollar(at))
-  if (asset !== undefined) {
-    slots.asset = symbolOf(reader, asset) ?? ''
-    for (const at of positions) if (symbolOf(reader, at) === slots.asset) take(reader, at)
-  }
-  if (!amount) return
-  if (amount.kind === 'number') {
-    // `100 of btc` and `btc 100` do not say what is counted.
-    return
-  }
+  takeAsset(
+    reader,
+    slots,
+    positions.find((at) => !isDollar(at)),
+  )
+  // `100 of btc` and `btc 100` do not say what is counted.
+  if (!amount || amount.kind === 'number') return
   take(reader, amount.at)
   if (amount.asset >= 0 && isDollar(amount.asset)) {
     take(reader, amount.asset)

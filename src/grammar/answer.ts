@@ -11,7 +11,6 @@ import type { JsonObject } from '#kernel/json.ts'
 import { fromUnits } from '#kernel/money.ts'
 import type { Line } from './answer-lines.ts'
 import type { Picked, Row } from './answer-rows.ts'
-import { answers } from './answers.ts'
 import { isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { helpText } from './help-texts.ts'
@@ -246,28 +245,21 @@ export function answerOf(
   { nowMs, names }: { nowMs: number; names: Names },
 ): Answer {
   const writer: Writer = { text: '', spans: [] }
-  if (intent === 'help') return { text: helpText(slots.topic), spans: [] }
-  for (const line of answers[intent] ?? [])
+  const frame = frameOf(intent)
+  if (frame?.slots.includes('topic')) return { text: helpText(slots.topic), spans: [] }
+  for (const line of frame?.answer ?? [])
     for (const [step, output] of outputsOf(outputs, line.step))
       writePart(writer, line, { step, output, slots, names, nowMs })
   writeAges(writer, outputs, nowMs)
-  const frame = frameOf(intent)
   // What an order does is told by its recommendation.
   if (writer.text === '' && !(frame && isMutating(frame)))
     write(
       writer,
       route === undefined
-        ? (talk[intent] ?? 'There is nothing to show.')
+        ? (frame?.talk ?? 'There is nothing to show.')
         : `This is answered by ${route}: ${frame?.summary ?? ''}.`,
     )
   return writer
-}
-
-const talk: Readonly<Record<string, string>> = {
-  greet: 'Hello. Ask for prices, balances, quotes or orders, or ask "what can you do".',
-  thanks: 'You are welcome.',
-  recommend_accept: 'The recommendation is accepted.',
-  recommend_decline: 'The recommendation is declined.',
 }
 
 /** The digits of an answer that no figure covers: none, in a correct one. */

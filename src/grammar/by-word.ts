@@ -7,3 +7,5 @@ export const byWord = <Meaning extends string>(
       phrases[meaning].split('|').map((word) => [word, meaning] as const),
     ),
   )
+
+export const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(' '))

@@ -3,8 +3,8 @@ import type { JsonObject } from '#kernel/json.ts'
 import { isDecimal } from '#kernel/money.ts'
 import { isShare, parseAmount, partOfDecimal } from './amount-text.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './formula.ts'
-import { assetNamed } from './formulas-swap.ts'
 import { legPrice } from './formulas-venue.ts'
+import { assetNamed } from './names.ts'
 import { outputOf, rowsAt, textAt } from './outputs.ts'
 
 /** Fields that close positions, leave the vault or cancel orders: what is there decides. */

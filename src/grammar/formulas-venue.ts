@@ -1,8 +1,8 @@
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money.ts'
 import { fractionText, parseAmount, partOf, partOfDecimal } from './amount-text.ts'
 import { type Formula, type FormulaContext, type Problem, stop } from './formula.ts'
-import { assetNamed, heldOf, priceOf } from './formulas-swap.ts'
-import { dollarSymbol, tokenOn } from './names.ts'
+import { heldOf, priceOf } from './formulas-swap.ts'
+import { assetNamed, dollarSymbol, tokenOn } from './names.ts'
 import { outputOf, rowsAt, textAt } from './outputs.ts'
 
 /** Fields of orders at the venue, of the vault, of credits and of limits. */

@@ -136,18 +136,10 @@ export function lexemesOf(text: string): { lexemes: Lexeme[]; end: number } {
       continue
     }
     const number = readQuantity(text, at)
-    if (number && 'quantity' in number) {
-      lexemes.push({
-        kind: 'quantity',
-        text: text.slice(at, number.end),
-        word: '',
-        quantity: number.quantity,
-      })
-      at = number.end
-      continue
-    }
     if (number) {
-      lexemes.push({ kind: 'unclear', text: text.slice(at, number.end), word: '' })
+      const own = { text: text.slice(at, number.end), word: '' }
+      if ('quantity' in number) lexemes.push({ kind: 'quantity', ...own, quantity: number.quantity })
+      else lexemes.push({ kind: 'unclear', ...own })
       at = number.end
       continue
     }

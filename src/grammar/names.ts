@@ -69,6 +69,11 @@ export function createNames(universe: Universe, nicknames: Nicknames): Names {
   }
 }
 
+export const assetNamed = (
+  symbol: string | undefined,
+  { bySymbol }: Pick<Names, 'bySymbol'>,
+): Asset | undefined => (symbol === undefined ? undefined : bySymbol.get(symbol.toLowerCase()))
+
 export const tokenOn = (asset: Asset, chainId: string): TokenPlace | undefined =>
   asset.tokens.find((token) => token.chainId === chainId)
 

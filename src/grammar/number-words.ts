@@ -1,14 +1,4 @@
-import {
-  articles,
-  dollarScale,
-  fractions,
-  numberJoint,
-  numerals,
-  scales,
-  shortScales,
-  spanWords,
-  unitWords,
-} from './english/numbers.ts'
+import * as english from './english/numbers.ts'
 import type { Lexeme } from './lex.ts'
 import { type Quantity, shifted } from './quantity.ts'
 
@@ -18,11 +8,11 @@ import { type Quantity, shifted } from './quantity.ts'
 export type ReadWords = { quantity: Quantity; count: number }
 
 const zerosOf = (word: string | undefined): number | undefined => {
-  const zeros = scales.get(word ?? '') ?? shortScales.get(word ?? '')
+  const zeros = english.scales.get(word ?? '') ?? english.shortScales.get(word ?? '')
   return zeros === undefined ? undefined : Number(zeros)
 }
 const isDollar = (lexeme: Lexeme | undefined): boolean =>
-  lexeme?.kind === 'word' && unitWords.get(lexeme.word) === 'usd'
+  lexeme?.kind === 'word' && english.unitWords.get(lexeme.word) === 'usd'
 
 /** What is left of the number: `two`, `twenty five`, `a hundred and fifty`, in whole numbers below ten million. */
 function cardinal(words: readonly string[]): { value: string; count: number; isGrand: boolean } | undefined {
@@ -31,8 +21,8 @@ function cardinal(words: readonly string[]): { value: string; count: number; isG
   let count = 0
   let isGrand = false
   for (const [at, word] of words.entries()) {
-    const digit = numerals.get(word)
-    const zeros = scales.get(word)
+    const digit = english.numerals.get(word)
+    const zeros = english.scales.get(word)
     if (digit !== undefined) {
       const fits =
         part === 0 || (part % 10 === 0 && part % 100 !== 0 && digit < 10) || (part >= 100 && part % 100 === 0)
@@ -46,14 +36,14 @@ function cardinal(words: readonly string[]): { value: string; count: number; isG
         total += part
         part = 0
       }
-      isGrand ||= word === dollarScale
+      isGrand ||= word === english.dollarScale
       count = at + 1
-    } else if (articles.has(word) && at === 0 && scales.has(words[1] ?? '')) continue
+    } else if (english.articles.has(word) && at === 0 && english.scales.has(words[1] ?? '')) continue
     else if (
-      word === numberJoint &&
+      word === english.numberJoint &&
       count > 0 &&
       (part >= 100 || total > 0) &&
-      numerals.has(words[at + 1] ?? '')
+      english.numerals.has(words[at + 1] ?? '')
     )
       continue
     else break
@@ -62,18 +52,18 @@ function cardinal(words: readonly string[]): { value: string; count: number; isG
   return count === 0 ? undefined : { value: String(total + part), count, isGrand }
 }
 
-const isHalf = (word: string): boolean => fractions.get(word) === '2'
+const isHalf = (word: string): boolean => english.fractions.get(word) === '2'
 const share = (value: string, count: number): ReadWords => ({ quantity: { unit: 'share', value }, count })
 
 /** `half`, `half a million`, `a third`, `two thirds`. */
 const fractionWords = ([first = '', second = '', third]: readonly string[]): ReadWords | undefined => {
   if (isHalf(first)) {
-    const zeros = articles.has(second) ? zerosOf(third) : undefined
+    const zeros = english.articles.has(second) ? zerosOf(third) : undefined
     if (zeros === undefined) return share('1/2', 1)
     return { quantity: { unit: 'number', value: shifted('0.5', zeros) ?? '0' }, count: 3 }
   }
-  const under = fractions.get(second)
-  const over = articles.has(first) ? 1 : numerals.get(first)
+  const under = english.fractions.get(second)
+  const over = english.articles.has(first) ? 1 : english.numerals.get(first)
   if (under === undefined || over === undefined || over > 9) return undefined
   return isHalf(second) && over > 1 ? undefined : share(`${over}/${under}`, 2)
 }
@@ -99,19 +89,19 @@ export function readWords(lexemes: readonly Lexeme[], at: number): ReadWords | u
 export function withUnit(quantity: Quantity, [first, second]: readonly Lexeme[]): ReadWords {
   const word = first?.kind === 'word' && !first.isSymbol ? first.word : ''
   const isMillions = quantity.unit === 'span' && quantity.isUnclear === true
-  if (isMillions && unitWords.get(word) === 'usd')
+  if (isMillions && english.unitWords.get(word) === 'usd')
     return { quantity: { unit: 'usd', value: shifted(quantity.value, 6) ?? '0' }, count: 1 }
   if (quantity.unit !== 'number') return { quantity, count: 0 }
   const zeros = zerosOf(word)
   const scaled = zeros === undefined ? undefined : shifted(quantity.value, zeros)
   if (scaled !== undefined) {
-    const isGrand = word === dollarScale
+    const isGrand = word === english.dollarScale
     const unit = isGrand || isDollar(second) ? 'usd' : 'number'
     return { quantity: { unit, value: scaled }, count: unit === 'usd' && !isGrand ? 2 : 1 }
   }
-  const pair = unitWords.get(`${word} ${second?.word}`)
-  const unit = pair ?? unitWords.get(word)
+  const pair = english.unitWords.get(`${word} ${second?.word}`)
+  const unit = pair ?? english.unitWords.get(word)
   if (unit) return { quantity: { ...quantity, unit }, count: pair ? 2 : 1 }
-  const span = spanWords.get(word)
+  const span = english.spanWords.get(word)
   return span ? { quantity: { unit: 'span', value: quantity.value, span }, count: 1 } : { quantity, count: 0 }
 }

@@ -36,11 +36,6 @@ export function readLeverage(reader: Reader, slots: Slots): void {
   slots.leverage = quantity.value
 }
 
-export function readMargin(reader: Reader, slots: Slots): void {
-  if (indexOf(reader, 'ISOLATED') >= 0) slots.margin = 'isolated'
-  else if (indexOf(reader, 'CROSS') >= 0) slots.margin = 'cross'
-}
-
 export function readSlippage(reader: Reader, slots: Slots): void {
   const anchor = indexOf(reader, 'SLIPPAGE')
   if (anchor < 0) return

@@ -1,5 +1,5 @@
 import { canonicalDecimal } from '#kernel/money.ts'
-import { scaleSuffixes, spanSuffixes, unclearSuffix, unitSuffixes } from './english/numbers.ts'
+import * as english from './english/numbers.ts'
 
 /** Amounts as people write them, as exact decimal text; no value passes through a float. */
 export type QuantityUnit =
@@ -9,8 +9,6 @@ export type QuantityUnit =
   | 'bps'
   | 'times'
   | 'share'
-  | 'all'
-  | 'rest'
   | 'span'
   | 'date'
   | 'clock'
@@ -18,7 +16,7 @@ export type QuantityUnit =
 export type SpanUnit = 'm' | 'h' | 'd' | 'w' | 'mo' | 'y'
 export type Quantity = {
   unit: QuantityUnit
-  /** Decimal text; a share is `1/3`, a date `2026-12-24`, a clock `09:30`; empty for all and rest. */
+  /** Decimal text; a share is `1/3`, a date `2026-12-24`, a clock `09:30`. */
   value: string
   span?: SpanUnit
   /** `5m`: five minutes beside a chart, otherwise nobody knows. */
@@ -62,14 +60,13 @@ function readDigits(text: string, from: number): { value: string; end: number; i
 export type ReadQuantity = { quantity: Quantity; end: number } | { unclear: true; end: number }
 
 const monthDay = /^(\d{4})-(\d{2})-(\d{2})(?![\d-])/
-const clockTime = /^(\d{1,2})(?::(\d{2}))?\s?(am|pm)(?![a-z])|^([01]?\d|2[0-3]):([0-5]\d)(?![\d:])/i
 
 /** Dates and clocks, which would otherwise be read as numbers. */
 function readMoment(text: string, from: number): ReadQuantity | undefined {
   const part = text.slice(from, from + 12)
   const date = monthDay.exec(part)
   if (date) return { quantity: { unit: 'date', value: date[0] }, end: from + date[0].length }
-  const clock = clockTime.exec(part)
+  const clock = english.clockTime.exec(part)
   if (!clock) return undefined
   const [whole, hours, minutes = '00', half, plainHours, plainMinutes] = clock
   if (plainHours !== undefined)
@@ -77,7 +74,7 @@ function readMoment(text: string, from: number): ReadQuantity | undefined {
       quantity: { unit: 'clock', value: `${plainHours.padStart(2, '0')}:${plainMinutes}` },
       end: from + whole.length,
     }
-  const hour = (Number(hours) % 12) + (half?.toLowerCase() === 'pm' ? 12 : 0)
+  const hour = (Number(hours) % 12) + (english.isAfternoon(half) ? 12 : 0)
   if (Number(hours) > 12 || Number(minutes) > 59) return undefined
   return {
     quantity: { unit: 'clock', value: `${String(hour).padStart(2, '0')}:${minutes}` },
@@ -89,11 +86,11 @@ function readMoment(text: string, from: number): ReadQuantity | undefined {
 function withSuffix(value: string, suffix: string): Quantity | undefined {
   const word = suffix.toLowerCase()
   if (word === '') return { unit: 'number', value }
-  const unit = unitSuffixes.get(word)
+  const unit = english.unitSuffixes.get(word)
   if (unit) return { unit, value }
-  const span = spanSuffixes.get(word)
-  if (span) return { unit: 'span', value, span, ...(word === unclearSuffix && { isUnclear: true }) }
-  const scale = scaleSuffixes.get(word)
+  const span = english.spanSuffixes.get(word)
+  if (span) return { unit: 'span', value, span, ...(word === english.unclearSuffix && { isUnclear: true }) }
+  const scale = english.scaleSuffixes.get(word)
   const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
   return scaled === undefined ? undefined : { unit: 'number', value: scaled }
 }
@@ -133,7 +130,7 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
   if (suffix === '' && text[end] === '$' && !isDollar)
     return { quantity: { unit: 'usd', value, ...signed }, end: end + 1 }
   if (isDollar) {
-    const scale = suffix === '' ? 0 : scaleSuffixes.get(suffix.toLowerCase())
+    const scale = suffix === '' ? 0 : english.scaleSuffixes.get(suffix.toLowerCase())
     const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
     return scaled === undefined
       ? { unclear: true, end: lettersEnd }
@@ -152,5 +149,5 @@ export function quantityText({ unit, value, span }: Quantity): string {
   if (unit === 'bps') return `${value} bps`
   if (unit === 'times') return `${value}x`
   if (unit === 'span') return `${value}${span ?? ''}`
-  return unit === 'all' || unit === 'rest' ? unit : value
+  return value
 }

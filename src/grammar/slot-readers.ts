@@ -16,6 +16,7 @@ import {
 } from './reader.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
+import { topics } from './topics.ts'
 
 /** Each fills some slots from a clause and takes the tokens that it used. */
 type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void
@@ -23,52 +24,14 @@ type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void
 const present = (reader: Reader, ...concepts: readonly Concept[]): boolean =>
   indexOf(reader, ...concepts) >= 0
 
-const sorts: readonly (readonly [concept: Concept, sort: string])[] = [
-  ['FUNDING', 'funding'],
-  ['INTEREST', 'open_interest'],
-  ['VOLUME', 'volume'],
-  ['LOSERS', 'losers'],
-  ['GAINERS', 'gainers'],
-]
-
-const topics: readonly (readonly [concept: Concept, topic: string])[] = [
-  ['SLIPPAGE', 'slippage'],
-  ['FUNDING', 'funding'],
-  ['LIQUIDATION', 'liquidation'],
-  ['TRAILING', 'trailing'],
-  ['LIMIT', 'limit'],
-  ['STOP', 'stop'],
-  ['TARGET', 'stop'],
-  ['LEVERAGE', 'leverage'],
-  ['LONG', 'perp'],
-  ['SHORT', 'perp'],
-  ['LONG_', 'perp'],
-  ['SHORT_', 'perp'],
-  ['PERP', 'perp'],
-  ['BRIDGE', 'bridge'],
-  ['BRIDGE_', 'bridge'],
-  ['EARN', 'earn'],
-  ['APY', 'earn'],
-  ['CREDITS', 'credits'],
-  ['GAS', 'gas'],
-  ['SCAM', 'security'],
-  ['FREEZE', 'kill_switch'],
-  ['LIMITS', 'limits'],
-  ['SPOT', 'spot'],
-  ['SWAP', 'swap'],
-  ['SWAP_', 'swap'],
-  ['BUY', 'swap'],
-  ['SELL', 'swap'],
-  ['BUY_', 'swap'],
-  ['DEPOSIT', 'deposit'],
-  ['ADDRESS', 'deposit'],
-  ['WITHDRAW', 'withdraw'],
-  ['WITHDRAW_', 'withdraw'],
-]
-export const helpTopics: readonly string[] = [...new Set(topics.map(([, topic]) => topic))]
-
-const pick = (reader: Reader, table: readonly (readonly [Concept, string])[]): string | undefined =>
-  table.find(([concept]) => present(reader, concept))?.[1]
+/** The slot by the first concept that is there. */
+const bySaid =
+  (slot: string, values: Readonly<Partial<Record<Concept, string>>>): SlotReader =>
+  (reader, slots) => {
+    const said = (Object.keys(values) as Concept[]).find((concept) => present(reader, concept))
+    const value = said && values[said]
+    if (value !== undefined) slots[slot] = value
+  }
 
 function readVenue(reader: Reader, slots: Slots): void {
   // `perp orders or spot orders` are those of both.
@@ -135,20 +98,19 @@ function readOrderSide(reader: Reader, slots: Slots): void {
   if (isBuy !== isSell) slots.side = isBuy ? 'buy' : 'sell'
   const amount = amounts.findAmount(reader)
   const positions = amounts.assetPositions(reader)
-  const symbol = (at: number) => reader.tokens[at]?.asset?.symbol
-  const asset = positions.find((at) => symbol(at) !== dollarSymbol)
-  if (asset !== undefined) {
-    slots.asset = symbol(asset) ?? ''
-    for (const at of positions) if (symbol(at) === slots.asset) take(reader, at)
-  }
+  const isDollar = (at: number) => reader.tokens[at]?.asset?.symbol === dollarSymbol
+  amounts.takeAsset(
+    reader,
+    slots,
+    positions.find((at) => !isDollar(at)),
+  )
   if (amount && amount.kind !== 'number') {
     take(reader, amount.at)
     if (amount.asset >= 0) take(reader, amount.asset)
     slots.amount = amount.text
   }
   // The dollars for which something is sold.
-  for (const at of amounts.assetPositions(reader))
-    if (symbol(at) === dollarSymbol && slots.side === 'sell') take(reader, at)
+  for (const at of amounts.assetPositions(reader)) if (isDollar(at) && slots.side === 'sell') take(reader, at)
   if (slots.price !== undefined && slots.condition === undefined && slots.side !== undefined)
     slots.condition = slots.side === 'buy' ? 'lte' : 'gte'
 }
@@ -183,11 +145,7 @@ function readBridgeAmount(reader: Reader, slots: Slots): void {
   const amount = amounts.findAmount(reader)
   const [first] = amounts.assetPositions(reader)
   const asset = amount && amount.asset >= 0 ? amount.asset : first
-  if (asset !== undefined && assetAt(reader, asset)) {
-    slots.asset = reader.tokens[asset]?.asset?.symbol ?? ''
-    for (const at of amounts.assetPositions(reader))
-      if (reader.tokens[at]?.asset?.symbol === slots.asset) take(reader, at)
-  }
+  if (asset !== undefined && assetAt(reader, asset)) amounts.takeAsset(reader, slots, asset)
   if (!amount || amount.kind === 'number') return
   take(reader, amount.at)
   slots.amount = amount.text
@@ -201,14 +159,13 @@ function readChainsBack(reader: Reader, slots: Slots): void {
   delete slots.chain_out
 }
 
-const plain = new Set(plainWords)
 /** A word that names nothing here, where an asset is counted: `any pepe`, `how much pepe`, `my pepe`. */
 const unlistedWord = ({ tokens }: Reader): string | undefined =>
   tokens.find((token, at) => {
     const before = tokens[at - 1]
     const isCounted = has(before, 'MINE') || isCounting(before)
     const isUnknown = token.kind === 'word' && token.concepts.length === 0 && !token.asset && !token.chain
-    return isCounted && isUnknown && !plain.has(token.words)
+    return isCounted && isUnknown && !plainWords.has(token.words)
   })?.text
 
 export const slotReaders = {
@@ -226,11 +183,10 @@ export const slotReaders = {
   chain: readAnyChain,
   chains: (reader, slots) => amounts.readChains(reader, slots, { moves: true }),
   chains_same: readChain,
-  moving_chains: (reader, slots) => amounts.readChains(reader, slots, { moves: true }),
   moving_chains_back: readChainsBack,
   id: amounts.readId,
   leverage: orderTerms.readLeverage,
-  margin: orderTerms.readMargin,
+  margin: bySaid('margin', { ISOLATED: 'isolated', CROSS: 'cross' }),
   slippage: orderTerms.readSlippage,
   legs: orderTerms.readLegs,
   price: orderTerms.readPrice,
@@ -243,38 +199,33 @@ export const slotReaders = {
   everything: readEverything,
   count: readCount,
   one: readOne,
-  sort: (reader, slots) => {
-    const sort = pick(reader, sorts)
-    if (sort !== undefined) slots.sort = sort
-  },
+  sort: bySaid('sort', {
+    FUNDING: 'funding',
+    INTEREST: 'open_interest',
+    VOLUME: 'volume',
+    LOSERS: 'losers',
+    GAINERS: 'gainers',
+  }),
   unlisted: (reader, slots) => {
     const word = unlistedWord(reader)
     if (word !== undefined && slots.asset === undefined) slots.unlisted = word
   },
   topic: (reader, slots) => {
-    const topic = pick(reader, topics)
+    const topic = Object.keys(topics).find((name) => present(reader, ...(topics[name]?.concepts ?? [])))
     if (topic !== undefined) slots.topic = topic
   },
   portfolio_venue: (reader, slots) => {
     const isBoth = present(reader, 'PERP') && present(reader, 'SPOT')
     if (isBoth) slots.venue = 'all'
-    else if (present(reader, 'PERP')) slots.venue = 'perp'
-    else if (present(reader, 'SPOT')) slots.venue = 'spot'
-    else if (present(reader, 'PORTFOLIO')) slots.venue = 'all'
+    else bySaid('venue', { PERP: 'perp', SPOT: 'spot', PORTFOLIO: 'all' })(reader, slots, 0)
   },
-  limit_field: (reader, slots) => {
-    if (present(reader, 'APPROVALABOVE')) slots.field = 'approval_above'
-    else if (present(reader, 'PERTX')) slots.field = 'per_transaction'
-    else if (present(reader, 'DAILY')) slots.field = 'per_day'
-  },
-  task_kind: (reader, slots) => {
-    if (present(reader, 'SWAP', 'BRIDGE')) slots.kind = 'swap'
-  },
-  task_status: (reader, slots) => {
-    if (present(reader, 'FAILED')) slots.status = 'failed'
-    else if (present(reader, 'RUNNING')) slots.status = 'running'
-    else if (present(reader, 'COMPLETED')) slots.status = 'completed'
-  },
+  limit_field: bySaid('field', {
+    APPROVALABOVE: 'approval_above',
+    PERTX: 'per_transaction',
+    DAILY: 'per_day',
+  }),
+  task_kind: bySaid('kind', { SWAP: 'swap', BRIDGE: 'swap' }),
+  task_status: bySaid('status', { FAILED: 'failed', RUNNING: 'running', COMPLETED: 'completed' }),
   sell_share: (reader, slots) => {
     const at = indexWhere(reader, (token) => token.quantity?.unit === 'share' || has(token, 'ALL'))
     const quantity = quantityAt(reader, at)

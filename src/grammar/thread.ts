@@ -8,6 +8,7 @@ import { type Frame, isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { dollarSymbol, type Names } from './names.ts'
 import * as orderTerms from './order-terms.ts'
+import type { Quantity, QuantityUnit } from './quantity.ts'
 import { createReader, leftOver, type Reader, type Slots, take } from './reader.ts'
 import { has, type Token } from './tag.ts'
 import { readPeriod, readTimeframe } from './times.ts'
@@ -67,14 +68,8 @@ function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
   const amount = findAmount(reader)
   if (!amount || !frame.slots.includes('amount')) return
   const before = parseAmount(slots.amount)
-  const isDollars = [
-    'earn_deposit',
-    'earn_withdraw',
-    'perp_fund',
-    'perp_withdraw',
-    'recharge',
-    'limit_set',
-  ].includes(frame.intent)
+  // An intent without a plan only asks for the place; its amount stays as it was said.
+  const isDollars = frame.plan !== undefined && frame.readers.includes('dollars')
   if (amount.kind !== 'number')
     slots.amount =
       isDollars && amount.text.endsWith(` ${dollarSymbol}`)
@@ -86,6 +81,16 @@ function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
   take(reader, amount.at)
   if (amount.asset >= 0) take(reader, amount.asset)
 }
+
+/** The value that answers a question, in one of these units. */
+function takeValue(reader: Reader, units: readonly QuantityUnit[]): Quantity | undefined {
+  const at = reader.tokens.findIndex(({ quantity }) => quantity && units.includes(quantity.unit))
+  if (at >= 0) take(reader, at)
+  return reader.tokens[at]?.quantity
+}
+
+const movesBetweenChains = ({ required = [] }: Frame): boolean =>
+  required.some(({ name }) => name === 'chain_out')
 
 /** The slots with what the clause names put in their places; undefined where a value has no place. */
 export function override(
@@ -99,27 +104,16 @@ export function override(
   orderTerms.readLeverage(reader, slots)
   orderTerms.readSlippage(reader, slots)
   orderTerms.readLegs(reader, slots)
-  if (asked === 'price' || frame.intent === 'limit_order') orderTerms.readPrice(reader, slots)
-  if (asked === 'stop') {
-    const at = reader.tokens.findIndex(
-      ({ quantity }) =>
-        quantity?.unit === 'percent' || quantity?.unit === 'number' || quantity?.unit === 'usd',
-    )
-    const quantity = reader.tokens[at]?.quantity
-    if (quantity && slots.stop === undefined && slots.target === undefined) {
-      take(reader, at)
+  if (asked === 'price' || frame.waitsForPrice) orderTerms.readPrice(reader, slots)
+  if (asked === 'stop' && slots.stop === undefined && slots.target === undefined) {
+    const quantity = takeValue(reader, ['percent', 'number', 'usd'])
+    if (quantity)
       slots.stop = quantity.unit === 'percent' ? `${quantity.value.replace(/^-/, '')}%` : quantity.value
-    }
   }
   if (asked === 'price' && slots.price === undefined) {
-    const at = reader.tokens.findIndex(
-      ({ quantity }) => quantity?.unit === 'number' || quantity?.unit === 'usd',
-    )
-    if (at >= 0) {
-      take(reader, at)
-      slots.price = reader.tokens[at]?.quantity?.value ?? ''
-      slots.condition = slots.side === 'sell' ? 'gte' : 'lte'
-    }
+    const quantity = takeValue(reader, ['number', 'usd'])
+    if (quantity)
+      Object.assign(slots, { price: quantity.value, condition: slots.side === 'sell' ? 'gte' : 'lte' })
   }
   const all = reader.tokens.findIndex((token) => has(token, 'ALL'))
   if (frame.slots.includes('all') && all >= 0) {
@@ -130,7 +124,7 @@ export function override(
   const chains: Slots = {}
   readChains(reader, chains, {
     isReply: frame.slots.includes('chain'),
-    moves: frame.slots.includes('chain_out') && (asked === 'chain_out' || frame.intent === 'bridge'),
+    moves: frame.slots.includes('chain_out') && (asked === 'chain_out' || movesBetweenChains(frame)),
   })
   const onlyChain = asked === 'chain_out' && chains.chain_out === undefined ? chains.chain : undefined
   if (onlyChain !== undefined) slots.chain_out = onlyChain
@@ -159,12 +153,10 @@ export function override(
     if (old !== undefined && slots.amount?.endsWith(` ${old}`) && slots.amount === before.amount)
       delete slots.amount
   }
-  for (const [concept, venue] of [
-    ['PERP', 'perp'],
-    ['SPOT', 'spot'],
-  ] as const)
-    if (frame.slots.includes('venue') && reader.tokens.some((token) => has(token, concept)))
-      slots.venue = venue
+  if (frame.slots.includes('venue')) {
+    if (reader.tokens.some((token) => has(token, 'PERP'))) slots.venue = 'perp'
+    if (reader.tokens.some((token) => has(token, 'SPOT'))) slots.venue = 'spot'
+  }
   if (frame.slots.includes('timeframe')) readTimeframe(reader, slots)
   if (frame.slots.includes('period')) readPeriod(reader, slots)
   for (const name of Object.keys(slots))
@@ -214,19 +206,17 @@ export function choiceOf({ choices }: Ask, tokens: readonly Token[], text: strin
   return named.length === 1 ? named[0] : undefined
 }
 
-const marketOf = (intent: string): 'perp' | 'spot' | 'token' =>
-  intent.startsWith('perp') || intent === 'funding' ? 'perp' : intent.startsWith('spot') ? 'spot' : 'token'
-
 /** What the thread remembers after this message. Only what the user said enters it. */
 export function remember(state: ThreadState, understanding: Understanding, nowMs: number): ThreadState {
   const next: ThreadState = { ...state }
   delete next.pending
   if (understanding.ask) next.pending = { ...understanding.ask, atMs: nowMs }
   const last = understanding.intents.at(-1)
-  if (!last || !frameOf(last.intent)) return next
+  const frame = last && frameOf(last.intent)
+  if (!last || !frame) return next
   const isTalk = last.effect === 'none' && last.route === undefined
   if (!isTalk) next.last = { intent: last.intent, slots: last.slots, effect: last.effect, atMs: nowMs }
-  if (last.intent === 'quote') next.quote = { slots: last.slots, atMs: nowMs }
+  if (frame.executedBy) next.quote = { slots: last.slots, atMs: nowMs }
   else if (isMutating(last)) delete next.quote
   const { asset = last.slots.asset_out, asset_in, token } = last.slots
   const [first, ...others] = (last.slots.assets ?? '').split(',')
@@ -235,6 +225,6 @@ export function remember(state: ThreadState, understanding: Understanding, nowMs
       ? asset
       : (asset_in ?? token ?? (others.length === 0 ? first : undefined))
   if (focus !== undefined && focus !== '')
-    next.focus = { asset: focus, market: marketOf(last.intent), atMs: nowMs }
+    next.focus = { asset: focus, market: frame.place ?? 'token', atMs: nowMs }
   return next
 }

@@ -1,3 +1,4 @@
+import { wordSet } from './by-word.ts'
 import { list } from './concepts.ts'
 import { weekdays } from './english/words.ts'
 import type { Quantity } from './quantity.ts'
@@ -71,7 +72,7 @@ export function readPeriod(reader: Reader, slots: Slots): void {
   }
 }
 
-const timeframes = new Set('1m 3m 5m 15m 30m 1h 2h 4h 8h 12h 1d 3d 1w 1mo'.split(' '))
+const timeframes = wordSet('1m 3m 5m 15m 30m 1h 2h 4h 8h 12h 1d 3d 1w 1mo')
 
 /** Beside a chart `5m` is five minutes. */
 export function readTimeframe(reader: Reader, slots: Slots): void {

@@ -77,11 +77,10 @@ export function createVocabulary(names: Names): Vocabulary {
     byFirstWord.set(first, [...(byFirstWord.get(first) ?? []), phrase])
   }
   for (const phrases of byFirstWord.values()) phrases.sort((a, b) => b.words.length - a.words.length)
-  const plain = new Set(plainWords)
   const named = new Set([...names.phrases.keys()].flatMap((text) => text.split(' ')))
   return {
     byFirstWord,
     corrected: createCorrection(correctable),
-    isKnown: (word) => words.has(word) || plain.has(word) || named.has(word),
+    isKnown: (word) => words.has(word) || plainWords.has(word) || named.has(word),
   }
 }

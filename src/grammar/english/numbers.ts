@@ -48,3 +48,6 @@ export const spanSuffixes = byWord({ m: 'm|min|mins', h: 'h|hr|hrs', d: 'd', w: 
 export const scaleSuffixes = byWord({ 3: 'k', 6: 'm|mm|mil', 9: 'b|bn' })
 /** It means a million or minutes. */
 export const unclearSuffix = 'm'
+
+export const clockTime = /^(\d{1,2})(?::(\d{2}))?\s?(am|pm)(?![a-z])|^([01]?\d|2[0-3]):([0-5]\d)(?![\d:])/i
+export const isAfternoon = (half: string | undefined): boolean => half?.toLowerCase() === 'pm'

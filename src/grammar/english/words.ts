@@ -1,18 +1,15 @@
-import { byWord } from '#grammar/by-word.ts'
+import { byWord, wordSet } from '#grammar/by-word.ts'
 
 /** Single words: what is plain, what is short for others, what is another name, and small classes of words. */
 
 /** Words of the language that name nothing here; a misspelt word is never one of them. */
-export const plainWords =
-  'the a an and or but of to in on at for from with by as is are was were be been being i you he she we they me him her us my your his their our this that these those it its there here what which who whom when where why how all any some each every both few more most other such only own same so than too very can could will would shall should may might must do does did have has had having not no nor about after again before between during through under over above below up down out off then once just now also into onto per via until while because if else get got give given go goes going make made want wants need needs like know think see say said tell show check look find much many lot lots little less least best worst good bad big small high low new old first last next long short time day week month year today tomorrow yesterday please thanks really still ever never always often money cash thing things something anything nothing everything people person friend left right way around near without within against still quite pretty maybe back even well am let usual one two three four five six seven eight nine ten whole there their them started start using used use place happy since early late ago during yet enough able name number amount total size level side part kind type list line state point case fact house home work works team game play read write talk speak call called words word text message page site link color sea poem france capital country city water food music movie weather joke story book recipe sports football'.split(
-    ' ',
-  )
+export const plainWords = wordSet(
+  'the a an and or but of to in on at for from with by as is are was were be been being i you he she we they me him her us my your his their our this that these those it its there here what which who whom when where why how all any some each every both few more most other such only own same so than too very can could will would shall should may might must do does did have has had having not no nor about after again before between during through under over above below up down out off then once just now also into onto per via until while because if else get got give given go goes going make made want wants need needs like know think see say said tell show check look find much many lot lots little less least best worst good bad big small high low new old first last next long short time day week month year today tomorrow yesterday please thanks really still ever never always often money cash thing things something anything nothing everything people person friend left right way around near without within against still quite pretty maybe back even well am let usual one two three four five six seven eight nine ten whole there their them started start using used use place happy since early late ago during yet enough able name number amount total size level side part kind type list line state point case fact house home work works team game play read write talk speak call called words word text message page site link color sea poem france capital country city water food music movie weather joke story book recipe sports football',
+)
 
 /** Symbols that are words too count in capitals, with a dollar sign, or where an asset is expected. */
-export const commonSymbols = new Set(
-  'near one gas link me get go do not for on real fun safe people cat dog just her him all any can trust cash gold win play now new big art ray mask super story magic high time move beam prime core form hot ten rose sun lit cow bat ant band key loom moon uni gala sand flow op id not ip s h'.split(
-    ' ',
-  ),
+export const commonSymbols = wordSet(
+  'near one gas link me get go do not for on real fun safe people cat dog just her him all any can trust cash gold win play now new big art ray mask super story magic high time move beam prime core form hot ten rose sun lit cow bat ant band key loom moon uni gala sand flow op id not ip s h',
 )
 
 export const nicknames = {
@@ -93,21 +90,17 @@ export const withoutPossessive = (word: string): string => word.replace(/'s?$/, 
 export const isPlural = (words: string): boolean => words.endsWith('s')
 
 /** A clause that begins with one of these asks. */
-export const questionWords: ReadonlySet<string> = new Set(
-  'what which how who whose where why is are am do does did can will would should has have was were any could whether'.split(
-    ' ',
-  ),
+export const questionWords = wordSet(
+  'what which how who whose where why is are am do does did can will would should has have was were any could whether',
 )
 /** Little words that change nothing about an order. */
-export const harmlessWords: ReadonlySet<string> = new Set(
-  'me us i it you of by back bag bags stack existing current own total value amount size equivalent together both'.split(
-    ' ',
-  ),
+export const harmlessWords = wordSet(
+  'me us i it you of by back bag bags stack existing current own total value amount size equivalent together both',
 )
 /** What is behind them is counted: `any link`, `how many link`. */
 export const countingWords: ReadonlySet<string> = new Set(['any', 'many', 'much', 'how many', 'how much'])
 /** The name before them is that of a chain. */
-export const placeWords: ReadonlySet<string> = new Set('wallet wallets side mainnet account'.split(' '))
+export const placeWords = wordSet('wallet wallets side mainnet account')
 /** The words before a name that do not belong to it. */
 export const leadingWords = /^(the|a|an|my) /
 export const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
