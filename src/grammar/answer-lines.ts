@@ -4,14 +4,14 @@ import type { Slots } from './reader.ts'
 /**
  * Templates of answers. `{path|format}` is a figure of the row or, with a leading slash, of the whole output;
  * `{formula(a,b)|format}` is computed from two of them; a part in brackets is left out where it is unknown. The texts
- * between them have no digit.
+ * between them have no digit. A line is about the first step of the plan where it names none.
  */
 export type Line =
-  | { step: string; text: string; where?: (slots: Slots) => boolean }
+  | { step?: string; text: string; where?: (slots: Slots) => boolean }
   /** `{sum(field)|format}` adds the field up over the picked rows; nothing is said of a single one. */
-  | { step: string; total: string; text: string; pick: rows.Picked; where?: (slots: Slots) => boolean }
+  | { step?: string; total: string; text: string; pick: rows.Picked; where?: (slots: Slots) => boolean }
   | {
-      step: string
+      step?: string
       rows: string
       text: string
       where?: (slots: Slots) => boolean

@@ -7,10 +7,9 @@ import {
   printed,
   summed,
 } from '#kernel/figures.ts'
-import type { JsonObject } from '#kernel/json.ts'
 import { fromUnits } from '#kernel/money.ts'
 import type { Line } from './answer-lines.ts'
-import type { Picked, Row } from './answer-rows.ts'
+import type { Row } from './answer-rows.ts'
 import { isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { helpText } from './help-texts.ts'
@@ -160,15 +159,12 @@ function rowsOf(
 ): { rows: Row[]; omitted: number } {
   const all = rowsAt(output.output, line.rows)
   const { slots } = context
-  const found = line.pick ? all.filter(({ row }) => picked(line.pick, row, context)) : all
+  const found = all.filter(({ row }) => line.pick?.(row, context) ?? true)
   const sorted = line.sort ? line.sort(found, slots) : found
   const max = slots.count === undefined ? (line.max ?? rowsMax) : Math.min(Number(slots.count), rowsMax)
   if (line.isNewestAlone) return { rows: sorted.slice(0, 1), omitted: 0 }
   return { rows: sorted.slice(0, max), omitted: Math.max(0, sorted.length - max) }
 }
-
-const picked = (pick: Picked | undefined, row: JsonObject, context: Context): boolean =>
-  pick === undefined || pick(row, context)
 
 const freshMs = 5_000
 
@@ -248,7 +244,7 @@ export function answerOf(
   const frame = frameOf(intent)
   if (frame?.slots.includes('topic')) return { text: helpText(slots.topic), spans: [] }
   for (const line of frame?.answer ?? [])
-    for (const [step, output] of outputsOf(outputs, line.step))
+    for (const [step, output] of outputsOf(outputs, line.step ?? frame?.plan?.[0]?.id ?? ''))
       writePart(writer, line, { step, output, slots, names, nowMs })
   writeAges(writer, outputs, nowMs)
   // What an order does is told by its recommendation.

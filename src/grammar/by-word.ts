@@ -1,4 +1,4 @@
-/** The words of each entry, by word: `{ m: 'minute|min' }` becomes minute and min, each with m. */
+/** Maps each word to the entry that lists it: `{ m: 'minute|min' }` maps minute and min to m. */
 export const byWord = <Meaning extends string>(
   phrases: Readonly<Record<Meaning, string>>,
 ): ReadonlyMap<string, Meaning> =>

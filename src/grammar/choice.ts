@@ -4,7 +4,7 @@ import type { Slots } from './reader.ts'
 /** One answer to a question: what it fills, and which intent goes on with it. */
 export type Choice = { label: string; fill: Slots; intent?: string }
 
-/** The labels of a slot by its values. */
+/** Offers the values of a slot, each with its label. */
 export const choose = (slot: string, labels: Readonly<Record<string, string>>): Choice[] =>
   Object.entries(labels).map(([value, label]) => ({ label, fill: { [slot]: value } }))
 

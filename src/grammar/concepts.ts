@@ -2,7 +2,7 @@ import type { concepts } from './english/lexicon.ts'
 
 /** The names that rules and code may use: a name that the lexicon does not define fails to compile. */
 export type Concept = keyof typeof concepts
-/** Kinds of values, of assets and of moods that a clause has. */
+/** A clause has these kinds of values, assets and moods. */
 type ValueFeature =
   | `@${'asset' | 'assets' | 'perponly' | 'spotonly' | 'spotprefer' | 'perpasset' | 'perpfirst' | 'tokenasset'}`
   | `@${'address' | 'id' | 'usd' | 'number' | 'times' | 'indicator' | 'amount' | 'price'}`
@@ -22,7 +22,7 @@ type Checked<Text extends string, Known> = [Unknown<Text, Known>] extends [never
   ? Text
   : `${Unknown<Text, Known>} is defined nowhere`
 
-/** One of these is there, or several together. */
+/** A rule holds where all features of one of its parts are there. */
 export type Rule = readonly (readonly Feature[])[]
 /** `A B+C` is A, or B and C together. */
 export const any = <Text extends string>(text: Checked<Text, Feature>): Rule =>

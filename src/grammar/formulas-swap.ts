@@ -56,16 +56,19 @@ function chainIn(context: FormulaContext): string | Problem {
   if (others.length === 0) return only
   if (outputs.holdings === undefined) return stop('The wallets could not be read, so no chain was chosen')
   const held = heldOf(asset, context).filter(({ chainId }) => possible.includes(chainId))
-  const best = held.reduce<Held | undefined>(
-    (most, each) => (most === undefined || comparable(each, asset) > comparable(most, asset) ? each : most),
-    undefined,
-  )
+  const best = largestOf(held, asset)
   if (!best) return stop(`Your wallets hold no ${asset.symbol} on a chain where this can be done`)
   const isWhole = ['all', 'share', 'rest'].includes(parseAmount(slots.amount)?.kind ?? '')
   // A share of an asset on two chains is two different amounts.
   if (isWhole && held.length > 1) return chainQuestion(asset, held, names)
   return best.chainId
 }
+
+export const largestOf = (held: readonly Held[], asset: Asset): Held | undefined =>
+  held.reduce<Held | undefined>(
+    (most, each) => (most === undefined || comparable(each, asset) > comparable(most, asset) ? each : most),
+    undefined,
+  )
 
 const comparable = ({ chainId, units }: Held, asset: Asset): bigint =>
   rescale(units, tokenOn(asset, chainId)?.decimals ?? 0, 18)

@@ -75,7 +75,7 @@ export type Frame = {
 }
 
 type Given<Shared> = Omit<Frame, keyof Shared | 'readers' | 'slots'> & Partial<Frame>
-/** Frames with what they share. Without `slots`, each reader fills the slot of its name. */
+/** Adds to each frame what they share. Without `slots`, each reader fills the slot of its name. */
 export const framesOf = <Shared extends Partial<Frame>>(
   shared: Shared & Pick<Frame, 'domain' | 'effect'>,
   given: readonly Given<Shared>[],

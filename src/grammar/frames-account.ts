@@ -13,7 +13,7 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     cues: { CREDITS: 1, HAVE: 2 },
     not: any('PACK CHATPRICE RECHARGE FIAT EXPLAIN'),
     plan: [step('credits', 'credits_available')],
-    answer: [{ step: 'credits', text: '{/credits_available_decimal|size} credits are left.' }],
+    answer: [{ text: '{/credits_available_decimal|size} credits are left.' }],
     examples: ['credits left?', 'my credit balance'],
   },
   {
@@ -34,7 +34,6 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     plan: [step('capabilities', 'discovery_capabilities'), steps.packs],
     answer: [
       {
-        step: 'capabilities',
         rows: '/chat/agents',
         text: '{name|text}: about {credits_estimate|count} credits.',
         none: 'The price of a message is not published here yet.',
@@ -126,9 +125,7 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     slots: [],
     plan: [step('kill', 'policy_kill', { on: value(true) })],
     allowsTypo: true,
-    answer: [
-      { step: 'kill', text: 'The kill switch is on[ since {/since|time}]. Cancels, closes and reads go on.' },
-    ],
+    answer: [{ text: 'The kill switch is on[ since {/since|time}]. Cancels, closes and reads go on.' }],
     examples: ['stop everything now', 'hit the kill switch'],
   },
   {
@@ -174,12 +171,7 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     required: [{ name: 'id', question: 'Which task? Give its id.' }],
     plan: [step('cancel', 'tasks_cancel', { task_id: slot('id') })],
     takesBack: true,
-    answer: [
-      {
-        step: 'cancel',
-        text: 'Task {/task_id|text} is {/status|text}; cancel requested: {/cancel_requested|text}.',
-      },
-    ],
+    answer: [{ text: 'Task {/task_id|text} is {/status|text}; cancel requested: {/cancel_requested|text}.' }],
     examples: ['cancel task 0198f3aa-0000-7000-8000-000000000001'],
   },
   {
@@ -191,7 +183,6 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     plan: [step('approvals', 'approvals_list')],
     answer: [
       {
-        step: 'approvals',
         rows: '/approvals',
         text: '{intent/text|text}, worth {intent/usd|usd}, until {expires_at|time}.',
         none: 'Nothing waits for an approval.',
@@ -208,7 +199,6 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     plan: [step('recipients', 'recipients_list')],
     answer: [
       {
-        step: 'recipients',
         rows: '/recipients',
         text: '{label|text}: {address|text} on chain {chain_id|text}, {status|text}.',
         none: 'No recipient is allowed.',
@@ -227,7 +217,6 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     plan: [step('user', 'user_show')],
     answer: [
       {
-        step: 'user',
         text: 'You are {/user_id|text}, agent {/agent_id|text}, by {/auth_scheme|text}; {/credits_available_decimal|size} credits.',
       },
     ],
@@ -242,7 +231,6 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     plan: [step('health', 'discovery_health')],
     answer: [
       {
-        step: 'health',
         text: 'The gateway is {/status|text}: store {/checks/store/status|text}, runner {/checks/runner/status|text}, custody {/checks/custody/status|text}.',
       },
     ],
@@ -256,14 +244,7 @@ export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
     not: any('NEWS @asset'),
     readers: ['period'],
     plan: [step('events', 'notifications_list', { limit: value(20) })],
-    answer: [
-      {
-        step: 'events',
-        rows: '/events',
-        text: '{type|text} ({created_at|time})',
-        none: 'Nothing happened lately.',
-      },
-    ],
+    answer: [{ rows: '/events', text: '{type|text} ({created_at|time})', none: 'Nothing happened lately.' }],
     examples: ['any notifications', 'did i miss anything'],
   },
 ])

@@ -51,7 +51,6 @@ export const marketFrames = framesOf({ domain: 'market', effect: 'read' }, [
     plan: [onlyIf('not_spot_venue', steps.perpMarkets), onlyIf('spot_venue', steps.spotMarkets)],
     answer: [
       {
-        step: 'perp',
         rows: '/markets',
         pick: rows.traded,
         sort: rows.bySort,
@@ -80,7 +79,6 @@ export const marketFrames = framesOf({ domain: 'market', effect: 'read' }, [
     place: 'perp',
     answer: [
       {
-        step: 'perp',
         rows: '/markets',
         pick: rows.named,
         text: '{symbol|text}: funding {funding_rate|hourly} at {mark_price|price}.',
@@ -131,7 +129,6 @@ export const tokenFrames = framesOf({ domain: 'token', effect: 'read' }, [
     plan: [step('security', 'security_check', { tokens: formula('security_tokens') })],
     answer: [
       {
-        step: 'security',
         rows: '/results',
         text: '{token_address|text} on chain {chain_id|text}: {status|text}, risk {risk_level|text}[, buy tax {buy_tax|fraction}][, sell tax {sell_tax|fraction}][. {reasons/0/message|text}][ (by {provider|text})].',
       },
@@ -148,7 +145,6 @@ export const tokenFrames = framesOf({ domain: 'token', effect: 'read' }, [
     plan: [steps.chains, steps.perpMarket(slot('asset')), steps.spotMarket(slot('asset'))],
     answer: [
       {
-        step: 'chains',
         rows: '/chains',
         pick: rows.ofToken,
         text: 'A token on {display_name|text} (chain {chain_id|text}), status {status|text}.',
@@ -170,13 +166,7 @@ export const tokenFrames = framesOf({ domain: 'token', effect: 'read' }, [
     cues: { SUPPORTED: 2, CHAINWORD: 1 },
     not: any('@asset GAS HAVE ADDRESS'),
     plan: [steps.chains],
-    answer: [
-      {
-        step: 'chains',
-        rows: '/chains',
-        text: '{display_name|text} (chain {chain_id|text}), {status|text}.',
-      },
-    ],
+    answer: [{ rows: '/chains', text: '{display_name|text} (chain {chain_id|text}), {status|text}.' }],
     examples: ['which networks do you support', 'list the chains'],
   },
   {
@@ -190,7 +180,6 @@ export const tokenFrames = framesOf({ domain: 'token', effect: 'read' }, [
     plan: [steps.chains],
     answer: [
       {
-        step: 'chains',
         rows: '/chains',
         pick: rows.onChain,
         text: '{display_name|text}: does the service pay for gas: {gasless|text}; native coin {native_token|text}.',

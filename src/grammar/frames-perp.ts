@@ -17,7 +17,6 @@ export const perpFrames = framesOf({ domain: 'perp', effect: 'tighten', place: '
     plan: [steps.setupStatus, step('setup', 'perp_setup', {}, { guard: 'is_not_set_up' })],
     answer: [
       {
-        step: 'status',
         text: 'Set up before: {/setup_complete|text}. Account value {/account_value_usd|usd}, smallest deposit {/min_fund_usd|usd}.',
       },
       lines.task('setup'),

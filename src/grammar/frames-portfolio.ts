@@ -31,12 +31,10 @@ export const portfolioFrames = framesOf({ domain: 'portfolio', effect: 'read' },
     answer: [
       lines.holding,
       {
-        step: 'holdings',
         where: ({ asset, chain }) => asset === undefined && chain === undefined,
         text: 'Together {/total_value_usd|usd}, as far as prices are known.',
       },
       {
-        step: 'holdings',
         where: ({ asset, chain }) => asset !== undefined || chain !== undefined,
         total: '/holdings',
         pick: rows.held,
@@ -70,7 +68,6 @@ export const portfolioFrames = framesOf({ domain: 'portfolio', effect: 'read' },
     ],
     answer: [
       {
-        step: 'holdings',
         rows: '/holdings',
         pick: rows.gained,
         text: '{symbol|text} on {chain_name|text}: unrealised {unrealized_pnl_usd|usd}[, realised {realized_pnl_usd|usd}][, average entry {avg_entry_price_usd|price}].',
@@ -146,14 +143,12 @@ export const portfolioFrames = framesOf({ domain: 'portfolio', effect: 'read' },
     ],
     answer: [
       {
-        step: 'outstanding',
         rows: '/outstanding_orders',
         pick: rows.ofKind('hook'),
         text: '{type|kind} on {symbol|text} at {trigger_price_usd|price}, sells {sell_percentage|fraction} of it: {status|text} ({id|text}).',
         none: 'No stop or target waits on your tokens.',
       },
       {
-        step: 'outstanding',
         where: ({ venue }) => venue !== 'hook',
         rows: '/outstanding_orders',
         pick: rows.ofKind('limit_order'),
@@ -174,9 +169,7 @@ export const portfolioFrames = framesOf({ domain: 'portfolio', effect: 'read' },
     not: any('RECIPIENTS SCAM EARN OTHERPERSON PERP CREDITS @address'),
     readers: ['chain', 'asset'],
     plan: [step('wallets', 'wallets_list')],
-    answer: [
-      { step: 'wallets', rows: '/wallets', pick: rows.walletOf, text: '{chain_type|text}: {address|text}' },
-    ],
+    answer: [{ rows: '/wallets', pick: rows.walletOf, text: '{chain_type|text}: {address|text}' }],
     examples: ['where do i send usdc to top up', 'my solana address'],
   },
 ])
@@ -202,7 +195,6 @@ export const perpReadFrames = framesOf({ domain: 'perp', effect: 'read', place: 
     plan: [step('setup', 'perp_setup_status')],
     answer: [
       {
-        step: 'setup',
         text: 'Set up: {/setup_complete|text}. Account value {/account_value_usd|usd}, smallest deposit {/min_fund_usd|usd}.',
       },
     ],
@@ -222,7 +214,6 @@ export const earnReadFrames = framesOf({ domain: 'earn', effect: 'read' }, [
     plan: [steps.vault],
     answer: [
       {
-        step: 'vault',
         text: 'The vault on {/vault_chain_name|text}: yield a year {/apy|fraction}[, over the week {/apy_7d|fraction}][, over the month {/apy_30d|fraction}]; smallest deposit {/min_deposit_usdc|size} USDC.',
       },
     ],

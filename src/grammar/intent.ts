@@ -5,7 +5,7 @@ import type { Slots } from './reader.ts'
 import { changes, type Registry } from './registry.ts'
 import type { Intent } from './understanding.ts'
 
-/** What a frame does with these slots. A thought changes nothing. */
+/** Makes the intent of a frame with these slots; a thought changes nothing. */
 export function intentOf(
   frame: Frame,
   slots: Slots,

@@ -13,7 +13,7 @@ import { has } from './tag.ts'
 import { contextMs, isFresh } from './thread.ts'
 import { type Ask, type Intent, type Note, note, type Refusal, type ThreadState } from './understanding.ts'
 
-/** What one clause means by itself. */
+/** This is what one clause means by itself. */
 export type Found = { intent?: Intent; ask?: Ask; refusal?: Refusal; note?: Note }
 type Setting = {
   nowMs: number

@@ -38,6 +38,11 @@ const venueIs =
   ({ venue }) =>
     venues.includes(venue)
 
+const isOnlyAtSpot = (symbol: string | undefined, names: Names): boolean => {
+  const asset = assetNamed(symbol, names)
+  return asset?.spot === true && asset.tokens.length === 0
+}
+
 const cancels = (slots: Slots, names: Names): { chain: boolean; perp: boolean; spot: boolean } => {
   if (slots.id !== undefined) return { chain: slots.id.includes('-'), perp: false, spot: false }
   if (slots.venue === 'perp' || slots.venue === 'spot')
@@ -71,20 +76,11 @@ export const conditions = {
   not_earn_venue: ({ venue }) => venue !== 'earn',
   limit_venue: venueIs('limit'),
   no_venue: venueIs(undefined),
-  wallet_venue: ({ venue, asset }, names) => {
-    const named = assetNamed(asset, names)
-    const isVenueAsset = named?.spot === true && named.tokens.length === 0
-    return venue === 'all' || (venue === undefined && !isVenueAsset)
-  },
+  wallet_venue: ({ venue, asset }, names) =>
+    venue === 'all' || (venue === undefined && !isOnlyAtSpot(asset, names)),
   perp_or_all_venue: venueIs('perp', 'all'),
-  spot_or_all_venue: ({ venue, asset }, names) => {
-    const named = assetNamed(asset, names)
-    return (
-      venue === 'spot' ||
-      venue === 'all' ||
-      (venue === undefined && named !== undefined && named.spot && named.tokens.length === 0)
-    )
-  },
+  spot_or_all_venue: ({ venue, asset }, names) =>
+    venue === 'spot' || venue === 'all' || (venue === undefined && isOnlyAtSpot(asset, names)),
   perp_or_no_venue: venueIs('perp', undefined),
   spot_or_no_venue: venueIs('spot', undefined),
   hook_or_no_venue: venueIs('hook', undefined),

@@ -1,7 +1,7 @@
 import type { PlanStep, Source } from './frame.ts'
 import { formula, slot, step } from './step.ts'
 
-/** Steps and fields that several intents share. */
+/** Several intents share these steps and fields. */
 
 export const holdings = step('holdings', 'wallets_holdings')
 export const perpOrders = step('orders', 'perp_orders')

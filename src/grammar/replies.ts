@@ -9,14 +9,14 @@ import { has, type Token } from './tag.ts'
 import * as thread from './thread.ts'
 import { note, nothing, type ThreadState, type Understanding } from './understanding.ts'
 
-/** A short message, and the thread that it may complete. */
+/** A reply is a short message in the thread that it may complete. */
 type Reply = { tokens: readonly Token[]; text: string; nowMs: number; state: ThreadState; registry: Registry }
 
 /** What the message means as a reply; undefined where it is a request of its own. */
 export const meaningOfReply = (reply: Reply): Understanding | undefined =>
   answered(reply) ?? decided(reply) ?? changed(reply)
 
-/** The reply to the open question. */
+/** Reads it as the answer to the open question. */
 function answered({ tokens, text, nowMs, state, registry }: Reply): Understanding | undefined {
   const { pending } = state
   const frame = pending && frameOf(pending.intent)
@@ -32,12 +32,12 @@ function answered({ tokens, text, nowMs, state, registry }: Reply): Understandin
   }
   const isValue = thread.isElliptic(tokens) && thread.hasValue(tokens)
   const slots = isValue
-    ? thread.override(frame, pending.slots, { tokens }, { names: registry.names, asked: pending.slot })
+    ? thread.override(frame, pending.slots, tokens, { names: registry.names, asked: pending.slot })
     : undefined
   return slots && finish(frame, slots, registry)
 }
 
-/** `do it`, `no thanks`: about the quote or the recommendations that were shown. */
+/** Reads `do it` or `no thanks` as a word on the quote or the recommendations that were shown. */
 function decided({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
   if (thread.isDoubtful(tokens)) return undefined
   const accepts = isOnly(tokens, 'ACCEPT', 'RECOMMENDATION', 'IT')
@@ -58,7 +58,7 @@ function decided({ tokens, nowMs, state, registry }: Reply): Understanding | und
 }
 
 type Decision = { open: readonly { id: string }[]; tokens: readonly Token[]; accepts: boolean }
-/** The decision about one of the recommendations. It is no intent of a frame. */
+/** Decides one of the recommendations, which is no intent of a frame. */
 function decision({ open, tokens, accepts }: Decision): Understanding {
   const intent = accepts ? 'recommend_accept' : 'recommend_decline'
   const at = thread.ordinalOf(tokens, open.length) ?? (open.length === 1 ? 0 : undefined)
@@ -77,13 +77,13 @@ function decision({ open, tokens, accepts }: Decision): Understanding {
   }
 }
 
-/** `and on base?`, `make it 50`: the last request with something else in it. */
+/** Reads `and on base?` or `make it 50` as the last request with something else in it. */
 function changed({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
   const { last } = state
   const frame = last && frameOf(last.intent)
   if (!last || !frame || !thread.isFresh(last, nowMs, thread.contextMs)) return undefined
   if (!thread.isElliptic(tokens) || !thread.hasValue(tokens)) return undefined
-  const slots = thread.override(frame, last.slots, { tokens }, { names: registry.names })
+  const slots = thread.override(frame, last.slots, tokens, { names: registry.names })
   if (!slots) return undefined
   const isRepeat = !thread.isDoubtful(tokens) && tokens.some((token) => has(token, 'AGAIN'))
   // An order that was given once is not given again by a fragment.
@@ -105,7 +105,7 @@ function finish(frame: Frame, { market, ...slots }: Slots, registry: Registry): 
   return { ...nothing, intents: [intentOf(frame, slots, { mood: 'do', registry })] }
 }
 
-/** A word of the first concept, and otherwise none but of these. */
+/** Holds where a word has the first concept, and every word has one of these. */
 const isOnly = (tokens: readonly Token[], first: Concept, ...others: readonly Concept[]): boolean =>
   tokens.some((token) => has(token, first)) &&
   tokens.every(

@@ -24,7 +24,7 @@ type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void
 const present = (reader: Reader, ...concepts: readonly Concept[]): boolean =>
   indexOf(reader, ...concepts) >= 0
 
-/** The slot by the first concept that is there. */
+/** Fills the slot with the value of the first concept that is there. */
 const bySaid =
   (slot: string, values: Readonly<Partial<Record<Concept, string>>>): SlotReader =>
   (reader, slots) => {
@@ -33,20 +33,19 @@ const bySaid =
     if (value !== undefined) slots[slot] = value
   }
 
-function readVenue(reader: Reader, slots: Slots): void {
-  // `perp orders or spot orders` are those of both.
-  if (present(reader, 'PERP') && present(reader, 'SPOT')) return
-  if (present(reader, 'PERP')) slots.venue = 'perp'
-  else if (present(reader, 'SPOT')) slots.venue = 'spot'
-  else if (present(reader, 'EARN', 'EARNED')) slots.venue = 'earn'
+const readAnyVenue = bySaid('venue', { PERP: 'perp', SPOT: 'spot', EARN: 'earn', EARNED: 'earn' })
+const saysBothVenues = (reader: Reader): boolean => present(reader, 'PERP') && present(reader, 'SPOT')
+
+/** `perp orders or spot orders` are those of both. */
+const readVenue: SlotReader = (reader, slots, nowMs) => {
+  if (!saysBothVenues(reader)) readAnyVenue(reader, slots, nowMs)
 }
 
-function readOrdersVenue(reader: Reader, slots: Slots): void {
-  readVenue(reader, slots)
+const readOrdersVenue: SlotReader = (reader, slots, nowMs) => {
+  readVenue(reader, slots, nowMs)
   if (slots.venue === 'earn') delete slots.venue
-  if (slots.venue !== undefined) return
-  if (present(reader, 'STOP', 'TARGET', 'TRAILING')) slots.venue = 'hook'
-  else if (present(reader, 'LIMIT')) slots.venue = 'limit'
+  if (slots.venue === undefined)
+    bySaid('venue', { STOP: 'hook', TARGET: 'hook', TRAILING: 'hook', LIMIT: 'limit' })(reader, slots, nowMs)
 }
 
 function readCount(reader: Reader, slots: Slots): void {
@@ -214,10 +213,9 @@ export const slotReaders = {
     const topic = Object.keys(topics).find((name) => present(reader, ...(topics[name]?.concepts ?? [])))
     if (topic !== undefined) slots.topic = topic
   },
-  portfolio_venue: (reader, slots) => {
-    const isBoth = present(reader, 'PERP') && present(reader, 'SPOT')
-    if (isBoth) slots.venue = 'all'
-    else bySaid('venue', { PERP: 'perp', SPOT: 'spot', PORTFOLIO: 'all' })(reader, slots, 0)
+  portfolio_venue: (reader, slots, nowMs) => {
+    if (saysBothVenues(reader)) slots.venue = 'all'
+    else bySaid('venue', { PERP: 'perp', SPOT: 'spot', PORTFOLIO: 'all' })(reader, slots, nowMs)
   },
   limit_field: bySaid('field', {
     APPROVALABOVE: 'approval_above',

@@ -1,6 +1,6 @@
 import type { SlotRule } from './frame.ts'
 
-/** Questions that several intents ask. */
+/** Several intents ask these questions. */
 
 export const amount: SlotRule = { name: 'amount', question: 'How much?' }
 export const asset: SlotRule = { name: 'asset', question: 'Which asset?' }

@@ -73,15 +73,17 @@ function findPhrase(
   return undefined
 }
 
+const spoken = (lexemes: readonly Lexeme[], from: number, end: number): string =>
+  lexemes
+    .slice(from, end)
+    .map(({ text }) => text)
+    .join(' ')
+
 function wordToken(lexemes: readonly Lexeme[], at: number, found: Found | undefined): Token {
   const lexeme = lexemes[at]
-  const text = lexemes
-    .slice(at, at + (found?.phrase.words.length ?? 1))
-    .map((each) => each.text)
-    .join(' ')
   const token: Token = {
     kind: 'word',
-    text,
+    text: spoken(lexemes, at, at + (found?.phrase.words.length ?? 1)),
     words: found ? found.phrase.words.join(' ') : (lexeme?.word ?? ''),
     concepts: found?.phrase.concepts ?? [],
   }
@@ -123,28 +125,15 @@ export function tag(lexemes: readonly Lexeme[], vocabulary: Vocabulary): Token[]
         lexemes.slice(at + words.count, at + words.count + 3),
       )
       const end = at + words.count + count
-      tokens.push({
-        kind: 'quantity',
-        text: lexemes
-          .slice(at, end)
-          .map((each) => each.text)
-          .join(' '),
-        words: '',
-        concepts: [],
-        quantity,
-      })
+      tokens.push({ kind: 'quantity', text: spoken(lexemes, at, end), words: '', concepts: [], quantity })
       at = end
     } else if (lexeme.kind === 'word') {
       tokens.push(wordToken(lexemes, at, found))
       at += found?.phrase.words.length ?? 1
     } else {
-      const concept = markConcepts.get(lexeme.word)
-      tokens.push({
-        kind: lexeme.kind,
-        text: lexeme.text,
-        words: lexeme.word,
-        concepts: concept ? [concept] : [],
-      })
+      const { kind, text, word } = lexeme
+      const concept = markConcepts.get(word)
+      tokens.push({ kind, text, words: word, concepts: concept ? [concept] : [] })
       at++
     }
   }

@@ -1,7 +1,6 @@
 import { parseAmount } from './amount-text.ts'
 import { assetPositions, findAmount, readChains } from './amounts.ts'
 import type { Choice } from './choice.ts'
-import type { Clause } from './clauses.ts'
 import { list } from './concepts.ts'
 import { leadingWords } from './english/words.ts'
 import { type Frame, isMutating } from './frame.ts'
@@ -96,10 +95,10 @@ const movesBetweenChains = ({ required = [] }: Frame): boolean =>
 export function override(
   frame: Frame,
   before: Slots,
-  clause: Pick<Clause, 'tokens'>,
+  tokens: readonly Token[],
   { names, asked }: { names: Names; asked?: string },
 ): Slots | undefined {
-  const reader = createReader(clause.tokens, names, [])
+  const reader = createReader(tokens, names, [])
   const slots: Slots = { ...before }
   orderTerms.readLeverage(reader, slots)
   orderTerms.readSlippage(reader, slots)

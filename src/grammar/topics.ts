@@ -1,6 +1,6 @@
 import { type Concept, list } from './concepts.ts'
 
-/** What a term means here, by the first topic of which a word is there. No text has a digit. */
+/** A text explains each term. The first topic of which a word is there is meant. No text has a digit. */
 export const topics: Readonly<Record<string, { concepts: readonly Concept[]; text: string }>> = {
   slippage: {
     concepts: list('SLIPPAGE'),

@@ -1,6 +1,6 @@
 import { byWord } from '#grammar/by-word.ts'
 
-/** Numbers in words, and the units behind a number. */
+/** This module has the numbers in words and the units behind a number. */
 
 const ones =
   'one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen'
@@ -9,12 +9,12 @@ export const numerals: ReadonlyMap<string, number> = new Map([
   ...ones.split('|').map((word, at) => [word, at + 1] as const),
   ...tens.split('|').map((word, at) => [word, 10 * (at + 2)] as const),
 ])
-/** By the number of zeros. */
+/** The key is the number of zeros. */
 export const scales = byWord({ 2: 'hundred', 3: 'thousand|grand', 6: 'million' })
 export const shortScales = byWord({ 3: 'k', 6: 'mil' })
-/** A scale that counts dollars. */
+/** This scale counts dollars. */
 export const dollarScale = 'grand'
-/** By what a whole is divided by. */
+/** The key is what a whole is divided by. */
 export const fractions = byWord({
   2: 'half',
   3: 'third|thirds',
@@ -23,10 +23,10 @@ export const fractions = byWord({
   10: 'tenth',
 })
 export const articles: ReadonlySet<string> = new Set(['a', 'an'])
-/** `a hundred and fifty`. */
+/** It joins the parts of `a hundred and fifty`. */
 export const numberJoint = 'and'
 
-/** Units in words of their own, of at most two words. */
+/** These units stand behind a number and have at most two words. */
 export const unitWords = byWord({
   usd: 'dollar|dollars|buck|bucks|usd|grand',
   percent: 'percent|pct|percentage|per cent',
@@ -42,7 +42,7 @@ export const spanWords = byWord({
   y: 'year|years',
 })
 
-/** Letters right behind a number. */
+/** These letters stand right behind a number. */
 export const unitSuffixes = byWord({ usd: 'usd|bucks', percent: 'pct', bps: 'bps|bp', times: 'x' })
 export const spanSuffixes = byWord({ m: 'm|min|mins', h: 'h|hr|hrs', d: 'd', w: 'w|wk', mo: 'mo', y: 'y|yr' })
 export const scaleSuffixes = byWord({ 3: 'k', 6: 'm|mm|mil', 9: 'b|bn' })

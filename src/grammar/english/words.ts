@@ -1,6 +1,6 @@
 import { byWord, wordSet } from '#grammar/by-word.ts'
 
-/** Single words: what is plain, what is short for others, what is another name, and small classes of words. */
+/** This module has single words: plain ones, short forms, other names and small classes. */
 
 /** Words of the language that name nothing here; a misspelt word is never one of them. */
 export const plainWords = wordSet(
@@ -93,7 +93,7 @@ export const isPlural = (words: string): boolean => words.endsWith('s')
 export const questionWords = wordSet(
   'what which how who whose where why is are am do does did can will would should has have was were any could whether',
 )
-/** Little words that change nothing about an order. */
+/** These little words change nothing about an order. */
 export const harmlessWords = wordSet(
   'me us i it you of by back bag bags stack existing current own total value amount size equivalent together both',
 )
@@ -101,6 +101,6 @@ export const harmlessWords = wordSet(
 export const countingWords: ReadonlySet<string> = new Set(['any', 'many', 'much', 'how many', 'how much'])
 /** The name before them is that of a chain. */
 export const placeWords = wordSet('wallet wallets side mainnet account')
-/** The words before a name that do not belong to it. */
+/** A word before a name that does not belong to it. */
 export const leadingWords = /^(the|a|an|my) /
 export const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
