@@ -1,12 +1,11 @@
 import { type Choice, chainChoices, choose } from './choice.ts'
-import type { Problem } from './formula.ts'
 import type { Frame, Place, SlotRule } from './frame.ts'
 import { type Asset, assetNamed, dollarSymbol, type Names, tokenOn } from './names.ts'
 import { sidesOf } from './plan-conditions.ts'
 import type { Slots } from './reader.ts'
 import { missingOf } from './score.ts'
 import type { Token } from './tag.ts'
-import type { Ask, Intent } from './understanding.ts'
+import type { Ask } from './understanding.ts'
 
 /** One question at a time, with at most four choices. */
 const choicesMax = 4
@@ -128,18 +127,6 @@ export function questionOf(found: Found, names: Names, market?: Place): Ask | un
     })
   return undefined
 }
-
-/** The question of a step that met something that only the user can decide. */
-export const askOf = (
-  { intent, slots }: Pick<Intent, 'intent' | 'slots'>,
-  { slot, question, choices }: Extract<Problem, { problem: 'ask' }>,
-): Ask => ({
-  intent,
-  slots,
-  slot,
-  question,
-  choices: choices.slice(0, choicesMax),
-})
 
 /** The question with its choices, numbered as they are answered. */
 export const questionText = ({ question, choices }: Pick<Ask, 'question' | 'choices'>): string =>

@@ -32,4 +32,3 @@ const overview = (): string =>
 
 export const helpText = (topic: string | undefined): string =>
   topic === undefined ? overview() : (topics[topic]?.text ?? overview())
-export const explainedTopics: readonly string[] = Object.keys(topics)

@@ -21,8 +21,6 @@ export type Quantity = {
   span?: SpanUnit
   /** `5m`: five minutes beside a chart, otherwise nobody knows. */
   isUnclear?: true
-  /** The sign was written. */
-  signed?: true
 }
 
 /** Multiplies by a power of ten on the text. */
@@ -120,26 +118,24 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
     return { unclear: true, end: Math.max(lettersEnd, end, from + 1) }
   const value = canonicalDecimal(sign === '-' ? `-${digits}` : digits)
   if (value === undefined) return { unclear: true, end: lettersEnd }
-  const signed = sign === '' ? {} : ({ signed: true } as const)
-  if (suffix === '' && text[end] === '%')
-    return { quantity: { unit: 'percent', value, ...signed }, end: end + 1 }
+  if (suffix === '' && text[end] === '%') return { quantity: { unit: 'percent', value }, end: end + 1 }
   if (suffix === '' && text[end] === '/' && !isDollar) {
     const share = /^([1-9])\/([1-9]\d?)(?![\d/.])/.exec(text.slice(at, at + 5))
     if (share) return { quantity: { unit: 'share', value: share[0] }, end: at + share[0].length }
   }
   if (suffix === '' && text[end] === '$' && !isDollar)
-    return { quantity: { unit: 'usd', value, ...signed }, end: end + 1 }
+    return { quantity: { unit: 'usd', value }, end: end + 1 }
   if (isDollar) {
     const scale = suffix === '' ? 0 : english.scaleSuffixes.get(suffix.toLowerCase())
     const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
     return scaled === undefined
       ? { unclear: true, end: lettersEnd }
-      : { quantity: { unit: 'usd', value: scaled, ...signed }, end: lettersEnd }
+      : { quantity: { unit: 'usd', value: scaled }, end: lettersEnd }
   }
   const read = withSuffix(value, suffix)
   if (!read) return undefined
   const isIdentifier = suffix === '' && sign === '' && digits.length >= 8 && !digits.includes('.')
-  return { quantity: isIdentifier ? { unit: 'id', value: digits } : { ...read, ...signed }, end: lettersEnd }
+  return { quantity: isIdentifier ? { unit: 'id', value: digits } : read, end: lettersEnd }
 }
 
 /** The form of a quantity in slots and documents. */

@@ -67,7 +67,7 @@ export const planMistakes = (operations: ReadonlyMap<string, GrammarOperation>):
   )
 
 /** One sentence for each rule that names a concept which the lexicon does not define. */
-export const ruleMistakes = (): string[] =>
+const ruleMistakes = (): string[] =>
   frames.flatMap(({ intent, when, not = [], head = [], cues = {} }) =>
     [...when.flat(2), ...not.flat(), ...head, ...Object.keys(cues)]
       .map((name) => name.replace('^', ''))

@@ -12,7 +12,6 @@ import type { Token } from './tag.ts'
 export type Scored = {
   frame: Frame
   slots: Slots
-  missing: readonly SlotRule[]
   left: readonly Token[]
   score: number
 }
@@ -69,7 +68,7 @@ export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: n
         weights.missing * missing.length +
         weights.left * left.length +
         (clause.head.length > 0 && frame.effect === 'read' ? weights.readOfOrder : 0)
-      return { frame, slots, missing, left, score: total }
+      return { frame, slots, left, score: total }
     })
     .sort((a, b) => b.score - a.score)
 }
