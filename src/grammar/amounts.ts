@@ -1,4 +1,5 @@
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
+import { list } from './concepts.ts'
 import { dollarSymbol } from './names.ts'
 import { type Quantity, quantityText } from './quantity.ts'
 import {
@@ -81,12 +82,14 @@ export function readAssets(reader: Reader, slots: Slots): void {
 }
 
 export function readAsset(reader: Reader, slots: Slots): void {
-  const [at] = assetPositions(reader)
+  takeAsset(reader, slots, assetPositions(reader)[0])
+}
+
+/** The same asset named twice is one asset. */
+export function takeAsset(reader: Reader, slots: Slots, at: number | undefined): void {
   if (at === undefined) return
-  take(reader, at)
   slots.asset = symbolOf(reader, at) ?? ''
-  // The same asset named twice is one asset.
-  for (const other of assetPositions(reader)) if (symbolOf(reader, other) === slots.asset) take(reader, other)
+  take(reader, ...assetPositions(reader).filter((other) => symbolOf(reader, other) === slots.asset))
 }
 
 /** Chains by their prepositions: from one, on one, to one. */
@@ -149,16 +152,13 @@ export function readSized(reader: Reader, slots: Slots): void {
   const amount = findAmount(reader)
   const positions = assetPositions(reader)
   const isDollar = (at: number) => symbolOf(reader, at) === dollarSymbol
-  const asset = positions.find((at) => !isDollar(at))
-  if (asset !== undefined) {
-    slots.asset = symbolOf(reader, asset) ?? ''
-    for (const at of positions) if (symbolOf(reader, at) === slots.asset) take(reader, at)
-  }
-  if (!amount) return
-  if (amount.kind === 'number') {
-    // `100 of btc` and `btc 100` do not say what is counted.
-    return
-  }
+  takeAsset(
+    reader,
+    slots,
+    positions.find((at) => !isDollar(at)),
+  )
+  // `100 of btc` and `btc 100` do not say what is counted.
+  if (!amount || amount.kind === 'number') return
   take(reader, amount.at)
   if (amount.asset >= 0 && isDollar(amount.asset)) {
     take(reader, amount.asset)
@@ -172,7 +172,7 @@ function pairOf(reader: Reader, amount: Amount | undefined): Pair {
   const positions = assetPositions(reader)
   const roles = new Map(positions.map((at) => [at, roleOfAsset(reader, at)]))
   // `what would it cost to buy 2 link` is no order, and counts what is bought.
-  const buying = reader.head.length > 0 ? ['BUY_'] : ['BUY_', 'BUY']
+  const buying = list(reader.head.length > 0 ? 'BUY_' : 'BUY_ BUY')
   const isBuy = reader.head.includes('BUY') || reader.tokens.some((token) => has(token, ...buying))
   const isSell = reader.head.includes('SELL') || reader.tokens.some((token) => has(token, 'SELL_'))
   const out = positions.find((at) => roles.get(at) === 'out')
@@ -209,12 +209,9 @@ function roleOfAsset(reader: Reader, at: number): 'in' | 'out' | undefined {
   const token = neighbour(reader, at, -1)
   if (has(token, 'PAYWITH') || has(token, 'FROM')) return 'in'
   const before = reader.tokens[at - 1]
-  if (
-    token?.words === 'in' &&
-    reader.tokens.slice(Math.max(0, at - 3), at).some(({ words }) => / i (have|own)$/.test(words))
-  )
-    return 'in'
-  if (token?.words === 'for' && before?.quantity !== undefined) return 'in'
+  const behind = reader.tokens.slice(Math.max(0, at - 3), at)
+  if (has(token, 'IN') && behind.some((each) => has(each, 'OWNED'))) return 'in'
+  if (has(token, 'FOR') && before?.quantity !== undefined) return 'in'
   return has(token, 'TO') ? 'out' : undefined
 }
 

@@ -4,14 +4,14 @@ import type { Slots } from './reader.ts'
 /**
  * Templates of answers. `{path|format}` is a figure of the row or, with a leading slash, of the whole output;
  * `{formula(a,b)|format}` is computed from two of them; a part in brackets is left out where it is unknown. The texts
- * between them have no digit.
+ * between them have no digit. A line is about the first step of the plan where it names none.
  */
 export type Line =
-  | { step: string; text: string; where?: (slots: Slots) => boolean }
+  | { step?: string; text: string; where?: (slots: Slots) => boolean }
   /** `{sum(field)|format}` adds the field up over the picked rows; nothing is said of a single one. */
-  | { step: string; total: string; text: string; pick: rows.Picked; where?: (slots: Slots) => boolean }
+  | { step?: string; total: string; text: string; pick: rows.Picked; where?: (slots: Slots) => boolean }
   | {
-      step: string
+      step?: string
       rows: string
       text: string
       where?: (slots: Slots) => boolean
@@ -90,7 +90,7 @@ export const vaultPosition: Line = {
   text: '{current_value_usdc|size} USDC in the vault on {vault_chain_name|text}, {amount_deposited_usdc|size} deposited[, earned {unrealized_yield_usdc|size} USDC][, now at {current_apy|fraction} a year].',
   none: 'There is nothing in the vault.',
 }
-export const limitsLine: Line = {
+export const limits: Line = {
   step: 'policy',
   text: 'Each transaction {/per_transaction_usd|usd}, each day {/per_day_usd|usd}; spent in the last day {/spent_24h_usd|usd}, left {/remaining_24h_usd|usd}[; a person approves above {/approval_above_usd|usd}].',
 }
@@ -101,3 +101,8 @@ export const fill = (step: string): Line => ({
   text: '{asset|text} {side|text} {size|size} at {price|price}, fee {fee|size} {fee_token|text}[, realised {realized_pnl_net_usd|usd}] ({at|time})',
   none: 'There is no fill.',
 })
+export const pack: Line = {
+  step: 'packs',
+  rows: '/packs',
+  text: '{price_usd|usd} buy {credits|count} credits.',
+}

@@ -1,6 +1,6 @@
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { Names } from './names.ts'
+import { assetNamed, type Names } from './names.ts'
 import type { Slots } from './reader.ts'
 import { rangeOf } from './times.ts'
 
@@ -26,7 +26,7 @@ export const walletOf: Picked = (row, { slots }) =>
   slots.chain === undefined ||
   (Array.isArray(row.supported_chain_ids) && row.supported_chain_ids.includes(slots.chain))
 export const ofToken: Picked = (row, { slots, names }) => {
-  const asset = slots.asset === undefined ? undefined : names.bySymbol.get(slots.asset.toLowerCase())
+  const asset = assetNamed(slots.asset, names)
   return asset === undefined || asset.tokens.some(({ chainId }) => chainId === row.chain_id)
 }
 /** A gain or a loss that is known, or the asset that was asked about. */
@@ -55,7 +55,7 @@ export const waiting: Picked = (row, context) =>
 const ofOrder: Picked = (row, context) =>
   row.order_kind === 'hook' ? named(row, context) : ofTokens(row, context)
 const ofTokens: Picked = (row, { slots, names }) => {
-  const asset = slots.asset === undefined ? undefined : names.bySymbol.get(slots.asset.toLowerCase())
+  const asset = assetNamed(slots.asset, names)
   return (
     asset === undefined ||
     asset.tokens.some(({ address }) => address === row.token_in || address === row.token_out)

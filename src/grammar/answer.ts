@@ -8,10 +8,8 @@ import {
   summed,
 } from '#kernel/money/figures.ts'
 import { fromUnits } from '#kernel/money/money.ts'
-import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Line } from './answer-lines.ts'
-import type { Picked, Row } from './answer-rows.ts'
-import { answers } from './answers.ts'
+import type { Row } from './answer-rows.ts'
 import { isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { helpText } from './help-texts.ts'
@@ -161,15 +159,12 @@ function rowsOf(
 ): { rows: Row[]; omitted: number } {
   const all = rowsAt(output.output, line.rows)
   const { slots } = context
-  const found = line.pick ? all.filter(({ row }) => picked(line.pick, row, context)) : all
+  const found = all.filter(({ row }) => line.pick?.(row, context) ?? true)
   const sorted = line.sort ? line.sort(found, slots) : found
   const max = slots.count === undefined ? (line.max ?? rowsMax) : Math.min(Number(slots.count), rowsMax)
   if (line.isNewestAlone) return { rows: sorted.slice(0, 1), omitted: 0 }
   return { rows: sorted.slice(0, max), omitted: Math.max(0, sorted.length - max) }
 }
-
-const picked = (pick: Picked | undefined, row: JsonObject, context: Context): boolean =>
-  pick === undefined || pick(row, context)
 
 const freshMs = 5_000
 
@@ -246,28 +241,21 @@ export function answerOf(
   { nowMs, names }: { nowMs: number; names: Names },
 ): Answer {
   const writer: Writer = { text: '', spans: [] }
-  if (intent === 'help') return { text: helpText(slots.topic), spans: [] }
-  for (const line of answers[intent] ?? [])
-    for (const [step, output] of outputsOf(outputs, line.step))
+  const frame = frameOf(intent)
+  if (frame?.slots.includes('topic')) return { text: helpText(slots.topic), spans: [] }
+  for (const line of frame?.answer ?? [])
+    for (const [step, output] of outputsOf(outputs, line.step ?? frame?.plan?.[0]?.id ?? ''))
       writePart(writer, line, { step, output, slots, names, nowMs })
   writeAges(writer, outputs, nowMs)
-  const frame = frameOf(intent)
   // What an order does is told by its recommendation.
   if (writer.text === '' && !(frame && isMutating(frame)))
     write(
       writer,
       route === undefined
-        ? (talk[intent] ?? 'There is nothing to show.')
+        ? (frame?.talk ?? 'There is nothing to show.')
         : `This is answered by ${route}: ${frame?.summary ?? ''}.`,
     )
   return writer
-}
-
-const talk: Readonly<Record<string, string>> = {
-  greet: 'Hello. Ask for prices, balances, quotes or orders, or ask "what can you do".',
-  thanks: 'You are welcome.',
-  recommend_accept: 'The recommendation is accepted.',
-  recommend_decline: 'The recommendation is declined.',
 }
 
 /** The digits of an answer that no figure covers: none, in a correct one. */

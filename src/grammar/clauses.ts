@@ -1,4 +1,6 @@
-import { actions } from './lexicon.ts'
+import { type Concept, list } from './concepts.ts'
+import { actions } from './english/lexicon.ts'
+import { questionWords } from './english/words.ts'
 import { has, type Token } from './tag.ts'
 
 /** Only `do` may change anything. */
@@ -7,7 +9,7 @@ export type Clause = {
   tokens: readonly Token[]
   mood: Mood
   /** What the verb at the head of an order may mean; empty where the clause is no order. */
-  head: readonly string[]
+  head: readonly Concept[]
   /** It has a condition, which must be a price. */
   hasCondition: boolean
   isPriceCondition: boolean
@@ -19,25 +21,18 @@ export type Clause = {
 const sentenceMarks = '.!?;\n'
 const sentenceEnds = '.!?\n'
 /** Words that may stand before the verb of an order. */
-const prefixes =
-  'FILLER POLITE WANT THEN TO ON FROM OF MINE AT PAYWITH LEVERAGE PERP SPOT EARN POSITION ORDERS STOP TARGET TRAILING LIMIT CREDITS MARGIN TOKENWORD ALL REST IT CHAINWORD SLIPPAGE ISOLATED CROSS ACCEPT OVERRIDE AGAIN ~1d ~1w ~1mo DAILY PERTX EVERY WEEKDAY FUTURE SCHEDULE GREET THANKS'.split(
-    ' ',
-  )
-/** A clause that begins with one of these asks. */
-const questionWords = new Set(
-  'what which how who whose where why is are am do does did can will would should has have was were any could whether'.split(
-    ' ',
-  ),
+const prefixes = list(
+  'FILLER POLITE WANT THEN TO ON FROM OF MINE AT PAYWITH LEVERAGE PERP SPOT EARN POSITION ORDERS STOP TARGET TRAILING LIMIT CREDITS MARGIN TOKENWORD ALL REST IT CHAINWORD SLIPPAGE ISOLATED CROSS ACCEPT OVERRIDE AGAIN ~1d ~1w ~1mo DAILY PERTX EVERY WEEKDAY FUTURE SCHEDULE GREET THANKS',
 )
-const questions = ['QUESTION', 'EXPLAIN', 'SHOULD', 'CHATPRICE', 'QUOTEWORD']
-const nouns = ['HAVE', 'PORTFOLIO', 'POSITION', 'ORDERS', 'PNL', 'CREDITS', 'LIMITS']
+const questions = list('QUESTION EXPLAIN SHOULD CHATPRICE QUOTEWORD')
+const nouns = list('HAVE PORTFOLIO POSITION ORDERS PNL CREDITS LIMITS')
 /** What a clause is about, beside its verb. */
-const contents =
-  'PRICE CHANGE COMPARE MARKET FUNDING CHART ANALYSIS RESEARCH HAVE PORTFOLIO PNL HISTORY ORDERS ADDRESS POSITION LIQUIDATION APY EARNED SCAM SUPPORTED GAS CREDITS PACK LIMITS APPROVALS RECIPIENTS TASK WENT ACCOUNT HEALTH NOTIFICATION NEWS STOP TARGET'.split(
-    ' ',
-  )
-const legs = ['STOP', 'TARGET', 'TRAILING']
-const carriers = ['BUY', 'SELL', 'SWAP']
+const contents = list(
+  'PRICE CHANGE COMPARE MARKET FUNDING CHART ANALYSIS RESEARCH HAVE PORTFOLIO PNL HISTORY ORDERS ADDRESS POSITION LIQUIDATION APY EARNED SCAM SUPPORTED GAS CREDITS PACK LIMITS APPROVALS RECIPIENTS TASK WENT ACCOUNT HEALTH NOTIFICATION NEWS STOP TARGET',
+)
+const legs = list('STOP TARGET TRAILING')
+const setting = list('SET')
+const carriers = list('BUY SELL SWAP')
 
 const isAction = (token: Token | undefined): boolean =>
   (token?.concepts ?? []).some((concept) => actions.has(concept))
@@ -122,7 +117,7 @@ function lookAhead(tokens: readonly Token[]): Ahead[] {
     const isEnd = isMark(token, sentenceMarks)
     behind = {
       next: isLink ? behind.next : at,
-      saysAnd: isLink && (token?.words === 'and' || behind.saysAnd),
+      saysAnd: isLink && (has(token, 'AND') || behind.saysAnd),
       saysThen: isLink && (has(token, 'THEN') || behind.saysThen),
       hasLeg: !isEnd && (has(token, ...legs) || behind.hasLeg),
       hasAsset: !isEnd && (token?.asset !== undefined || behind.hasAsset),
@@ -214,8 +209,7 @@ function split(tokens: readonly Token[]): Part[] {
       end({ isQuestion, joins: token.words === ';' })
       continue
     }
-    const isJoint =
-      isMark(token, ',&+') || token.words === 'and' || token.words === 'plus' || has(token, 'THEN')
+    const isJoint = isMark(token, ',&+') || has(token, 'JOINT', 'THEN')
     if (
       isJoint &&
       !before.isEmpty() &&
@@ -260,9 +254,7 @@ function moodOf(
 }
 
 /** `how do i`, `should i`: what it asks about is an order. */
-const asksHow = (token: Token | undefined): boolean =>
-  /^(how do|how can|how would|how should|should)\b/.test(token?.words ?? '') ||
-  has(token, 'EXPLAIN', 'SHOULD')
+const asksHow = (token: Token | undefined): boolean => has(token, 'ASKHOW', 'EXPLAIN', 'SHOULD')
 
 const isSubject = (token: Token | undefined): boolean =>
   token !== undefined &&
@@ -284,7 +276,7 @@ function conditionsArePrices(tokens: readonly Token[]): boolean {
 /** In spoken order. What somebody else is quoted with colours everything behind it. */
 export function clausesOf(tokens: readonly Token[]): Clause[] {
   let isReported = false
-  let carried: readonly string[] = []
+  let carried: readonly Concept[] = []
   let before: { mood: Mood; isOrder: boolean } | undefined
   return split(tokens).map((part) => {
     const at = headOf(part.tokens)
@@ -298,12 +290,16 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
     before = { mood, isOrder: holdsOrder(part.tokens) || asksHow(starts) }
     isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
     const isOwnLeg = isLegOrder(part.tokens) && part.tokens.some((token) => has(token, 'MINE'))
-    const given = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? ['SET'] : [])
+    const given = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? setting : [])
     // `tp 3000 for my eth long` is about a position that is there.
-    const own = isOwnLeg ? ['SET'] : given
+    const own = isOwnLeg ? setting : given
     const thought = part.tokens.find((token) => isAction(token) || isInflected(token))?.concepts ?? []
     const head =
-      mood === 'do' ? own : mood === 'suppose' ? thought.map((concept) => concept.replace(/_$/, '')) : []
+      mood === 'do'
+        ? own
+        : mood === 'suppose'
+          ? thought.map((concept) => concept.replace(/_$/, '') as Concept)
+          : []
     carried = mood === 'do' ? own.filter((concept) => carriers.includes(concept)) : []
     return {
       tokens: part.tokens,

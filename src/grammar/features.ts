@@ -1,5 +1,6 @@
 import { findAmount } from './amounts.ts'
 import type { Clause } from './clauses.ts'
+import { type Feature, list } from './concepts.ts'
 import { type Asset, dollarSymbol, type Names } from './names.ts'
 import { readPrice } from './order-terms.ts'
 import { assetAt, chainAt, createReader, type Reader, roleOf } from './reader.ts'
@@ -8,9 +9,9 @@ import { isTimed } from './times.ts'
 
 /** What a clause has: the concepts of its words, and kinds of values, which begin with `@`. */
 
-const longSpans = ['~1w', '~1mo', '~3mo', '~1y', '~all']
-const talk = ['GREET', 'THANKS', 'FILLER', 'POLITE', 'IT']
-const bareWords = ['AT', 'FILLER', 'OVERRIDE', 'POLITE', 'QUESTION', 'WANT']
+const longSpans = list('~1w ~1mo ~3mo ~1y ~all')
+const talk = list('GREET THANKS FILLER POLITE IT')
+const bareWords = list('AT FILLER OVERRIDE POLITE QUESTION WANT')
 
 const isLongSpan = ({ tokens }: Reader): boolean =>
   tokens.some(({ quantity, concepts }) => {
@@ -22,9 +23,9 @@ const isLongSpan = ({ tokens }: Reader): boolean =>
       : quantity.span !== 'm' && !(quantity.span === 'd' && quantity.value === '1')
   })
 
-function assetFeatures(assets: readonly Asset[]): string[] {
+function assetFeatures(assets: readonly Asset[]): Feature[] {
   const traded = assets.filter(({ symbol }) => symbol !== dollarSymbol)
-  const found: string[] = []
+  const found: Feature[] = []
   if (assets.length > 0) found.push('@asset')
   if (assets.length > 1) found.push('@assets')
   if (traded.length === 0) return found
@@ -37,8 +38,8 @@ function assetFeatures(assets: readonly Asset[]): string[] {
   return found
 }
 
-function valueFeatures(reader: Reader): string[] {
-  const found: string[] = []
+function valueFeatures(reader: Reader): Feature[] {
+  const found: Feature[] = []
   for (const { kind, quantity, concepts } of reader.tokens) {
     if (kind === 'address') found.push('@address')
     if (kind === 'uuid' || quantity?.unit === 'id') found.push('@id')
@@ -51,7 +52,7 @@ function valueFeatures(reader: Reader): string[] {
   return found
 }
 
-export function featuresOf(clause: Clause, names: Names): Set<string> {
+export function featuresOf(clause: Clause, names: Names): Set<Feature> {
   const reader = createReader(clause.tokens, names, clause.head)
   const positions = [...clause.tokens.keys()]
   const moves = clause.head.some((verb) => verb === 'BRIDGE' || verb === 'MOVE')
@@ -62,7 +63,7 @@ export function featuresOf(clause: Clause, names: Names): Set<string> {
       assets.set(asset.symbol, asset)
   }
   const chains = positions.filter((at) => chainAt(reader, at, { moves: true }))
-  const found = new Set(clause.tokens.flatMap(({ concepts }) => concepts))
+  const found = new Set<Feature>(clause.tokens.flatMap(({ concepts }) => concepts))
   for (const verb of clause.head) {
     found.add(`^${verb}`)
     if (clause.mood === 'suppose') found.add(verb)
@@ -87,9 +88,3 @@ export function featuresOf(clause: Clause, names: Names): Set<string> {
   if ('price' in slots) found.add('@price')
   return found
 }
-
-/** `A|B+C` is A, or B and C together. */
-export type Rule = readonly (readonly string[])[]
-export const parseRule = (rule: string): Rule => rule.split('|').map((part) => part.split('+'))
-export const matches = (rule: Rule, found: ReadonlySet<string>): boolean =>
-  rule.some((part) => part.every((name) => found.has(name)))

@@ -1,10 +1,10 @@
 import { canonicalAddress } from '#kernel/money/chains.ts'
 import { isDecimal } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { isShare, parseAmount, partOfDecimal } from './amount-text.ts'
+import { parseAmount, partOfDecimal } from './amount-text.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './formula.ts'
-import { assetNamed } from './formulas-swap.ts'
-import { legPrice } from './formulas-venue.ts'
+import { legPrice, marketOf } from './formulas-venue.ts'
+import { assetNamed } from './names.ts'
 import { outputOf, rowsAt, textAt } from './outputs.ts'
 
 /** Fields that close positions, leave the vault or cancel orders: what is there decides. */
@@ -53,9 +53,7 @@ const closeSize: Formula = (context) => {
   if (amount.kind === 'usd')
     return stop('Say how much to close as a share or in the coin, such as "half" or "0.5 ETH".')
   const size = textAt(position, '/size')
-  const market = rowsAt(outputOf(context.outputs, 'perp'), '/markets').find(
-    ({ row }) => row.symbol === position.asset,
-  )?.row
+  const market = marketOf(position.asset, context.outputs)
   const places = typeof market?.size_decimals === 'number' ? market.size_decimals : undefined
   const part = size !== undefined && isDecimal(size) ? partOfDecimal(size, amount, places) : undefined
   if (part === undefined) return stop('The size of the position is unknown.')
@@ -65,11 +63,7 @@ const closeSize: Formula = (context) => {
 /** Every position only where all are said. */
 const positionsToClose: Formula = (context) => {
   const { slots } = context
-  if (slots.asset !== undefined || !isShare(slots.amount)) {
-    const position = positionOf(context)
-    return isProblem(position) ? position : [position]
-  }
-  if (slots.amount !== 'all') {
+  if (slots.asset !== undefined || slots.amount !== 'all') {
     const position = positionOf(context)
     return isProblem(position) ? position : [position]
   }

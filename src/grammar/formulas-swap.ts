@@ -2,22 +2,26 @@ import { sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { fractionText, parseAmount, partOf } from './amount-text.ts'
-import type { Choice } from './choice.ts'
+import { chainChoices } from './choice.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './formula.ts'
-import { type Asset, type Names, type TokenPlace, tokenOn } from './names.ts'
+import { type Asset, assetNamed, type Names, type TokenPlace, tokenOn } from './names.ts'
 import { outputOf, rowsAt, textAt } from './outputs.ts'
 import { sidesOf, startChains } from './plan-conditions.ts'
 
 /** Fields of swaps, bridges and limit orders. */
 
-export const assetNamed = (symbol: string | undefined, { bySymbol }: Names): Asset | undefined =>
-  symbol === undefined ? undefined : bySymbol.get(symbol.toLowerCase())
-
-export const chainName = (chainId: string, { chainById }: Names): string =>
+const chainName = (chainId: string, { chainById }: Names): string =>
   chainById.get(chainId)?.displayName ?? chainId
 
-const chainChoices = (held: readonly { chainId: string }[], names: Names): Choice[] =>
-  held.map(({ chainId }) => ({ label: chainName(chainId, names), fill: { chain: chainId } }))
+const chainQuestion = ({ symbol }: Asset, held: readonly Held[], names: Names): Problem => ({
+  problem: 'ask',
+  slot: 'chain',
+  question: `${symbol} is on several chains. Which one?`,
+  choices: chainChoices(
+    held.map(({ chainId }) => chainId),
+    names,
+  ),
+})
 
 type Held = { chainId: string; units: bigint }
 /** The balances of an asset by chain, as the wallets were read. */
@@ -52,22 +56,19 @@ function chainIn(context: FormulaContext): string | Problem {
   if (others.length === 0) return only
   if (outputs.holdings === undefined) return stop('The wallets could not be read, so no chain was chosen')
   const held = heldOf(asset, context).filter(({ chainId }) => possible.includes(chainId))
-  const best = held.reduce<Held | undefined>(
-    (most, each) => (most === undefined || comparable(each, asset) > comparable(most, asset) ? each : most),
-    undefined,
-  )
+  const best = largestOf(held, asset)
   if (!best) return stop(`Your wallets hold no ${asset.symbol} on a chain where this can be done`)
   const isWhole = ['all', 'share', 'rest'].includes(parseAmount(slots.amount)?.kind ?? '')
   // A share of an asset on two chains is two different amounts.
-  if (isWhole && held.length > 1)
-    return {
-      problem: 'ask',
-      slot: 'chain',
-      question: `${asset.symbol} is on several chains. Which one?`,
-      choices: chainChoices(held, names),
-    }
+  if (isWhole && held.length > 1) return chainQuestion(asset, held, names)
   return best.chainId
 }
+
+export const largestOf = (held: readonly Held[], asset: Asset): Held | undefined =>
+  held.reduce<Held | undefined>(
+    (most, each) => (most === undefined || comparable(each, asset) > comparable(most, asset) ? each : most),
+    undefined,
+  )
 
 const comparable = ({ chainId, units }: Held, asset: Asset): bigint =>
   rescale(units, tokenOn(asset, chainId)?.decimals ?? 0, 18)
@@ -160,13 +161,7 @@ const hookSide = (context: FormulaContext): { chainId: string; token: TokenPlace
   const asset = assetNamed(slots.asset, names)
   if (!asset) return stop('The asset is not listed')
   const held = slots.chain === undefined && asset.tokens.length > 1 ? heldOf(asset, context) : []
-  if (held.length > 1)
-    return {
-      problem: 'ask',
-      slot: 'chain',
-      question: `${asset.symbol} is on several chains. Which one?`,
-      choices: chainChoices(held, names),
-    }
+  if (held.length > 1) return chainQuestion(asset, held, names)
   const chainId = slots.chain ?? (asset.tokens.length === 1 ? asset.tokens[0]?.chainId : held[0]?.chainId)
   const token = chainId === undefined ? undefined : tokenOn(asset, chainId)
   return chainId !== undefined && token ? { chainId, token } : stop(`Your wallets hold no ${asset.symbol}`)

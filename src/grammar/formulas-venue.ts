@@ -1,14 +1,15 @@
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money/money.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { fractionText, parseAmount, partOf, partOfDecimal } from './amount-text.ts'
 import { type Formula, type FormulaContext, type Problem, stop } from './formula.ts'
-import { assetNamed, heldOf, priceOf } from './formulas-swap.ts'
-import { dollarSymbol, tokenOn } from './names.ts'
-import { outputOf, rowsAt, textAt } from './outputs.ts'
+import { heldOf, largestOf, priceOf } from './formulas-swap.ts'
+import { assetNamed, dollarSymbol, tokenOn } from './names.ts'
+import { type Outputs, outputOf, rowsAt, textAt } from './outputs.ts'
 
 /** Fields of orders at the venue, of the vault, of credits and of limits. */
 
-const marketOf = ({ slots, outputs }: FormulaContext) =>
-  rowsAt(outputOf(outputs, 'perp'), '/markets').find(({ row }) => row.symbol === slots.asset)?.row
+export const marketOf = (symbol: unknown, outputs: Outputs): JsonObject | undefined =>
+  rowsAt(outputOf(outputs, 'perp'), '/markets').find(({ row }) => row.symbol === symbol)?.row
 
 const significantDigits = 5
 /** A price of at most five significant digits, or a whole number, as the venue takes it. */
@@ -42,8 +43,8 @@ export function legPrice(
 }
 
 function openLeg(context: FormulaContext, leg: 'stop' | 'target'): string | undefined | Problem {
-  const { slots } = context
-  const market = marketOf(context)
+  const { slots, outputs } = context
+  const market = marketOf(slots.asset, outputs)
   const reference = slots.price ?? (market && textAt(market, '/mark_price'))
   const placesMax = Number(market?.price_decimals_max ?? 6)
   return legPrice(slots[leg], reference, {
@@ -99,10 +100,7 @@ function heldDollars(context: FormulaContext, chainId: string | undefined): stri
   const held = asset
     ? heldOf(asset, context).filter((each) => chainId === undefined || each.chainId === chainId)
     : []
-  const best = held.reduce<(typeof held)[number] | undefined>(
-    (most, each) => (most === undefined || each.units > most.units ? each : most),
-    undefined,
-  )
+  const best = asset && largestOf(held, asset)
   const token = asset && best && tokenOn(asset, best.chainId)
   const units = best && amount && partOf(best.units, amount)
   if (!token || units === undefined) return stop('Your wallets hold no USDC there')

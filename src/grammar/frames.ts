@@ -1,20 +1,30 @@
 import type { Frame } from './frame.ts'
 import { accountFrames } from './frames-account.ts'
-import { marketFrames, portfolioFrames } from './frames-reads.ts'
+import { earnFrames } from './frames-earn.ts'
+import { marketFrames, researchFrames, tokenFrames } from './frames-market.ts'
+import { orderFrames } from './frames-orders.ts'
+import { perpFrames } from './frames-perp.ts'
+import { earnReadFrames, perpReadFrames, portfolioFrames } from './frames-portfolio.ts'
+import { spotFrames } from './frames-spot.ts'
 import { swapFrames } from './frames-swap.ts'
 import { refusalFrames, talkFrames } from './frames-talk.ts'
-import { earnFrames, venueFrames } from './frames-venue.ts'
 
 /** Every intent of the chat. A read stands before an order, so that it wins a tie. */
 export const frames: readonly Frame[] = [
-  ...marketFrames,
-  ...portfolioFrames,
-  ...accountFrames,
-  ...talkFrames,
-  ...refusalFrames,
-  ...swapFrames,
-  ...venueFrames,
-  ...earnFrames,
-]
+  marketFrames,
+  researchFrames,
+  tokenFrames,
+  portfolioFrames,
+  perpReadFrames,
+  earnReadFrames,
+  accountFrames,
+  talkFrames,
+  refusalFrames,
+  swapFrames,
+  orderFrames,
+  perpFrames,
+  spotFrames,
+  earnFrames,
+].flat()
 
 export const frameOf = (intent: string): Frame | undefined => frames.find((frame) => frame.intent === intent)

@@ -1,4 +1,4 @@
-import { contractions } from './lexicon.ts'
+import { contractions } from './english/words.ts'
 import { type Quantity, readQuantity } from './quantity.ts'
 
 /**
@@ -136,18 +136,10 @@ export function lexemesOf(text: string): { lexemes: Lexeme[]; end: number } {
       continue
     }
     const number = readQuantity(text, at)
-    if (number && 'quantity' in number) {
-      lexemes.push({
-        kind: 'quantity',
-        text: text.slice(at, number.end),
-        word: '',
-        quantity: number.quantity,
-      })
-      at = number.end
-      continue
-    }
     if (number) {
-      lexemes.push({ kind: 'unclear', text: text.slice(at, number.end), word: '' })
+      const own = { text: text.slice(at, number.end), word: '' }
+      if ('quantity' in number) lexemes.push({ kind: 'quantity', ...own, quantity: number.quantity })
+      else lexemes.push({ kind: 'unclear', ...own })
       at = number.end
       continue
     }
@@ -156,7 +148,7 @@ export function lexemesOf(text: string): { lexemes: Lexeme[]; end: number } {
       const found = wordOf(text, start)
       const isSymbol = char === '$' || (!isShouted && found.length > 1 && found === found.toUpperCase())
       const word = found.toLowerCase()
-      const spelt = Object.hasOwn(contractions, word) ? contractions[word] : undefined
+      const spelt = contractions.get(word)
       for (const part of spelt?.split(' ') ?? [word]) {
         const lexeme: Lexeme = { kind: 'word', text: spelt === undefined ? found : part, word: part }
         if (isSymbol && spelt === undefined) lexeme.isSymbol = true

@@ -1,6 +1,7 @@
 import { canonicalAddress } from '#kernel/money/chains.ts'
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
 import { canonicalJson, type Json, type JsonObject } from '#kernel/wire/json.ts'
+import { wordSet } from './by-word.ts'
 import type { PlanStep } from './frame.ts'
 import type { Names } from './names.ts'
 import type { Outputs } from './outputs.ts'
@@ -31,13 +32,11 @@ export const mandateOf = ({ intents }: Understanding, registry: Pick<Registry, '
     )
 
 /** More of these is more than was said; less of them is not. */
-const atMost = new Set(
-  'amount amount_usd notional_usd notional_usdc amount_usdc leverage slippage_bps slippage_pct size'.split(
-    ' ',
-  ),
+const atMost = wordSet(
+  'amount amount_usd notional_usd notional_usdc amount_usdc leverage slippage_bps slippage_pct size',
 )
 /** Parts of the call that are no part of what was said. */
-const technical = new Set('wait timeout idempotency_key quote_id client_order_id confirm_repeat'.split(' '))
+const technical = wordSet('wait timeout idempotency_key quote_id client_order_id confirm_repeat')
 /** What the contracts fill in: a proposal that spells it out says nothing more. */
 const defaults: Readonly<Record<string, Json>> = {
   order_type: 'market',
@@ -46,10 +45,8 @@ const defaults: Readonly<Record<string, Json>> = {
   reduce_only: false,
   cancel_conditional_orders: false,
 }
-const chainFields = new Set(
-  'chain_id chain chain_id_in chain_id_out trigger_token_chain source_chain_id destination_chain_id'.split(
-    ' ',
-  ),
+const chainFields = wordSet(
+  'chain_id chain chain_id_in chain_id_out trigger_token_chain source_chain_id destination_chain_id',
 )
 const tokenFields: Readonly<Record<string, string>> = {
   token_in: 'chain_id_in',

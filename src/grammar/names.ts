@@ -37,10 +37,7 @@ const plain = (text: string): string =>
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()
 
-type Nicknames = {
-  assets: Readonly<Record<string, string>>
-  chains: Readonly<Record<string, string>>
-}
+type Nicknames = { assets: ReadonlyMap<string, string>; chains: ReadonlyMap<string, string> }
 
 /** A nickname counts only where the universe has what it names. */
 export function createNames(universe: Universe, nicknames: Nicknames): Names {
@@ -55,15 +52,14 @@ export function createNames(universe: Universe, nicknames: Nicknames): Names {
   // The symbols first: a name of one asset never hides the symbol of another.
   for (const asset of universe.assets) add(asset.symbol, { asset })
   for (const asset of universe.assets) add(asset.name, { asset })
-  for (const [nickname, symbol] of Object.entries(nicknames.assets)) {
+  for (const [nickname, symbol] of nicknames.assets) {
     const asset = bySymbol.get(symbol.toLowerCase())
     if (asset) add(nickname, { asset })
   }
   for (const chain of universe.chains) {
     add(chain.name, { chain })
     add(chain.displayName, { chain })
-    for (const [nickname, name] of Object.entries(nicknames.chains))
-      if (name === chain.name) add(nickname, { chain })
+    for (const [nickname, name] of nicknames.chains) if (name === chain.name) add(nickname, { chain })
   }
   return {
     universe,
@@ -72,6 +68,11 @@ export function createNames(universe: Universe, nicknames: Nicknames): Names {
     chainById: new Map(universe.chains.map((chain) => [chain.id, chain])),
   }
 }
+
+export const assetNamed = (
+  symbol: string | undefined,
+  { bySymbol }: Pick<Names, 'bySymbol'>,
+): Asset | undefined => (symbol === undefined ? undefined : bySymbol.get(symbol.toLowerCase()))
 
 export const tokenOn = (asset: Asset, chainId: string): TokenPlace | undefined =>
   asset.tokens.find((token) => token.chainId === chainId)

@@ -1,10 +1,11 @@
+import { type Concept, list } from './concepts.ts'
 import { type Quantity, quantityText } from './quantity.ts'
 import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
 import { has } from './tag.ts'
 
 /** Prices, legs, leverage and tolerances: the numbers that an anchor word names. */
 
-const anchors = ['STOP', 'TARGET', 'TRAILING', 'LEVERAGE', 'SLIPPAGE']
+const anchors = list('STOP TARGET TRAILING LEVERAGE SLIPPAGE')
 const isPrice = ({ unit }: Quantity): boolean => unit === 'usd' || unit === 'number' || unit === 'id'
 const isPercent = ({ unit }: Quantity): boolean => unit === 'percent' || unit === 'bps'
 const priceText = ({ value }: Quantity): string => value
@@ -35,11 +36,6 @@ export function readLeverage(reader: Reader, slots: Slots): void {
   slots.leverage = quantity.value
 }
 
-export function readMargin(reader: Reader, slots: Slots): void {
-  if (indexOf(reader, 'ISOLATED') >= 0) slots.margin = 'isolated'
-  else if (indexOf(reader, 'CROSS') >= 0) slots.margin = 'cross'
-}
-
 export function readSlippage(reader: Reader, slots: Slots): void {
   const anchor = indexOf(reader, 'SLIPPAGE')
   if (anchor < 0) return
@@ -50,7 +46,7 @@ export function readSlippage(reader: Reader, slots: Slots): void {
   slots.slippage = quantityText(quantity)
 }
 
-function readLeg(reader: Reader, slots: Slots, { concept, slot }: { concept: string; slot: string }): void {
+function readLeg(reader: Reader, slots: Slots, { concept, slot }: { concept: Concept; slot: string }): void {
   const anchor = indexOf(reader, concept)
   if (anchor < 0) return
   const at = beside(reader, anchor, (quantity) => isPrice(quantity) || isPercent(quantity))
@@ -68,7 +64,7 @@ export function readLegs(reader: Reader, slots: Slots): void {
 
 /** `at 2900`, `under 150`, `once it hits 3`: the price of an order, and on which side of it the order waits. */
 export function readPrice(reader: Reader, slots: Slots): void {
-  const anchorOf = (...concepts: readonly string[]) =>
+  const anchorOf = (...concepts: readonly Concept[]) =>
     indexWhere(reader, (token, at) => {
       if (!has(token, ...concepts)) return false
       return [1, 2].some((step) => {

@@ -85,10 +85,7 @@ export function isOrdered(
     permits(
       [{ ...order, left: 1 }],
       { operation, input },
-      {
-        names: registry.names,
-        outputs: readFor(order, made, registry),
-      },
+      { names: registry.names, outputs: readFor(order, made, registry) },
     ).allowed
   const left = orders.filter(({ step }) => step.operation === proposal.operation)
   for (const each of begun.filter(({ operation }) => operation === proposal.operation)) {

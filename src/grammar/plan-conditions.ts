@@ -1,15 +1,12 @@
 import { isShare, parseAmount } from './amount-text.ts'
-import { type Asset, dollarSymbol, type Names, sharedChains } from './names.ts'
+import { type Asset, assetNamed, dollarSymbol, type Names, sharedChains } from './names.ts'
 import type { Slots } from './reader.ts'
 
 /** Which steps a plan has, by its slots alone. */
 type Condition = (slots: Slots, names: Names) => boolean
 
-const assetOf = (symbol: string | undefined, { bySymbol }: Names): Asset | undefined =>
-  symbol === undefined ? undefined : bySymbol.get(symbol.toLowerCase())
-
 const listed = (slots: Slots, names: Names): Asset[] =>
-  (slots.assets ?? '').split(',').flatMap((symbol) => assetOf(symbol, names) ?? [])
+  (slots.assets ?? '').split(',').flatMap((symbol) => assetNamed(symbol, names) ?? [])
 
 /** The two sides of a swap, a bridge or a limit order. */
 export function sidesOf(slots: Slots): { in: string | undefined; out: string | undefined } {
@@ -23,8 +20,8 @@ export function sidesOf(slots: Slots): { in: string | undefined; out: string | u
 export function startChains(slots: Slots, names: Names): string[] {
   if (slots.chain !== undefined) return [slots.chain]
   const sides = sidesOf(slots)
-  const from = assetOf(sides.in, names)
-  const to = assetOf(sides.out, names)
+  const from = assetNamed(sides.in, names)
+  const to = assetNamed(sides.out, names)
   if (!from || !to) return []
   const shared =
     slots.chain_out === undefined ? sharedChains([from, to]) : from.tokens.map(({ chainId }) => chainId)
@@ -41,12 +38,17 @@ const venueIs =
   ({ venue }) =>
     venues.includes(venue)
 
+const isOnlyAtSpot = (symbol: string | undefined, names: Names): boolean => {
+  const asset = assetNamed(symbol, names)
+  return asset?.spot === true && asset.tokens.length === 0
+}
+
 const cancels = (slots: Slots, names: Names): { chain: boolean; perp: boolean; spot: boolean } => {
   if (slots.id !== undefined) return { chain: slots.id.includes('-'), perp: false, spot: false }
   if (slots.venue === 'perp' || slots.venue === 'spot')
     return { chain: false, perp: slots.venue === 'perp', spot: slots.venue === 'spot' }
   if (slots.venue !== undefined) return { chain: true, perp: false, spot: false }
-  const asset = assetOf(slots.asset, names)
+  const asset = assetNamed(slots.asset, names)
   return { chain: !asset || asset.tokens.length > 0, perp: !asset || asset.perp, spot: !asset || asset.spot }
 }
 const isVenueId = ({ id }: Slots): boolean => id !== undefined && !id.includes('-')
@@ -59,13 +61,14 @@ export const conditions = {
   some_spot_alone: (slots, names) => listed(slots, names).some(({ perp, spot }) => spot && !perp),
   some_unlisted: (slots, names) => listed(slots, names).some(({ perp, spot }) => !spot && !perp),
   needs_holdings: (slots, names) => isShare(slots.amount) || startChains(slots, names).length !== 1,
-  needs_perp_price: (slots, names) => countsOut(slots) && assetOf(sidesOf(slots).out, names)?.perp === true,
+  needs_perp_price: (slots, names) =>
+    countsOut(slots) && assetNamed(sidesOf(slots).out, names)?.perp === true,
   needs_spot_price: (slots, names) => {
-    const asset = assetOf(sidesOf(slots).out, names)
+    const asset = assetNamed(sidesOf(slots).out, names)
     return countsOut(slots) && asset?.perp === false && asset.spot
   },
   needs_hook_chain: (slots, names) =>
-    slots.chain === undefined && assetOf(slots.asset, names)?.tokens.length !== 1,
+    slots.chain === undefined && assetNamed(slots.asset, names)?.tokens.length !== 1,
   spot_venue: venueIs('spot'),
   not_spot_venue: ({ venue }) => venue !== 'spot',
   perp_venue: venueIs('perp'),
@@ -73,20 +76,11 @@ export const conditions = {
   not_earn_venue: ({ venue }) => venue !== 'earn',
   limit_venue: venueIs('limit'),
   no_venue: venueIs(undefined),
-  wallet_venue: ({ venue, asset }, names) => {
-    const named = assetOf(asset, names)
-    const isVenueAsset = named?.spot === true && named.tokens.length === 0
-    return venue === 'all' || (venue === undefined && !isVenueAsset)
-  },
+  wallet_venue: ({ venue, asset }, names) =>
+    venue === 'all' || (venue === undefined && !isOnlyAtSpot(asset, names)),
   perp_or_all_venue: venueIs('perp', 'all'),
-  spot_or_all_venue: ({ venue, asset }, names) => {
-    const named = assetOf(asset, names)
-    return (
-      venue === 'spot' ||
-      venue === 'all' ||
-      (venue === undefined && named !== undefined && named.spot && named.tokens.length === 0)
-    )
-  },
+  spot_or_all_venue: ({ venue, asset }, names) =>
+    venue === 'spot' || venue === 'all' || (venue === undefined && isOnlyAtSpot(asset, names)),
   perp_or_no_venue: venueIs('perp', undefined),
   spot_or_no_venue: venueIs('spot', undefined),
   hook_or_no_venue: venueIs('hook', undefined),

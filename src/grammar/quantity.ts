@@ -1,4 +1,5 @@
-import { canonicalDecimal, fromUnits, mulDiv, toUnits } from '#kernel/money/money.ts'
+import { canonicalDecimal } from '#kernel/money/money.ts'
+import * as english from './english/numbers.ts'
 
 /** Amounts as people write them, as exact decimal text; no value passes through a float. */
 export type QuantityUnit =
@@ -8,8 +9,6 @@ export type QuantityUnit =
   | 'bps'
   | 'times'
   | 'share'
-  | 'all'
-  | 'rest'
   | 'span'
   | 'date'
   | 'clock'
@@ -17,29 +16,11 @@ export type QuantityUnit =
 export type SpanUnit = 'm' | 'h' | 'd' | 'w' | 'mo' | 'y'
 export type Quantity = {
   unit: QuantityUnit
-  /** Decimal text; a share is `1/3`, a date `2026-12-24`, a clock `09:30`; empty for all and rest. */
+  /** Decimal text; a share is `1/3`, a date `2026-12-24`, a clock `09:30`. */
   value: string
   span?: SpanUnit
   /** `5m`: five minutes beside a chart, otherwise nobody knows. */
   isUnclear?: true
-  /** The sign was written. */
-  signed?: true
-}
-
-const scales: Readonly<Record<string, number>> = { k: 3, m: 6, mm: 6, mil: 6, b: 9, bn: 9 }
-const spans: Readonly<Record<string, SpanUnit>> = {
-  m: 'm',
-  min: 'm',
-  mins: 'm',
-  h: 'h',
-  hr: 'h',
-  hrs: 'h',
-  d: 'd',
-  w: 'w',
-  wk: 'w',
-  mo: 'mo',
-  y: 'y',
-  yr: 'y',
 }
 
 /** Multiplies by a power of ten on the text. */
@@ -77,14 +58,13 @@ function readDigits(text: string, from: number): { value: string; end: number; i
 export type ReadQuantity = { quantity: Quantity; end: number } | { unclear: true; end: number }
 
 const monthDay = /^(\d{4})-(\d{2})-(\d{2})(?![\d-])/
-const clockTime = /^(\d{1,2})(?::(\d{2}))?\s?(am|pm)(?![a-z])|^([01]?\d|2[0-3]):([0-5]\d)(?![\d:])/i
 
 /** Dates and clocks, which would otherwise be read as numbers. */
 function readMoment(text: string, from: number): ReadQuantity | undefined {
   const part = text.slice(from, from + 12)
   const date = monthDay.exec(part)
   if (date) return { quantity: { unit: 'date', value: date[0] }, end: from + date[0].length }
-  const clock = clockTime.exec(part)
+  const clock = english.clockTime.exec(part)
   if (!clock) return undefined
   const [whole, hours, minutes = '00', half, plainHours, plainMinutes] = clock
   if (plainHours !== undefined)
@@ -92,7 +72,7 @@ function readMoment(text: string, from: number): ReadQuantity | undefined {
       quantity: { unit: 'clock', value: `${plainHours.padStart(2, '0')}:${plainMinutes}` },
       end: from + whole.length,
     }
-  const hour = (Number(hours) % 12) + (half?.toLowerCase() === 'pm' ? 12 : 0)
+  const hour = (Number(hours) % 12) + (english.isAfternoon(half) ? 12 : 0)
   if (Number(hours) > 12 || Number(minutes) > 59) return undefined
   return {
     quantity: { unit: 'clock', value: `${String(hour).padStart(2, '0')}:${minutes}` },
@@ -104,15 +84,12 @@ function readMoment(text: string, from: number): ReadQuantity | undefined {
 function withSuffix(value: string, suffix: string): Quantity | undefined {
   const word = suffix.toLowerCase()
   if (word === '') return { unit: 'number', value }
-  if (word === 'x') return { unit: 'times', value }
-  if (word === 'bps' || word === 'bp') return { unit: 'bps', value }
-  if (word === 'usd' || word === 'bucks') return { unit: 'usd', value }
-  if (word === 'pct') return { unit: 'percent', value }
-  if (word === 'm') return { unit: 'span', value, span: 'm', isUnclear: true }
-  const span = spans[word]
-  if (span) return { unit: 'span', value, span }
-  const scale = scales[word]
-  const scaled = scale === undefined ? undefined : shifted(value, scale)
+  const unit = english.unitSuffixes.get(word)
+  if (unit) return { unit, value }
+  const span = english.spanSuffixes.get(word)
+  if (span) return { unit: 'span', value, span, ...(word === english.unclearSuffix && { isUnclear: true }) }
+  const scale = english.scaleSuffixes.get(word)
+  const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
   return scaled === undefined ? undefined : { unit: 'number', value: scaled }
 }
 
@@ -141,51 +118,24 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
     return { unclear: true, end: Math.max(lettersEnd, end, from + 1) }
   const value = canonicalDecimal(sign === '-' ? `-${digits}` : digits)
   if (value === undefined) return { unclear: true, end: lettersEnd }
-  const signed = sign === '' ? {} : ({ signed: true } as const)
-  if (suffix === '' && text[end] === '%')
-    return { quantity: { unit: 'percent', value, ...signed }, end: end + 1 }
+  if (suffix === '' && text[end] === '%') return { quantity: { unit: 'percent', value }, end: end + 1 }
   if (suffix === '' && text[end] === '/' && !isDollar) {
     const share = /^([1-9])\/([1-9]\d?)(?![\d/.])/.exec(text.slice(at, at + 5))
     if (share) return { quantity: { unit: 'share', value: share[0] }, end: at + share[0].length }
   }
   if (suffix === '' && text[end] === '$' && !isDollar)
-    return { quantity: { unit: 'usd', value, ...signed }, end: end + 1 }
+    return { quantity: { unit: 'usd', value }, end: end + 1 }
   if (isDollar) {
-    const scale = suffix === '' ? 0 : scales[suffix.toLowerCase()]
-    const scaled = scale === undefined ? undefined : shifted(value, scale)
+    const scale = suffix === '' ? 0 : english.scaleSuffixes.get(suffix.toLowerCase())
+    const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
     return scaled === undefined
       ? { unclear: true, end: lettersEnd }
-      : { quantity: { unit: 'usd', value: scaled, ...signed }, end: lettersEnd }
+      : { quantity: { unit: 'usd', value: scaled }, end: lettersEnd }
   }
   const read = withSuffix(value, suffix)
   if (!read) return undefined
   const isIdentifier = suffix === '' && sign === '' && digits.length >= 8 && !digits.includes('.')
-  return { quantity: isIdentifier ? { unit: 'id', value: digits } : { ...read, ...signed }, end: lettersEnd }
-}
-
-/** A fraction of units, rounded down, so that a share never takes more than is there. */
-export function shareOf(units: bigint, { unit, value }: Quantity): bigint | undefined {
-  if (unit === 'all' || unit === 'rest') return units
-  if (unit === 'share') {
-    const [over = '0', under = '1'] = value.split('/')
-    return mulDiv(units, BigInt(over), BigInt(under))
-  }
-  if (unit !== 'percent') return undefined
-  const percent = toUnits(value, 18)
-  return percent < 0n || percent > 100n * 10n ** 18n ? undefined : mulDiv(units, percent, 100n * 10n ** 18n)
-}
-
-/** Percent or basis points as a fraction: 12 % is 0.12. */
-export function fractionOf({ unit, value }: Quantity): string | undefined {
-  if (unit === 'share') {
-    const [over = '0', under = '1'] = value.split('/')
-    return fromUnits(mulDiv(10n ** 6n, BigInt(over), BigInt(under)), 6)
-  }
-  if (unit !== 'percent' && unit !== 'bps') return undefined
-  const places = unit === 'percent' ? 2 : 4
-  const absolute = value.startsWith('-') ? value.slice(1) : value
-  if ((absolute.split('.')[1]?.length ?? 0) + places > 18) return undefined
-  return fromUnits(toUnits(absolute, 18 - places), 18)
+  return { quantity: isIdentifier ? { unit: 'id', value: digits } : read, end: lettersEnd }
 }
 
 /** The form of a quantity in slots and documents. */
@@ -195,5 +145,5 @@ export function quantityText({ unit, value, span }: Quantity): string {
   if (unit === 'bps') return `${value} bps`
   if (unit === 'times') return `${value}x`
   if (unit === 'span') return `${value}${span ?? ''}`
-  return unit === 'all' || unit === 'rest' ? unit : value
+  return value
 }

@@ -1,3 +1,5 @@
+import { type Concept, list } from './concepts.ts'
+import { countingWords, placeWords } from './english/words.ts'
 import type { Asset, NamedChain, Names } from './names.ts'
 import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'
@@ -9,12 +11,12 @@ export type Reader = {
   tokens: readonly Token[]
   taken: Set<number>
   names: Names
-  head: readonly string[]
+  head: readonly Concept[]
   facts(): ClauseFacts
 }
 export type Slots = Record<string, string>
 
-export function createReader(tokens: readonly Token[], names: Names, head: readonly string[]): Reader {
+export function createReader(tokens: readonly Token[], names: Names, head: readonly Concept[]): Reader {
   let facts: ClauseFacts | undefined
   return {
     tokens,
@@ -48,42 +50,15 @@ export function neighbour({ tokens }: Reader, at: number, step: 1 | -1): Token |
   return tokens[next]
 }
 
-const expecting = [
-  'ON',
-  'OF',
-  'BUY',
-  'SELL',
-  'SWAP',
-  'LONG',
-  'SHORT',
-  'CLOSE',
-  'PRICE',
-  'FUNDING',
-  'COMPARE',
-  'HAVE',
-  'TO',
-  'CHART',
-  'REDUCE',
-  'SCAM',
-  'SUPPORTED',
-]
-const describing = [
-  'SUPPORTED',
-  'SCAM',
-  'UP',
-  'DOWN',
-  'PRICE',
-  'CHART',
-  'POSITION',
-  'FUNDING',
-  'ORDERS',
-  'LONG',
-  'SHORT',
-  'PERP',
-  'COMPARE',
-  'CHANGE',
-  'TOKENWORD',
-]
+const expecting = list(
+  'ON OF BUY SELL SWAP LONG SHORT CLOSE PRICE FUNDING COMPARE HAVE TO CHART REDUCE SCAM SUPPORTED',
+)
+const describing = list(
+  'SUPPORTED SCAM UP DOWN PRICE CHART POSITION FUNDING ORDERS LONG SHORT PERP COMPARE CHANGE TOKENWORD',
+)
+
+/** `any link`, `how many link`. */
+export const isCounting = (token: Token | undefined): boolean => countingWords.has(token?.words ?? '')
 
 /** A symbol that is a word too counts where an asset is expected. */
 export function assetAt(reader: Reader, at: number): Asset | undefined {
@@ -91,15 +66,14 @@ export function assetAt(reader: Reader, at: number): Asset | undefined {
   if (!token?.asset || reader.taken.has(at)) return undefined
   if (!token.isCommon) return token.asset
   const before = reader.tokens[at - 1]
-  if (has(before, 'FILLER') && /\b(a|an)\b/.test(before?.words ?? '')) return undefined
+  if (has(before, 'ARTICLE')) return undefined
   const previous = neighbour(reader, at, -1)
   const next = reader.tokens[at + 1]
   const isExpected =
     before?.quantity !== undefined || has(before, 'MINE', ...expecting) || has(previous, ...expecting)
   const isDescribed = has(next, ...describing) || next?.asset !== undefined || next?.chain !== undefined
-  // `any link`, `how many link`, `compare arb with link`.
-  const isCounted =
-    /(^| )(any|many|much)$/.test(before?.words ?? '') || (has(before, 'PAYWITH') && reader.facts().compares)
+  // `compare arb with link`.
+  const isCounted = isCounting(before) || (has(before, 'PAYWITH') && reader.facts().compares)
   return isExpected || isCounted || isDescribed || reader.facts().isAlone ? token.asset : undefined
 }
 
@@ -108,28 +82,14 @@ export type Role = 'from' | 'to' | 'on' | undefined
 export function roleOf(reader: Reader, at: number): Role {
   const token = neighbour(reader, at, -1)
   if (has(token, 'FROM')) return 'from'
-  if (has(token, 'TO') && token?.words !== 'as') return token?.words === 'in' ? 'on' : 'to'
+  if (has(token, 'TO') && !has(token, 'AS')) return has(token, 'IN') ? 'on' : 'to'
   return has(token, 'ON', 'PAYWITH') ? 'on' : undefined
 }
 
-const onChain = [
-  'HAVE',
-  'ADDRESS',
-  'GAS',
-  'CHAINWORD',
-  'PORTFOLIO',
-  'SCAM',
-  'SUPPORTED',
-  'MOVE',
-  'BRIDGE',
-  'BUY',
-  'SELL',
-  'SWAP',
-  'GETS',
-  'QUOTEWORD',
-  'RECHARGE',
-]
-const places = ['CHAINWORD', 'ADDRESS']
+const onChain = list(
+  'HAVE ADDRESS GAS CHAINWORD PORTFOLIO SCAM SUPPORTED MOVE BRIDGE BUY SELL SWAP GETS QUOTEWORD RECHARGE',
+)
+const places = list('CHAINWORD ADDRESS')
 /** A word that names a chain and a coin is a chain where the words around it say so. */
 export function chainAt(
   reader: Reader,
@@ -146,20 +106,19 @@ export function chainAt(
       : undefined
   }
   const next = reader.tokens[at + 1]
-  if (has(next, ...places) || /^(wallet|wallets|side|mainnet|account)$/.test(next?.words ?? ''))
-    return token.chain
+  if (has(next, ...places) || placeWords.has(next?.words ?? '')) return token.chain
   const preposition = neighbour(reader, at, -1)
   if (role === 'from') return token.chain
   if (has(preposition, 'ON')) {
     const isSymbol = token.asset.symbol.toLowerCase() === token.words
     // `funding on sol and hype` lists coins.
-    const joint = next?.words === 'and' || next?.words === ','
+    const joint = has(next, 'AND') || next?.words === ','
     if (isSymbol && joint && reader.tokens[at + 2]?.asset !== undefined) return undefined
     if (isReply && !isSymbol) return token.chain
     const { assets, namesPlace } = reader.facts()
     return assets.size > 1 || (!isSymbol && namesPlace) ? token.chain : undefined
   }
-  if (preposition?.words === 'in') return undefined
+  if (has(preposition, 'IN')) return undefined
   return role === 'to' && moves ? token.chain : undefined
 }
 
@@ -180,7 +139,7 @@ export function indexWhere(
   return -1
 }
 
-export const indexOf = (reader: Reader, ...concepts: readonly string[]): number =>
+export const indexOf = (reader: Reader, ...concepts: readonly Concept[]): number =>
   indexWhere(reader, (token) => has(token, ...concepts))
 
 /** Values that no slot has taken: while one is left, nobody knows what the order meant. */

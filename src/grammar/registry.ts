@@ -2,9 +2,10 @@ import { plainSchema } from '#kernel/contract/decimal-fields.ts'
 import { type Contract, type Entry, operationName } from '#kernel/contract/operation.ts'
 import type { TObject } from '#kernel/contract/schema.ts'
 import { isRecord } from '#kernel/wire/json.ts'
+import { concepts } from './english/lexicon.ts'
+import { nicknames } from './english/words.ts'
 import type { PlanStep } from './frame.ts'
 import { frames } from './frames.ts'
-import { nicknames } from './lexicon.ts'
 import { createNames, type Names, type Universe } from './names.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
 
@@ -65,12 +66,21 @@ export const planMistakes = (operations: ReadonlyMap<string, GrammarOperation>):
     ),
   )
 
-/** Throws where a plan names an operation or a field that does not exist: at the start, not in a conversation. */
+/** One sentence for each rule that names a concept which the lexicon does not define. */
+const ruleMistakes = (): string[] =>
+  frames.flatMap(({ intent, when, not = [], head = [], cues = {} }) =>
+    [...when.flat(2), ...not.flat(), ...head, ...Object.keys(cues)]
+      .map((name) => name.replace('^', ''))
+      .filter((name) => !name.startsWith('@') && !Object.hasOwn(concepts, name))
+      .map((name) => `${intent}: there is no concept ${name}`),
+  )
+
+/** Throws where a frame names an operation, a field or a concept that does not exist: not first in a conversation. */
 export function createRegistry(contracts: readonly Contract[], universe: Universe): Registry {
   const operations = operationsOf(contracts)
-  const mistakes = planMistakes(operations)
+  const mistakes = [...planMistakes(operations), ...ruleMistakes()]
   if (mistakes.length > 0)
-    throw new Error(`plans of the chat do not fit the contracts:\n${mistakes.join('\n')}`)
+    throw new Error(`the grammar does not fit the contracts and the lexicon:\n${mistakes.join('\n')}`)
   const names = createNames(universe, nicknames)
   return { names, vocabulary: createVocabulary(names), operations }
 }

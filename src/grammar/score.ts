@@ -1,5 +1,6 @@
 import type { Clause } from './clauses.ts'
-import { featuresOf, matches, parseRule, type Rule } from './features.ts'
+import { type Feature, matches } from './concepts.ts'
+import { featuresOf } from './features.ts'
 import { type Frame, isMutating, type SlotRule } from './frame.ts'
 import { frames } from './frames.ts'
 import type { Names } from './names.ts'
@@ -11,7 +12,6 @@ import type { Token } from './tag.ts'
 export type Scored = {
   frame: Frame
   slots: Slots
-  missing: readonly SlotRule[]
   left: readonly Token[]
   score: number
 }
@@ -38,41 +38,27 @@ export function readSlots(
   return { slots, left: leftOver(reader) }
 }
 
-const words = (list: string | undefined): string[] => (list ? list.split(' ') : [])
-
-type Compiled = {
-  frame: Frame
-  when: readonly Rule[]
-  not: readonly Rule[]
-  head: readonly string[]
-  cues: readonly (readonly [string, number])[]
-}
-const compiled: readonly Compiled[] = frames.map((frame) => ({
-  frame,
-  when: frame.when.map(parseRule),
-  not: words(frame.not).map(parseRule),
-  head: words(frame.head),
-  cues: Object.entries(frame.cues ?? {}),
-}))
-
-function fits({ frame, when, not, head }: Compiled, clause: Clause, found: ReadonlySet<string>): boolean {
+function fits({ when, not, head, effect }: Frame, clause: Clause, found: ReadonlySet<Feature>): boolean {
   if (!when.every((rule) => matches(rule, found))) return false
-  if (not.some((rule) => matches(rule, found))) return false
+  if (not && matches(not, found)) return false
+  if (!isMutating({ effect })) return true
   // What runs at another time is no order of now.
-  if (isMutating(frame) && found.has('@timed')) return false
-  return !isMutating(frame) || head.some((verb) => clause.head.includes(verb))
+  return !found.has('@timed') && clause.head.some((verb) => head?.includes(verb))
 }
 
 /** Best first. A read stands before an order of the same score. */
 export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
   const found = featuresOf(clause, names)
-  return compiled
-    .filter((each) => fits(each, clause, found))
-    .map(({ frame, cues: weighted }) => {
+  return frames
+    .filter((frame) => fits(frame, clause, found))
+    .map((frame) => {
       const { slots, left } = readSlots(frame, clause, { names, nowMs })
       const missing = missingOf(frame, slots)
       const required = (frame.required ?? []).length - missing.length
-      const cues = weighted.reduce((sum, [cue, weight]) => sum + (found.has(cue) ? weight : 0), 0)
+      const cues = Object.entries(frame.cues ?? {}).reduce(
+        (sum, [cue, weight]) => sum + (found.has(cue as Feature) ? weight : 0),
+        0,
+      )
       const optional = Math.max(0, Object.keys(slots).length - required)
       const total =
         weights.group * frame.when.length +
@@ -82,7 +68,7 @@ export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: n
         weights.missing * missing.length +
         weights.left * left.length +
         (clause.head.length > 0 && frame.effect === 'read' ? weights.readOfOrder : 0)
-      return { frame, slots, missing, left, score: total }
+      return { frame, slots, left, score: total }
     })
     .sort((a, b) => b.score - a.score)
 }

@@ -1,77 +1,51 @@
 import * as amounts from './amounts.ts'
-import { plainWords } from './lexicon.ts'
+import type { Concept } from './concepts.ts'
+import { isPlural, plainWords } from './english/words.ts'
 import { dollarSymbol } from './names.ts'
 import * as orderTerms from './order-terms.ts'
-import { assetAt, chainAt, indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
+import {
+  assetAt,
+  chainAt,
+  indexOf,
+  indexWhere,
+  isCounting,
+  quantityAt,
+  type Reader,
+  type Slots,
+  take,
+} from './reader.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
+import { topics } from './topics.ts'
 
 /** Each fills some slots from a clause and takes the tokens that it used. */
 type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void
 
-const present = (reader: Reader, ...concepts: readonly string[]): boolean => indexOf(reader, ...concepts) >= 0
+const present = (reader: Reader, ...concepts: readonly Concept[]): boolean =>
+  indexOf(reader, ...concepts) >= 0
 
-const sorts: readonly (readonly [concept: string, sort: string])[] = [
-  ['FUNDING', 'funding'],
-  ['INTEREST', 'open_interest'],
-  ['VOLUME', 'volume'],
-  ['LOSERS', 'losers'],
-  ['GAINERS', 'gainers'],
-]
+/** Fills the slot with the value of the first concept that is there. */
+const bySaid =
+  (slot: string, values: Readonly<Partial<Record<Concept, string>>>): SlotReader =>
+  (reader, slots) => {
+    const said = (Object.keys(values) as Concept[]).find((concept) => present(reader, concept))
+    const value = said && values[said]
+    if (value !== undefined) slots[slot] = value
+  }
 
-const topics: readonly (readonly [concept: string, topic: string])[] = [
-  ['SLIPPAGE', 'slippage'],
-  ['FUNDING', 'funding'],
-  ['LIQUIDATION', 'liquidation'],
-  ['TRAILING', 'trailing'],
-  ['LIMIT', 'limit'],
-  ['STOP', 'stop'],
-  ['TARGET', 'stop'],
-  ['LEVERAGE', 'leverage'],
-  ['LONG', 'perp'],
-  ['SHORT', 'perp'],
-  ['LONG_', 'perp'],
-  ['SHORT_', 'perp'],
-  ['PERP', 'perp'],
-  ['BRIDGE', 'bridge'],
-  ['BRIDGE_', 'bridge'],
-  ['EARN', 'earn'],
-  ['APY', 'earn'],
-  ['CREDITS', 'credits'],
-  ['GAS', 'gas'],
-  ['SCAM', 'security'],
-  ['FREEZE', 'kill_switch'],
-  ['LIMITS', 'limits'],
-  ['SPOT', 'spot'],
-  ['SWAP', 'swap'],
-  ['SWAP_', 'swap'],
-  ['BUY', 'swap'],
-  ['SELL', 'swap'],
-  ['BUY_', 'swap'],
-  ['DEPOSIT', 'deposit'],
-  ['ADDRESS', 'deposit'],
-  ['WITHDRAW', 'withdraw'],
-  ['WITHDRAW_', 'withdraw'],
-]
-export const helpTopics: readonly string[] = [...new Set(topics.map(([, topic]) => topic))]
+const readAnyVenue = bySaid('venue', { PERP: 'perp', SPOT: 'spot', EARN: 'earn', EARNED: 'earn' })
+const saysBothVenues = (reader: Reader): boolean => present(reader, 'PERP') && present(reader, 'SPOT')
 
-const pick = (reader: Reader, table: readonly (readonly [string, string])[]): string | undefined =>
-  table.find(([concept]) => present(reader, concept))?.[1]
-
-function readVenue(reader: Reader, slots: Slots): void {
-  // `perp orders or spot orders` are those of both.
-  if (present(reader, 'PERP') && present(reader, 'SPOT')) return
-  if (present(reader, 'PERP')) slots.venue = 'perp'
-  else if (present(reader, 'SPOT')) slots.venue = 'spot'
-  else if (present(reader, 'EARN', 'EARNED')) slots.venue = 'earn'
+/** `perp orders or spot orders` are those of both. */
+const readVenue: SlotReader = (reader, slots, nowMs) => {
+  if (!saysBothVenues(reader)) readAnyVenue(reader, slots, nowMs)
 }
 
-function readOrdersVenue(reader: Reader, slots: Slots): void {
-  readVenue(reader, slots)
+const readOrdersVenue: SlotReader = (reader, slots, nowMs) => {
+  readVenue(reader, slots, nowMs)
   if (slots.venue === 'earn') delete slots.venue
-  if (slots.venue !== undefined) return
-  if (present(reader, 'STOP', 'TARGET', 'TRAILING')) slots.venue = 'hook'
-  else if (present(reader, 'LIMIT')) slots.venue = 'limit'
+  if (slots.venue === undefined)
+    bySaid('venue', { STOP: 'hook', TARGET: 'hook', TRAILING: 'hook', LIMIT: 'limit' })(reader, slots, nowMs)
 }
 
 function readCount(reader: Reader, slots: Slots): void {
@@ -123,20 +97,19 @@ function readOrderSide(reader: Reader, slots: Slots): void {
   if (isBuy !== isSell) slots.side = isBuy ? 'buy' : 'sell'
   const amount = amounts.findAmount(reader)
   const positions = amounts.assetPositions(reader)
-  const symbol = (at: number) => reader.tokens[at]?.asset?.symbol
-  const asset = positions.find((at) => symbol(at) !== dollarSymbol)
-  if (asset !== undefined) {
-    slots.asset = symbol(asset) ?? ''
-    for (const at of positions) if (symbol(at) === slots.asset) take(reader, at)
-  }
+  const isDollar = (at: number) => reader.tokens[at]?.asset?.symbol === dollarSymbol
+  amounts.takeAsset(
+    reader,
+    slots,
+    positions.find((at) => !isDollar(at)),
+  )
   if (amount && amount.kind !== 'number') {
     take(reader, amount.at)
     if (amount.asset >= 0) take(reader, amount.asset)
     slots.amount = amount.text
   }
   // The dollars for which something is sold.
-  for (const at of amounts.assetPositions(reader))
-    if (symbol(at) === dollarSymbol && slots.side === 'sell') take(reader, at)
+  for (const at of amounts.assetPositions(reader)) if (isDollar(at) && slots.side === 'sell') take(reader, at)
   if (slots.price !== undefined && slots.condition === undefined && slots.side !== undefined)
     slots.condition = slots.side === 'buy' ? 'lte' : 'gte'
 }
@@ -144,12 +117,7 @@ function readOrderSide(reader: Reader, slots: Slots): void {
 function readCloseAmount(reader: Reader, slots: Slots): void {
   amounts.readSized(reader, slots)
   if (slots.amount === 'all' && slots.asset !== undefined) delete slots.amount
-  if (
-    slots.amount === undefined &&
-    present(reader, 'REDUCE') &&
-    reader.tokens.some(({ words }) => words === 'halve')
-  )
-    slots.amount = '1/2'
+  if (slots.amount === undefined && present(reader, 'HALVE')) slots.amount = '1/2'
 }
 
 function readIndicators(reader: Reader, slots: Slots): void {
@@ -160,9 +128,9 @@ function readIndicators(reader: Reader, slots: Slots): void {
 /** `the eth order` is one order: where several wait, the user is asked. */
 function readOne(reader: Reader, slots: Slots): void {
   const order = reader.tokens.find((token) => has(token, 'ORDERS', 'LIMIT', 'STOP', 'TARGET', 'TRAILING'))
-  const isPlural = order?.words.endsWith('s') === true || slots.all !== undefined
-  if (isPlural && slots.asset === undefined && slots.id === undefined) slots.all = 'yes'
-  if (!isPlural && slots.asset !== undefined && slots.id === undefined) slots.one = 'yes'
+  const areSeveral = (order !== undefined && isPlural(order.words)) || slots.all !== undefined
+  if (areSeveral && slots.asset === undefined && slots.id === undefined) slots.all = 'yes'
+  if (!areSeveral && slots.asset !== undefined && slots.id === undefined) slots.one = 'yes'
 }
 
 function readEverything(reader: Reader, slots: Slots): void {
@@ -176,11 +144,7 @@ function readBridgeAmount(reader: Reader, slots: Slots): void {
   const amount = amounts.findAmount(reader)
   const [first] = amounts.assetPositions(reader)
   const asset = amount && amount.asset >= 0 ? amount.asset : first
-  if (asset !== undefined && assetAt(reader, asset)) {
-    slots.asset = reader.tokens[asset]?.asset?.symbol ?? ''
-    for (const at of amounts.assetPositions(reader))
-      if (reader.tokens[at]?.asset?.symbol === slots.asset) take(reader, at)
-  }
+  if (asset !== undefined && assetAt(reader, asset)) amounts.takeAsset(reader, slots, asset)
   if (!amount || amount.kind === 'number') return
   take(reader, amount.at)
   slots.amount = amount.text
@@ -194,14 +158,13 @@ function readChainsBack(reader: Reader, slots: Slots): void {
   delete slots.chain_out
 }
 
-const plain = new Set(plainWords)
 /** A word that names nothing here, where an asset is counted: `any pepe`, `how much pepe`, `my pepe`. */
 const unlistedWord = ({ tokens }: Reader): string | undefined =>
   tokens.find((token, at) => {
     const before = tokens[at - 1]
-    const isCounted = has(before, 'MINE') || /(^| )(any|many|much)$/.test(before?.words ?? '')
+    const isCounted = has(before, 'MINE') || isCounting(before)
     const isUnknown = token.kind === 'word' && token.concepts.length === 0 && !token.asset && !token.chain
-    return isCounted && isUnknown && !plain.has(token.words)
+    return isCounted && isUnknown && !plainWords.has(token.words)
   })?.text
 
 export const slotReaders = {
@@ -219,11 +182,10 @@ export const slotReaders = {
   chain: readAnyChain,
   chains: (reader, slots) => amounts.readChains(reader, slots, { moves: true }),
   chains_same: readChain,
-  moving_chains: (reader, slots) => amounts.readChains(reader, slots, { moves: true }),
   moving_chains_back: readChainsBack,
   id: amounts.readId,
   leverage: orderTerms.readLeverage,
-  margin: orderTerms.readMargin,
+  margin: bySaid('margin', { ISOLATED: 'isolated', CROSS: 'cross' }),
   slippage: orderTerms.readSlippage,
   legs: orderTerms.readLegs,
   price: orderTerms.readPrice,
@@ -236,38 +198,32 @@ export const slotReaders = {
   everything: readEverything,
   count: readCount,
   one: readOne,
-  sort: (reader, slots) => {
-    const sort = pick(reader, sorts)
-    if (sort !== undefined) slots.sort = sort
-  },
+  sort: bySaid('sort', {
+    FUNDING: 'funding',
+    INTEREST: 'open_interest',
+    VOLUME: 'volume',
+    LOSERS: 'losers',
+    GAINERS: 'gainers',
+  }),
   unlisted: (reader, slots) => {
     const word = unlistedWord(reader)
     if (word !== undefined && slots.asset === undefined) slots.unlisted = word
   },
   topic: (reader, slots) => {
-    const topic = pick(reader, topics)
+    const topic = Object.keys(topics).find((name) => present(reader, ...(topics[name]?.concepts ?? [])))
     if (topic !== undefined) slots.topic = topic
   },
-  portfolio_venue: (reader, slots) => {
-    const isBoth = present(reader, 'PERP') && present(reader, 'SPOT')
-    if (isBoth) slots.venue = 'all'
-    else if (present(reader, 'PERP')) slots.venue = 'perp'
-    else if (present(reader, 'SPOT')) slots.venue = 'spot'
-    else if (present(reader, 'PORTFOLIO')) slots.venue = 'all'
+  portfolio_venue: (reader, slots, nowMs) => {
+    if (saysBothVenues(reader)) slots.venue = 'all'
+    else bySaid('venue', { PERP: 'perp', SPOT: 'spot', PORTFOLIO: 'all' })(reader, slots, nowMs)
   },
-  limit_field: (reader, slots) => {
-    if (present(reader, 'APPROVALABOVE')) slots.field = 'approval_above'
-    else if (present(reader, 'PERTX')) slots.field = 'per_transaction'
-    else if (present(reader, 'DAILY')) slots.field = 'per_day'
-  },
-  task_kind: (reader, slots) => {
-    if (present(reader, 'SWAP', 'BRIDGE')) slots.kind = 'swap'
-  },
-  task_status: (reader, slots) => {
-    if (present(reader, 'FAILED')) slots.status = 'failed'
-    else if (present(reader, 'RUNNING')) slots.status = 'running'
-    else if (present(reader, 'COMPLETED')) slots.status = 'completed'
-  },
+  limit_field: bySaid('field', {
+    APPROVALABOVE: 'approval_above',
+    PERTX: 'per_transaction',
+    DAILY: 'per_day',
+  }),
+  task_kind: bySaid('kind', { SWAP: 'swap', BRIDGE: 'swap' }),
+  task_status: bySaid('status', { FAILED: 'failed', RUNNING: 'running', COMPLETED: 'completed' }),
   sell_share: (reader, slots) => {
     const at = indexWhere(reader, (token) => token.quantity?.unit === 'share' || has(token, 'ALL'))
     const quantity = quantityAt(reader, at)

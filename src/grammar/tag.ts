@@ -1,3 +1,5 @@
+import type { Concept } from './concepts.ts'
+import { withoutPossessive } from './english/words.ts'
 import type { Lexeme } from './lex.ts'
 import type { Asset, NamedChain } from './names.ts'
 import { readWords, withUnit } from './number-words.ts'
@@ -10,7 +12,7 @@ export type Token = {
   text: string
   /** Its words, lower case. */
   words: string
-  concepts: readonly string[]
+  concepts: readonly Concept[]
   asset?: Asset
   chain?: NamedChain
   quantity?: Quantity
@@ -23,7 +25,11 @@ export type Token = {
 /** A text of nothing but errors costs no more than this many look-ups. */
 const correctionsMax = 32
 
-const withoutPossessive = (word: string): string => word.replace(/'s?$/, '')
+const markConcepts: ReadonlyMap<string, Concept> = new Map([
+  ['@', 'AT'],
+  ['<', 'BELOW'],
+  ['>', 'ABOVE'],
+])
 
 type Tagging = { lexemes: readonly Lexeme[]; vocabulary: Vocabulary; corrections: { left: number } }
 
@@ -67,15 +73,17 @@ function findPhrase(
   return undefined
 }
 
+const spoken = (lexemes: readonly Lexeme[], from: number, end: number): string =>
+  lexemes
+    .slice(from, end)
+    .map(({ text }) => text)
+    .join(' ')
+
 function wordToken(lexemes: readonly Lexeme[], at: number, found: Found | undefined): Token {
   const lexeme = lexemes[at]
-  const text = lexemes
-    .slice(at, at + (found?.phrase.words.length ?? 1))
-    .map((each) => each.text)
-    .join(' ')
   const token: Token = {
     kind: 'word',
-    text,
+    text: spoken(lexemes, at, at + (found?.phrase.words.length ?? 1)),
     words: found ? found.phrase.words.join(' ') : (lexeme?.word ?? ''),
     concepts: found?.phrase.concepts ?? [],
   }
@@ -117,29 +125,20 @@ export function tag(lexemes: readonly Lexeme[], vocabulary: Vocabulary): Token[]
         lexemes.slice(at + words.count, at + words.count + 3),
       )
       const end = at + words.count + count
-      tokens.push({
-        kind: 'quantity',
-        text: lexemes
-          .slice(at, end)
-          .map((each) => each.text)
-          .join(' '),
-        words: '',
-        concepts: [],
-        quantity,
-      })
+      tokens.push({ kind: 'quantity', text: spoken(lexemes, at, end), words: '', concepts: [], quantity })
       at = end
     } else if (lexeme.kind === 'word') {
       tokens.push(wordToken(lexemes, at, found))
       at += found?.phrase.words.length ?? 1
     } else {
-      const concepts =
-        lexeme.word === '@' ? ['AT'] : lexeme.word === '<' ? ['BELOW'] : lexeme.word === '>' ? ['ABOVE'] : []
-      tokens.push({ kind: lexeme.kind, text: lexeme.text, words: lexeme.word, concepts })
+      const { kind, text, word } = lexeme
+      const concept = markConcepts.get(word)
+      tokens.push({ kind, text, words: word, concepts: concept ? [concept] : [] })
       at++
     }
   }
   return tokens
 }
 
-export const has = (token: Token | undefined, ...concepts: readonly string[]): boolean =>
+export const has = (token: Token | undefined, ...concepts: readonly Concept[]): boolean =>
   token !== undefined && concepts.some((concept) => token.concepts.includes(concept))

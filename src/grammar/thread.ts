@@ -1,11 +1,13 @@
 import { parseAmount } from './amount-text.ts'
 import { assetPositions, findAmount, readChains } from './amounts.ts'
 import type { Choice } from './choice.ts'
-import type { Clause } from './clauses.ts'
+import { list } from './concepts.ts'
+import { leadingWords } from './english/words.ts'
 import { type Frame, isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { dollarSymbol, type Names } from './names.ts'
 import * as orderTerms from './order-terms.ts'
+import type { Quantity, QuantityUnit } from './quantity.ts'
 import { createReader, leftOver, type Reader, type Slots, take } from './reader.ts'
 import { has, type Token } from './tag.ts'
 import { readPeriod, readTimeframe } from './times.ts'
@@ -26,35 +28,9 @@ export function lastStarted({ started, recommendations }: ThreadState, nowMs: nu
   return (recommendations?.atMs ?? 0) < started.atMs ? started.taskId : undefined
 }
 
-const links = [
-  'FILLER',
-  'OVERRIDE',
-  'TO',
-  'ON',
-  'FROM',
-  'OF',
-  'AT',
-  'MINE',
-  'PAYWITH',
-  'POLITE',
-  'IT',
-  'LEVERAGE',
-  'CHAINWORD',
-  'AGAIN',
-  'THEN',
-  'TOKENWORD',
-  'STOP',
-  'TARGET',
-  'SLIPPAGE',
-  'ALL',
-  'REST',
-  'ISOLATED',
-  'CROSS',
-  'EVERY',
-  'PAST_SPAN',
-  'PERP',
-  'SPOT',
-]
+const links = list(
+  'FILLER OVERRIDE TO ON FROM OF AT MINE PAYWITH POLITE IT LEVERAGE CHAINWORD AGAIN THEN TOKENWORD STOP TARGET SLIPPAGE ALL REST ISOLATED CROSS EVERY PAST_SPAN PERP SPOT',
+)
 
 /** Only values and the words between them. */
 export const isElliptic = (tokens: readonly Token[]): boolean =>
@@ -91,14 +67,8 @@ function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
   const amount = findAmount(reader)
   if (!amount || !frame.slots.includes('amount')) return
   const before = parseAmount(slots.amount)
-  const isDollars = [
-    'earn_deposit',
-    'earn_withdraw',
-    'perp_fund',
-    'perp_withdraw',
-    'recharge',
-    'limit_set',
-  ].includes(frame.intent)
+  // An intent without a plan only asks for the place; its amount stays as it was said.
+  const isDollars = frame.plan !== undefined && frame.readers.includes('dollars')
   if (amount.kind !== 'number')
     slots.amount =
       isDollars && amount.text.endsWith(` ${dollarSymbol}`)
@@ -111,39 +81,38 @@ function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
   if (amount.asset >= 0) take(reader, amount.asset)
 }
 
+/** The value that answers a question, in one of these units. */
+function takeValue(reader: Reader, units: readonly QuantityUnit[]): Quantity | undefined {
+  const at = reader.tokens.findIndex(({ quantity }) => quantity && units.includes(quantity.unit))
+  if (at >= 0) take(reader, at)
+  return reader.tokens[at]?.quantity
+}
+
+const movesBetweenChains = ({ required = [] }: Frame): boolean =>
+  required.some(({ name }) => name === 'chain_out')
+
 /** The slots with what the clause names put in their places; undefined where a value has no place. */
 export function override(
   frame: Frame,
   before: Slots,
-  clause: Pick<Clause, 'tokens'>,
+  tokens: readonly Token[],
   { names, asked }: { names: Names; asked?: string },
 ): Slots | undefined {
-  const reader = createReader(clause.tokens, names, [])
+  const reader = createReader(tokens, names, [])
   const slots: Slots = { ...before }
   orderTerms.readLeverage(reader, slots)
   orderTerms.readSlippage(reader, slots)
   orderTerms.readLegs(reader, slots)
-  if (asked === 'price' || frame.intent === 'limit_order') orderTerms.readPrice(reader, slots)
-  if (asked === 'stop') {
-    const at = reader.tokens.findIndex(
-      ({ quantity }) =>
-        quantity?.unit === 'percent' || quantity?.unit === 'number' || quantity?.unit === 'usd',
-    )
-    const quantity = reader.tokens[at]?.quantity
-    if (quantity && slots.stop === undefined && slots.target === undefined) {
-      take(reader, at)
+  if (asked === 'price' || frame.waitsForPrice) orderTerms.readPrice(reader, slots)
+  if (asked === 'stop' && slots.stop === undefined && slots.target === undefined) {
+    const quantity = takeValue(reader, ['percent', 'number', 'usd'])
+    if (quantity)
       slots.stop = quantity.unit === 'percent' ? `${quantity.value.replace(/^-/, '')}%` : quantity.value
-    }
   }
   if (asked === 'price' && slots.price === undefined) {
-    const at = reader.tokens.findIndex(
-      ({ quantity }) => quantity?.unit === 'number' || quantity?.unit === 'usd',
-    )
-    if (at >= 0) {
-      take(reader, at)
-      slots.price = reader.tokens[at]?.quantity?.value ?? ''
-      slots.condition = slots.side === 'sell' ? 'gte' : 'lte'
-    }
+    const quantity = takeValue(reader, ['number', 'usd'])
+    if (quantity)
+      Object.assign(slots, { price: quantity.value, condition: slots.side === 'sell' ? 'gte' : 'lte' })
   }
   const all = reader.tokens.findIndex((token) => has(token, 'ALL'))
   if (frame.slots.includes('all') && all >= 0) {
@@ -154,7 +123,7 @@ export function override(
   const chains: Slots = {}
   readChains(reader, chains, {
     isReply: frame.slots.includes('chain'),
-    moves: frame.slots.includes('chain_out') && (asked === 'chain_out' || frame.intent === 'bridge'),
+    moves: frame.slots.includes('chain_out') && (asked === 'chain_out' || movesBetweenChains(frame)),
   })
   const onlyChain = asked === 'chain_out' && chains.chain_out === undefined ? chains.chain : undefined
   if (onlyChain !== undefined) slots.chain_out = onlyChain
@@ -183,12 +152,10 @@ export function override(
     if (old !== undefined && slots.amount?.endsWith(` ${old}`) && slots.amount === before.amount)
       delete slots.amount
   }
-  for (const [concept, venue] of [
-    ['PERP', 'perp'],
-    ['SPOT', 'spot'],
-  ] as const)
-    if (frame.slots.includes('venue') && reader.tokens.some((token) => has(token, concept)))
-      slots.venue = venue
+  if (frame.slots.includes('venue')) {
+    if (reader.tokens.some((token) => has(token, 'PERP'))) slots.venue = 'perp'
+    if (reader.tokens.some((token) => has(token, 'SPOT'))) slots.venue = 'spot'
+  }
   if (frame.slots.includes('timeframe')) readTimeframe(reader, slots)
   if (frame.slots.includes('period')) readPeriod(reader, slots)
   for (const name of Object.keys(slots))
@@ -197,24 +164,11 @@ export function override(
   return Object.keys(slots).some((name) => slots[name] !== before[name]) ? slots : undefined
 }
 
-const ordinals = ['ORDINAL1', 'ORDINAL2', 'ORDINAL3', 'ORDINAL4']
-const choosing = [
-  'FILLER',
-  'OVERRIDE',
-  'ACCEPT',
-  'DECLINE',
-  'RECOMMENDATION',
-  'IT',
-  'AT',
-  'MINE',
-  'TO',
-  'ON',
-  'FROM',
-  'OF',
-]
+const ordinals = list('ORDINAL1 ORDINAL2 ORDINAL3 ORDINAL4')
+const choosing = list('FILLER OVERRIDE ACCEPT DECLINE RECOMMENDATION IT AT MINE TO ON FROM OF')
 const isOfChoice = (token: Token): boolean => token.kind === 'mark' || has(token, ...choosing, ...ordinals)
 
-const doubts = ['NEGATE', 'QUESTION', 'EXCEPT', 'IF', 'SUPPOSE', 'REPORT', 'EXPLAIN', 'SHOULD']
+const doubts = list('NEGATE QUESTION EXCEPT IF SUPPOSE REPORT EXPLAIN SHOULD')
 /** `base?` and `not the vault` are no answers. */
 export const isDoubtful = (tokens: readonly Token[]): boolean =>
   tokens.some((token) => token.words === '?' || (has(token, ...doubts) && !has(token, 'ACCEPT', 'DECLINE')))
@@ -234,11 +188,7 @@ export function ordinalOf(tokens: readonly Token[], count: number): number | und
   return rest.length === 0 && at < count ? at : undefined
 }
 
-const simple = (text: string): string =>
-  text
-    .toLowerCase()
-    .replace(/^(the|a|an|my) /, '')
-    .trim()
+const simple = (text: string): string => text.toLowerCase().replace(leadingWords, '').trim()
 /** The text without the marks at its end. A pattern for them would read a run of marks from each of its characters. */
 function withoutEnd(text: string): string {
   let end = text.length
@@ -255,19 +205,17 @@ export function choiceOf({ choices }: Ask, tokens: readonly Token[], text: strin
   return named.length === 1 ? named[0] : undefined
 }
 
-const marketOf = (intent: string): 'perp' | 'spot' | 'token' =>
-  intent.startsWith('perp') || intent === 'funding' ? 'perp' : intent.startsWith('spot') ? 'spot' : 'token'
-
 /** What the thread remembers after this message. Only what the user said enters it. */
 export function remember(state: ThreadState, understanding: Understanding, nowMs: number): ThreadState {
   const next: ThreadState = { ...state }
   delete next.pending
   if (understanding.ask) next.pending = { ...understanding.ask, atMs: nowMs }
   const last = understanding.intents.at(-1)
-  if (!last || !frameOf(last.intent)) return next
+  const frame = last && frameOf(last.intent)
+  if (!last || !frame) return next
   const isTalk = last.effect === 'none' && last.route === undefined
   if (!isTalk) next.last = { intent: last.intent, slots: last.slots, effect: last.effect, atMs: nowMs }
-  if (last.intent === 'quote') next.quote = { slots: last.slots, atMs: nowMs }
+  if (frame.executedBy) next.quote = { slots: last.slots, atMs: nowMs }
   else if (isMutating(last)) delete next.quote
   const { asset = last.slots.asset_out, asset_in, token } = last.slots
   const [first, ...others] = (last.slots.assets ?? '').split(',')
@@ -276,6 +224,6 @@ export function remember(state: ThreadState, understanding: Understanding, nowMs
       ? asset
       : (asset_in ?? token ?? (others.length === 0 ? first : undefined))
   if (focus !== undefined && focus !== '')
-    next.focus = { asset: focus, market: marketOf(last.intent), atMs: nowMs }
+    next.focus = { asset: focus, market: frame.place ?? 'token', atMs: nowMs }
   return next
 }

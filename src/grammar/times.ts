@@ -1,3 +1,6 @@
+import { wordSet } from './by-word.ts'
+import { list } from './concepts.ts'
+import { weekdays } from './english/words.ts'
 import type { Quantity } from './quantity.ts'
 import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
 import { has } from './tag.ts'
@@ -42,7 +45,7 @@ export function rangeOf(period: string, nowMs: number): { fromMs: number; toMs: 
   return span ? { fromMs: nowMs - Number(span[1]) * (spanMs[span[2] ?? ''] ?? 0), toMs: nowMs } : undefined
 }
 
-const phrasePeriods = ['~1d', '~yesterday', '~1w', '~1mo', '~3mo', '~1y', '~all']
+const phrasePeriods = list('~1d ~yesterday ~1w ~1mo ~3mo ~1y ~all')
 
 export function readPeriod(reader: Reader, slots: Slots): void {
   const spanned = indexWhere(reader, ({ quantity }) => quantity?.unit === 'span' && !quantity.isUnclear)
@@ -69,7 +72,7 @@ export function readPeriod(reader: Reader, slots: Slots): void {
   }
 }
 
-const timeframes = new Set('1m 3m 5m 15m 30m 1h 2h 4h 8h 12h 1d 3d 1w 1mo'.split(' '))
+const timeframes = wordSet('1m 3m 5m 15m 30m 1h 2h 4h 8h 12h 1d 3d 1w 1mo')
 
 /** Beside a chart `5m` is five minutes. */
 export function readTimeframe(reader: Reader, slots: Slots): void {
@@ -84,11 +87,9 @@ export function readTimeframe(reader: Reader, slots: Slots): void {
     slots.timeframe = `${span.value}${span.span}`
     return
   }
-  for (const concept of ['tf1d', 'tf1h', 'tf1w'])
+  for (const concept of list('tf1d tf1h tf1w'))
     if (indexOf(reader, concept) >= 0) slots.timeframe = concept.slice(2)
 }
-
-const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
 
 /** A moment to come, such as the end of an order; undefined where none is said or it has passed. */
 export function readMoment(reader: Reader, nowMs: number): { ms: number; taken: number[] } | undefined {
@@ -110,7 +111,7 @@ export function readMoment(reader: Reader, nowMs: number): { ms: number; taken: 
       const ahead = (weekday - new Date(nowMs).getUTCDay() + 7) % 7 || 7
       return { ms: startOfDay(nowMs) + (ahead + 1) * dayMs - 1, taken: [at] }
     }
-    if (token?.words === 'tomorrow') return { ms: startOfDay(nowMs) + 2 * dayMs - 1, taken: [at] }
+    if (has(token, 'TOMORROW')) return { ms: startOfDay(nowMs) + 2 * dayMs - 1, taken: [at] }
     if (has(token, 'FUTURE')) return { ms: startOfDay(nowMs) + dayMs - 1, taken: [at] }
   }
   return undefined
@@ -134,6 +135,6 @@ export const isTimed = ({ tokens }: Pick<Reader, 'tokens'>): boolean => {
     if (has(token, 'SCHEDULE', 'FUTURE', 'WEEKDAY') || token.quantity?.unit === 'clock') return true
     if (has(token, 'EVERY'))
       return has(next, 'WEEKDAY', '~1d', '~1w', '~1mo') || next?.quantity?.unit === 'span'
-    return token.words === 'in' && next?.quantity?.unit === 'span'
+    return has(token, 'IN') && next?.quantity?.unit === 'span'
   })
 }

@@ -1,6 +1,6 @@
 import type { Choice } from './choice.ts'
 import type { Mood } from './clauses.ts'
-import type { Effect, Frame, PlanStep } from './frame.ts'
+import type { Effect, Frame, Place, PlanStep } from './frame.ts'
 import type { Slots } from './reader.ts'
 
 /** What a text means, and what is still missing. */
@@ -17,19 +17,22 @@ export type Intent = {
 export type Ask = { intent: string; slots: Slots; slot: string; question: string; choices: readonly Choice[] }
 export type Refusal = { intent: string; text: string }
 /** Why something that was said is not done. */
-export type NoteKind =
-  | 'negated'
-  | 'reported'
-  | 'stated'
-  | 'conditional'
-  | 'supposed'
-  | 'question'
+export const noteTexts = {
+  negated: 'You said not to, so nothing is done.',
+  reported: 'That is the word of somebody else, so nothing is done. Say it yourself if you want it.',
+  stated: 'That reads as a statement, so nothing is done. Say it as an instruction if you want it.',
+  conditional:
+    'That depends on something that is not watched here, so nothing is done. A limit order or a stop waits for a price.',
+  supposed: 'That is a thought, so nothing is done.',
+  question: 'That is a question, so nothing is done. Say it as an instruction if you want it.',
   /** It neither asks for anything known nor says anything to do. */
-  | 'unclear'
-  | 'dropped'
-  | 'not_understood'
-  | 'too_long'
-  | 'too_many'
+  unclear: 'That was not understood. Ask "what can you do" for what there is.',
+  dropped: 'The open question is dropped.',
+  not_understood: 'That was not understood. Ask "what can you do" for what there is.',
+  too_long: 'That text is too long for an order. Say the order alone.',
+  too_many: 'Those are too many orders for one message. Send at most five at a time.',
+}
+export type NoteKind = keyof typeof noteTexts
 export type Note = { kind: NoteKind; text: string }
 export type Understanding = {
   intents: readonly Intent[]
@@ -40,20 +43,6 @@ export type Understanding = {
 
 export const nothing: Understanding = { intents: [], ask: null, refusal: null, notes: [] }
 
-export const noteTexts: Readonly<Record<NoteKind, string>> = {
-  negated: 'You said not to, so nothing is done.',
-  reported: 'That is the word of somebody else, so nothing is done. Say it yourself if you want it.',
-  stated: 'That reads as a statement, so nothing is done. Say it as an instruction if you want it.',
-  conditional:
-    'That depends on something that is not watched here, so nothing is done. A limit order or a stop waits for a price.',
-  supposed: 'That is a thought, so nothing is done.',
-  question: 'That is a question, so nothing is done. Say it as an instruction if you want it.',
-  unclear: 'That was not understood. Ask "what can you do" for what there is.',
-  dropped: 'The open question is dropped.',
-  not_understood: 'That was not understood. Ask "what can you do" for what there is.',
-  too_long: 'That text is too long for an order. Say the order alone.',
-  too_many: 'Those are too many orders for one message. Send at most five at a time.',
-}
 export const note = (kind: NoteKind): Note => ({ kind, text: noteTexts[kind] })
 
 /** What a thread remembers between two messages. */
@@ -62,7 +51,7 @@ export type ThreadState = {
   pending?: Ask & { atMs: number }
   /** The last quote that was asked for, which "do it" executes. */
   quote?: { slots: Slots; atMs: number }
-  focus?: { asset: string; market: 'perp' | 'spot' | 'token'; atMs: number }
+  focus?: { asset: string; market: Place; atMs: number }
   recommendations?: { items: readonly { id: string }[]; atMs: number }
   /** What a message of the thread has started last. */
   started?: { taskId: string; atMs: number }

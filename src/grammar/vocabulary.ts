@@ -1,11 +1,13 @@
 import { editDistance } from '#kernel/contract/nearest.ts'
-import { commonSymbols, concepts, contractions, plainWords } from './lexicon.ts'
+import type { Concept } from './concepts.ts'
+import { concepts } from './english/lexicon.ts'
+import { commonSymbols, contractions, plainWords } from './english/words.ts'
 import type { Named, Names } from './names.ts'
 
 /** Phrases by their first word, and the words that a typing error may have been. */
 export type Phrase = {
   words: readonly string[]
-  concepts: readonly string[]
+  concepts: readonly Concept[]
   named?: Named
   isCommon: boolean
 }
@@ -47,14 +49,14 @@ function createCorrection(words: ReadonlySet<string>): (word: string) => string 
 }
 
 export function createVocabulary(names: Names): Vocabulary {
-  const byText = new Map<string, { concepts: Set<string>; named?: Named }>()
-  for (const [concept, phrases] of Object.entries(concepts))
+  const byText = new Map<string, { concepts: Set<Concept>; named?: Named }>()
+  for (const [concept, phrases] of Object.entries(concepts) as [Concept, string][])
     for (const phrase of phrases.split('|')) {
       const text = phrase
         .split(' ')
-        .map((word) => (Object.hasOwn(contractions, word) ? contractions[word] : word))
+        .map((word) => contractions.get(word) ?? word)
         .join(' ')
-      const known = byText.get(text) ?? { concepts: new Set<string>() }
+      const known = byText.get(text) ?? { concepts: new Set<Concept>() }
       known.concepts.add(concept)
       byText.set(text, known)
     }
@@ -62,7 +64,7 @@ export function createVocabulary(names: Names): Vocabulary {
   for (const text of byText.keys()) for (const word of text.split(' ')) words.add(word)
   const correctable = new Set([...words].filter((word) => /^[a-z]+$/.test(word)))
   for (const [text, named] of names.phrases) {
-    const known = byText.get(text) ?? { concepts: new Set<string>() }
+    const known = byText.get(text) ?? { concepts: new Set<Concept>() }
     byText.set(text, { ...known, named })
   }
   const byFirstWord = new Map<string, Phrase[]>()
@@ -75,11 +77,10 @@ export function createVocabulary(names: Names): Vocabulary {
     byFirstWord.set(first, [...(byFirstWord.get(first) ?? []), phrase])
   }
   for (const phrases of byFirstWord.values()) phrases.sort((a, b) => b.words.length - a.words.length)
-  const plain = new Set(plainWords)
   const named = new Set([...names.phrases.keys()].flatMap((text) => text.split(' ')))
   return {
     byFirstWord,
     corrected: createCorrection(correctable),
-    isKnown: (word) => words.has(word) || plain.has(word) || named.has(word),
+    isKnown: (word) => words.has(word) || plainWords.has(word) || named.has(word),
   }
 }

@@ -54,7 +54,7 @@ export const grammarMutations = [
     ],
   ),
   ...mutationsOf('src/grammar/score.ts', questions, [
-    ["if (isMutating(frame) && found.has('@timed')) return false", '', 'an order for tomorrow is done today'],
+    ["!found.has('@timed') && ", '', 'an order for tomorrow is done today'],
   ]),
   ...mutationsOf(
     'src/grammar/quantity.ts',
@@ -81,21 +81,30 @@ export const grammarMutations = [
   ]),
   ...mutationsOf('src/grammar/amounts.ts', questions, [
     [
-      "if (amount.kind === 'number') {\n    // `100 of btc`",
-      "if (amount.kind === 'number' && amount.asset < 0) {\n    // `100 of btc`",
+      "if (!amount || amount.kind === 'number') return\n  take(reader, amount.at)",
+      "if (!amount || (amount.kind === 'number' && amount.asset < 0)) return\n  take(reader, amount.at)",
       'a bare number beside a coin is dropped or counts the coin',
     ],
   ]),
-  ...mutationsOf('src/grammar/understand.ts', questions, [
+  ...mutationsOf('src/grammar/intent.ts', questions, [
     [
       'steps: isThought ? steps.filter((step) => !changes(step, registry)) : steps,',
       'steps,',
       'a thought is carried out',
     ],
+  ]),
+  ...mutationsOf('src/grammar/interpret.ts', questions, [
     [
-      "hasCondition && !(intent === 'limit_order' && isPriceCondition)",
+      'hasCondition && !(waitsForPrice && isPriceCondition)',
       'false',
       'an order with a condition is done at once',
+    ],
+  ]),
+  ...mutationsOf('src/grammar/frames-perp.ts', questions, [
+    [
+      "STOP TARGET WITHDRAW EARN @chainto+PERPFROM')",
+      "STOP TARGET WITHDRAVV EARN @chainto+PERPFROM' as never)",
+      'a rule names a concept that the lexicon does not define',
     ],
   ]),
   ...mutationsOf('src/grammar/understand.ts', threads, [
@@ -105,10 +114,12 @@ export const grammarMutations = [
       'a pasted text holds orders',
     ],
     [
-      'const sure = isOpen ? intents.filter((intent) => !isMutating(intent)) : intents',
+      'const sure = isOpen ? reads : intents',
       'const sure = intents',
       'a part of a message is done while another is open',
     ],
+  ]),
+  ...mutationsOf('src/grammar/replies.ts', threads, [
     [
       'if (isMutating(frame) && !isRepeat) {',
       'if (frame.effect === "none") {',

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, answerOf, untracedNumbers } from '#grammar/answer.ts'
-import { answers } from '#grammar/answers.ts'
-import { frameOf, frames } from '#grammar/frames.ts'
-import { explainedTopics, helpText } from '#grammar/help-texts.ts'
+import { frames } from '#grammar/frames.ts'
+import { helpText } from '#grammar/help-texts.ts'
 import { type Outputs, valueAt } from '#grammar/outputs.ts'
-import { helpTopics } from '#grammar/slot-readers.ts'
+import { topics } from '#grammar/topics.ts'
 import { noteTexts } from '#grammar/understanding.ts'
 import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
 import { operationName } from '#kernel/contract/operation.ts'
@@ -47,9 +46,9 @@ const pathsOf = (source: string): string[] => {
 
 test('every figure of a template exists in the answer of its operation', () => {
   const missing: string[] = []
-  for (const [intent, lines] of Object.entries(answers))
-    for (const line of lines) {
-      const step = frameOf(intent)?.plan?.find(({ id }) => id === line.step)
+  for (const { intent, plan = [], answer = [] } of frames)
+    for (const line of answer) {
+      const step = plan.find(({ id }) => line.step === undefined || id === line.step)
       const entry = step && entries.get(step.operation)
       if (!entry || !('output' in entry)) {
         missing.push(`${intent}: no step ${line.step}`)
@@ -77,31 +76,26 @@ test('every figure of a template exists in the answer of its operation', () => {
 })
 
 test('every intent that calls an operation has a template, and no text of it has a digit', () => {
-  const without = frames.filter(
-    ({ intent, plan }) => plan && plan.length > 0 && answers[intent] === undefined,
-  )
+  const without = frames.filter(({ plan, answer }) => plan && plan.length > 0 && answer === undefined)
   assert.deepEqual(
     without.map(({ intent }) => intent),
     [],
   )
-  const texts = Object.values(answers).flatMap((lines) =>
-    lines.flatMap((line) => [line.text.replace(placeholder, ''), 'none' in line ? (line.none ?? '') : '']),
-  )
+  const texts = frames.flatMap(({ answer = [], talk = '' }) => [
+    talk,
+    ...answer.flatMap((line) => [
+      line.text.replace(placeholder, ''),
+      'none' in line ? (line.none ?? '') : '',
+    ]),
+  ])
   for (const text of [
     ...texts,
-    ...explainedTopics.map(helpText),
+    ...Object.keys(topics).map(helpText),
     helpText(undefined),
     ...frames.map(({ refusal = '' }) => refusal),
     ...Object.values(noteTexts),
   ])
     assert.doesNotMatch(text.replace('/v1/', ''), /\d/, text)
-})
-
-test('every topic that can be asked about is explained', () => {
-  assert.deepEqual(
-    helpTopics.filter((topic) => !explainedTopics.includes(topic)),
-    [],
-  )
 })
 
 const market = {

@@ -1,7 +1,7 @@
 /** Verbs: what may begin an order, and their inflected forms, which never do. */
 
 /** What may begin an order. */
-export const verbs: Record<string, string> = {
+export const verbs = {
   BUY: 'buy|buy me|purchase|grab|pick up|get me|acquire|ape|ape into|scoop up|snag|get some|load up on|spend|invest|accumulate|bag me|stack',
   SELL: 'sell|dump|offload|unload|get rid of|ditch|liquidate my|cash out|cash in|sell off',
   SWAP: 'swap|convert|exchange|trade|turn|flip|rotate|change',
@@ -13,6 +13,7 @@ export const verbs: Record<string, string> = {
   OPEN: 'open|enter',
   CLOSE: 'close|exit|flatten|close out|get out of|get me out of|unwind',
   REDUCE: 'reduce|trim|cut|decrease|scale out of|lighten|shrink|halve',
+  HALVE: 'halve',
   CANCEL: 'cancel|delete|remove|forget|drop|scrap|void|take back|kill|pull|clear|withdraw my orders|revoke',
   SET: 'set|add|attach|create|leave|make|update|adjust|change|place|put',
   PROTECT: 'protect|guard|bracket|secure',
@@ -35,7 +36,7 @@ export const verbs: Record<string, string> = {
 }
 
 /** The same verbs where they are no order. */
-export const inflected: Record<string, string> = {
+export const inflected = {
   BUY_: 'bought|buying|buys|purchased|purchasing|grabbed|acquired|spent|invested|investing|spending',
   SELL_: 'sold|selling|sells|dumped|dumping|dumps|offloaded|cashed out|cashing out|sale',
   SWAP_:

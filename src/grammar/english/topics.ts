@@ -1,6 +1,6 @@
 /** Nouns: markets, holdings, products, and what is not offered. */
 
-export const markets: Record<string, string> = {
+export const markets = {
   PRICE:
     'price|prices|priced|quote for|worth|value|cost|costs|rate of|trading at|trade at|going for|trades at|valued|where is|how much is|how much for|how much are|spot price|mark price|current price|market price|exchange rate|market value|is at|are at|sitting at',
   CHANGE:
@@ -31,7 +31,7 @@ export const markets: Record<string, string> = {
     'explain|meaning|mean|means|define|definition|difference between|how does|how do|how can i|how can we|how to|how do i|how do you|tutorial|guide|teach me|what is a|what is an|walk me through|steps to|help me understand|learn about|what is the difference|how would i|where do i|how should i|how is a|works|work',
 }
 
-export const indicatorWords: Record<string, string> = {
+export const indicatorWords = {
   '#rsi': 'rsi|relative strength',
   '#macd': 'macd',
   '#bollinger': 'bollinger|bollinger bands|bbands|bands',
@@ -46,8 +46,9 @@ export const indicatorWords: Record<string, string> = {
   '#supertrend': 'supertrend',
 }
 
-export const portfolio: Record<string, string> = {
+export const portfolio = {
   HAVE: 'how much is in|how much is on|what is on my|i have|do i still have|do i still own|do i have|i own|do i own|i hold|do i hold|i got|have i got|i have left|do we have|holdings|holding|balance|balances|my tokens|my coins|my bag|my bags|my stack|in my wallet|in my wallets|my wallet|my wallets|my money|my funds|my assets|am i holding|i still have|left over|have left|what is in|my cash|own|hold',
+  OWNED: 'do i have|do i own|everything i own|everything i have|options do i have',
   PORTFOLIO:
     'portfolio|net worth|total balance|everything i own|everything i have|account value|total value|total worth|my account worth|all my money|all my assets|how rich|total holdings|overall balance|i worth|whole account|allocation|exposure',
   PNL: 'pnl|p l|p and l|profit|profits|profit and loss|unrealized|unrealised|realized|realised|gains|losses|making money|losing money|lose money|lost money|made money|make money|in profit|in the green|in the red|in loss|am i up|am i down|up on|down on|breakeven|break even|return on|returns on|roi|gain on|loss on|winning|losing|entry price|cost basis|average entry|average cost|i up|i down|have i made|have i lost|i make|i lose|did i make|did i lose|earnings on my trades',
@@ -64,7 +65,7 @@ export const portfolio: Record<string, string> = {
     'liquidation|liquidated|liquidation price|liq|liq price|liquidate|get liquidated|margin call|getting liquidated|rekt|margin used|margin ratio|from liquidation',
 }
 
-export const products: Record<string, string> = {
+export const products = {
   PERP: 'perp|perps|perpetual|perpetuals|futures|future|perp account|perp side|perps account|perpetual trading|futures account|futures trading|perp trading|derivatives|margin trading|trading account|hyperliquid account|margin account|on margin|perpetual futures',
   SPOT: 'spot|spot market|spot markets|spot side|on spot|spot account|spot venue|venue spot',
   MARGIN: 'margin|collateral',
@@ -89,7 +90,6 @@ export const products: Record<string, string> = {
     'cost to buy|cost me to buy|would it cost|would cost|cost to get|cost to swap|cost to sell|how much to buy|fee to swap|cost of swapping',
   ADDS: 'add',
   TRADEWORD: 'trade|trades',
-  STAKEWORD: 'stake',
   EARN: 'earn|vault|yield|savings|earn vault|yield vault|the vault|interest|earn product|earn position|earn positions|savings account|earn account|passive income|lending pool|yield product|earn program',
   APY: 'apy|apr|interest rate|yield rate|how much yield|what yield|how much interest|current apy|vault pay|vault pays|vault paying|vault give|vault gives|earn pay|earn rate|interest pay|rate on|rates on|yield now|how much can i earn|what can i earn|vault yield|pays on|yields|return of the vault|how much does earn',
   EARNED:
@@ -102,7 +102,7 @@ export const products: Record<string, string> = {
   GAS: 'gas|gas fee|gas fees|gas price|gas prices|gas cost|gas costs|network fee|network fees|transaction fee|transaction fees|gwei|gasless|pay for gas|pay gas|need gas|fees',
 }
 
-export const account: Record<string, string> = {
+export const account = {
   CREDITS: 'credits|credit|credit balance|my credits|chat credits',
   PACK: 'pack|packs|credit pack|credit packs|bundle|bundles|pricing tiers|credits cost|credit cost|price of credits|cost of credits|credits package|how much are credits|get more credits|more credits',
   CHATPRICE:
@@ -132,7 +132,7 @@ export const account: Record<string, string> = {
     'notifications|notification|alerts|what is new|anything new|events|recent events|did i miss|updates for me|inbox|happened to my account|what did i miss',
 }
 
-export const refused: Record<string, string> = {
+export const refused = {
   NEWS: 'news|headlines|headline|happened in crypto|announcement|announcements|rumour|rumor|rumours|rumors|tweets|twitter sentiment|articles|press|latest on|why is|why did|why are|sentiment on twitter|breaking|media',
   FORECAST:
     'will|predict|prediction|forecast|going to hit|going to reach|gonna hit|where will|price prediction|next year|in five years|by the end of the year|by year end|going to be|will be worth|predictions|going to moon|gonna moon|how high|how low|moon|crystal ball|going to go|going to pump|going to dump|going to crash|future price|100x|eoy',

@@ -1,0 +1,41 @@
+import { directions, moods, periods, talk } from './talk.ts'
+import { account, indicatorWords, markets, portfolio, products, refused } from './topics.ts'
+import { inflected, verbs } from './verbs.ts'
+
+/**
+ * The words of the language, as data. A concept is what several phrases mean alike; the longest phrase wins. Verbs in
+ * their base form are actions; inflected forms have a concept of their own that ends in `_`, so that a statement about
+ * an action is never the action.
+ */
+
+export const actions: ReadonlySet<string> = new Set(
+  Object.keys(verbs).filter((concept) => concept !== 'GIVE'),
+)
+
+/** Phrases that imply another concept. */
+const implied = {
+  PERP: `${products.PERP}|${products.PERPFROM}`,
+  EARN: `${products.EARN}|${products.EARNFROM}`,
+  FROM: `${directions.FROM}|${products.PERPFROM}|${products.EARNFROM}`,
+  PRICE: `${markets.PRICE}|in dollars|in usd|in us dollars|quote me|quote|price me|price quote`,
+  BUY: `${verbs.BUY}|limit buy|buy limit`,
+  SELL: `${verbs.SELL}|limit sell|sell limit`,
+  LONG: `${verbs.LONG}|limit long`,
+  SHORT: `${verbs.SHORT}|limit short`,
+}
+
+export const concepts = {
+  ...verbs,
+  ...inflected,
+  ...markets,
+  ...indicatorWords,
+  ...portfolio,
+  ...products,
+  ...account,
+  ...refused,
+  ...talk,
+  ...directions,
+  ...periods,
+  ...moods,
+  ...implied,
+}

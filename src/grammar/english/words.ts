@@ -1,0 +1,106 @@
+import { byWord, wordSet } from '#grammar/by-word.ts'
+
+/** This module has single words: plain ones, short forms, other names and small classes. */
+
+/** Words of the language that name nothing here; a misspelt word is never one of them. */
+export const plainWords = wordSet(
+  'the a an and or but of to in on at for from with by as is are was were be been being i you he she we they me him her us my your his their our this that these those it its there here what which who whom when where why how all any some each every both few more most other such only own same so than too very can could will would shall should may might must do does did have has had having not no nor about after again before between during through under over above below up down out off then once just now also into onto per via until while because if else get got give given go goes going make made want wants need needs like know think see say said tell show check look find much many lot lots little less least best worst good bad big small high low new old first last next long short time day week month year today tomorrow yesterday please thanks really still ever never always often money cash thing things something anything nothing everything people person friend left right way around near without within against still quite pretty maybe back even well am let usual one two three four five six seven eight nine ten whole there their them started start using used use place happy since early late ago during yet enough able name number amount total size level side part kind type list line state point case fact house home work works team game play read write talk speak call called words word text message page site link color sea poem france capital country city water food music movie weather joke story book recipe sports football',
+)
+
+/** Symbols that are words too count in capitals, with a dollar sign, or where an asset is expected. */
+export const commonSymbols = wordSet(
+  'near one gas link me get go do not for on real fun safe people cat dog just her him all any can trust cash gold win play now new big art ray mask super story magic high time move beam prime core form hot ten rose sun lit cow bat ant band key loom moon uni gala sand flow op id not ip s h',
+)
+
+export const nicknames = {
+  assets: byWord({
+    BTC: 'bitcoin|bitcoins|btcs',
+    ETH: 'ethereum|ether|eths',
+    SOL: 'solana|sols',
+    HYPE: 'hyperliquid',
+    DOGE: 'dogecoin|doge',
+    XRP: 'ripple',
+    AVAX: 'avalanche',
+    LINK: 'chainlink',
+    USDT: 'tether',
+    USDC: 'usd coin|usdcs',
+    AERO: 'aerodrome',
+    WIF: 'dogwifhat',
+    JUP: 'jupiter',
+    POL: 'matic',
+  }),
+  chains: byWord({
+    ethereum: 'eth|mainnet|eth mainnet|ethereum mainnet',
+    arbitrum: 'arb|arbitrum one',
+    solana: 'sol',
+    polygon: 'poly|matic',
+    base: 'base chain',
+  }),
+}
+
+/** Contractions and short spellings, by the words that they stand for. */
+export const contractions: ReadonlyMap<string, string> = byWord({
+  'what is': "what's|whats",
+  'how is': "how's|hows",
+  'where is': "where's|wheres",
+  'who is': "who's",
+  'when is': "when's",
+  'it is': "it's",
+  'that is': "that's",
+  'there is': "there's",
+  'i am': "i'm|im",
+  'i have': "i've|ive",
+  'i would': "i'd",
+  'i will': "i'll",
+  'we are': "we're",
+  'you are': "you're",
+  'they are': "they're",
+  lets: "let's",
+  'do not': "don't|dont",
+  cannot: "can't|cant",
+  'will not': "won't|wont",
+  'is not': "isn't|isnt",
+  'are not': "aren't",
+  'does not': "doesn't|doesnt",
+  'did not': "didn't|didnt",
+  'should not': "shouldn't",
+  'would not': "wouldn't",
+  'could not': "couldn't",
+  'have not': "haven't",
+  'has not': "hasn't",
+  'must not': "mustn't",
+  you: 'u',
+  your: 'ur',
+  'give me': 'gimme',
+  please: 'pls|plz',
+  thanks: 'thx',
+  what: 'wat|wht',
+  'he is': "he's",
+  'she is': "she's",
+  'we will': "we'll",
+  'was not': "wasn't",
+  'were not': "weren't",
+  'could have': "could've",
+  'would have': "would've",
+  'should have': "should've",
+  'who would': "who'd",
+})
+
+export const withoutPossessive = (word: string): string => word.replace(/'s?$/, '')
+export const isPlural = (words: string): boolean => words.endsWith('s')
+
+/** A clause that begins with one of these asks. */
+export const questionWords = wordSet(
+  'what which how who whose where why is are am do does did can will would should has have was were any could whether',
+)
+/** These little words change nothing about an order. */
+export const harmlessWords = wordSet(
+  'me us i it you of by back bag bags stack existing current own total value amount size equivalent together both',
+)
+/** What is behind them is counted: `any link`, `how many link`. */
+export const countingWords: ReadonlySet<string> = new Set(['any', 'many', 'much', 'how many', 'how much'])
+/** The name before them is that of a chain. */
+export const placeWords = wordSet('wallet wallets side mainnet account')
+/** A word before a name that does not belong to it. */
+export const leadingWords = /^(the|a|an|my) /
+export const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')

@@ -1,0 +1,127 @@
+import { questionOf } from './ask.ts'
+import { type Clause, holdsOrder, type Mood } from './clauses.ts'
+import type { Concept } from './concepts.ts'
+import { type Frame, isMutating } from './frame.ts'
+import { frameOf } from './frames.ts'
+import { intentOf } from './intent.ts'
+import { dollarSymbol } from './names.ts'
+import { oddWord } from './odd-words.ts'
+import type { Slots } from './reader.ts'
+import type { Registry } from './registry.ts'
+import { type Scored, score } from './score.ts'
+import { has } from './tag.ts'
+import { contextMs, isFresh } from './thread.ts'
+import { type Ask, type Intent, type Note, note, type Refusal, type ThreadState } from './understanding.ts'
+
+/** This is what one clause means by itself. */
+export type Found = { intent?: Intent; ask?: Ask; refusal?: Refusal; note?: Note }
+type Setting = {
+  nowMs: number
+  state: ThreadState
+  registry: Registry
+  before: readonly Intent[]
+  isLong: boolean
+}
+
+const scoreMin = 1
+const mutationMargin = 1
+
+const noteFor: Readonly<Partial<Record<Mood, Note>>> = {
+  negated: note('negated'),
+  reported: note('reported'),
+  stated: note('stated'),
+  conditional: note('conditional'),
+}
+const says = ({ tokens }: Clause, concept: Concept): boolean => tokens.some((token) => has(token, concept))
+
+/** The best frame, unless two orders fit alike. */
+export function interpret(clause: Clause, setting: Setting): Found {
+  const refused = noteFor[clause.mood]
+  if (refused) return { note: refused }
+  const opening = clause.tokens.find((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
+  // A condition alone belongs to the order beside it.
+  if (clause.head.length === 0 && clause.mood === 'ask' && has(opening, 'IF'))
+    return { note: note('conditional') }
+  const scored = score(clause, { names: setting.registry.names, nowMs: setting.nowMs }).filter(
+    ({ score: points, frame }) => isMutating(frame) || points >= scoreMin,
+  )
+  const [best, second] = scored
+  if (!best) return { note: noteWithout(clause) }
+  const areAlike = second && best.score - second.score < mutationMargin && clause.mood === 'do'
+  if (areAlike && isMutating(best.frame) && isMutating(second.frame)) return { ask: askBetween(best, second) }
+  return resolveFrame(best, clause, setting)
+}
+
+/** Why a clause without a frame is not done. */
+function noteWithout(clause: Clause): Note {
+  const isAct = clause.head.length > 0
+  if (clause.hasCondition && isAct) return note('conditional')
+  if (clause.mood === 'suppose') return note('supposed')
+  if (isAct || clause.mood !== 'ask') return note('not_understood')
+  return note(holdsOrder(clause.tokens) ? 'question' : 'unclear')
+}
+
+const askBetween = (best: Scored, second: Scored): Ask => ({
+  intent: best.frame.intent,
+  slots: best.slots,
+  slot: 'intent',
+  question: 'Which of these do you want?',
+  choices: [best, second].map(({ frame, slots }) => ({
+    label: frame.summary,
+    intent: frame.intent,
+    fill: slots,
+  })),
+})
+
+function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
+  const { registry, state, nowMs, isLong } = setting
+  const { frame } = best
+  const isOrder = isMutating(frame) && clause.mood === 'do'
+  if (isConditional(clause, frame)) return { note: note('conditional') }
+  if (frame.refusal !== undefined) return { refusal: { intent: frame.intent, text: frame.refusal } }
+  const slots = withFocus(best, clause, setting)
+  if (isOrder && isLong) return { note: note('too_long') }
+  const focus = isFresh(state.focus, nowMs, contextMs) ? state.focus : undefined
+  const isAtPerp = focus?.market === 'perp' && focus.asset === slots.asset && says(clause, 'IT')
+  const atPerp = frame.markets && isAtPerp ? frameOf(frame.markets.perp) : undefined
+  if (atPerp && slots.trailing === undefined)
+    return resolveFrame({ ...best, frame: atPerp, slots }, clause, setting)
+  const market = says(clause, 'TOKENWORD') ? 'token' : undefined
+  const question = questionOf({ ...best, slots }, registry.names, market)
+  if (question)
+    return clause.mood === 'suppose' && isMutating(frame) ? { note: note('supposed') } : { ask: question }
+  const odd = isOrder ? oddWord(clause.tokens) : undefined
+  if (odd !== undefined) return { ask: confirmation(frame, slots, `"${odd}" was not understood.`) }
+  if (isOrder && clause.isGuess && !frame.allowsTypo)
+    return { ask: confirmation(frame, slots, 'A word of that was mistyped.') }
+  return { intent: intentOf(frame, slots, { mood: clause.mood, registry }) }
+}
+
+/** An order waits for nothing, or for a price alone. */
+const isConditional = (
+  { mood, head, hasCondition, isPriceCondition }: Clause,
+  { waitsForPrice }: Pick<Frame, 'waitsForPrice'>,
+): boolean => mood === 'do' && head.length > 0 && hasCondition && !(waitsForPrice && isPriceCondition)
+
+/** The asset of the order before it, or of the thread, where a pronoun stands for it or nothing does. */
+function withFocus({ frame, slots }: Scored, clause: Clause, { before, state, nowMs }: Setting): Slots {
+  const previous = before.at(-1)
+  if (frame.takesProceeds && slots.amount === undefined && previous && isMutating(previous)) {
+    const brings = previous.slots.asset_out ?? previous.slots.asset ?? dollarSymbol
+    if (brings === dollarSymbol) return { ...slots, amount: 'rest' }
+  }
+  const needsAsset = frame.required === undefined || frame.required.some(({ name }) => name === 'asset')
+  if (!frame.slots.includes('asset') || slots.asset !== undefined || !needsAsset) return slots
+  const brought = previous?.slots.asset_out
+  const said = previous?.slots.asset ?? (brought === dollarSymbol ? undefined : brought)
+  if (said !== undefined) return { ...slots, asset: said }
+  const focus = isFresh(state.focus, nowMs, contextMs) ? state.focus : undefined
+  return focus && says(clause, 'IT') ? { ...slots, asset: focus.asset } : slots
+}
+
+/** The order as a question, with everything that it says. */
+const confirmation = ({ intent, summary }: Frame, slots: Slots, reason: string): Ask => {
+  const values = Object.entries(slots).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
+  const question = `${reason} Is this what you want? ${summary}${values.length > 0 ? `: ${values.join(', ')}` : ''}.`
+  return { intent, slots, slot: 'confirm', question, choices: [{ label: 'yes', fill: {} }] }
+}

@@ -1,0 +1,116 @@
+import { questionOf } from './ask.ts'
+import type { Concept } from './concepts.ts'
+import { type Frame, isMutating } from './frame.ts'
+import { frameOf, frames } from './frames.ts'
+import { intentOf } from './intent.ts'
+import type { Slots } from './reader.ts'
+import type { Registry } from './registry.ts'
+import { has, type Token } from './tag.ts'
+import * as thread from './thread.ts'
+import { note, nothing, type ThreadState, type Understanding } from './understanding.ts'
+
+/** A reply is a short message in the thread that it may complete. */
+type Reply = { tokens: readonly Token[]; text: string; nowMs: number; state: ThreadState; registry: Registry }
+
+/** What the message means as a reply; undefined where it is a request of its own. */
+export const meaningOfReply = (reply: Reply): Understanding | undefined =>
+  answered(reply) ?? decided(reply) ?? changed(reply)
+
+/** Reads it as the answer to the open question. */
+function answered({ tokens, text, nowMs, state, registry }: Reply): Understanding | undefined {
+  const { pending } = state
+  const frame = pending && frameOf(pending.intent)
+  if (!pending || !frame || !thread.isFresh(pending, nowMs, thread.pendingMs)) return undefined
+  if (isOnly(tokens, 'DECLINE')) return { ...nothing, notes: [note('dropped')] }
+  if (thread.isDoubtful(tokens)) return undefined
+  const choice = thread.choiceOf(pending, tokens, text)
+  if (choice || (pending.slot === 'confirm' && isOnly(tokens, 'ACCEPT'))) {
+    const chosen = choice?.intent === undefined ? frame : frameOf(choice.intent)
+    if (!chosen) return undefined
+    const slots = choice?.intent === undefined ? { ...pending.slots, ...choice?.fill } : choice.fill
+    return finish(chosen, slots, registry)
+  }
+  const isValue = thread.isElliptic(tokens) && thread.hasValue(tokens)
+  const slots = isValue
+    ? thread.override(frame, pending.slots, tokens, { names: registry.names, asked: pending.slot })
+    : undefined
+  return slots && finish(frame, slots, registry)
+}
+
+/** Reads `do it` or `no thanks` as a word on the quote or the recommendations that were shown. */
+function decided({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
+  if (thread.isDoubtful(tokens)) return undefined
+  const accepts = isOnly(tokens, 'ACCEPT', 'RECOMMENDATION', 'IT')
+  const declines = !accepts && isOnly(tokens, 'DECLINE', 'RECOMMENDATION', 'IT')
+  if (!accepts && !declines) return undefined
+  const taskId = tokens.some((token) => has(token, 'CALLOFF')) && thread.lastStarted(state, nowMs)
+  const cancel = frames.find(({ takesBack }) => takesBack)
+  if (declines && taskId && cancel) return finish(cancel, { id: taskId }, registry)
+  const { recommendations, quote } = state
+  const open = thread.isFresh(recommendations, nowMs, thread.contextMs) ? (recommendations?.items ?? []) : []
+  const isNewer = quote === undefined || (recommendations?.atMs ?? 0) >= quote.atMs
+  if (open.length > 0 && isNewer) return decision({ open, tokens, accepts })
+  const quoted = frames.find(({ executedBy }) => executedBy)
+  const executing = quote && quoted?.executedBy ? frameOf(quoted.executedBy(quote.slots)) : undefined
+  if (accepts && quote && executing && thread.isFresh(quote, nowMs, thread.pendingMs))
+    return finish(executing, quote.slots, registry)
+  return { ...nothing, notes: [note(declines ? 'dropped' : 'not_understood')] }
+}
+
+type Decision = { open: readonly { id: string }[]; tokens: readonly Token[]; accepts: boolean }
+/** Decides one of the recommendations, which is no intent of a frame. */
+function decision({ open, tokens, accepts }: Decision): Understanding {
+  const intent = accepts ? 'recommend_accept' : 'recommend_decline'
+  const at = thread.ordinalOf(tokens, open.length) ?? (open.length === 1 ? 0 : undefined)
+  const chosen = at === undefined ? undefined : open[at]
+  if (!chosen) {
+    const choices = open.map(({ id }, index) => ({ label: `number ${index + 1}`, fill: { id } }))
+    const question = 'Which recommendation?'
+    return { ...nothing, ask: { intent, slots: {}, slot: 'id', question, choices } }
+  }
+  const { id } = chosen
+  const status = accepts ? 'accepted' : 'declined'
+  const done = { recommendationId: id, status } as const
+  return {
+    ...nothing,
+    intents: [{ intent, effect: 'none', mood: 'do', slots: { id }, steps: [], decision: done }],
+  }
+}
+
+/** Reads `and on base?` or `make it 50` as the last request with something else in it. */
+function changed({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
+  const { last } = state
+  const frame = last && frameOf(last.intent)
+  if (!last || !frame || !thread.isFresh(last, nowMs, thread.contextMs)) return undefined
+  if (!thread.isElliptic(tokens) || !thread.hasValue(tokens)) return undefined
+  const slots = thread.override(frame, last.slots, tokens, { names: registry.names })
+  if (!slots) return undefined
+  const isRepeat = !thread.isDoubtful(tokens) && tokens.some((token) => has(token, 'AGAIN'))
+  // An order that was given once is not given again by a fragment.
+  if (isMutating(frame) && !isRepeat) {
+    const question = 'Do you want one more order like that?'
+    const choices = [{ label: 'yes', fill: {} }]
+    return { ...nothing, ask: { intent: frame.intent, slots, slot: 'confirm', question, choices } }
+  }
+  return finish(frame, slots, registry)
+}
+
+function finish(frame: Frame, { market, ...slots }: Slots, registry: Registry): Understanding {
+  const question = questionOf(
+    { frame, slots, left: [] },
+    registry.names,
+    market === 'token' ? 'token' : undefined,
+  )
+  if (question) return { ...nothing, ask: question }
+  return { ...nothing, intents: [intentOf(frame, slots, { mood: 'do', registry })] }
+}
+
+/** Holds where a word has the first concept, and every word has one of these. */
+const isOnly = (tokens: readonly Token[], first: Concept, ...others: readonly Concept[]): boolean =>
+  tokens.some((token) => has(token, first)) &&
+  tokens.every(
+    (token) =>
+      token.kind === 'mark' ||
+      has(token, first, 'FILLER', ...others) ||
+      token.concepts.some((concept) => concept.startsWith('ORDINAL')),
+  )

@@ -1,0 +1,11 @@
+import type { SlotRule } from './frame.ts'
+
+/** Several intents ask these questions. */
+
+export const amount: SlotRule = { name: 'amount', question: 'How much?' }
+export const asset: SlotRule = { name: 'asset', question: 'Which asset?' }
+export const legs: SlotRule = {
+  name: 'stop',
+  question: 'At which price or percentage?',
+  anyOf: ['stop', 'target'],
+}
