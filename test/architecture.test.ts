@@ -6,6 +6,7 @@ import { defaultFiles, discover, sizeFindings } from '../scripts/test-plan.ts'
 import { circleFindings, circleFixtures } from './architecture/circles.ts'
 import { type Finding, importFindings, type Manifest } from './architecture/import-rules.ts'
 import { forbiddenNamesInText, unusedNameExceptions } from './architecture/name-rules.ts'
+import { namesakeFindings } from './architecture/namesakes.ts'
 import { has, manifest, packageJson, read, sources, texts } from './architecture/project.ts'
 import { ruleFixtures, textFixtures } from './architecture/rule-fixtures.ts'
 import { ruleFindings, rules } from './architecture/rules.ts'
@@ -68,6 +69,14 @@ test('imports in src have no circle, types included, and every planted circle is
   for (const texts of circleFixtures.bad)
     assert.notDeepEqual(circlesIn(texts), [], `no circle was found in ${Object.keys(texts).join(', ')}`)
   for (const texts of circleFixtures.good) assert.deepEqual(circlesIn(texts), [])
+})
+
+test('no two files of a folder export one name, and a planted pair is caught', () => {
+  assert.deepEqual(namesakeFindings(files).map(say), [])
+  const pair = ['a', 'b'].map((name) => source(`src/features/perp/${name}.ts`, 'export const sizeOf = 1'))
+  assert.equal(namesakeFindings(pair).length, 1)
+  const apart = ['perp', 'earn'].map((room) => source(`src/features/${room}/a.ts`, 'export type A = 1'))
+  assert.deepEqual(namesakeFindings(apart), [])
 })
 
 test('SQL, contracts and documents use the names of the field, and every exception is needed', () => {

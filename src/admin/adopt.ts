@@ -10,7 +10,7 @@ import { createOrderTasks } from '#engines/trigger-orders/order-tasks.ts'
 import { spendOf } from '#engines/trigger-orders/run-order.ts'
 import { ordersById, rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
-import type { FoundOrder, FoundWithdrawal } from '#engines/venue/orders/found-executions.ts'
+import type { ExecutedOrder, FoundWithdrawal } from '#engines/venue/orders/found-executions.ts'
 import { nonceKind } from '#engines/venue/orders/signed-action.ts'
 import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { noteFoundOrder } from '#engines/venue/records/store.ts'
@@ -41,7 +41,7 @@ type Execution = {
   tx_hash: string | null
   balance_changes: JsonObject[]
   executed_at: Date
-  venue: FoundOrder | FoundWithdrawal | null
+  venue: ExecutedOrder | FoundWithdrawal | null
 }
 export type Adoption = {
   user_id: string
@@ -173,7 +173,7 @@ function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
   return attempts
 }
 
-type Noted = Execution & { taskId: string; venue: FoundOrder | FoundWithdrawal }
+type Noted = Execution & { taskId: string; venue: ExecutedOrder | FoundWithdrawal }
 
 /** The comparison of the account finds the owner of an order by its id, and the signature of a withdrawal by its nonce. */
 async function noteAtVenue(
@@ -240,7 +240,7 @@ function adoptedTask(executions: readonly Execution[], now: Date): Task {
   }
 }
 
-const resultOf = (venue: FoundOrder | FoundWithdrawal): JsonObject => {
+const resultOf = (venue: ExecutedOrder | FoundWithdrawal): JsonObject => {
   if (venue.type === 'withdrawal') return { amount_usd: venue.amount_usd, fee_usd: venue.fee_usd }
   const { cloid, order_id, market, symbol, is_buy, size, filled_size, average_price, status } = venue
   const order = { order_id, cloid, market, asset: symbol, side: is_buy ? 'buy' : 'sell', size }

@@ -65,10 +65,10 @@ function marketOf(facts: Facts): { decimalsMax: number; orderUsdMin: number } | 
   return { decimalsMax: Number(market.price_decimals_max), orderUsdMin: Number(market.min_order_usd) }
 }
 
-export type Verdict = { call: ToolCall } | { reason: string } | undefined
+export type Advice = { call: ToolCall } | { reason: string } | undefined
 
 /** A trade is recommended where the rule signals one, and its backtest shows an edge. */
-export function recommendationOf(analysis: Analysis, proposal: Proposal | undefined): Verdict {
+export function recommendationOf(analysis: Analysis, proposal: Proposal | undefined): Advice {
   const { facts, rule } = analysis
   if (!rule || !proposal) return undefined
   if (rule.verdict?.value !== 'positive')

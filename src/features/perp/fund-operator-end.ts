@@ -17,8 +17,8 @@ import {
   depositLeg,
   type FundEndDeps,
   type FundTask,
+  fundingSwapFailed,
   notCredited,
-  swapFailed,
   swapLeg,
 } from './fund-swap.ts'
 import { approvalWrites, type SetupOperatorDeps } from './setup-operator-end.ts'
@@ -62,7 +62,7 @@ function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: 
   const data = { ...task.data, ...leg.data } as FundTaskData
   const proof = { operator: ending.data?.operator ?? null }
   if (!isWhole) {
-    const failed = swapFailed(deps, { ...task, data }, leg as FailedResult)
+    const failed = fundingSwapFailed(deps, { ...task, data }, leg as FailedResult)
     return { ...failed, data: { ...leg.data, ...proof } } as EndResult
   }
   const swapped = swappedOf(leg, at)

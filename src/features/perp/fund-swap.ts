@@ -61,7 +61,7 @@ export const swapBeforeDeposit = (deps: FundDeps): Record<SwapLegStep | 'deposit
   ...swapLegSteps<FundTaskData, FundStep>(deps.swaps, {
     onEnd: (task, end, now) => afterSwap(deps, task, { end, now }),
     onRefused: (task, { code, message, extras }) =>
-      swapFailed(deps, task, {
+      fundingSwapFailed(deps, task, {
         end: 'failed',
         outcome: 'not_executed',
         error: { code, message, ...(extras && { details: extras as JsonObject }) },
@@ -72,7 +72,7 @@ export const swapBeforeDeposit = (deps: FundDeps): Record<SwapLegStep | 'deposit
 
 /** The end of the swap is the begin of the deposit, or the end of the task. */
 function afterSwap(deps: FundDeps, task: FundTask, { end, now }: { end: SwapEnd; now: Date }): Result {
-  if (end.end !== 'completed') return swapFailed(deps, task, end)
+  if (end.end !== 'completed') return fundingSwapFailed(deps, task, end)
   const { end: _end, outcome: _outcome, result: _result, ...committed } = end
   return {
     ...committed,
@@ -87,7 +87,7 @@ function afterSwap(deps: FundDeps, task: FundTask, { end, now }: { end: SwapEnd;
   }
 }
 
-export const swapFailed = <Patch>(
+export const fundingSwapFailed = <Patch>(
   deps: Route,
   { data }: FundTask,
   end: FailedResult<Patch>,

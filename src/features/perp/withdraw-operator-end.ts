@@ -19,7 +19,7 @@ import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task/task.ts'
 import { isLive } from '#kernel/task/task-state.ts'
 import { arrivedView } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
-import { afterSwap, type SwapAfterData, swapFailed, type WithdrawEndDeps } from './withdraw-swap.ts'
+import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
 
 /** An operator's end of a withdrawal: where the money is, by the leg that was under way. */
 
@@ -114,7 +114,7 @@ function notPaid(deps: WithdrawOperatorDeps, data: SwapAfterData, ending: EndRes
 /** The withdrawal was executed, and its swap was not. */
 function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult {
   const message = 'An operator ended the task before the swap'
-  const failed = swapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
+  const failed = withdrawalSwapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
   const data = { ...ending.data, received: task.data.received! }
   return { ...ending, ...failed, data, writes: combineWrites(ending.writes, failed.writes) } as EndResult
 }
@@ -162,7 +162,7 @@ function endUnquoted(
   const error = { code: 'ended_by_operator', message }
   const spent = arrivedView(deps.route, `-${swap.amount_in}`)
   const balance_changes = sumChanges([...(task.data.balance_changes ?? []), spent])
-  const failed = swapFailed(deps, sold, { outcome: 'partial', error, result: {} })
+  const failed = withdrawalSwapFailed(deps, sold, { outcome: 'partial', error, result: {} })
   return { ...ending, ...failed, data: { ...ending.data, balance_changes } } as EndResult
 }
 

@@ -114,7 +114,7 @@ export const swapAfterWithdrawal = (
   const leg = swapLegSteps<SwapAfterData, SwapAfterStep>(deps.swaps, {
     onEnd: (task, end, now) =>
       task.data.is_sold && end.outcome === 'not_executed' ? quoteAgain : afterSwap(deps, task, { end, now }),
-    onRefused: (task, { code, message }) => swapFailed(deps, task, { error: { code, message } }),
+    onRefused: (task, { code, message }) => withdrawalSwapFailed(deps, task, { error: { code, message } }),
   })
   return {
     quote: (task, context) => quoteSwap(deps, task, context),
@@ -137,7 +137,7 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
     return quoteSold(deps, task, now)
   const ageMs = ageOf(received, now)
   if (ageMs > secondLegMs)
-    return swapFailed(deps, task, {
+    return withdrawalSwapFailed(deps, task, {
       error: { code: 'expired', message: 'The swap could not be prepared in time' },
     })
   try {
@@ -158,7 +158,7 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     const { code, message } = fault
-    if (!mayPass(fault, ageMs)) return swapFailed(deps, task, { error: { code, message } })
+    if (!mayPass(fault, ageMs)) return withdrawalSwapFailed(deps, task, { error: { code, message } })
     return { ...pollAgain(task, 'quote', pollBackoff), state: 'settling' }
   }
 }
@@ -209,7 +209,7 @@ export function afterSwap(
   task: SwapAfterTask,
   { end, now }: { end: SwapEnd; now: Date },
 ): EndResult<SwapLegData> {
-  if (end.end !== 'completed') return swapFailed(deps, task, end)
+  if (end.end !== 'completed') return withdrawalSwapFailed(deps, task, end)
   const { data } = task
   const received = data.received!
   const { destination } = data.swap!
@@ -252,7 +252,7 @@ function valueUsd({ swap, received }: SwapAfterData, units: string): string {
 }
 
 /** The withdrawal was executed and the swap was not. */
-export function swapFailed(
+export function withdrawalSwapFailed(
   deps: WithdrawEndDeps,
   { id: taskId, data }: SwapAfterTask,
   failure: Failure & Partial<Pick<FailedResult<SwapLegData>, 'outcome'>>,

@@ -18,7 +18,7 @@ import { clockToleranceMs } from './order-lookup.ts'
  * that no task has noted, and withdrawals without a signature. What has no client order id is not the gateway's.
  */
 
-export type FoundOrder = {
+export type ExecutedOrder = {
   type: 'order'
   cloid: string
   order_id: string
@@ -50,7 +50,7 @@ export type FoundAtVenue = {
   userId: string
   txHash: string | null
   executedAt: Date
-  venue: FoundOrder | FoundWithdrawal
+  venue: ExecutedOrder | FoundWithdrawal
 }
 
 type FindDeps = {
@@ -208,7 +208,7 @@ async function findOrders(
   return found
 }
 
-type OwnerFields = Pick<FoundOrder, 'trigger_order_id' | 'task_execution_id'>
+type OwnerFields = Pick<ExecutedOrder, 'trigger_order_id' | 'task_execution_id'>
 const noOwner: OwnerFields = { trigger_order_id: null, task_execution_id: null }
 
 /** More than the attempts of an exit that the venue refused, or that did not reach it. */
