@@ -354,8 +354,8 @@ export const orderMutations = [
     ['test/durable/operator-ends-by-kind.test.ts'],
     [
       [
-        'if (!isWhole) {\n    const failed = swapFailed',
-        'if (outUnits === 0n) {\n    const failed = swapFailed',
+        'if (!isWhole) {\n    const failed = fundingSwapFailed',
+        'if (outUnits === 0n) {\n    const failed = fundingSwapFailed',
         'a deposit with the provider is shown in the wallet',
       ],
     ],
