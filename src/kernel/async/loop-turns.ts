@@ -1,8 +1,8 @@
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Each call resolves in a turn of the event loop of its own, in the order of the calls. Work of a few milliseconds that
- * follows it holds others up for that time alone, however many callers there are at once.
+ * Each call resolves in a separate turn of the event loop, in the order of the calls. If each caller then works
+ * for a few milliseconds, other work waits for that long at most, however many callers there are.
  */
 export function createLoopTurns(): () => Promise<void> {
   let last = Promise.resolve()
