@@ -14,7 +14,7 @@ export type StepTransition = {
   result?: JsonObject
   error?: JsonObject
   parkMs?: number
-  /** Units of the task's hold that were delivered. */
+  /** The delivered units of the task's hold. */
   spent?: bigint
   moves: Move[]
   effects: EffectUpdate[]

@@ -5,10 +5,7 @@ import type { ActionTerms, PlannedAction } from './action.ts'
 /** The rule that reserves an action for a person; with `confirmation` the act allows more than before. */
 export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound' | 'confirmation'
 
-/**
- * The action is allowed only with a person's approval. A task waits for it; other operations answer with this
- * fault.
- */
+/** The action is allowed only with a person's approval. A task waits for it; other operations throw this fault. */
 export class ApprovalRequired extends Fault {
   readonly action: PlannedAction
   readonly rule: ApprovalRule

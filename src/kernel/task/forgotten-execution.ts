@@ -82,10 +82,7 @@ const ofTask = <Data, Names extends string>(
   result: StepResultOf<{ polls?: number; note: string | null; sought: SoughtExecution | null }, Names>,
 ) => result as unknown as Result<Data, Names>
 
-/**
- * Ends the mark after a look-up without a result, before anything is signed, so that a cancel or the deadline
- * takes effect first.
- */
+/** Ends the mark before anything is signed, so that a cancel or the deadline takes effect first. */
 export const nothingFound = <Data, Names extends string>(next: Names): Result<Data, Names> =>
   ofTask({ next, state: 'held', data: { polls: 0, note: null, sought: null } })
 

@@ -7,10 +7,7 @@ import type { Tx } from './task.ts'
 export type { Action, PlannedAction, PolicyGrant }
 export { transferOperation }
 
-/**
- * The types shared by custody, policy and chains. A key never leaves custody, and nothing is signed without a
- * receipt.
- */
+/** Types that custody, policy and chains share. A key never leaves custody; nothing is signed without a receipt. */
 
 export type EvmCall = { to: string; value: bigint; data: string }
 /** A batch that the user's own account executes once. The nonce is the delegate's (192-bit key, 64-bit sequence). */
@@ -21,10 +18,7 @@ export type EvmBatch = {
   calls: EvmCall[]
   nonce: bigint
   deadlineSeconds: number
-  /**
-   * The only sender that may submit the batch. If it spends the nonce otherwise, the batch is dead. Absent: any
-   * sender.
-   */
+  /** The only sender that may submit the batch; if it spends the nonce otherwise, the batch is dead. */
   executor?: string
 }
 /** Absent if the account is delegated already. `nonce` is the account's transaction count. */

@@ -123,8 +123,8 @@ export type Effect = {
   at: Date
   txAttempts: TxAttempt[]
   /**
-   * Set if this instance committed it in the previous step, so that no other has sent it. Absent on effects that
-   * were read from the database.
+   * Set if this instance committed it in the previous step: no other has sent it. Absent when read from the
+   * database.
    */
   neverSent?: true
 }
@@ -170,10 +170,7 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
   nonceSequence: NonceSequence
   /** The lower bound of the nonce: venues with timestamp nonces reject older ones. */
   minNonce?: bigint
-  /**
-   * Runs before the nonce is taken. The function that it returns runs under the sequence's lock, so it should do
-   * little.
-   */
+  /** Runs before the nonce is taken. The returned function runs under the sequence's lock, so it should do little. */
   build: (tx: Tx) => Promise<(nonce: bigint) => Promise<SignedEffect>>
   /**
    * For the first step of a task that does not exist yet, under a nonce from a sequence that may have gaps: it
@@ -285,10 +282,7 @@ export type Steps<Data, Own extends string, Names extends string = Own, Input = 
 
 export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
-/**
- * Signs for a task that does not exist yet, and leaves its data unchanged. Returns undefined if the first step
- * has to sign.
- */
+/** Signs for a task that does not exist yet, without changing its data. Undefined if the first step has to sign. */
 export type SignFirst<Names extends string = string> = (
   task: Pick<TaskView, 'id' | 'executionId' | 'userId'>,
   context: StepContext,
@@ -324,10 +318,7 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   steps: Steps<Data, Names, Names, Input>
   /** Returns the spend of a task that a price trigger creates, which has no admission. */
   spendOf?(userId: string, input: JsonObject): AdmittedSpend
-  /**
-   * Whether each attempt of an order has its own execution id. Otherwise all share one, and only one of them
-   * executes.
-   */
+  /** Whether each attempt of an order has its own execution id; otherwise all share one, and one attempt executes. */
   hasExecutionPerAttempt?: boolean
   /** Returns the event of an order that fired, expired, or was cancelled because another one fired. */
   orderEvent?(order: TriggerOrder): NewEvent | undefined
@@ -338,24 +329,15 @@ export type TaskRules = {
   retry?: RetryRule
   /** The time limit of each step, after which the attempt fails. */
   stepTimeoutMs?: number
-  /**
-   * Whether a step continues from where an earlier run stopped: an instance that shuts down then aborts it and
-   * leaves it to others.
-   */
+  /** A step continues where an earlier run stopped, so an instance that shuts down leaves it to others. */
   isResumable?: boolean
-  /**
-   * Whether the first step looks up a forgotten execution: before it has, neither a cancel nor the deadline ends
-   * the task.
-   */
+  /** The first step looks up a forgotten execution: before it, neither a cancel nor the deadline ends the task. */
   looksUp?: boolean
   /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */
   completeEnd?(task: TaskView, end: EndResult): EndResult
 }
 
-/**
- * This is the only cast of task data: a row of a kind holds what its admission and steps wrote, both typed by
- * the kind.
- */
+/** This is the only cast of task data: a row holds what its admission and steps wrote, both typed by the kind. */
 export const untypedSteps = <Data, Names extends string, Input>(
   steps: Steps<Data, Names, Names, Input>,
 ): Record<string, Step> => steps as unknown as Record<string, Step>

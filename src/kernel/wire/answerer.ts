@@ -40,10 +40,7 @@ export type ToolCall = {
   id: string
   name: string
   input: JsonObject
-  /**
-   * Set if a model asks for the call. It may have read text by strangers, so the user's words have to ask for it
-   * too.
-   */
+  /** A model asks for the call. It may have read text by strangers, so the user's words have to ask for it too. */
   isFromModel?: boolean
 }
 export type ToolResult = { fetchedAt: Date } & (
@@ -53,10 +50,7 @@ export type ToolResult = { fetchedAt: Date } & (
 
 export type Emit = {
   planning(word: (typeof planWords)[number], step: { id: string; text: string }): void
-  /**
-   * Emits the next piece of the answer. Resolves once it is stored, so that an answerer can follow its reader's
-   * pace.
-   */
+  /** Emits the next piece of the answer. Resolves once it is stored, so an answerer can follow its reader's pace. */
   chunk(text: string): Promise<void>
 }
 /**
