@@ -11,9 +11,9 @@ import {
 
 export const worldKeyId = 'world'
 const sha256 = (value: string) => createHash('sha256').update(value).digest()
-/** Public, so it may protect only the test money of the local world. */
+/** The key is public, so it may protect only the test money of the local world. */
 export const worldKey = sha256('portico local world').toString('base64')
-/** Funded by the local world only; neither development nodes nor public ones fund them. */
+/** Only the local world funds these; neither development nodes nor public nodes do. */
 export const worldSponsors = [1, 2, 3, 4].map(
   (index) => `0x${sha256(`portico local world sponsor ${index}`).toString('hex')}`,
 )
@@ -68,7 +68,7 @@ export const upstreamNames = [
   'FAUCET_URL',
 ] as const
 
-/** Off outside the local environment unless they are set. */
+/** These are off outside the local environment unless they are set. */
 const optionalUpstreamNames: readonly string[] = [
   'FAUCET_URL',
   'HONEYPOT_URL',
@@ -145,7 +145,7 @@ const isPublicKey = (key: string) => {
 const halfBytes = 16
 const differentMin = 8
 
-/** Detects small numbers and repeated or counted bytes: half of 32 random bytes has about 15.5 distinct bytes and steps. */
+/** Detects small numbers and repeated or counted bytes: half of 32 random bytes has about 15.5 distinct ones. */
 function isWeak(bytes: Uint8Array): boolean {
   const steps = bytes.map((byte, at) => byte - bytes[at - 1]!).subarray(1)
   const parts = [bytes, steps].flatMap((all) => [all.subarray(0, halfBytes), all.subarray(-halfBytes)])
@@ -155,7 +155,7 @@ function isWeak(bytes: Uint8Array): boolean {
 const isWeakKey = (key: string) => isWeak(Buffer.from(key, 'base64'))
 const isWeakSponsor = (key: string) => isWeak(Buffer.from(key.slice(2), 'hex'))
 
-/** The public default key may protect test money only. */
+/** The public default key may protect only test money. */
 export function problemsInLocal(config: CheckedSettings): string[] {
   if (!config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey)) return []
   const real = moneyNames.find((name) => isRemote(config[name]))
@@ -247,7 +247,7 @@ export function problemsInProduction(config: CheckedSettings): string[] {
   return problems
 }
 
-/** People sign in where the settings say it, or the gateway does not start. */
+/** If the settings name a mode of sign-in, it must be complete, or the gateway does not start. */
 export function problemsOfSignIn(config: CheckedSettings): string[] {
   const { AUTH_MODE: mode } = config
   if (mode !== 'facade' && mode !== 'proxy') return []
@@ -267,13 +267,13 @@ export function problemsOfModel({
 
 const agentKeyMin = 32
 
-/** With the key a process reads what users ask, and answers them. */
+/** With this key a process reads what users ask, and answers them. */
 function problemsOfAgentKey({ AGENT_KEY: key }: { AGENT_KEY: string | undefined }, by: string): string[] {
   if (key === undefined) return [`AGENT_KEY: ${by} requires it; make one with \`openssl rand -hex 32\``]
   return key.length >= agentKeyMin ? [] : [`AGENT_KEY: wants ${agentKeyMin} characters at least`]
 }
 
-/** A service that runs by itself. */
+/** Checks the settings of an agent service that runs as a separate process. */
 export function problemsOfAgentService(
   config: Pick<CheckedSettings, 'ENVIRONMENT' | 'AGENT_KEY' | 'MODEL_URL' | 'MODEL_NAME'>,
 ): string[] {
@@ -326,7 +326,7 @@ export function problemsOfVenueNetwork(config: CheckedSettings): string[] {
   return problems
 }
 
-/** Undefined where the host does not reveal the network, as for a node or proxy of one's own. */
+/** Returns undefined if the host does not reveal the network, as for a private node or proxy. */
 function networkOfUrl(url: string): VenueNetwork | undefined {
   if (url === 'local') return 'local'
   const host = new URL(url).hostname
@@ -334,7 +334,7 @@ function networkOfUrl(url: string): VenueNetwork | undefined {
   return /(^|\.)hyperliquid\.xyz$/i.test(host) ? 'mainnet' : undefined
 }
 
-/** Problems that a start only warns of. */
+/** Problems of which a start only warns. */
 export function warningsOf({
   BASE_URL,
   TRUST_PROXY,

@@ -7,7 +7,7 @@ export class UsageError extends Error {
 
 export type OptionKind = 'string' | 'boolean'
 export type Usage = {
-  /** The words of the command's name: `tasks end`. */
+  /** The words of the command's name, such as `tasks end`. */
   name: string
   /** The arguments after the name: `<task>`, or `[<statement>]` for an optional one. */
   positionals: readonly string[]
@@ -34,7 +34,7 @@ export type Parsed<U extends Usage> = {
   args: Arguments
 }
 
-/** The longest command name that the words start with: `tasks end <task>` before `tasks`. */
+/** Returns the longest command name that the words start with: `tasks end <task>` before `tasks`. */
 function commandOf<U extends Usage>(words: readonly string[], commands: readonly U[]): U | undefined {
   const matches = ({ name }: U) => name.split(' ').every((word, at) => words[at] === word)
   return commands.filter(matches).toSorted((a, b) => b.name.length - a.name.length)[0]

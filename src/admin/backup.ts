@@ -44,7 +44,8 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  // Until the restored database itself holds its money, this folder does: also where the process ends in between.
+  // Until the restored database has its hold of money, this file stands for it, even if the process ends
+  // first.
   const memory = timeFile(config.DATA_DIR)
   const { previousData } = await restoreCluster({
     dataDir: config.DATA_DIR,

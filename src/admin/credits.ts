@@ -9,7 +9,7 @@ import { resolvePayment } from './credit-payments.ts'
 import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 
-/** Credits that an operator gives a user: for a payment that found no task, or for another reason. */
+/** Credits that an operator gives a user, for a payment that found no task or for another reason. */
 
 const grantedMax = 1_000_000
 
@@ -33,7 +33,7 @@ const grant: AdminCommand['run'] = async (session, args) => {
   session.printLine(`User ${userId} gets ${credits} credits by task ${id}, as soon as a gateway runs`)
 }
 
-/** The payment is settled by the credits: both are committed, or neither is. */
+/** Settles the payment by the credits: either both are committed, or neither is. */
 async function settlePayment(tx: Tx, session: Session, payment: string): Promise<void> {
   const [chainId, txHash, logIndex, ...more] = payment.split(':')
   if (!chainId || !txHash || !logIndex || more.length > 0)

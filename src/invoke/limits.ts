@@ -6,7 +6,7 @@ import type { RateClass } from '#kernel/contract/operation.ts'
 /** `refused` counts failed credentials per address, so that guessing is slow. */
 export type LimitName = RateClass | 'refused'
 export type Limit = { points: number; windowSeconds: number }
-/** Zero points: the class is not limited. */
+/** With zero points the class is not limited. */
 export type Limits = Readonly<Record<LimitName, Limit>>
 
 type PerMinute = Record<Exclude<RateClass, 'image'>, number> & { image?: number; refused?: number }
@@ -35,7 +35,7 @@ export const defaultLimits = limitsPerMinute({
 })
 
 export type WindowCount = { spent: number; resetMs: number }
-/** Where points are counted. One process counts in memory; several share a store of the same verb. */
+/** One process counts points in memory; several share a store with the same method. */
 export type PointStore = {
   add(name: LimitName, key: string, limit: Limit, points: number): WindowCount | Promise<WindowCount>
 }
@@ -94,7 +94,7 @@ export function rateLimits(limits: Limits, store: PointStore) {
     return { budget, fault }
   }
   return {
-    /** At once where the store counts in memory. */
+    /** Returns the result at once if the store counts in memory. */
     consume(name: LimitName, key: string, points = 1): RateLimitResult | Promise<RateLimitResult> {
       const limit = limits[name]
       if (limit.points <= 0) return unlimited

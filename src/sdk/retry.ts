@@ -2,10 +2,10 @@ import type { PorticoError } from './errors.ts'
 
 const firstMs = 500
 const maxMs = 8_000
-/** A longer `Retry-After` is the caller's to decide. */
+/** The caller has to decide about a longer `Retry-After`. */
 const retryAfterMsMax = 30_000
 
-/** Statuses after which nothing was executed, so that a request without an idempotency key can be repeated, too. */
+/** After these statuses nothing was executed, so that even a request without an idempotency key can be repeated. */
 const refusedUnread = new Set([429, 503])
 
 const isTransient = ({ status }: PorticoError): boolean =>
@@ -15,7 +15,7 @@ const isTransient = ({ status }: PorticoError): boolean =>
 export const mayRepeat = (error: PorticoError, { isRepeatable }: { isRepeatable: boolean }): boolean =>
   isTransient(error) && error.retryable && (isRepeatable || refusedUnread.has(error.status))
 
-/** Full jitter up to a limit that doubles; a `Retry-After` wins. Undefined: too long to wait. */
+/** Full jitter up to a limit that doubles; a `Retry-After` wins. Undefined means too long to wait. */
 export function retryDelayMs(retries: number, retryAfter: string | null | undefined): number | undefined {
   const seconds = Number(retryAfter ?? Number.NaN)
   if (retryAfter && Number.isFinite(seconds) && seconds >= 0)
