@@ -38,7 +38,6 @@ export type DoorDeps = InvocationDeps &
     oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
 
-/** Returns the composed parts and settings as the doors take them. */
 export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
   const { operations, auth, health, oauth, images } = features
@@ -120,7 +119,6 @@ function eventLinks({ baseUrl, features }: Composed): (event: StoredEvent) => un
   return (event) => (addLinks ? addLinks(event) : event)
 }
 
-/** Starts the background work: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
   const { clock, db, taskEngine, chains, features } = composed
   const { earn, recharge, venueFeatures, orders } = features
@@ -198,7 +196,6 @@ export type App = {
   loadSigning(): Promise<void>
 } & AsyncDisposable
 
-/** Builds every part, opens the doors and starts the background work. */
 export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App> {
   const { config, log } = deps
   for (const sentence of warningsOf(config)) log.warn({}, sentence)

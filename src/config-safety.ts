@@ -20,13 +20,11 @@ export const worldSponsors = [1, 2, 3, 4].map(
 export const worldSolanaSponsors = [1, 2].map(
   (number) => `0x${sha256(`portico local world: solana sponsor ${number}`).toString('hex')}`,
 )
-/** The solver of the local world. */
 export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1hXZs']
 /** Digests of the 20 public keys that every development node funds: any account can spend their funds. */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
 const worldTill = '0x7111000000000000000000000000000000000001'
-/** Its seed is the digest of a public text. */
 const worldSolanaTill = 'DZchFr2n6SCURi4pT6zVZ2w7pi4xLtrx6nj5PdhdFYLN'
 export const worldTills = [
   ['1', worldTill, '0.05'],
@@ -102,7 +100,6 @@ export const initialOutsideLocal: Readonly<Record<string, string>> = {
 
 type VenueNetwork = 'local' | 'mainnet' | 'testnet'
 
-/** The settings that the checks read, as config.ts has parsed them. */
 type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string | undefined } & {
   readonly ENVIRONMENT: 'local' | 'staging' | 'production'
   readonly BASE_URL: string | undefined
@@ -145,7 +142,7 @@ const isPublicKey = (key: string) => {
 const halfBytes = 16
 const differentMin = 8
 
-/** Detects small numbers and repeated or counted bytes: half of 32 random bytes has about 15.5 distinct ones. */
+/** Detects small numbers and repeated or counted bytes: half of a random key has some 15.5 distinct bytes and steps. */
 function isWeak(bytes: Uint8Array): boolean {
   const steps = bytes.map((byte, at) => byte - bytes[at - 1]!).subarray(1)
   const parts = [bytes, steps].flatMap((all) => [all.subarray(0, halfBytes), all.subarray(-halfBytes)])
@@ -273,7 +270,6 @@ function problemsOfAgentKey({ AGENT_KEY: key }: { AGENT_KEY: string | undefined 
   return key.length >= agentKeyMin ? [] : [`AGENT_KEY: wants ${agentKeyMin} characters at least`]
 }
 
-/** Checks the settings of an agent service that runs as a separate process. */
 export function problemsOfAgentService(
   config: Pick<CheckedSettings, 'ENVIRONMENT' | 'AGENT_KEY' | 'MODEL_URL' | 'MODEL_NAME'>,
 ): string[] {

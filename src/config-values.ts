@@ -1,7 +1,5 @@
 import { isIP } from 'node:net'
 
-/** Parses the text of a setting, or throws `BadValue`. */
-
 export type Parse<T> = (text: string) => T
 
 export class BadValue extends Error {}
@@ -16,7 +14,6 @@ export const optionalToken: Parse<string | undefined> = (value) =>
   value === '' || /^[!-~]{1,500}$/.test(value)
     ? optional(value)
     : reject('visible ASCII characters without a space, 500 at most')
-/** Owner, app, and a path within the app. */
 export const imageApp: Parse<string> = (value) =>
   /^[\w.-]+(?:\/[\w.-]+){1,4}$/.test(value) && !value.includes('..')
     ? value

@@ -12,8 +12,6 @@ import type { AdminCommand } from './command.ts'
 import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 
-/** Lists venue accounts that the reconciler or an operator has frozen. */
-
 const listAccounts: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   await session.record(pool, { command: 'accounts list' })

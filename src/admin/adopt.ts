@@ -149,7 +149,7 @@ async function firedOrder(
   return order
 }
 
-/** A later execution shows that this attempt was refunded, so its own task, if still open, must not arm it again. */
+/** A later execution shows that this attempt was refunded. Its own task, if still open, arms nothing after this. */
 const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
   rearmTriggerOrder(tx, {
     orderId: fired.id,
@@ -264,7 +264,6 @@ async function fire(tx: Tx, { id, execution_id: own }: TriggerOrder, at: Date): 
   return query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], at])
 }
 
-/** Creates the task of the order, which a gateway runs. */
 async function fireOrder(session: Session, tx: Tx, order: TriggerOrder): Promise<string> {
   const deps = { ...session, random: systemRandom }
   const { enqueueAll } = createTaskIntake(deps)

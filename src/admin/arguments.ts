@@ -7,7 +7,6 @@ export class UsageError extends Error {
 
 export type OptionKind = 'string' | 'boolean'
 export type Usage = {
-  /** The words of the command's name, such as `tasks end`. */
   name: string
   /** The arguments after the name: `<task>`, or `[<statement>]` for an optional one. */
   positionals: readonly string[]
@@ -91,7 +90,6 @@ export function usageLine({ name, positionals, options }: Usage): string {
   return [name, ...positionals, ...flags].join(' ')
 }
 
-/** Accepts one of the values; the error lists them. */
 export function oneOf<const V extends string>(
   what: string,
   values: readonly V[],

@@ -44,8 +44,7 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  // Until the restored database has its hold of money, this file stands for it, even if the process ends
-  // first.
+  // This file holds money until the restored database does, even if the process ends in between.
   const memory = timeFile(config.DATA_DIR)
   const { previousData } = await restoreCluster({
     dataDir: config.DATA_DIR,

@@ -19,7 +19,6 @@ import { type Arguments, oneOf, UsageError } from './arguments.ts'
 
 export type Resolution = OperatorFinding & { evidence: string }
 
-/** Amounts are whole numbers of smallest units. */
 export function unitsOption(args: Arguments, name: string): bigint | null {
   const text = args.text(name)
   if (text === undefined) return null
@@ -180,7 +179,6 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
   return { ...shared, end: 'failed', outcome, error, data }
 }
 
-/** Returns the transactions that the task shows, each with its status after the updates of the effects. */
 function shownTransactions({ data, effects }: TaskView, updates: readonly EffectUpdate[]): JsonObject {
   if (!Array.isArray(data.transactions)) return {}
   const statusOf = new Map(

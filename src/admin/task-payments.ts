@@ -9,8 +9,6 @@ import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { paymentOption, unitsOption } from './task-ending.ts'
 
-/** Records a payment of a provider that no look-up has found. */
-
 const addPayment: AdminCommand['run'] = async (session, args) => {
   const { config, database, clock } = session
   const id = args.positional('task')

@@ -78,10 +78,7 @@ const showTask: AdminCommand['run'] = async (session, args) => {
 const leaseSeconds = 60
 const claimMsMax = 15_000
 
-/**
- * Waits for a running look-up: the task is claimed only while no instance works on it, under a lease of the
- * command.
- */
+/** Claims a task once no instance runs a look-up of it, under a lease of the command, as an instance has. */
 async function claimTask({ database, instanceId }: Session, { id }: Task): Promise<Task> {
   const startedMs = performance.now()
   while (true) {

@@ -10,7 +10,6 @@ import { accessTopics, endWebhooksOfApps, webhookTopics } from './ended-access.t
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 
-/** Finds a user by user id or agent id. */
 export async function userOf(db: Queryable, name: string): Promise<User> {
   const column = isUuid(name) ? 'id' : 'agent_id'
   const text = `select id, agent_id, suspended_at, created_at from app_user where ${column} = $1`

@@ -2,7 +2,6 @@ import type { Fault, FaultCode, InputLocation, Issue } from '#kernel/contract/fa
 
 type LocatedIssue = Issue & { location: InputLocation }
 
-/** The parts of a fault that every door reports, in its own form. */
 export type FaultView = {
   status: number
   code: FaultCode

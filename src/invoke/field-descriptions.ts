@@ -14,7 +14,6 @@ const generic: Record<string, string> = {
   'ISO-8601 UTC with milliseconds': ' (ISO-8601 UTC)',
 }
 
-/** Returns the meaning of a name in a path or query. */
 export const glossaryText = (name: string): string | undefined => byComponent[`query.${name}`] ?? byName[name]
 
 /** Completes the descriptions of all fields of the named schemas, in place. */

@@ -3,7 +3,6 @@ import { constants, crc32, deflateRawSync } from 'node:zlib'
 export const acceptsGzip = (encodings: string | string[] | undefined): boolean =>
   /(?:^|[ ,])gzip(?:[ ,]|;q=(?:1|0\.0*[1-9])|$)/.test(String(encodings ?? ''))
 
-/** A part of an answer that is compressed once and sent within many answers. */
 export type GzipPart = { bytes: Buffer; deflated: Buffer }
 
 export function gzipPart(text: string): GzipPart {

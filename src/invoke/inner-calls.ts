@@ -12,10 +12,8 @@ import { type ObjectSchema, plainInputSchemaOf } from './tool-schema.ts'
 
 export type InnerCall = {
   operation: Operation
-  /** The flat input, as for a tool call. */
   input: JsonObject
   caller: Caller
-  /** The idempotency key of an operation that changes something. */
   key?: string
   signal: AbortSignal
 }

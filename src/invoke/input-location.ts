@@ -37,7 +37,6 @@ export function locateIssues(fault: Fault, locationOf: LocationOf): Fault {
   return new Fault(fault.code, fault.message, { cause: fault, extras: fault.extras, issues })
 }
 
-/** Returns every name that a schema or one of its arms declares. */
 export function namesIn(schema: unknown): Set<string> {
   if (!isRecord(schema)) return new Set()
   const arms = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => (Array.isArray(list) ? list : []))

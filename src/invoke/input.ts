@@ -18,7 +18,6 @@ export type LocatedInput = {
   body: unknown
   /** Set to `query` if the fields of the body were sent as a query. */
   bodyLocation?: 'body' | 'query'
-  /** The Idempotency-Key header, if the door has headers. */
   idempotencyKey?: string | undefined
 }
 export type ParsedInput = {
@@ -107,7 +106,6 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   }
 }
 
-/** Returns the query of an operation as clients may send it: a task adds `wait` and `timeout`. */
 export function withWait(entry: Entry): Schema | undefined {
   const own = entry.query && asSchema(entry.query)
   if (entry.kind !== 'task' || entry.isAnswered) return own

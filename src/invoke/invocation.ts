@@ -43,7 +43,6 @@ export type InvocationDeps = {
 
 export type Credentials = {
   authorization: string | undefined
-  /** The key of a backend, at doors that accept one. */
   backendKey?: string | undefined
   address: string
 }
@@ -69,7 +68,6 @@ export type Outcome =
       kind: 'stream'
       /** Throws only faults; ends with one if the credential becomes invalid. */
       items: AsyncIterable<StreamItem>
-      /** Set for a stream that a task fills. */
       replayed?: boolean
       key?: string
     }
@@ -90,7 +88,7 @@ export type InvocableOperation = {
   ): Promise<Outcome>
 }
 
-/** A caller without an operation, for requests that are part of a door's own protocol. */
+/** A caller without an operation, for requests of a door's own protocol. */
 export type Identified = { caller: Caller; principal: string }
 
 export type Invocation = {

@@ -18,7 +18,6 @@ type Failure = {
   /** The field belongs to the input itself and not to an object in it. */
   isTop: boolean
 }
-/** Makes the message for a field that is not declared here. */
 export type UnknownField = (name: string, declared: readonly string[], options: { isTop: boolean }) => string
 
 const isJson = (location: InputLocation): boolean => location === 'body'
@@ -163,7 +162,7 @@ const issueTexts: Record<string, (failure: Failure) => IssueText> = {
 const wrappers = new Set(['anyOf', 'oneOf', 'if'])
 const nullArm = /\/(?:anyOf|oneOf)\/\d+\/type$/
 
-/** Converts a JSON pointer to a path; a number is an index only if the value really is a list. */
+/** A number in a pointer is an index only if the value really is a list. */
 function pathOf(pointer: string, root: unknown): Path {
   let value = root
   const path: Path = []

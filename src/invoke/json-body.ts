@@ -92,7 +92,6 @@ function match(cursor: Cursor, pattern: RegExp): string | undefined {
   return found
 }
 
-/** Skips white space and returns the next character. */
 function skipSpace(cursor: Cursor): string | undefined {
   match(cursor, space)
   return cursor.text[cursor.at]
@@ -133,7 +132,6 @@ function readString(cursor: Cursor): string {
   return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1)
 }
 
-/** Returns true if another item follows, and false at the end of the container. */
 function hasMore(cursor: Cursor, end: string): boolean {
   const next = skipSpace(cursor)
   if (next !== ',' && next !== end) throw expected(`',' or '${end}'`, cursor)

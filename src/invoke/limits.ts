@@ -59,7 +59,6 @@ export function memoryPointStore(nowMs = monotonicMs): PointStore {
   }
 }
 
-/** The rest of a budget after the last counted call. */
 export type BudgetState = {
   name: LimitName
   points: number
@@ -75,7 +74,6 @@ function ownerOf(key: string): BudgetOwner {
   return /^(?:user|pages):/.test(key) ? 'user' : 'address'
 }
 
-/** Counts the points of one call, and returns the rest of its class. */
 export function rateLimits(limits: Limits, store: PointStore) {
   const resultOf = (
     name: LimitName,
@@ -94,7 +92,6 @@ export function rateLimits(limits: Limits, store: PointStore) {
     return { budget, fault }
   }
   return {
-    /** Returns the result at once if the store counts in memory. */
     consume(name: LimitName, key: string, points = 1): RateLimitResult | Promise<RateLimitResult> {
       const limit = limits[name]
       if (limit.points <= 0) return unlimited

@@ -5,10 +5,8 @@ import type { StreamItem } from '#kernel/contract/operation.ts'
 import type { Authenticate } from './authenticate.ts'
 
 export type Quotas = {
-  /** The limits on one user's open streams, and on the waits that block a caller. */
   streamsPerUser: number
   waitsPerUser: number
-  /** How often the credential of each open stream is checked again. */
   checkEveryMs: number
 }
 export const defaultQuotas: Quotas = { streamsPerUser: 10, waitsPerUser: 256, checkEveryMs: 1_000 }
@@ -18,7 +16,6 @@ type NewStream = {
   userId: string
   authorization: string | undefined
   items: Items
-  /** Makes the fault for an error of `items`. */
   toFault: (error: unknown) => Fault
   /** The task that fills the stream was accepted already, so the stream is no longer refused. */
   isAccepted?: boolean

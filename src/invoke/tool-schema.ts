@@ -59,7 +59,6 @@ type Fields = { properties: Record<string, object>; required?: unknown }
 
 function fieldsOf(part: Schema): Fields | undefined {
   const arms = Array.isArray(part.anyOf) ? part.anyOf.filter(isRecord) : []
-  // The body may be null.
   const object = isRecord(part.properties) ? part : arms.find(({ type }) => type === 'object')
   if (!object) return undefined
   const { properties, required } = shown(object)

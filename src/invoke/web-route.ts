@@ -5,7 +5,6 @@ import type { Fault } from '#kernel/contract/fault.ts'
 
 export type WebRequest = {
   method: string
-  /** Path and query. */
   url: string
   headers: IncomingHttpHeaders
   id: string
@@ -23,6 +22,5 @@ export type WebRoute<State = unknown> = {
   /** Answers a body that is not read: `validation` if it is not JSON. A fault is answered as HTTP answers it. */
   refuseBody(fault: Fault, state: State): Promise<Response>
 }
-/** A document that anyone may read. */
 export type PublicText = { path: string; text: () => string; type?: string }
 export type WebDoor = { routes: readonly WebRoute[]; documents: readonly PublicText[] }

@@ -8,7 +8,6 @@ export const systemRandom: Random = {
   fraction: () => Math.random(),
 }
 
-/** Formats 32 hexadecimal digits as a UUID. */
 export const uuidOf = (hex: string): string =>
   [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 
@@ -25,7 +24,6 @@ export function uuidv7(at: Date, random: Random): string {
   return uuidOf(Buffer.from(bytes).toString('hex'))
 }
 
-/** Returns when a UUIDv7 was made. */
 export const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
 /** Returns the smallest id of that time, for comparisons that find the ids made before or after it. */

@@ -27,7 +27,6 @@ export const gauge = (name: string, help: string, value: number | readonly Sampl
   samples: samplesOf(value),
 })
 
-/** A count that another part holds; it never falls while the process lives. */
 export const counter = (name: string, help: string, value: number | readonly Sample[]): Metric => ({
   name,
   help,

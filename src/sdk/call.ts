@@ -3,7 +3,6 @@ import type { Input, Reply } from './transport.ts'
 
 export type WithResponse<Output> = {
   data: Output
-  /** The body of the response has been read. */
   response: Response
   request_id: string | null
   /** The key under which the call may be repeated. */
@@ -38,7 +37,6 @@ export function callOf(reply: Promise<Reply>): Call<unknown> {
 
 type Page = Readonly<Record<string, unknown>>
 
-/** `readPage` reads the page of an input. */
 export function listCallOf(
   first: Promise<Reply>,
   { list, input, readPage }: { list: ListRow; input: Input; readPage: (input: Input) => Promise<Reply> },
@@ -65,7 +63,6 @@ function itemsOf(list: ListRow, page: unknown): readonly unknown[] {
   return Array.isArray(found) ? found : []
 }
 
-/** Returns the input of the next page; undefined after the last one. */
 function nextInput(list: ListRow, asked: Input, page: unknown, items: readonly unknown[]): Input | undefined {
   const { cursor } = list
   if (cursor === 'skip') {

@@ -2,7 +2,6 @@ import { connectionError, errorOf, PorticoError } from './errors.ts'
 import { jittered, pause } from './retry.ts'
 
 export type StreamEvent<Data = unknown> = {
-  /** The event after which a stream may resume. */
   id?: string
   event?: string
   data: Data
@@ -71,7 +70,6 @@ export async function* follow(
   }
 }
 
-/** Whether `fetch` threw this because a body broke off. */
 const isNetworkError = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof Error && error.name === 'AbortError')
 

@@ -26,7 +26,6 @@ function fromBase64(text: string): Uint8Array {
   }
 }
 
-/** Makes a new pair on this machine. */
 export async function createKeyPair(): Promise<KeyPair> {
   return importKeyPair(toBase64(crypto.getRandomValues(new Uint8Array(32))))
 }

@@ -13,7 +13,6 @@ export type TokenStore = {
   exclusive: <T>(run: () => Promise<T>) => Promise<T>
 }
 
-/** Stores tokens in this process only. */
 export function memoryTokenStore(tokens?: OAuthTokens): TokenStore {
   let known = tokens
   let last: Promise<unknown> = Promise.resolve()
@@ -94,7 +93,6 @@ export async function signOut(
   })
 }
 
-/** Returns the failure, if there is one. */
 async function revoke(fetch: Fetch, tokens: OAuthTokens): Promise<unknown> {
   const { revocationEndpoint: url, clientId, refreshToken, accessToken } = tokens
   if (url === undefined) return undefined

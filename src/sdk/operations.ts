@@ -1,15 +1,11 @@
 import { contracts } from '#contracts.ts'
 import { type Entry, hasTask, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
-/**
- * How the next page of a list is read. `items` is the field that holds the items; if the answer itself is the
- * list, `id` is the field of an item that the next page follows.
- */
+/** `items` is the field of an answer that holds its list. If the answer is the list, `id` is a field of its items. */
 export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })
 
 /** What a client has to know about an operation. A release replaces this file by the rows themselves. */
 export type OperationRow = {
-  /** `earn_deposit` */
   name: string
   /** `client[group][key]` */
   group: string
@@ -27,7 +23,6 @@ export type OperationRow = {
   hasBody: boolean
   /** How many seconds a call with `wait` blocks at most, unless its `timeout` says otherwise. */
   waitSeconds?: number
-  /** The key of the agent signs each call. */
   isSigned?: true
   /** The stream ends by itself, with an event `done` or `error`. */
   hasEnd?: true

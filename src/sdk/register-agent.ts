@@ -5,7 +5,6 @@ import { createKeyPair, type KeyPair } from './key-pair.ts'
 export type Registration = Pick<PorticoOptions, 'baseUrl' | 'fetch' | 'timeoutMs'> & {
   /** Default: a new pair. */
   keyPair?: KeyPair | undefined
-  /** A name for people. */
   agentName?: string | undefined
 }
 export type Agent = { agentId: string; secretKey: string }

@@ -11,7 +11,6 @@ const refusedUnread = new Set([429, 503])
 const isTransient = ({ status }: PorticoError): boolean =>
   status === 0 || status === 408 || status === 429 || status >= 500
 
-/** Whether the same request, under the same key, may be sent once more. */
 export const mayRepeat = (error: PorticoError, { isRepeatable }: { isRepeatable: boolean }): boolean =>
   isTransient(error) && error.retryable && (isRepeatable || refusedUnread.has(error.status))
 
@@ -25,7 +24,6 @@ export function retryDelayMs(retries: number, retryAfter: string | null | undefi
 
 export const jittered = (ms: number, msMax: number): number => Math.random() * Math.min(ms, msMax)
 
-/** Rejects with the reason of the signal once it is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const onAbort = () => reject(signal?.reason)

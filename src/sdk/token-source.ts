@@ -8,7 +8,6 @@ export type TokenProvider = (request: {
 export type Auth = { agentId: string; secretKey: string } | { token: string } | TokenProvider
 
 export type TokenSource = {
-  /** Returns a token that is valid for the next seconds. */
   get(): Promise<string>
   /** Returns a token other than the refused one; undefined if there is none. */
   renew(refused: string): Promise<string | undefined>

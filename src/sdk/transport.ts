@@ -43,7 +43,6 @@ type Attempt = {
   isRepeatable: boolean
   isSignIn: boolean
   signal: AbortSignal | undefined
-  /** Reads the whole body within the time limit. */
   readsBody: boolean
 }
 
@@ -147,7 +146,6 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
-/** A key in the input is sent as it is. */
 const keyBeside = ({ idempotency_key }: Input): string | undefined =>
   idempotency_key === undefined ? crypto.randomUUID() : undefined
 

@@ -1,7 +1,6 @@
 import type { OAuthTokens } from './oauth.ts'
 import type { TokenStore } from './oauth-session.ts'
 
-/** The parts of IndexedDB and of the Web Locks API that this file uses. */
 type Outcome<Result> = {
   result: Result
   error: unknown
@@ -51,7 +50,6 @@ export function webTokenStore(name = 'portico'): TokenStore {
       opening.onsuccess = () => resolve(opening.result)
       opening.onerror = () => reject(opening.error)
     })
-  /** Resolves once the transaction is committed. */
   const run = async (mode: 'readonly' | 'readwrite', request: (tokens: Records) => Outcome<unknown>) => {
     const database = await open()
     try {

@@ -4,12 +4,10 @@ import { type Config, usesWorld } from '#config.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
 import type { WorldUrls } from '#world/world.ts'
 
-/** The local world cannot start; the message gives the reason. */
 export class WorldRefusal extends Error {}
 
 type Progress = (line: string) => void
 
-/** Opens the configured database server, or an embedded one in the data folder. */
 export async function openDatabaseEndpoint(
   config: Config,
   progress: Progress,

@@ -58,7 +58,6 @@ export async function startGateway(
       openDatabaseEndpoint(config, printLine),
       openUpstreamEndpoints(config, printLine),
     ])
-    // If one of them fails, the other is closed too.
     if (upstreams.status === 'fulfilled') parts.use(upstreams.value)
     if (database.status === 'fulfilled') parts.use(database.value)
     if (database.status === 'rejected') throw database.reason

@@ -1,7 +1,6 @@
 import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Another process uses the folder. */
 export class InUse extends Error {}
 
 /** Returns the fields of /proc/<pid>/stat from the process state on; none if the system has no /proc. */

@@ -1,4 +1,3 @@
-/** Fields whose values are never logged, at any depth. */
 const secrets = new Set([
   'authorization',
   'x-backend-key',

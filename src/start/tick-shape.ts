@@ -1,6 +1,5 @@
 import { executionAsyncResource } from 'node:async_hooks'
 
-/** Holds one object so that the garbage collector keeps its shape. */
 const held: object[] = []
 
 /**

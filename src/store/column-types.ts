@@ -6,10 +6,9 @@ const int8Array = 1016 as typeof builtins.INT8
 const textArray = pg.types.getTypeParser(int8Array) as (value: string) => (string | null)[]
 
 /**
- * How column values are parsed. int8 becomes a bigint, even in `count(*)`, because a number would round beyond
- * 2^53. numeric stays text, because only the column's meaning says whether it is an integer; amounts in base
- * units are numeric(78,0), and the code that reads them calls BigInt. date stays text, because the driver would
- * use midnight in the time zone of this machine.
+ * int8 becomes a bigint, even in `count(*)`, because a number would round beyond 2^53. numeric stays text,
+ * because only the column's meaning says whether it is an integer: amounts in base units are numeric(78,0), and
+ * their readers call BigInt. date stays text, because the driver would use midnight in this machine's time zone.
  */
 const parsers = new Map<number, (value: string) => unknown>([
   [builtins.INT8, BigInt],

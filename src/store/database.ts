@@ -32,7 +32,7 @@ export type Commit = () => Promise<void>
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
 export type Database = {
-  /** For frequent statements: `pool.query({ name, text, values })`. */
+  /** Use `pool.query({ name, text, values })` for frequent statements. */
   readonly pool: pg.Pool
   /** Commits everything that `run` does, or nothing. Retries after a conflict or a stale plan, at most 3 times. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
@@ -104,7 +104,6 @@ function openPool({
     // This matters only if the network drops the reply: otherwise the server's own limit comes first.
     query_timeout: statementTimeoutMs + 5_000,
     types: columnTypes,
-    // Statements that do not depend on each other's results share a round trip.
     pipeline: true,
   }
   const pool = new pg.Pool(settings)
@@ -148,7 +147,6 @@ async function retry<T>(run: () => Promise<T>): Promise<T> {
       return await run()
     } catch (error) {
       if (!(isConflict(error) || isStalePlan(error)) || retries === retriesMax) throw error
-      // A random delay keeps two conflicting transactions from conflicting again.
       await delay(withJitter(backoffMs(conflictBackoff, retries), systemRandom, 1))
     }
   }

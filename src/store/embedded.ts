@@ -39,7 +39,6 @@ export type EmbeddedOptions = {
   /** Turn it off only if the data may be lost, as in tests. */
   fsync?: boolean
   settings?: Settings
-  /** The folder `native` of the binary package; null searches only PATH. */
   native?: string | null
 }
 
@@ -149,7 +148,6 @@ async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> 
   }
 }
 
-/** Stops a server that this process launched if the start did not succeed. */
 async function abortLaunch({ process: server }: LaunchedServer): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')
@@ -230,7 +228,7 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [database])
   if (rowCount) return
   await client.query(`create database ${database}`).catch((error) => {
-    // Another instance created it first; the code depends on the timing.
+    // Another instance created it first. The code depends on the timing.
     if (errorCode(error) !== '42P04' && errorCode(error) !== '23505') throw error
   })
 }

@@ -12,7 +12,6 @@ export type FoundEffect = {
   taskId: string
   step: string
   kind: string
-  /** The id of the effect and of its only transaction. */
   externalId: string
   intent: JsonObject
   nonceSequence: NonceSequence

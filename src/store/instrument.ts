@@ -4,7 +4,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 type Callback = (error: Error | undefined, result: unknown) => void
 type Query = (...args: unknown[]) => unknown
 
-/** `select * from task_step(...)` gives `task_step`, and `update nonce_sequence set ...` `update nonce_sequence`. */
+/** Labels `select * from task_step(...)` as `task_step`, and `update nonce_sequence set ...` by its first words. */
 export function statementLabel(text: string): string {
   const flat = text.trim().toLowerCase()
   const call = /^select (?:\* from )?(\w+)\(/.exec(flat)?.[1]

@@ -120,7 +120,6 @@ type Applied = Pick<Migration, 'area' | 'number' | 'name' | 'checksum'> & {
   at: string
 }
 
-/** Returns the applied migrations; undefined if the table of migrations does not exist. */
 export async function appliedMigrations(
   query: <Row extends object>(text: string) => Promise<Row[]>,
 ): Promise<Applied[] | undefined> {
@@ -134,7 +133,7 @@ export async function appliedMigrations(
       'Sources from before the first release wrote it: they read it.',
     )
   }
-  // The column of the release may be missing.
+  // A schema of an early release has no such column.
   return query<Applied>(
     `select area, number, name, checksum, to_jsonb(schema_migration) ->> 'release' as release,
        to_char(applied_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as at
@@ -152,7 +151,6 @@ const unreadable = (problem: string, reader: string): StoreRefusal =>
 
 const dayOf = ({ at }: Applied): string => at.slice(0, 10)
 
-/** Names the release that migrated the database last, and so can read it. */
 function lastMigrator(applied: readonly Applied[]): string {
   const last = applied.reduce((newest, each) => (each.at > newest.at ? each : newest))
   return last.release === null

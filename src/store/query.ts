@@ -22,7 +22,6 @@ export const builder = new Kysely<Tables>({
   },
 })
 
-/** Statements of a pool belong to no transaction. */
 export const isPool = (db: Queryable): db is pg.Pool => db instanceof pg.Pool
 
 export type Queryable = Pick<pg.Pool, 'query'> | pg.PoolClient | Tx

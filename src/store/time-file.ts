@@ -22,7 +22,6 @@ export type TimeRecord = {
   system: string | null
   timeline: number | null
   lsn: string | null
-  /** The last moment that the database knew. */
   point?: string | null
 }
 

@@ -40,7 +40,6 @@ export const acceptInTransaction = (
     })
   })
 
-/** All acceptances of a batch sign under one sequence, if any. */
 async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accepted[]> {
   const signing = accepted.flatMap(({ acceptance: { inOrder } }) => inOrder ?? [])
   const sequence = signing[0]?.sequence

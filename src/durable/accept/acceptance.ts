@@ -32,14 +32,12 @@ export type NewTask = {
   parentId?: string
   /** If absent, it is the id of the task. */
   executionId?: string
-  /** Refuses the task as the duplicate of a recent request. */
   request?: RecentRequest
   /** Inserts the task as one that this instance runs, so that it needs no claim. */
   leased: boolean
   runAt?: Date
   /** Set for a task that a person has to approve; other tasks are accepted. */
   state?: 'awaiting_approval'
-  /** Events in addition to the event of its creation. */
   events?: NewEvent[]
 }
 /** A task to accept, in its first state, with what the statement needs besides. */
@@ -50,13 +48,11 @@ export type Acceptance = {
   grant?: PolicyGrant | undefined
   /** Asks the policy again, for the fault or for a grant by the present limits. */
   check?: (() => Promise<PolicyGrant>) | undefined
-  /** Rows of the feature, in addition to those of the admission. */
   rows?: FeatureRows[] | undefined
   signature?: StoredSignature
   /** Signs within the accepting transaction, after everything that may refuse the acceptance. */
   inOrder?: SignatureInOrder
 }
-/** An effect, and its JSON for the database. */
 export type StoredSignature = { effect: Effect; json: object }
 export type SignatureInOrder = {
   sequence: NonceSequence
@@ -113,7 +109,6 @@ function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
   return { verdict, requiredUnits: BigInt(required), availableUnits: BigInt(available) }
 }
 
-/** Another request under the same key was accepted first. */
 export class KeyTaken extends Error {}
 /** The account was settled after its balance was read, so the reading may be outdated. */
 export class StaleBalance extends Error {}

@@ -101,7 +101,6 @@ async function runInTransaction<T>(
   return output
 }
 
-/** Returns the reply that is stored under the key, or computes the same reply again. */
 async function replayAct(
   { transactions }: ActRunnerDeps,
   { operation, input, caller, request }: ActCall,

@@ -25,7 +25,6 @@ export type TaskAdmitterDeps = {
   notifier: Notifier
   localEvents: LocalEvents
   holds: Pick<MoneyHolds, 'assertFree'>
-  /** Stores the request as a task that waits for a person. */
   requestApproval(request: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
 }
 export type NewTaskRequest = {
@@ -37,7 +36,6 @@ export type NewTaskRequest = {
   /** A time of `performance.now`. An admission that takes longer is given up, and accepts nothing. */
   untilMs?: number | undefined
 }
-/** `run` is set if this instance runs the task. */
 export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
 export type KnownRequest = NewTaskRequest & { kind: TaskKind }
 
@@ -60,7 +58,6 @@ export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskReque
   )
 }
 
-/** Admits again if other acceptances took the balance in between. */
 export async function admitUntilAccepted<Accepted>(
   { operation, input, asker, untilMs }: Pick<NewTaskRequest, 'operation' | 'input' | 'asker' | 'untilMs'>,
   acceptOnce: (admission: Admission) => Promise<Accepted>,
@@ -132,7 +129,6 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
   return async () => ({ ...admission, spend: { ...spend, seen: { ...seen, ...(await seen.reread()) } } })
 }
 
-/** Commits the task, leased to this instance if it has a slot, and starts or announces it. */
 async function accept(
   { intake, runner, notifier, localEvents }: TaskAdmitterDeps,
   { input, asker: { userId, executionId }, keyed, kind, request }: KnownRequest,

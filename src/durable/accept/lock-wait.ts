@@ -8,10 +8,7 @@ import { query } from '#store/query.ts'
 /** How long a statement waits for each row that is locked elsewhere; otherwise up to the statement's own time limit. */
 export type LockWait = { lockWaitMs?: number | undefined }
 
-/**
- * A statement that may wait concerns one user. The user's event number is locked last, after rows that many
- * users share, so this waits for it before any of those rows is locked.
- */
+/** A waiting statement has one user, whose event number is locked last: this waits before it locks shared rows. */
 export async function startLockWait(
   pool: pg.Pool,
   userId: string | undefined,

@@ -55,7 +55,6 @@ export async function assertNoDuplicate(
 
 type ActRequest = { userId: string; operation: string; hash: string; key: string }
 
-/** The stored keys of acts are their record. */
 export async function assertNoRepeatedAct(
   db: Queryable,
   { userId, operation, hash, key }: ActRequest,

@@ -34,9 +34,7 @@ const grantsMax = 10
 
 type AcceptanceContext = {
   deps: IntakeDeps
-  /** The batches of each nonce sequence without gaps, and those of single statements. */
   batches: Map<string, (acceptance: Acceptance) => Promise<Decision>>
-  /** A mutex by nonce sequence with gaps. */
   turns: KeyedMutex
   /** A mutex by user: approved tasks of one user lock the same rows, and those that wait occupy no connection. */
   resumes: KeyedMutex

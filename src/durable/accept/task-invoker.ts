@@ -34,12 +34,10 @@ export type TaskInvokerDeps = TaskAdmitterDeps & {
 export type AcceptedCall = AcceptedTask & { replayed: boolean }
 export type TaskInvoker = {
   run(call: UserCall<'task'>): Promise<Answer>
-  /** Accepts the task without making an answer. */
   accept(call: UserCall<'task'>): Promise<AcceptedCall>
 }
 type InvokerState = {
   deps: TaskInvokerDeps
-  /** The acceptances under way, by user and key. */
   pending: Map<string, Promise<AcceptedTask>>
 }
 
@@ -62,7 +60,6 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
   return { kind: 'answer', body: accepted.body, replayed: false }
 }
 
-/** Returns the task of the call, or the answer to a request that makes none. */
 async function acceptCall(
   state: InvokerState,
   call: UserCall<'task'>,

@@ -7,13 +7,11 @@ import type { Approval } from './approval-store.ts'
 /** The events of an approval, in the log of the user and in that of the person who decides. */
 
 export type Approvers = {
-  /** Returns the user of the person who decides for a user; undefined if there is none. */
   personOf(db: Queryable, userId: string): Promise<string | undefined>
   /** Returns the caller as whom a confirmed act runs: the person, or the user where nobody signs in. */
   callerFor(db: Queryable, userId: string): Promise<Caller>
   /** Nobody signs in here, so a request need not belong to a person. */
   hasNoPeople: boolean
-  /** Returns the address of a request's page; undefined if no page is served. */
   page(approvalId: string): string | undefined
 }
 

@@ -29,7 +29,6 @@ export type ApprovalsDeps = {
   notifier: Pick<Notifier, 'notify'>
   kinds: ReadonlyMap<string, TaskKind>
   operations: ReadonlyMap<string, OperationOf<'task'>>
-  /** Runs confirmed acts, by the name of their operation. */
   acts: ReadonlyMap<string, ApplyAct>
   clock: Clock
   random: Random
@@ -48,7 +47,7 @@ export async function decideWaiting(
   if (!approval) throw new Error(`task ${task.id} waits without an approval`)
   if (task.cancel_requested) return commitEnd(deps, task, cancel(deps, approvers, approval))
   const now = clock.now()
-  // After such a time without a running instance, prices and plans have moved on.
+  // Prices and plans have moved on after such a time without a running instance.
   if (approval.decision === 'approved' && now > later(approval.decided_at!, admissionMs))
     return committer.step(
       task,

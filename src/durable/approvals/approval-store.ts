@@ -6,18 +6,15 @@ import type { ApprovalRow } from '#store/tables/durable.ts'
 
 /** Requests that wait for a person. If there are several decisions, the first one counts. */
 
-/** The approved action in plain figures. */
 export type ApprovalIntent = ActionTerms & {
   kind: string
   /** Null, like `usd`, for an act that moves nothing. */
   chain_id: string | null
   usd: string | null
-  /** The changes that an act makes. */
   details?: ApprovalDetail[]
   agent_id: string
   /** The app that asked for a person; null if a key pair asked. */
   client_id: string | null
-  /** The rule that reserves the action for a person, and why. */
   rule: string
   reason: string
 }
@@ -83,7 +80,6 @@ export async function countMade(
 export const lockRequests = (tx: Queryable, userId: string) =>
   query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`approvals ${userId}`])
 
-/** Returns the same request of the user if it still waits. */
 export async function waitingRequest(
   db: Queryable,
   { userId, digest, now }: { userId: string; digest: string; now: Date },
@@ -119,7 +115,6 @@ export async function writeDecision(
 
 export type DecidedTask = Pick<Task, 'status' | 'cancel_requested' | 'step'>
 
-/** Stores the first decision of a request that still waits, and makes its task due. */
 export async function takeDecision(
   tx: Queryable,
   { task_id: taskId, expires_at: expiresAt }: Approval,

@@ -45,7 +45,6 @@ export type Decided = { approval: Approval; readers: string[] }
 
 export type Approvals = ActRequests & {
   request(given: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
-  /** Runs the step of a waiting task, which is due once a decision is stored or its time is over. */
   decideWaiting(task: Task): Promise<Committed | undefined>
   find(db: Queryable, approvalId: string): Promise<Approval | undefined>
   /** Lists waiting requests, newest first; if not all fit, as many of each user as of any other. */

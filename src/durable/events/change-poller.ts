@@ -14,7 +14,6 @@ export type ChangePoller = {
   onEnd(taskId: string, notify: () => void): Disposable
 }
 
-/** An event log with its newest number, or a task that has ended. */
 type Change = { id: string; newest: bigint | null }
 
 const changesSql = `

@@ -31,7 +31,6 @@ export type EventLog = {
     page: { limit: number; skip?: number },
     filter?: Filter,
   ): Promise<{ events: StoredEvent[]; total: number; nextAfter: bigint }>
-  /** Reads at most `limit` events after `seq` in one statement. */
   readAfter(
     userId: string,
     seq: bigint,

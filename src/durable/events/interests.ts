@@ -15,13 +15,10 @@ export const announceEveryMs = interestTtlMs / 2
 const answerMs = 5_000
 
 export type Interests = {
-  /** Whether a peer listens. */
   isWanted(interest: string): boolean
-  /** Records that a peer listens. */
   add(interest: string): void
   /** Announcements may have been missed; the peers are being asked. */
   onGap(): void
-  /** Forgets interests that were not announced again. */
   sweep(): void
 }
 

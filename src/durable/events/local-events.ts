@@ -11,13 +11,11 @@ export type StoredEvent = {
   data: object
   created_at: string
 }
-/** `last` is the sequence number of the last event. */
 export type CommittedEvents = { last: bigint; events: readonly NewEvent[] }
 type EventListener = (page: StoredEvent[]) => void
 
 /** Events that this instance committed: a local stream that is up to date needs no query for them. */
 export type LocalEvents = {
-  /** Must be called after the commit. */
   publish(task: Task, committed: CommittedEvents | undefined): void
   on(userId: string, listener: EventListener): Disposable
   /** Calls back with the task as committed, before anyone is notified of its end. */

@@ -17,7 +17,6 @@ export type Mailboxes = {
   /** Returns undefined if the user already has the maximum number of mailboxes. */
   open(id: string, userId: string): Promise<Mailbox | undefined>
   isOpen(id: string, userId: string): Promise<boolean>
-  /** Returns false if the mailbox is closed or full. */
   send(id: string, sealed: Uint8Array): Promise<boolean>
 }
 

@@ -28,14 +28,12 @@ export type Notifier = {
 /** The task has ended. */
 export const taskTopic = (taskId: string, userId: string): string => `t:${taskId}:${userInterest(userId)}`
 export const userTopic = (userId: string): string => `u:${userId}`
-/** Returns the user whose events have changed; undefined for any other topic. */
 export const userOfTopic = (topic: string): string | undefined =>
   topic.startsWith('u:') ? topic.slice(2) : undefined
 /** A user's webhooks were added, changed or removed: every instance reads again whether there are any. */
 export const webhooksTopic = (userId: string): string => `w:${userId}`
 export const userOfWebhooksTopic = (topic: string): string | undefined =>
   topic.startsWith('w:') ? topic.slice(2) : undefined
-/** A message is in the mailbox. */
 export const mailboxTopic = (mailboxId: string): string => `m:${mailboxId}`
 /** A token was revoked or its user suspended: caches of the token read it again. */
 export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
@@ -46,7 +44,6 @@ export const revokedHash = (topic: string): string | undefined =>
 export const accessTopic = (userId: string): string => `a:${userId}`
 export const userOfAccessTopic = (topic: string): string | undefined =>
   topic.startsWith('a:') ? topic.slice(2) : undefined
-/** A sponsor was paused or unpaused. */
 export const sponsorsTopic = 'sponsors'
 /** An unleased task became ready. */
 export const readyTopic = 'ready'
@@ -65,7 +62,6 @@ const question = '?'
 const interestOf = (topic: string): string =>
   topic.startsWith('u:') || topic.startsWith('t:') ? userInterest(topic) : topic
 
-/** Returns the first items, as many as a payload takes. */
 function firstItems(from: string, items: Iterable<string>): string[] {
   const taken: string[] = []
   let bytes = from.length
@@ -181,7 +177,6 @@ function createPublisher({ bus, instanceId, log, nowMs }: Required<NotifierDeps>
   let flushing: Promise<void> | undefined
   let closing = false
 
-  /** Returns false if the bus failed. */
   async function publish(items: string[]): Promise<boolean> {
     try {
       await bus.publish([instanceId, ...items].join(','))

@@ -89,7 +89,6 @@ export function createSharedReads(pool: pg.Pool): ReadPage {
   }
 }
 
-/** Returns the buffered pages that follow `seq` without a gap. */
 function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: StoredEvent[]; gap: boolean } {
   const next: StoredEvent[] = []
   let gap = false
@@ -123,7 +122,6 @@ export async function* subscribe(
     latch.set()
   })
   let seq = from
-  // Hints of other instances may be lost.
   using _polling = poller.onEvents(userId, {
     seq: () => seq,
     notify() {

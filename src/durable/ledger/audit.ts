@@ -26,7 +26,6 @@ export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Pro
 }
 
 type AuditLimits = {
-  /** Accounts per statement. */
   accountsMax: number
   /** Statements on accounts, and blocks of transfers, that one run compares; the next run continues from there. */
   slicesMax: number

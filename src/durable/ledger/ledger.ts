@@ -25,7 +25,6 @@ export const movesToJson = (moves: Move[]) =>
 
 type Raised = { asset: string; required: string; available: string }
 
-/** Translates the errors that the ledger functions raise. */
 export function toLedgerError(error: unknown, moves: Move[]): unknown {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== 'PT001') return error

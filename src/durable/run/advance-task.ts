@@ -23,7 +23,6 @@ export type TaskRunDeps = {
   random: Random
   log: Log
   instanceId: string
-  /** Runs the step of a task that waits for a person. */
   decideWaiting(task: Task): Promise<Committed | undefined>
 }
 
@@ -36,7 +35,6 @@ export type LoadedTask = {
   parkedUntil?: Date | undefined
 }
 
-/** The signals that end a run of a task before its step ends. */
 export type RunEnds = { lost: AbortSignal; stopping: AbortSignal }
 
 const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }

@@ -7,7 +7,6 @@ import type { TaskPriority } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 
-/** How many tasks of each class (priority) may be claimed. */
 export type Capacity = {
   exits: number
   /** Exits count against it too. */
@@ -31,7 +30,7 @@ export type ClaimDeps = {
   /** Called if there may be due tasks that this instance has no slots for. */
   onSaturated: () => void
   capacity: () => Capacity
-  /** By priority: the users who hold their share of the slots, and the least that each of the others may take. */
+  /** The users who hold their share of the slots of a priority, and the least that each other user may take. */
   userShares: (priority: 0 | 1 | 3) => { full: string[]; left: number }
   priorityOf: (task: Task) => number
   onClaimed: (task: Task) => void
@@ -77,7 +76,6 @@ const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
 export type ClaimState = {
   deps: ClaimDeps
   job: PacedJob | undefined
-  /** The due times of tasks that this instance parked. */
   parkedUntil: Set<number>
   /** When the next of all parked tasks is due, as of the last claim. */
   nextDue: Date | null

@@ -31,9 +31,7 @@ type RetryState = { state: string; outcome: 'unknown' | null }
 export type Committer = {
   /** Returns undefined if the task was claimed again, or if a cancel came first. */
   step(task: Task, result: StepResult): Promise<Committed | undefined>
-  /** Schedules the same step again after a failed attempt. */
   retry(task: Task, afterMs: number, retryState: RetryState): Promise<Committed | undefined>
-  /** Returns the task, and the instance that runs it now. */
   reread(taskId: string): Promise<OwnedTask | undefined>
 }
 export type OwnedTask = { task: Task; owner: string | null }

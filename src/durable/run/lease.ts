@@ -20,7 +20,6 @@ type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld' | 'isOnDuty' | 'hasPeers'> & {
   heartbeats: pg.Pool
   time: Pick<DatabaseTime, 'heartbeat' | 'observe'>
   runs: () => ReadonlyMap<string, LeasedRun>
-  /** Called when tasks of an instance that died are ready. */
   onFreed: () => void
 }
 export type Leases = {

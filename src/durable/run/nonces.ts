@@ -6,7 +6,6 @@ import { query } from '#store/query.ts'
 export type NonceSequences = {
   /** Inserts a missing counter; an existing one keeps its value. */
   ensure(nonceSequence: NonceSequence, start: bigint): Promise<void>
-  /** Returns the next nonce of each signer of a chain. */
   nextNonces(kind: string, chain: string): Promise<Map<string, bigint>>
   /** Takes the next nonce, at least `minNonce`, in the transaction that stores its signature. */
   take(tx: Tx, nonceSequence: NonceSequence, minNonce: bigint): Promise<bigint>

@@ -63,7 +63,6 @@ type RunningTask = {
   stopping: AbortController
   work: Promise<unknown>
 }
-/** The slots that each user holds, and those reserved for tasks that are being inserted. */
 type SlotUse = { counts: KeyCounts; reserved: number }
 type RunnerState = {
   deps: RunnerDeps
@@ -227,7 +226,6 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
   return work
 }
 
-/** Runs step after step until the task ends, parks or is another instance's. */
 async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): Promise<Task | undefined> {
   const { deps, leases } = runner
   const kind = deps.kinds.get(kindKey(first.task.kind, first.task.kind_version))

@@ -15,15 +15,12 @@ export type TaskWriteDeps = {
   clock: Clock
   random: Random
 }
-/** The task as committed, the events of the commit, and the effect that the step signed. */
 export type Committed = {
   task: Task
   committedEvents?: CommittedEvents
   signed?: Effect
-  /** When the task is due again, if the step parked it. */
   parkedUntil?: Date | undefined
 }
-/** A transition, and the JSON of what the step has signed. */
 export type TaskWrite = { task: Task; change: StepTransition; signed?: object }
 type PreparedWrite = TaskWrite & { after: Task; events: NewEvent[]; parkedUntil: Date | undefined }
 

@@ -29,7 +29,6 @@ export type TaskQueries = {
 }
 export type CancelAct = Pick<RequestFacts, 'tx' | 'afterCommit'>
 
-/** Reads a task that is known to exist. */
 export async function readTask(db: Queryable, taskId: string): Promise<Task> {
   const row = await fetchOne(db, builder.selectFrom('task').selectAll().where('id', '=', taskId))
   if (!row) throw new Error(`task ${taskId} is gone`)

@@ -23,7 +23,6 @@ export const approvalStep = 'approval'
 /** Returns false if the task waits for a person, or ended without an approval. */
 export const isAdmitted = ({ step }: Pick<Task, 'step'>): boolean => step !== approvalStep
 
-/** The view of a task that its step receives. */
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   id: task.id,
   executionId: task.execution_id ?? task.id,

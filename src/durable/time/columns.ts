@@ -2,8 +2,6 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { HoldReason } from './money-hold.ts'
 
-/** The columns about the time of the database that a heartbeat reads. */
-
 /** The facts that the server shows. This role may lack access to any of them, and a managed service may not have it. */
 export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean }
 export type TimeRow = {
@@ -17,7 +15,6 @@ export type TimeRow = {
   point: Date | null
   holds: StoredHold[]
 }
-/** A row of `money_hold` in the JSON of the reply. */
 type StoredHold = {
   scope: string
   reason: HoldReason

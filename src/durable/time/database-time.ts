@@ -27,7 +27,6 @@ import {
 /** `unknown` means that the node of the chain does not answer. */
 export type ChainComparison = { chainId: string; found: 'clean' | 'unknown' } | LostOnChain
 export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
-/** `point` is the last moment that the database knows. */
 export type CompareChains = (point: Date | null) => Promise<ChainComparison[]>
 
 /**
@@ -79,9 +78,7 @@ type TimeState = {
   seen: Position | undefined
   /** The last reply, which is remembered once a check has passed. */
   found: FoundPosition | undefined
-  /** The last moment that the judged database knows. */
   point: Date | null
-  /** The last moment that the last reply knows, and the one that was remembered. */
   foundPoint: Date | null
   seenPoint: Date | null
   compareChains: CompareChains | undefined
@@ -240,7 +237,6 @@ async function judge(state: TimeState, found: FoundPosition): Promise<void> {
   await hold(state, judgement.reason, { detail, generation: found.generation })
 }
 
-/** The facts for an operator: what was seen before, and what the database shows now. */
 const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject => {
   const text = (position: Position): JsonObject => ({
     heartbeats: position.beat,

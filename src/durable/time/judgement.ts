@@ -1,6 +1,5 @@
 /** Judges whether a database is the one that a gateway knew, or has lost commits that it saw. */
 
-/** The facts that a gateway knows about the database. */
 export type Position = {
   /** An operator raises it by accepting the database as it is: what was seen before no longer counts. */
   generation: number

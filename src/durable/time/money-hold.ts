@@ -23,12 +23,10 @@ const sentences = {
 export type HoldReason = keyof typeof sentences
 
 export type MoneyHold = {
-  /** A chain id, or `everything`. */
   scope: string
   reason: HoldReason
   since: Date
   detail: JsonObject
-  /** The last moment that the database knows. */
   point?: Date | null
   /** When everything that the chains did since was compared; absent if only this instance holds. */
   comparedAt?: Date | null
@@ -62,10 +60,8 @@ export type MoneyHolds = {
   list(): MoneyHold[]
   /** Sets the holds of the table, as the last heartbeat read them. */
   setStored(holds: readonly MoneyHold[]): void
-  /** Holds this instance alone, while it compares. */
   setLocal(hold: MoneyHold): void
   clearLocal(scope: string): void
-  /** Called when the last hold of everything has ended. */
   onFree(listener: () => void): void
 }
 

@@ -75,7 +75,6 @@ export async function readIsReplicated(db: Queryable): Promise<boolean> {
   )
 }
 
-/** Runs one commit at a time. */
 function createProbe(db: pg.Pool) {
   let client: pg.PoolClient | undefined
   let startedAtMs: number | undefined

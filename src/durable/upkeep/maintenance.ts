@@ -5,7 +5,6 @@ import { query } from '#store/query.ts'
 
 /** Work that one instance does for all of them. */
 export type MaintenanceJob = {
-  /** The key of its row in `maintenance_run`. */
   name: string
   /** Does a bounded part of the work, which takes seconds at most; returns true if more is left. */
   runBatch(): Promise<boolean>
@@ -15,7 +14,6 @@ type MaintenanceDeps = {
   pool: pg.Pool
   instanceId: string
   log: Log
-  /** The pause between two polls of this instance for jobs that are due. */
   everyMs: number
 }
 

@@ -56,7 +56,6 @@ export const witnessDeletion: Deletion = {
     (select id from database_witness where seen_at < $1 order by seen_at limit $2) returning id`,
 }
 
-/** Deletes what is older than its retention; each run continues until nothing is left. */
 export const deletionJobs = (
   { pool, clock }: { pool: pg.Pool; clock: Clock },
   deletions: readonly Deletion[],

@@ -90,7 +90,6 @@ export function createScheduler({
     return next
   }
 
-  /** Runs the schedules that are due, and returns the time until the next run. */
   const tick = async (): Promise<number> => {
     const now = clock.now()
     // One more than a batch is read, which shows the earliest of the others without another query.

@@ -9,7 +9,6 @@ import type { MaintenanceJob } from './maintenance.ts'
 export type TaskRetention = {
   /** Tasks that signed nothing and moved no money; undefined if they are never deleted. */
   tasksMs: number | undefined
-  /** All other tasks. */
   moneyTasksMs: number | undefined
 }
 type Deps = {

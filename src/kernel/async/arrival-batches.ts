@@ -19,9 +19,7 @@ type BatchState<Item, Result> = {
   options: ArrivalBatchOptions<Item, Result>
   waiting: Waiting<Item, Result>[]
   isRunning: boolean
-  /** The owners of items that run singly. */
   held: KeyCounts
-  /** The items of batches that failed or were blocked. */
   singles: Waiting<Item, Result>[]
   singleRuns: number
   /** The items of owners who wait for locks, and the owners whose turn has not come. */
@@ -35,9 +33,9 @@ const singleRunsMax = 4
 const blockedRunsMax = 4
 
 /**
- * Batches items by arrival: the next items collect while one batch runs, without a timer, so an item that
- * arrives alone does not wait. When a batch fails or is blocked, its items run singly beside the next batches,
- * so that one item neither fails nor delays the others.
+ * The next items collect while one batch runs, without a timer, so that an item that arrives alone does not
+ * wait. When a batch fails or is blocked, its items run singly beside the next batches, so that one item neither
+ * fails nor delays others.
  */
 export function batchByArrival<Item, Result>(
   options: ArrivalBatchOptions<Item, Result>,

@@ -6,10 +6,7 @@ type BatchLoaderOptions<K, V> = {
 }
 type PendingLoad<V> = PromiseWithResolvers<V | undefined>
 
-/**
- * Batches the keys that are requested at the same time or while earlier loads run, so that many keys cost few
- * loads. Its callers bound the queue: a key leaves it with its load.
- */
+/** Batches the keys that are requested together or while earlier loads run. Its callers bound the queue. */
 export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoaderOptions<K, V>) {
   const pending = new Map<K, PendingLoad<V>>()
   let loads = 0

@@ -1,5 +1,4 @@
 type BatcherLimits = {
-  /** How long the first item of a batch waits. */
   delayMs: number
   /** At most this many items of one key wait; further ones are dropped. */
   itemsMax: number

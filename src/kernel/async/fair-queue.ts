@@ -3,19 +3,15 @@ import { Fault } from '#kernel/contract/fault.ts'
 
 type FairQueueOptions = {
   runsMax: number
-  /**
-   * At most this many jobs wait. When the queue is full, a job of the key with the most waiting jobs is rejected,
-   * or one of a key that was served more recently.
-   */
+  /** When the queue is full, a job of the key with the most waiting jobs, or of one served more recently, gives way. */
   waitingMax: number
-  /** At most this many jobs of one key wait: fewer than all, so that no key takes every place. */
+  /** It is less than all places, so that no key takes every place. */
   waitingOfKeyMax: number
 }
 
 /**
- * Runs a limited number of jobs at once. The key that was served longest ago comes next, and a key that was
- * never served comes before all others. Neither a key with many jobs nor many keys that keep coming back delay a
- * rare key by much.
+ * Runs a limited number of jobs at once. The key that was served longest ago, or never, comes next, so that
+ * neither a key with many jobs nor many keys that keep coming back delay a rare key by much.
  */
 export type FairQueue = {
   /** Runs a job. A job that still waits gives up its place when `signal` aborts. */
@@ -110,7 +106,7 @@ export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQu
   return {
     async run(key, job, signal) {
       signal?.throwIfAborted()
-      // A job that starts from the queue takes over the run of the job that ended.
+      // A started job takes over the run of the job that ended.
       if (runs < runsMax) {
         runs += 1
         serve(key)

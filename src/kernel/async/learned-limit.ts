@@ -2,7 +2,6 @@ import { monotonicMs } from '#kernel/clock.ts'
 
 export type LearnedLimit = {
   value(): number
-  /** Records that the upstream refused more than this. */
   lower(to: number): void
 }
 

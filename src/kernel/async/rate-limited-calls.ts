@@ -47,7 +47,6 @@ export function repeatRateLimited(rpc: JsonRpc, { timeoutMs, waitsMs = [250, 750
   }
 }
 
-/** Resolves early when the caller gives up. */
 async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   using latch = createLatch(signal)
   await latch.wait(ms)

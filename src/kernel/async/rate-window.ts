@@ -3,7 +3,6 @@ import { backoffMs } from './backoff.ts'
 const refusalBackoff = { firstMs: 1_000, maxMs: 60_000 }
 
 export type RateWindowOptions = {
-  /** The weight that the upstream accepts in a window. */
   max: number
   windowMs: number
   /** The weight that was spent within one slot becomes available together. */

@@ -2,7 +2,6 @@ type RepeatOptions = {
   everyMs: number
   /** Receives the failure of a run; the next run tries again. Without it the job must not fail. */
   onError?: (error: unknown) => void
-  /** Whether to run at once as well, and not only after the first interval. */
   immediately?: boolean
 }
 

@@ -7,9 +7,7 @@ type TtlCacheOptions = {
   nowMs: () => number
 }
 type GetOptions = {
-  /** Overrides `ttlMs` for this call. */
   maxAgeMs?: number
-  /** Loads even if there is a fresh value or a load under way. */
   force?: boolean
 }
 type Entry<V> = { value: V; atMs: number; isInvalid: boolean }
@@ -20,7 +18,6 @@ type Entry<V> = { value: V; atMs: number; isInvalid: boolean }
  */
 export type TtlCache<V> = {
   get(key: string, load: () => Promise<V>, options?: GetOptions): Promise<V>
-  /** Returns the value if it is fresh. */
   peek(key: string, maxAgeMs?: number): V | undefined
   loading(key: string): Promise<V> | undefined
   /** Returns the value, however old or invalid: a fallback when a load fails. */

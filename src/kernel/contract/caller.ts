@@ -43,19 +43,15 @@ export const appOf = ({ person }: Pick<Caller, 'person'>): string | null =>
 
 export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
   principal: Principal
-  /** The app of a person; it is absent for a key pair. */
   clientId?: string
   /** The execution id of the requested task; if absent, it is the id of the task. */
   executionId?: string
 }
 
-/** The party that asks for a trial, before a task exists. */
 export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }
 
-/** The transaction of an act, and a hook that runs callbacks once it has committed. */
 export type ActScope = Required<Pick<RequestFacts, 'tx' | 'afterCommit'>>
 
-/** Returns the scope of an `act` with a caller, where both fields are set. */
 export const actOf = ({ tx, afterCommit }: RequestFacts): ActScope => ({ tx: tx!, afterCommit: afterCommit! })
 
 /** When a person signed in to a page of the gateway (null in an app's token), and how old a fresh sign-in may be. */

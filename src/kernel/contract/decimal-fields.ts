@@ -4,9 +4,7 @@ import { type Issue, issuesMax } from './fault.ts'
 import type { TSchema } from './schema.ts'
 
 export type Schema = { readonly [keyword: string]: unknown }
-/** A schema of a contract, read as plain JSON Schema. */
 export const plainSchema = (schema: TSchema): Schema => schema as unknown as Schema
-/** Finds the schema behind a `$ref`. */
 export type Resolve = (ref: string) => Schema | undefined
 
 type Holder = Record<string, unknown>
@@ -123,7 +121,6 @@ export function decimalOf(
   return outOfBounds(plain, schema) ?? plain
 }
 
-/** Returns the issue of a well-formed number with too many whole digits or too many decimal places. */
 function overflow(mantissa: string, exponent: number, places: number): string | DecimalIssue {
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')
@@ -179,7 +176,6 @@ export function compareDecimals(a: string, b: string): number {
 
 const list = (value: unknown): Schema[] => (Array.isArray(value) ? value.filter(isRecord) : [])
 
-/** Returns the schema that applies to a property of an object. */
 export function propertySchema(schema: Schema, name: string): Schema | undefined {
   const properties = asSchema(schema.properties)
   if (properties && Object.hasOwn(properties, name)) return asSchema(properties[name])

@@ -58,7 +58,6 @@ export function nearest(given: string, known: Iterable<string>): string[] {
   return found.length > suggestionsMax ? [] : found
 }
 
-/** `a, b or c` */
 export function alternatives(shown: readonly string[]): string {
   const last = shown.at(-1) ?? 'nothing'
   return shown.length < 2 ? last : `${shown.slice(0, -1).join(', ')} or ${last}`

@@ -25,7 +25,6 @@ export type Route = `${Method} /${string}`
 export type Access = 'public' | 'person' | 'backend' | Scope
 export const isScope = (access: Access): access is Scope =>
   access !== 'public' && access !== 'backend' && access !== 'person'
-/** The points of a rate limit are counted per class. */
 export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 
 type Shape = {
@@ -92,7 +91,6 @@ type EntryOf<K extends string, S> = { kind: K; route: Route; method: Method; pat
 export type ReadEntry<S extends ReadShape = ReadShape> = EntryOf<'read', S>
 export type ActEntry<S extends ActShape = ActShape> = EntryOf<'act', S>
 export type StreamEntry<S extends StreamShape = StreamShape> = EntryOf<'stream', S>
-/** A stream entry for which `hasTask` holds. */
 export type StreamTaskEntry = StreamEntry & { output: T.TSchema; taskKind: string }
 export type TaskEntry<S extends TaskShape = TaskShape> = EntryOf<'task', S>
 export type Entry = ReadEntry | ActEntry | StreamEntry | TaskEntry
@@ -133,7 +131,6 @@ export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Calle
 
 export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
 
-/** The ended task that an answered operation makes its answer from. */
 export type EndedTask = { id: string; status: string; result: JsonObject | null; error: JsonObject | null }
 
 /** How a task operation answers beyond the fields that every task has. */
@@ -144,7 +141,6 @@ type TaskAnswers<Input> = {
   finish?: (task: EndedTask, payer: Caller) => Promise<object>
   /** Answers a request that makes no task, such as a dry run; returns undefined if the request makes one. */
   answer?: (input: Input, caller: Caller) => Promise<object | undefined>
-  /** Adds fields from the task's data to an answer that waited for the end. */
   answerFields?: (data: JsonObject) => JsonObject
   /** Adds fields to every answer that has a task. */
   everyAnswer?: (task: AnsweredTask) => JsonObject
@@ -172,7 +168,6 @@ export const taskOf = <Input, Data extends JsonObject, Names extends string>({
   }): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })
 
 type StreamRequest = RequestFacts & { lastEventId?: string }
-/** The task that fills a stream, and the ways in which callers read it. */
 type StreamTask<Input, Event, Output> = TaskRules & {
   admit: (input: Input, caller: Caller) => Promise<Admission>
   steps: Record<string, Step>

@@ -70,7 +70,6 @@ const summary = {
 }
 const key = { idempotency_key: TextOrNull }
 const brief = { ...summary, ...key }
-/** The short form of a task as a door shows it. */
 export const linkedTaskFields = { ...summary, poll_url: Link('tasks_get'), ...key }
 
 export const approvalFields = {

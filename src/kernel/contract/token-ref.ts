@@ -91,7 +91,6 @@ export function tokenByRef(
 /** Reads what a token's contract says about itself; returns undefined if the address is no token contract. */
 export type TokenFacts = (chainId: string, address: string) => Promise<Token | undefined>
 
-/** Finds the token of a request. It need not be listed if its contract describes it. */
 export async function namedToken(
   chain: Pick<Chain, 'id' | 'family' | 'native' | 'tokens' | 'displayName'>,
   { ref, field }: { ref: string; field: string },

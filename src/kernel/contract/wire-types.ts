@@ -35,7 +35,6 @@ export const ChainIdIn = T.String({
   ...example('8453'),
 })
 export const Address = T.String({ minLength: 1, maxLength: 64 })
-/** An amount in smallest units, sent as text or as a JSON integer. */
 export const UnitsIn = (description: string) =>
   T.Unsafe<string | number>({
     type: ['string', 'integer'],
@@ -104,5 +103,4 @@ export const ForAgent = T.Optional(
     examples: ['agt_01JZ8Q4W7N5V0K3T2R6Y9B1C4D'],
   }),
 )
-/** The query of an operation that has no other query fields. */
 export const ForAgentQuery = T.Object({ for_agent: ForAgent })

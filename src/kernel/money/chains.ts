@@ -16,7 +16,7 @@ type Row = {
   native: Token & { priceId: string }
   supportedOperations: readonly ChainOperation[]
   rpcUrl: string
-  /** After this many blocks, the including one counted, a transaction is considered final. */
+  /** A transaction is considered final after this many blocks, the including one counted. */
   confirmations: number
   usdc: string
   tokens: readonly Token[]
@@ -26,7 +26,6 @@ type Row = {
   readTimeoutMs: number
 }
 
-/** A router of Relay, and the contract that takes approved tokens for it. */
 export type RelayRouter = { router: string; approvalProxy: string }
 
 /** The contracts that swaps may call. They come from this table, and never from a quote. */
@@ -70,7 +69,6 @@ export type EvmChainRow = Row & {
   blockPollMs: number
   /** A transaction that has had no receipt for this long is replaced. */
   stuckAfterMs: number
-  /** How long a batch signature is valid. */
   batchTtlSeconds: number
 }
 /** Relay's program on Solana. It comes from this table, and never from a quote. */
@@ -85,7 +83,6 @@ export type SolanaChainRow = Row & {
   family: 'solana'
   /** Where Relay takes deposits; null if it does not serve the chain. */
   depository: SolanaDepository | null
-  /** Whether an account of the platform pays fees and rent. */
   isSponsored: boolean
   /** The commitment level at which a transaction is considered final. */
   finality: 'confirmed' | 'finalized'
@@ -106,7 +103,6 @@ export const sellsTokens = ({ supportedOperations }: Pick<Chain, 'supportedOpera
 export const canonicalAddress = (address: string): string =>
   address.startsWith('0x') ? address.toLowerCase() : address
 
-/** Returns the ledger's name of a token. */
 export const assetOf = ({ id }: Pick<Chain, 'id'>, address: string): string =>
   `${id}:${canonicalAddress(address)}`
 

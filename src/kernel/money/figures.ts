@@ -106,7 +106,6 @@ export function printed(value: unknown, format: Format): string | undefined {
   }
 }
 
-/** Formulas over the figures of one row; each names its inputs. */
 export const figureFormulas = {
   /** Returns by what fraction the first value is above the second. */
   change: (now: string, before: string): string | undefined => {
@@ -121,7 +120,6 @@ export const figureFormulas = {
     fromUnits(rescale(toUnits(a, 18) * toUnits(b, 18), 36, 18), 18),
   difference: (a: string, b: string): string | undefined => fromUnits(toUnits(a, 18) - toUnits(b, 18), 18),
 } as const
-/** Sums the known values. */
 export const summed = (values: readonly unknown[]): string | undefined => {
   const known = values.flatMap((value) => decimalOf(value) ?? [])
   return known.length === 0

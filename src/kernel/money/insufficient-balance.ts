@@ -6,7 +6,6 @@ type Amounts = { requiredUnits: bigint; availableUnits: bigint } | { required: s
 /** `decimals` has enough places for every amount. `chainId` is set if a node of that chain was read. */
 type TokenFacts = { symbol: string; decimals: number; address?: string; chainId?: string }
 type Shortage = Amounts & {
-  /** The subject of the message. */
   what?: string
   /** A clause of the message that says why the available balance is that low; `reason` is its code. */
   note?: string

@@ -3,7 +3,6 @@
 export const usdDecimals = 6
 /** USDC has six decimals on every chain. */
 export const usdcDecimals = 6
-/** The native token of every EVM chain has 18 decimals. */
 export const nativeDecimals = 18
 /** A lamport is the smallest unit of SOL. */
 export const lamportDecimals = 9
@@ -66,7 +65,6 @@ export function fromUnits(units: bigint, decimals: number): string {
 
 type Rounding = 'down' | 'up'
 
-/** Returns a * b / c in whole numbers, rounded towards zero or away from it. */
 export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding = 'down'): bigint {
   const product = a * b
   const quotient = product / c
@@ -74,12 +72,10 @@ export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding = 'do
   return product < 0n !== c < 0n ? quotient - 1n : quotient + 1n
 }
 
-/** Changes the scale of units; excess digits are rounded in the given direction. */
 export function rescale(units: bigint, from: number, to: number, rounding: Rounding = 'down'): bigint {
   return to >= from ? units * 10n ** BigInt(to - from) : mulDiv(units, 1n, 10n ** BigInt(from - to), rounding)
 }
 
-/** Returns the value, in micro-dollars, of an amount at a decimal price. */
 export function valueMicros(
   amountUnits: bigint,
   decimals: number,

@@ -3,17 +3,13 @@ import { Fault } from '#kernel/contract/fault.ts'
 
 /** The quotes that a provider of routes answers, shared so that no user takes those that the exits of others need. */
 
-/**
- * The purpose of a quote. `exit` sells what a user holds, `trade` is any other swap, and `watch` decides whether
- * an order fires, or answers a user who only looks.
- */
+/** `exit` sells what a user holds; `watch` decides whether an order fires, or answers a user who only looks. */
 export type QuoteUrgency = 'exit' | 'trade' | 'watch'
 /** The quote counts against the share of `user`. */
 export type QuoteTurn = { user: string; urgency: QuoteUrgency }
 
 export type QuoteLimit = { max: number; windowMs: number }
 type QuoteBudgetOptions = QuoteLimit & {
-  /** The provider as texts and faults name it. */
   provider: { name: string; title: string }
   nowMs: () => number
 }
@@ -31,7 +27,6 @@ const userShareOfAll = 60
 /** Up to this percentage, a user's exits may use the part reserved for exits; further ones count as trades. */
 const lightShare = 10
 const usersMax = 10_000
-/** Quotes are freed slot by slot. */
 const slots = 240
 
 const className: Readonly<Record<QuoteUrgency, string>> = {
@@ -101,5 +96,4 @@ export function shareWaitMs(error: unknown): number | undefined {
   return budget === 'quotes' && scope === 'account' ? Number(seconds) * 1_000 : undefined
 }
 
-/** A budget for a provider without limits, such as the local one. */
 export const unlimitedQuotes: QuoteBudget = { take: () => {} }

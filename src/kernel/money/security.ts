@@ -31,7 +31,6 @@ export type TokenTaxes = {
   transferTaxBps: number | null
 }
 
-/** The findings of one source about one token. */
 export type Assessment = TokenTaxes & {
   source: string
   verdict: SecurityVerdict
@@ -52,7 +51,6 @@ export type TokenVerdict = TokenRef &
     sources: readonly { source: string; verdict: SecurityVerdict }[]
     isHoneypot: boolean | null
     score: number | null
-    /** The block or slot of the simulation. */
     simulatedAtBlock: bigint | null
     /** The value, in micro-dollars, that the simulated pool holds against the token; null if it is unknown. */
     poolMicros: bigint | null

@@ -7,7 +7,6 @@ import { fromUnits } from './money.ts'
 const dayMs = 86_400_000
 
 type UsedBudget = {
-  /** The name of the budget in the message. */
   name: string
   decimals: number
   budgetUnits: bigint

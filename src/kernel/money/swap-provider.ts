@@ -13,7 +13,6 @@ export type TokenOnChain = { chainId: string; token: string }
 export type RouteRequest = {
   /** The user's account on the origin chain, to which a refund goes. */
   user: string
-  /** The user's account on the destination chain. */
   recipient: string
   origin: TokenOnChain
   destination: TokenOnChain
@@ -21,9 +20,8 @@ export type RouteRequest = {
   slippageBps: number
   /** The route must still be valid after this time. */
   ttlSeconds: number
-  /** The part of the provider's limit that the quote counts against. */
   urgency: QuoteUrgency
-  /** On Solana, the account that pays fees and rent in place of the user. */
+  /** The account that pays fees and rent on Solana in place of the user. */
   feePayer?: string
 }
 
@@ -36,7 +34,6 @@ export type RouteFee = TokenOnChain & {
 }
 
 export type RouteLeg = {
-  /** The pool, bridge or solver, as its provider names it. */
   tool: string
   origin: TokenOnChain
   destination: TokenOnChain
@@ -66,7 +63,6 @@ export type RouteSteps =
 /** A provider's proposal. It is untrusted: the gateway checks targets, spenders, amounts and recipients. */
 export type ProposedRoute = {
   provider: string
-  /** The id with which the status is requested. */
   providerRequestId: string
   /** The id that a deposit names in its calldata: that of an order of the request, or of the request itself. */
   depositId: string
@@ -95,7 +91,6 @@ export type ProviderStatus = {
   state: ProviderState
   /** The provider's own word for the cause of a refund or failure, such as SLIPPAGE. */
   reason: string | null
-  /** The provider's own word for why a refund failed. */
   refundReason: string | null
   originTxs: ProviderTx[]
   destinationTxs: ProviderTx[]
@@ -107,7 +102,6 @@ export type StatusRequest = {
   providerRequestId: string
   originChainId: string
   destinationChainId: string
-  /** Null if no transaction was mined yet. */
   originTxHash: string | null
 }
 
@@ -139,8 +133,6 @@ export type SwapProvider = {
 
 /** The contracts of one provider on one EVM chain, from configuration. A quote that names others is refused. */
 export type ProviderContracts = {
-  /** Contracts that the user's account may call. */
   targets: readonly string[]
-  /** Contracts that may be approved to take a token. */
   spenders: readonly string[]
 }

@@ -90,7 +90,6 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   }
 }
 
-/** Another user may still get a report of the same token. */
 export const isShareUsedUp = (error: unknown): boolean =>
   error instanceof Fault && error.extras.budget === 'reports' && error.extras.budget_of === 'account'
 

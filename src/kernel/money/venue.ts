@@ -6,10 +6,7 @@ export type VenueOrder = {
   price: string
   size: string
   reduceOnly: boolean
-  when:
-    | { tif: 'gtc' | 'ioc' | 'alo' }
-    /** Such an order is inactive until the mark price reaches the trigger. */
-    | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
+  when: { tif: 'gtc' | 'ioc' | 'alo' } | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
   /** 16 bytes that are derived from the task, by which the order is looked up. */
   cloid: string
 }
@@ -32,7 +29,6 @@ export const isAgentAction = (action: VenueAction): boolean =>
   action.type === 'order' || action.type === 'cancel' || action.type === 'set_leverage'
 
 const arbitrumBridge = { chainId: '42161', address: '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7' }
-/** The deposit address of each network of the venue. */
 export const publishedBridges = {
   local: arbitrumBridge,
   mainnet: arbitrumBridge,

@@ -28,7 +28,6 @@ export type ActionTerms = {
   amount: string | null
   recipient: string | null
   venue: string | null
-  /** The asset that is bought or traded. */
   asset: string | null
   /** The cost on top of the amount, in a sentence; null if it is unknown. */
   cost: string | null
@@ -43,12 +42,8 @@ export type PlannedAction = Omit<Action, 'taskId'> & {
   acceptedLossBps?: number
 }
 
-/**
- * A permission of the policy, as data. The accepting statement counts it under the lock of the user's limits,
- * and only if nothing that could refuse it has changed since.
- */
+/** The accepting statement counts it under the lock of the user's limits, if nothing that could refuse it changed. */
 export type PolicyGrant = {
-  /** The version of the user's limits by which the action was evaluated. */
   version: number
   countedMicros: bigint
   perDayMicros: bigint
@@ -58,7 +53,7 @@ export type PolicyGrant = {
   chainId: string
   /** An exit is not stopped by switches, limits or caps. */
   exit: boolean
-  /** Whether the switch of one venue does not stop the action. */
+  /** The switch of one venue does not stop the action. */
   exempt: boolean
 }
 

@@ -34,7 +34,6 @@ export type TaskStart<Data, First extends string> = Pick<
   Admission<Data, First>,
   'data' | 'first' | 'deadlineMs' | 'signOnAccept' | 'rows' | 'orders'
 > & {
-  /** The holds and charges of the acceptance, besides the action that it counts. */
   spend?: Omit<Spend, 'action'>
 }
 

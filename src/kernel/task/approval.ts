@@ -21,7 +21,6 @@ const textMax = 240
 const figureMax = 80
 const costMax = 200
 
-/** The cost of an action whose network fee the gateway pays. */
 export const noFurtherCost = 'Nothing on top: the gateway pays the network fee'
 
 /** The value becomes one bounded line, because anybody can choose a name. */

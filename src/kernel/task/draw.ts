@@ -1,9 +1,8 @@
 import type { Fault } from '#kernel/contract/fault.ts'
 
 /**
- * Units that the acceptance of a task holds from several accounts of its user, in their order: at most
- * `maxUnits`, and if there are fewer than `minUnits` the task is refused. Units that are not posted by the end
- * of the task are returned.
+ * Units that a task's acceptance holds from several accounts of its user, in their order. The task is refused
+ * below `minUnits`; units that are not posted by its end are returned.
  */
 export type Draw = {
   asset: string
@@ -11,7 +10,6 @@ export type Draw = {
   minUnits: bigint
   maxUnits: bigint
   reason: string
-  /** Returns the fault if the accounts have less than `minUnits`. */
   refuse(availableUnits: bigint): Fault
 }
 

@@ -12,7 +12,6 @@ import { isExposed } from './task-state.ts'
 /** What a task looks up on a chain before its first signature, for an operator who has to end it. */
 export type SoughtExecution = {
   chain_id: string
-  /** The kind of the forgotten effect. */
   kind: string
   /** Whether the chain shows that the account has executed it; its transaction may be unknown even then. */
   is_found: boolean
@@ -48,10 +47,7 @@ export async function proofOf<Data, Proof, Executed>(
   return proof === undefined ? undefined : { proof }
 }
 
-/**
- * Returns the id to look up by. An execution that has the id of its task is executed by that task alone, so it
- * is looked up only if the database went back.
- */
+/** The task alone executes what has its own id, so it looks that up only if the database went back. */
 export const outsideId = ({
   id,
   executionId,
@@ -121,10 +117,7 @@ export function lookUpAgain<Data, Names extends string>(
   return ofTask({ ...parked, outcome: 'unknown', data: { ...parked.data, note, sought: known } })
 }
 
-/**
- * `spendsLedger` means that only the ledger knows what the task holds. Otherwise the balance was read after the
- * units had left, so the hold must not be posted.
- */
+/** With `spendsLedger` only the ledger knows what the task holds. Otherwise the units had left before the read. */
 export async function settleForgotten<Data, Proof, Names extends string>(
   { task, context, spendsLedger = false }: Search<Data, Proof, Names> & { spendsLedger?: boolean },
   { proof, data }: NonNullable<FoundProof<Data, Proof>>,

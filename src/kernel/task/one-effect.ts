@@ -10,7 +10,6 @@ type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
 /** `rejected` means that the effect reached its host, which did nothing. */
 export type Settled<Data, Names extends string> = Result<Data, Names> & { rejected?: boolean }
 
-/** The names of the two steps in their task. */
 export type EffectNames<Names extends string> = { sign: Names; confirm: Names }
 export type EffectContext<Names extends string> = StepContext & { steps: EffectNames<Names> }
 /** `settle` is for an effect that was executed before its task, under the same execution id. */
@@ -73,7 +72,6 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
     driver.confirm(task, async (proof) => settle(task, proof, context), { ...context, steps }),
 })
 
-/** Makes the steps of a task that is one effect. */
 export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
   createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
 
@@ -91,7 +89,6 @@ export const wouldFail = ({ displayName }: { displayName: string }, reason: stri
   }) as const
 
 type Writes = ((tx: Tx) => Promise<void>) | undefined
-/** Combines the writes of one commit, in this order. */
 export const combineWrites =
   (...all: readonly Writes[]) =>
   async (tx: Tx): Promise<void> => {

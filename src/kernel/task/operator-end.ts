@@ -17,7 +17,6 @@ export type OperatorFinding = {
   payment: FoundPayment | null
   /** The smallest units that left, if the task does not know them. */
   inUnits: bigint | null
-  /** The smallest units that arrived. */
   outUnits: bigint | null
   at: Date
 }
@@ -60,11 +59,9 @@ export const isOwnTransaction = (task: Pick<TaskView<object>, 'data' | 'effects'
 /** The venue accepts no nonce older than this, and it is the last to forget a signature without an expiry. */
 const unboundedMs = 2 * 24 * 3_600_000
 
-/** Returns when the signed bytes can no longer be executed. */
 export const expiryOf = ({ validUntil, at }: Pick<Effect, 'validUntil' | 'at'>): Date =>
   validUntil ?? new Date(at.getTime() + unboundedMs)
 
-/** Returns the type of an action at the venue, or undefined for an effect on a chain. */
 export const actionTypeOf = ({ intent: { action } }: Pick<Effect, 'intent'>): unknown =>
   isRecord(action) ? action.type : undefined
 
@@ -77,7 +74,6 @@ export const isPreparation = (effect: Pick<Effect, 'intent'>): boolean =>
 export const executedEffects = ({ effects }: Pick<TaskView, 'effects'>): Effect[] =>
   effects.filter((effect) => effect.status === 'confirmed' && !isPreparation(effect))
 
-/** Refuses the options that say nothing about a task of this kind. */
 export function unusedOption(
   { payment, inUnits, outUnits }: OperatorFinding,
   used: readonly ('payment' | 'amount-in' | 'amount-out')[] = [],
@@ -102,7 +98,6 @@ export const reportedEnd: OperatorEnd = (task, ending, finding) => {
   return ending
 }
 
-/** Refuses a partial end of a kind that is one effect. */
 export const wholeOrNothing = (finding: OperatorFinding): Refusal | undefined =>
   finding.outcome === 'partial'
     ? { refusal: 'A task of this kind is executed as a whole, or not at all.' }

@@ -4,7 +4,6 @@ import { type Backoff, backoffMs } from '#kernel/async/backoff.ts'
 
 type PolledTask = { data: { polls?: number } }
 
-/** Returns the polls since the task last set `polls` to 0. */
 export const pollsOf = ({ data }: PolledTask): number => data.polls ?? 0
 
 /** Parks the task with exponential backoff; spread it into the result of the step. */

@@ -66,7 +66,6 @@ export type SvmInstruction = {
 export type SvmDeposit = {
   program: string
   state: string
-  /** Pays and signs. */
   sender: string
   /** The account that the deposit counts for, and to which a refund goes. */
   depositor: string
@@ -83,7 +82,6 @@ export type SvmSpend = { token: string; amountUnits: bigint; to: string }
 
 export type SvmIntent = Action & {
   type: 'svm_transaction'
-  /** The user's own wallet. */
   account: string
   /** Pays the fee and the rent of new token accounts. */
   feePayer: string
@@ -110,15 +108,15 @@ export type PolicyReceipt = {
 }
 
 export type Policy = {
-  /** Only reads, and throws a Fault before a task exists. The accepting statement compares and counts the grant. */
+  /** Reads only, and throws a Fault before a task exists. The accepting statement compares and counts the grant. */
   check(action: PlannedAction): Promise<PolicyGrant>
-  /** For tasks that sign before or while they are accepted: reads what `check` reads, and takes no lock. */
+  /** Reads what `check` reads, for tasks that sign before or while they are accepted. It takes no lock. */
   authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
   /** Checks everything again in the signing transaction, and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
   /**
-   * Allows the task to sign the same amount again: in the transaction that drops a signature which can never be
-   * used, or before the task moves what the signature has delivered.
+   * Lets the task sign the same amount again: in the transaction that drops a signature which can never be used, or
+   * before the task moves what the signature has delivered.
    */
   release(tx: Tx, released: ReleasedSignature): Promise<void>
 }
@@ -136,7 +134,6 @@ export type SignedBatch = { signature: string; delegation: SignedDelegation | nu
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
 
 export type SvmSigner = {
-  /** Signs the message of the intent with the user's wallet. */
   signMessage(intent: SvmIntent, receipt: PolicyReceipt): Promise<Uint8Array>
 }
 
@@ -203,7 +200,6 @@ export type SwapCall =
       amountInUnits: bigint
       amountOutMinUnits: bigint
       recipient: string
-      /** Receives native coins that are left. */
       refundTo: string
     }
 
@@ -221,7 +217,6 @@ export type EvmCrypto = {
 export type VenueCrypto = {
   /** Loads its code, so that the first signature does not wait for it. */
   load(): Promise<void>
-  /** Returns the complete body as it is stored and sent. */
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }
 /** A null address comes from a lookup table, whose content the message does not have. */

@@ -42,7 +42,6 @@ export type Move =
       credit: AccountRef
       amountUnits: bigint
       reason: string
-      /** Names the asset in the message of a shortage. */
       token: LedgerToken
     }
   | { move: 'post'; key: string; amountUnits?: bigint }
@@ -53,7 +52,6 @@ export type Move =
  * was posted or voided in between, the reading is of unknown age and the admission starts again.
  */
 export type ReadBalance = { totalUnits: bigint; version: bigint }
-/** The balance that covers a spend, as it was read, and a way to read it again. */
 export type SeenBalance = ReadBalance & { reread(): Promise<ReadBalance> }
 
 /** The most that the task's transaction may cost its sponsor, counted against the user's budget of the day. */
@@ -62,27 +60,22 @@ export type GasCharge = {
   wei: bigint
   /** If null, the cost is counted but never refused. */
   budgetWei: bigint | null
-  /** Returns the fault if the budget does not cover the charge. */
   refuse(usedWei: bigint): Fault
 }
 
 /** A task's spend. The statement that accepts the task counts it against the user's limits, and holds it. */
 export type Spend = {
   action: PlannedAction
-  /** With `amountUnits`, the account whose units are held until the task ends; `spent` of a step posts them. */
+  /** The account whose `amountUnits` are held until the task ends; `spent` of a step posts them. */
   account?: AccountRef
   amountUnits?: bigint
-  /** Names the asset in the message of a shortage. */
   token?: LedgerToken
   seen?: SeenBalance
   gas?: GasCharge
 }
-/** The key of the hold of a spend. */
 export const spendKey = (taskId: string): string => `${taskId}:spend`
 export type AdmittedSpend = Spend & {
-  /** Absent if the policy was not asked yet. */
   grant?: PolicyGrant
-  /** Asks the policy, for the fault or for a grant by the present limits. */
   check(): Promise<PolicyGrant>
 }
 
@@ -122,10 +115,7 @@ export type Effect = {
   validUntil: Date | null
   at: Date
   txAttempts: TxAttempt[]
-  /**
-   * Set if this instance committed it in the previous step: no other has sent it. Absent when read from the
-   * database.
-   */
+  /** Set if this instance committed it in the previous step: no other has sent it. Absent if read from the database. */
   neverSent?: true
 }
 export type EffectUpdate = {
@@ -135,10 +125,7 @@ export type EffectUpdate = {
   attemptExternalId?: string
 }
 
-/**
- * An event for the task's owner, in addition to the task events that the runner writes. `taskId` is set if no
- * step of the task that the event concerns writes it.
- */
+/** An event for the task's owner, beyond those of the runner. `taskId` names a task if none of its steps writes it. */
 export type NewEvent = {
   type: string
   taskId?: string
@@ -173,7 +160,7 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
   /** Runs before the nonce is taken. The returned function runs under the sequence's lock, so it should do little. */
   build: (tx: Tx) => Promise<(nonce: bigint) => Promise<SignedEffect>>
   /**
-   * For the first step of a task that does not exist yet, under a nonce from a sequence that may have gaps: it
+   * Signs the first step of a task that does not exist yet, under a nonce from a sequence that may have gaps. It
    * reads while the nonce is taken, and signs before the acceptance is inserted.
    */
   signOnAccept?: (() => Promise<SignOnAccept>) | undefined
@@ -183,9 +170,7 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
   onRefused?: (fault: Fault) => StepResultOf<Patch, Names>
 }
 export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
-/** What the acceptance of a task that signs at once needs in addition to its admission. */
 export type SigningGrant = {
-  /** Absent if nothing counts against limits. */
   grant?: PolicyGrant
   check?: () => Promise<PolicyGrant>
   rows?: FeatureRows[]
@@ -194,7 +179,6 @@ export type SignOnAccept = (nonce: bigint) => Promise<SignedEffect & SigningGran
 export type SignInOrder = SigningGrant & { sign(nonce: bigint): Promise<SignedEffect> }
 /** New rows of a feature's table, inserted with the task. A row that exists already is left as it is. */
 export type FeatureRows = { table: string; rows: JsonObject[] }
-/** A further attempt for a live effect, under the nonce of its first one. */
 export type Replacement = {
   effectId: string
   nonceSequence: NonceSequence

@@ -7,16 +7,12 @@ export type TriggerStatus = (typeof triggerStatuses)[number]
 /** The order fires at or below the trigger price (`lte`), or at or above it (`gte`). */
 export type TriggerDirection = 'lte' | 'gte'
 
-/**
- * Two prices that agree, or one twice. An order fires only if both cross its trigger: `gte` orders are compared
- * with the lower one, `lte` orders with the higher.
- */
+/** Two prices that agree, or one twice. Both must cross a trigger: `gte` orders use `low`, `lte` orders `high`. */
 export type PriceRange = { low: string; high: string }
 
 export type TriggerOrder<Input = JsonObject> = {
   id: string
   user_id: string
-  /** The kind of the task that it creates. */
   kind: string
   market: string
   direction: TriggerDirection
@@ -35,12 +31,9 @@ export type TriggerOrder<Input = JsonObject> = {
   cancelled_by: string | null
   /** The id from which its tasks derive their execution ids; if null, its own id. */
   execution_id: string | null
-  /** The number of tasks that it created. */
   attempts: number
   entry_cloid: string | null
-  /** The task that asked for it. */
   source_task_id: string | null
-  /** The task that it created last. */
   task_id: string | null
   /** How the task of a fired order ended; null while the task runs. */
   task_end: 'completed' | 'failed' | 'cancelled' | null

@@ -52,7 +52,6 @@ const Name = T.String({ minLength: 1, maxLength: 128 })
 const NoteName = text(64)
 const Tokens = T.Integer({ minimum: 0, maximum: 1_000_000_000 })
 
-/** The frames that a gateway sends. */
 export const gatewayFrames = {
   hello: T.Object({ gateway: text(128), version: text(64) }),
   start: T.Object({
@@ -82,7 +81,6 @@ export const gatewayFrames = {
   }),
 } as const
 
-/** The frames that a service sends. */
 export const serviceFrames = {
   hello: T.Object({
     instance: text(128),

@@ -6,7 +6,6 @@ import type { Json, JsonObject } from './json.ts'
  * credential. Its inputs and outputs are plain JSON except for dates, so that it can run in a separate process.
  */
 
-/** The agents that a person can choose. */
 export const agents = ['ProAgent', 'ProDeepResearchAgent', 'MarketAnalyzerAgent'] as const
 export type Agent = (typeof agents)[number]
 
@@ -53,10 +52,7 @@ export type Emit = {
   /** Emits the next piece of the answer. Resolves once it is stored, so an answerer can follow its reader's pace. */
   chunk(text: string): Promise<void>
 }
-/**
- * A `change` becomes a recommendation or is started within the user's limit for chats; with `dryrun: true` it
- * runs without effect if it has a dry run.
- */
+/** A `change` becomes a recommendation or starts within the user's limit for chats; `dryrun: true` has no effect. */
 export type ToolDescription = {
   name: string
   description: string
@@ -66,17 +62,13 @@ export type ToolDescription = {
 }
 export type PastMessage = { role: 'user' | 'assistant'; text: string }
 export type Tools = {
-  /**
-   * Announces the call and its result to the listeners. A call that would change anything becomes a
-   * recommendation, unless the message orders it within the limit for chats.
-   */
+  /** Announces the call and its result. A change becomes a recommendation unless the message orders it in the limit. */
   call(call: ToolCall): Promise<ToolResult>
   /**
    * Does something that must not be done twice in a turn, such as asking a model: the result is stored under its
    * name, and a repeated run of the turn gets it from there. `usage` of a note counts for a turn that is stopped.
    */
   note(name: string, make: () => Promise<JsonObject>): Promise<JsonObject>
-  /** Returns the tools that this turn may call, within its caller's access. */
   describe(): Promise<readonly ToolDescription[]>
   /** Returns the newest messages of the thread before this turn, up to a bound, oldest first. */
   history(): Promise<readonly PastMessage[]>

@@ -27,7 +27,6 @@ export const createBatchLimit = (): LearnedLimit => createLearnedLimit({ max: 50
 const maxBytes = 4 * 1024 * 1024
 const rateLimit = new Error('rate limit')
 
-/** Whether a node refused a whole request because of its rate limit. */
 export const isRateLimitFault = (error: unknown): error is Fault =>
   error instanceof Fault && error.cause === rateLimit
 

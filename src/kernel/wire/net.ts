@@ -8,13 +8,11 @@ export type NetRequest = {
   timeoutMs: number
   signal?: AbortSignal
   maxBytes: number
-  /** The source address to send from, if the machine has several. */
   localAddress?: string
 }
 export type NetReply = {
   status: number
   body: string
-  /** The delay that an error reply requests. */
   retryAfterMs?: number
 }
 

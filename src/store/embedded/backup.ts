@@ -178,7 +178,6 @@ function copyFiles(from: string, to: string): { folders: string[]; files: Backup
   return { folders, files }
 }
 
-/** Copies every segment from the first WAL record that recovery needs to the last one. */
 function copyLog(from: string, to: string, first: string, last: string): BackupFile[] {
   const names = readdirSync(join(from, 'pg_wal')).filter(
     (name) => name.endsWith('.history') || (segmentName.test(name) && name >= first && name <= last),

@@ -21,7 +21,6 @@ export const spawnOptions = (account: Account | undefined) => ({
   windowsHide: true,
 })
 
-/** Returns the folder `native` of the installed binary package; undefined if none is installed for this machine. */
 export function packagedNative(): string | undefined {
   const os = process.platform === 'win32' ? 'windows' : process.platform
   try {

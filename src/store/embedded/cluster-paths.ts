@@ -47,11 +47,11 @@ export function serverAccount(): Account | undefined {
 }
 
 /**
- * Finds or creates the folder of the cluster. `postgres.json` in the data folder records its path, because the
- * server's account often cannot traverse the parent folders (root's home has mode 0700, and the data folder
- * itself protects secrets from other accounts). In that case the cluster is under /var/lib, and only the marker
- * is in the data folder. The marker also proves that a cluster existed: without it, an empty database would
- * silently replace a deleted folder, and every balance and every running task would be lost.
+ * Finds or creates the folder of the cluster. `postgres.json` in the data folder records its path: if the
+ * server's account cannot traverse the parent folders (root's home has mode 0700), the cluster is under
+ * /var/lib, and only this marker is in the data folder. The marker also proves that a cluster existed: without
+ * it, an empty database would silently replace a deleted folder, and every balance and every running task would
+ * be lost.
  */
 export function prepareClusterPaths(wantedDir: string, account: Account | undefined): ClusterPaths {
   const dataDir = ownDataDir(wantedDir, account)
@@ -97,7 +97,6 @@ export function confirmIdentity(paths: ClusterPaths, systemIdentifier: string | 
   }
 }
 
-/** Records the cluster that is there after a restore. */
 export function adoptIdentity(paths: ClusterPaths, systemIdentifier: string): void {
   const marker = readMarker(paths.dataDir)
   if (!marker) throw new StoreRefusal(`${markerPath(paths.dataDir)} was deleted during the restore.`)
@@ -139,7 +138,6 @@ function chownTo(path: string, account: Account): void {
   }
 }
 
-/** Whether the mode bits let the account traverse every folder down to this one. */
 export function isReachable(path: string, account: Account): boolean {
   for (let folder = path; ; folder = dirname(folder)) {
     const { mode, uid, gid } = statSync(folder)

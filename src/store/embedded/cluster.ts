@@ -46,7 +46,6 @@ const stopTimeoutMs = 10_000
 /** This is above every system's limit on process ids, so no process has it. */
 const unusedPid = 2_147_483_647
 
-/** Returns the major version that wrote the data folder; undefined if there is none. */
 export function majorOf(paths: ClusterPaths): number | undefined {
   const content = readIfPresent(join(paths.data, 'PG_VERSION'))
   return content === undefined ? undefined : Number.parseInt(content, 10)
@@ -212,7 +211,6 @@ function allowOnlyRoot(paths: ClusterPaths, { uid, gid }: Account): void {
   }
 }
 
-/** Deletes partial clusters of starts that were killed. */
 function removeStaleDrafts(paths: ClusterPaths): void {
   for (const name of readdirSync(paths.home)) {
     const pid = /^data\.tmp-(\d+)-/.exec(name)?.[1]

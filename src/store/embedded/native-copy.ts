@@ -15,7 +15,6 @@ import { dirname, join, relative } from 'node:path'
 import { StoreRefusal } from '#store/refusal.ts'
 import { errorCode } from './cluster-paths.ts'
 
-/** Both paths are relative to the folder `native`. */
 export type Link = { source: string; target: string }
 
 export function readLinks(native: string): Link[] {
