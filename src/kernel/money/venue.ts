@@ -6,7 +6,10 @@ export type VenueOrder = {
   price: string
   size: string
   reduceOnly: boolean
-  when: { tif: 'gtc' | 'ioc' | 'alo' } | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
+  when:
+    | { tif: 'gtc' | 'ioc' | 'alo' }
+    /** It is inactive until the mark price reaches the trigger. */
+    | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
   /** 16 bytes that are derived from the task, by which the order is looked up. */
   cloid: string
 }
