@@ -32,13 +32,12 @@ type AppDeps = Omit<ComposeDeps, 'baseUrl' | 'agentAddress'>
 export type DoorDeps = InvocationDeps &
   Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
   Omit<McpEdgeDeps, 'invocation'> & {
-    /** Absent where nothing stores files. */
+    /** Absent if nothing stores files. */
     openFile?: OpenFile
-    /** Absent where people cannot sign in. */
+    /** Absent if people cannot sign in. */
     oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
 
-/** The composed parts and settings as the doors take them. */
 export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
   const { operations, auth, health, oauth, images } = features
@@ -73,7 +72,7 @@ export function doorDepsOf(composed: Composed): DoorDeps {
   }
 }
 
-/** The authorization server of this gateway, or the way to that of somebody else. */
+/** Opens the authorization server of this gateway, or the way to an external one. */
 function openAuthorizationServer(deps: OAuthEdgeDeps) {
   const { baseUrl } = deps
   const { external: server, federation } = deps.oauth
@@ -94,7 +93,7 @@ function openAuthorizationServer(deps: OAuthEdgeDeps) {
   }
 }
 
-/** The parts that all doors share, and the HTTP door on them. */
+/** Opens the parts that all doors share, and the HTTP door on them. */
 export async function openDoors(deps: DoorDeps) {
   await using parts = new AsyncDisposableStack()
   const invocation = createInvocation(deps)
@@ -114,13 +113,12 @@ export async function openDoors(deps: DoorDeps) {
   return { invocation, http, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 
-/** Adds to an event what the stream and the list add over HTTP. */
+/** Adds to an event the links that the stream and the list add over HTTP. */
 function eventLinks({ baseUrl, features }: Composed): (event: StoredEvent) => unknown {
   const addLinks = links(features.operations, baseUrl)(plainSchema(NotificationEvent))
   return (event) => (addLinks ? addLinks(event) : event)
 }
 
-/** Background work: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
   const { clock, db, taskEngine, chains, features } = composed
   const { earn, recharge, venueFeatures, orders } = features
@@ -170,11 +168,11 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
         log.warn({ error, job }, 'maintenance failed; it runs again after the next interval'),
     }),
   )
-  // Not awaited: doors and tasks close while a job ends, and its query ends with the pool.
+  // The disposal is not awaited: doors and tasks close while a job ends, and its query ends with the pool.
   for (const each of [maintenance, ...repetitions]) parts.defer(() => void each[Symbol.asyncDispose]())
 }
 
-/** The configured agent service, or one in this process, which starts with the first chat. */
+/** Opens the configured agent service, or one in this process, which starts with the first chat. */
 export function openAgentService({
   config: { AGENT_URL: url, AGENT_KEY: key = '' },
   ...own
@@ -194,11 +192,10 @@ export function openAgentService({
 
 export type App = {
   url: string
-  /** Loads the code that only signatures need; one that comes first awaits the same code. */
+  /** Loads the code that only signatures need; a signature that comes first awaits the same code. */
   loadSigning(): Promise<void>
 } & AsyncDisposable
 
-/** Builds every part, opens the doors and starts the background work. */
 export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App> {
   const { config, log } = deps
   for (const sentence of warningsOf(config)) log.warn({}, sentence)

@@ -11,22 +11,20 @@ import {
 
 export const worldKeyId = 'world'
 const sha256 = (value: string) => createHash('sha256').update(value).digest()
-/** Public, so it may protect only the test money of the local world. */
+/** The key is public, so it may protect only the test money of the local world. */
 export const worldKey = sha256('portico local world').toString('base64')
-/** Funded by the local world only; neither development nodes nor public ones fund them. */
+/** Only the local world funds these; neither development nodes nor public nodes do. */
 export const worldSponsors = [1, 2, 3, 4].map(
   (index) => `0x${sha256(`portico local world sponsor ${index}`).toString('hex')}`,
 )
 export const worldSolanaSponsors = [1, 2].map(
   (number) => `0x${sha256(`portico local world: solana sponsor ${number}`).toString('hex')}`,
 )
-/** The solver of the local world. */
 export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1hXZs']
 /** Digests of the 20 public keys that every development node funds: any account can spend their funds. */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
 const worldTill = '0x7111000000000000000000000000000000000001'
-/** Its seed is the digest of a public text. */
 const worldSolanaTill = 'DZchFr2n6SCURi4pT6zVZ2w7pi4xLtrx6nj5PdhdFYLN'
 export const worldTills = [
   ['1', worldTill, '0.05'],
@@ -68,7 +66,7 @@ export const upstreamNames = [
   'FAUCET_URL',
 ] as const
 
-/** Off outside the local environment unless they are set. */
+/** These are off outside the local environment unless they are set. */
 const optionalUpstreamNames: readonly string[] = [
   'FAUCET_URL',
   'HONEYPOT_URL',
@@ -102,7 +100,6 @@ export const initialOutsideLocal: Readonly<Record<string, string>> = {
 
 type VenueNetwork = 'local' | 'mainnet' | 'testnet'
 
-/** The settings that the checks read, as config.ts has parsed them. */
 type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string | undefined } & {
   readonly ENVIRONMENT: 'local' | 'staging' | 'production'
   readonly BASE_URL: string | undefined
@@ -145,7 +142,7 @@ const isPublicKey = (key: string) => {
 const halfBytes = 16
 const differentMin = 8
 
-/** Detects small numbers and repeated or counted bytes: half of 32 random bytes has about 15.5 distinct bytes and steps. */
+/** Detects small numbers and repeated or counted bytes: half of a random key has some 15.5 distinct bytes and steps. */
 function isWeak(bytes: Uint8Array): boolean {
   const steps = bytes.map((byte, at) => byte - bytes[at - 1]!).subarray(1)
   const parts = [bytes, steps].flatMap((all) => [all.subarray(0, halfBytes), all.subarray(-halfBytes)])
@@ -155,7 +152,7 @@ function isWeak(bytes: Uint8Array): boolean {
 const isWeakKey = (key: string) => isWeak(Buffer.from(key, 'base64'))
 const isWeakSponsor = (key: string) => isWeak(Buffer.from(key.slice(2), 'hex'))
 
-/** The public default key may protect test money only. */
+/** The public default key may protect only test money. */
 export function problemsInLocal(config: CheckedSettings): string[] {
   if (!config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey)) return []
   const real = moneyNames.find((name) => isRemote(config[name]))
@@ -247,7 +244,7 @@ export function problemsInProduction(config: CheckedSettings): string[] {
   return problems
 }
 
-/** People sign in where the settings say it, or the gateway does not start. */
+/** If the settings name a mode of sign-in, it must be complete, or the gateway does not start. */
 export function problemsOfSignIn(config: CheckedSettings): string[] {
   const { AUTH_MODE: mode } = config
   if (mode !== 'facade' && mode !== 'proxy') return []
@@ -267,13 +264,12 @@ export function problemsOfModel({
 
 const agentKeyMin = 32
 
-/** With the key a process reads what users ask, and answers them. */
+/** With this key a process reads what users ask, and answers them. */
 function problemsOfAgentKey({ AGENT_KEY: key }: { AGENT_KEY: string | undefined }, by: string): string[] {
   if (key === undefined) return [`AGENT_KEY: ${by} requires it; make one with \`openssl rand -hex 32\``]
   return key.length >= agentKeyMin ? [] : [`AGENT_KEY: wants ${agentKeyMin} characters at least`]
 }
 
-/** A service that runs by itself. */
 export function problemsOfAgentService(
   config: Pick<CheckedSettings, 'ENVIRONMENT' | 'AGENT_KEY' | 'MODEL_URL' | 'MODEL_NAME'>,
 ): string[] {
@@ -326,7 +322,7 @@ export function problemsOfVenueNetwork(config: CheckedSettings): string[] {
   return problems
 }
 
-/** Undefined where the host does not reveal the network, as for a node or proxy of one's own. */
+/** Returns undefined if the host does not reveal the network, as for a private node or proxy. */
 function networkOfUrl(url: string): VenueNetwork | undefined {
   if (url === 'local') return 'local'
   const host = new URL(url).hostname
@@ -334,7 +330,7 @@ function networkOfUrl(url: string): VenueNetwork | undefined {
   return /(^|\.)hyperliquid\.xyz$/i.test(host) ? 'mainnet' : undefined
 }
 
-/** Problems that a start only warns of. */
+/** Problems of which a start only warns. */
 export function warningsOf({
   BASE_URL,
   TRUST_PROXY,

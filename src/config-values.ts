@@ -1,7 +1,5 @@
 import { isIP } from 'node:net'
 
-/** What the text of a setting may be. */
-
 export type Parse<T> = (text: string) => T
 
 export class BadValue extends Error {}
@@ -11,12 +9,11 @@ const reject = (wants: string): never => {
 
 export const text: Parse<string> = (value) => value
 export const optional: Parse<string | undefined> = (value) => (value === '' ? undefined : value)
-/** What a header and a JSON text carry as it is. */
+/** Text that a header and a JSON text carry unchanged. */
 export const optionalToken: Parse<string | undefined> = (value) =>
   value === '' || /^[!-~]{1,500}$/.test(value)
     ? optional(value)
     : reject('visible ASCII characters without a space, 500 at most')
-/** Owner, app and path within it. */
 export const imageApp: Parse<string> = (value) =>
   /^[\w.-]+(?:\/[\w.-]+){1,4}$/.test(value) && !value.includes('..')
     ? value
@@ -61,7 +58,7 @@ export const optionalIssuer: Parse<string | undefined> = (value) => {
   return isIssuer ? value : reject('an http or https URL without a query')
 }
 export const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
-/** `local`: the world that starts with the gateway. `off`: not served. */
+/** `local` is the world that starts with the gateway; an upstream that is `off` is not served. */
 export const upstream: Parse<string | undefined> = (value) => {
   if (value === 'off') return undefined
   return value === 'local' ? value : url(value)
@@ -93,7 +90,7 @@ export const solanaAddresses: Parse<string[]> = (value) => {
 }
 
 const solanaChainId = '7565164'
-/** Chain and contract, or wallet on Solana, with the most of the native coin that one payment may release there. */
+/** A chain and its contract, or its wallet on Solana, with the most native coins that one payment may release there. */
 export const tills: Parse<{ chainId: string; address: string; maxNative: string }[]> = (value) => {
   const found = list(value).map((item) => {
     const [, chainId = '', address = '', maxNative = ''] =

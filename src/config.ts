@@ -508,7 +508,7 @@ export type AgentConfig = Pick<Config, AgentName> & { readonly AGENT_KEY: string
 const isAgentName = (name: Name): name is AgentName =>
   name.startsWith('MODEL_') || ['ENVIRONMENT', 'HOST', 'AGENT_PORT', 'AGENT_KEY', 'LOG_LEVEL'].includes(name)
 
-/** All that the agent service reads where it runs by itself: it has no database and no key of a wallet. */
+/** Reads the settings of a separate agent service, which has no database and no wallet key. */
 export function readAgentConfig(env: Environ = process.env): AgentConfig {
   const { problems, values } = parseVariables((Object.keys(variables) as Name[]).filter(isAgentName), env)
   if (problems.length === 0) problems.push(...problemsOfAgentService(values as AgentConfig))
@@ -530,7 +530,7 @@ export function readConfig(env: Environ = process.env): Config {
   return Object.freeze({ ...values, DATA_DIR: resolve(values.DATA_DIR as string) }) as Config
 }
 
-/** The text of `.env.example`: every variable with its default; all are optional. */
+/** Returns the text of `.env.example`: every variable with its default; all are optional. */
 export function envExample(): string {
   const lines = Object.entries(variables).map(
     ([name, { doc, initial }]) => `# ${doc}\n# ${name}=${initial}\n`,

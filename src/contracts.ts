@@ -19,7 +19,6 @@ import { contract as tasks } from '#features/tasks/contract.ts'
 import { contract as user } from '#features/user/contract.ts'
 import { contract as wallets } from '#features/wallets/contract.ts'
 
-/** Every section's contract: what the documents, the SDK and the command line read. */
 export const contracts = [
   discovery,
   chains,

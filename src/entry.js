@@ -1,13 +1,14 @@
-// In JavaScript, because Node strips types at every start from what it loads before the cache of compiled code is on.
+// This is JavaScript, because at every start Node strips types from what it loads before the compile cache is
+// on.
 import { lstatSync, statSync } from 'node:fs'
 import { enableCompileCache, registerHooks } from 'node:module'
 import { join } from 'node:path'
 
-// The default of config.ts; another one here would only cost time.
+// The default is that of config.ts; a different one here would only cost time.
 const dataDir = process.env.DATA_DIR || '.portico'
 const cache = join(dataDir, 'compile-cache')
 
-/** Only an existing folder that no other account could write to; the first start makes it, in start/data-dir.ts. */
+/** Accepts only an existing folder that no other account could write to; the first start makes it. */
 function isSafe() {
   const uid = process.getuid?.()
   const [above, found] = [statSync(dataDir, { throwIfNoEntry: false }), lstatSync(cache, { throwIfNoEntry: false })]
@@ -18,7 +19,8 @@ function isSafe() {
 if (isSafe()) enableCompileCache(cache)
 
 const folder = new URL('.', import.meta.url).href
-// What `imports` of package.json says of `src`, without consulting that file for each of a thousand imports.
+// Resolves `src` as `imports` of package.json does, without consulting that file for each of a thousand
+// imports.
 registerHooks({
   resolve(specifier, context, next) {
     const isOurs = specifier.startsWith('#') && !specifier.startsWith('#world/')

@@ -19,7 +19,7 @@ function exitWithProblems(error: unknown): never {
 }
 
 keepTickShape()
-// Otherwise Node opens an inspector, through which any process of this account can read keys.
+// Without this handler Node opens an inspector, through which any process of this account can read keys.
 process.on('SIGUSR1', () => {})
 
 async function main(): Promise<void> {

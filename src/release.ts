@@ -4,5 +4,5 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
   version: string
 }
 
-/** The version of this release, from package.json. The interface has a version of its own in the OpenAPI document. */
+/** The version of this release, from package.json. The OpenAPI document has a separate version for the interface. */
 export const release = version

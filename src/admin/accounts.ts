@@ -12,8 +12,6 @@ import type { AdminCommand } from './command.ts'
 import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 
-/** Venue accounts that are frozen, by the reconciler or by an operator. */
-
 const listAccounts: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   await session.record(pool, { command: 'accounts list' })
@@ -69,7 +67,7 @@ const freeze: AdminCommand['run'] = async (session, args) => {
   session.printLine(`The venue account of user ${id} is frozen: it opens nothing, exits go on`)
 }
 
-/** The reconciler's next comparison adopts the unexplained differences, under this reason, and unfreezes the account. */
+/** The reconciler's next comparison adopts the unexplained differences under this reason, and unfreezes the account. */
 const unfreeze: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id } = await userOf(database.pool, args.positional('user'))

@@ -8,8 +8,6 @@ import { readArguments, UsageError } from './arguments.ts'
 import { commands, helpLines } from './commands.ts'
 import { openSession } from './session.ts'
 
-/** The operator's command line. Exits with 0 on success and with 1 otherwise. */
-
 const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
 async function main(argv: string[]): Promise<void> {

@@ -25,12 +25,12 @@ import { raiseCounter } from './raise-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires,
- * once for each of its executions: their own tasks look them up, since all but the last one were refunded, and that
- * one may have been. A trigger whose order the venue has ends with an adopted task. Both cancel the others of their
- * group. A request under a key gets a task that shows it: its repeat finds the execution by itself and takes the place
- * of that task, with all that its operation books. What is adopted of the venue is not foreign to the comparison of
- * its account.
+ * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed
+ * fires, once for each of its executions: their own tasks look them up, since all but the last one were
+ * refunded, and the last one may have been. A trigger whose order the venue has ends with an adopted task. Both
+ * cancel the others of their group. A request under a key gets a task that shows it: its repeat finds the
+ * execution by itself and takes the place of that task, with all that its operation books. What is adopted from
+ * the venue is not foreign to the comparison of its account.
  */
 
 type Execution = {
@@ -57,7 +57,7 @@ export const readUnadopted = (db: Queryable): Promise<Execution[]> =>
        where adopted_at is null order by executed_at, sequence`,
   )
 
-/** All that one execution did: it may have run several batches, also on several chains. */
+/** Groups what one execution did: it may have run several batches, even on several chains. */
 export const byExecution = (all: readonly Execution[]): Execution[][] => [
   ...Map.groupBy(all, (each) => `${each.user_id} ${each.execution_id}`).values(),
 ]
@@ -82,9 +82,10 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
   })
 
 /**
- * Where it has not ended, it looks its execution up by itself, and has the time for it: its own may have passed. On a chain
- * no cancel ends it before. One that executed nothing is an earlier attempt of an order. One that waits for a person again
- * may end without one: what it executed has a task of its own, which it replaces once it is approved.
+ * Returns the task that already has this execution. If it has not ended, it looks its execution up by itself and
+ * gets the time for that, because its deadline may have passed; on a chain no cancel ends it before. A task that
+ * executed nothing is an earlier attempt of an order. A task that waits for a person again may end without an
+ * approval: its execution gets a separate task, which it replaces once it is approved.
  */
 async function knownTask(
   tx: Tx,
@@ -115,7 +116,7 @@ const markLookingUp = (tx: Tx, taskId: string) =>
     [taskId, lookUpSteps],
   )
 
-/** One that has not fired, or of which the database knows an attempt, and not the later one that sold. */
+/** Finds an order that has not fired, or one of which the database knows an attempt but not the later one that sold. */
 async function firedOrder(
   { clock }: Session,
   tx: Tx,
@@ -148,7 +149,7 @@ async function firedOrder(
   return order
 }
 
-/** A later execution shows that this attempt was refunded. Its own task, which has not ended, arms nothing any more. */
+/** A later execution shows that this attempt was refunded. Its own task, if still open, arms nothing after this. */
 const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
   rearmTriggerOrder(tx, {
     orderId: fired.id,
@@ -158,10 +159,10 @@ const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
     at,
   })
 
-/** An order that was refunded is armed again under another id, at most so often. */
+/** A refunded order is armed again under another id, at most this many times. */
 const refundsMax = 10
 
-/** By its execution id each attempt that the orders may have had since: the order as it fired. */
+/** Returns the order as it fired, by the execution id of each attempt that the orders may have had since. */
 function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
   const attempts = new Map<string, TriggerOrder>()
   for (let orders = open, refunds = 0; refunds <= refundsMax; refunds++) {
@@ -175,7 +176,7 @@ function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
 
 type Noted = Execution & { taskId: string; venue: ExecutedOrder | FoundWithdrawal }
 
-/** The comparison of the account finds the owner of an order by its id, and the signature of a withdrawal by its nonce. */
+/** The account's comparison finds an order's owner by its id, and a withdrawal's signature by its nonce. */
 async function noteAtVenue(
   { clock }: Session,
   tx: Tx,
@@ -263,7 +264,6 @@ async function fire(tx: Tx, { id, execution_id: own }: TriggerOrder, at: Date): 
   return query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], at])
 }
 
-/** Creates the task of the order, which a gateway runs. */
 async function fireOrder(session: Session, tx: Tx, order: TriggerOrder): Promise<string> {
   const deps = { ...session, random: systemRandom }
   const { enqueueAll } = createTaskIntake(deps)

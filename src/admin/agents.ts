@@ -9,8 +9,6 @@ import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { userOf } from './users.ts'
 
-/** Agents that are linked to people. */
-
 const rowsMax = 1_000
 
 const listAgents: AdminCommand['run'] = async (session, args) => {
@@ -24,7 +22,7 @@ const listAgents: AdminCommand['run'] = async (session, args) => {
   session.print(await query(pool, text, [id]))
 }
 
-/** As the person would, for one who cannot sign in. */
+/** Unlinks like the person would, for one who cannot sign in. */
 const unlinkAgent: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id: userId, agent_id: agentId } = await userOf(database.pool, args.positional('agent'))
@@ -35,7 +33,8 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
     if (!ended) throw new UsageError(`Agent ${agentId} is linked to nobody.`)
     const now = clock.now()
     const coolingMs = session.config.COOLING_SECONDS * 1_000
-    // The operator decides a contest: the person's stop, and limits that were lowered while the link was young, are undone.
+    // The operator decides a contest: the person's stop, and limits that were lowered while the link was
+    // young, are undone.
     const isUndone = owner.contestedAt !== null || linkCoolsUntil(linkedAt, { now, coolingMs }) !== undefined
     await endLink(tx, { userId, person: owner, linkedAt, isUndone, ...ended }, now)
     await session.record(tx, {
@@ -44,7 +43,7 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
       details: { agent_id: agentId, person_id: owner.agentId },
     })
     const event = linkEvent('agent.unlinked', { agentId, person: owner }, 'operator')
-    // In one order, since each locks the event log of its user.
+    // The readers are sorted, since each append locks the event log of its user.
     for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], now)
     return owner
   })

@@ -30,7 +30,7 @@ const listApprovals: AdminCommand['run'] = async (session, args) => {
   session.print(await query(pool, text, [id, session.clock.now()]))
 }
 
-/** A running gateway does what is decided here, as it does what a person decides. */
+/** A running gateway carries out this decision like that of a person. */
 const decide =
   (command: string, decision: Extract<Decision, 'approved' | 'declined'>): AdminCommand['run'] =>
   async (session, args) => {

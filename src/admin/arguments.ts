@@ -7,7 +7,6 @@ export class UsageError extends Error {
 
 export type OptionKind = 'string' | 'boolean'
 export type Usage = {
-  /** The words of the command's name: `tasks end`. */
   name: string
   /** The arguments after the name: `<task>`, or `[<statement>]` for an optional one. */
   positionals: readonly string[]
@@ -34,7 +33,7 @@ export type Parsed<U extends Usage> = {
   args: Arguments
 }
 
-/** The longest command name that the words start with: `tasks end <task>` before `tasks`. */
+/** Returns the longest command name that the words start with: `tasks end <task>` before `tasks`. */
 function commandOf<U extends Usage>(words: readonly string[], commands: readonly U[]): U | undefined {
   const matches = ({ name }: U) => name.split(' ').every((word, at) => words[at] === word)
   return commands.filter(matches).toSorted((a, b) => b.name.length - a.name.length)[0]
@@ -91,7 +90,6 @@ export function usageLine({ name, positionals, options }: Usage): string {
   return [name, ...positionals, ...flags].join(' ')
 }
 
-/** Accepts one of the values; the error lists them. */
 export function oneOf<const V extends string>(
   what: string,
   values: readonly V[],

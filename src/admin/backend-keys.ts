@@ -31,7 +31,7 @@ async function addKey(tx: Tx, backendId: string, now: Date): Promise<NewBackendK
   return made
 }
 
-/** Nowhere else is the whole key seen. */
+/** The whole key is shown nowhere else. */
 function printKey(
   { json, print, printLine }: Session,
   name: string,

@@ -44,7 +44,7 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  // Until the restored database itself holds its money, this folder does: also where the process ends in between.
+  // This file holds money until the restored database does, even if the process ends in between.
   const memory = timeFile(config.DATA_DIR)
   const { previousData } = await restoreCluster({
     dataDir: config.DATA_DIR,

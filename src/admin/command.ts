@@ -3,7 +3,7 @@ import type { Session, SessionOptions } from './session.ts'
 
 export type AdminCommand = Usage & {
   summary: string
-  /** Requires --why. */
+  /** A command that changes anything requires --why. */
   changes: boolean
   run(session: Session, args: Arguments): Promise<void>
   /** Replaces `run` for a command that must start while no server runs. */

@@ -24,7 +24,6 @@ const listStray: AdminCommand['run'] = async (session) => {
 
 type PaymentName = { chainId: string; txHash: string; logIndex: string }
 
-/** Throws where it is not stray. */
 export async function resolvePayment(
   tx: Tx,
   session: Session,

@@ -10,7 +10,7 @@ import { resolvePayment } from './credit-payments.ts'
 import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 
-/** Credits that an operator gives a user: for a payment that found no task, or for another reason; and what an app spends. */
+/** Credits that an operator gives a user, for a payment that found no task or for another reason, and what an app spends. */
 
 const grantedMax = 1_000_000
 

@@ -7,7 +7,7 @@ import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { userOf } from './users.ts'
 
-/** Users whose deposits into the vault are frozen, by the audit or by an operator. Withdrawals are never frozen. */
+/** Lists users whose vault deposits the audit or an operator has frozen. Withdrawals are never frozen. */
 
 const listFrozen: AdminCommand['run'] = async (session) => {
   const { pool } = session.database

@@ -5,9 +5,7 @@ import type { EndApps } from '#features/oauth/grants.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { Session } from './session.ts'
 
-/** What ends with the access of a user, and who is notified of it. */
-
-/** Those that a thief has added go on reading as little as the tokens do. The caller notifies after the commit. */
+/** Webhooks that a thief has added lose access like the tokens do. The caller notifies after the commit. */
 export const endWebhooksOfApps =
   ({ clock }: Pick<Session, 'clock'>): EndApps =>
   async (tx, { personId, clientId }) => {

@@ -4,7 +4,6 @@ import { query } from '#store/query.ts'
 import type { AdminCommand } from './command.ts'
 import type { Session } from './session.ts'
 
-/** How many wallet keys each key-encryption key wraps. */
 const countByKey = ({ database }: Session) =>
   query<{ kek_id: string; keys: bigint }>(
     database.pool,
@@ -13,7 +12,7 @@ const countByKey = ({ database }: Session) =>
      group by kek_id order by kek_id`,
   )
 
-/** Imports on first use: signing schemes and an HTTP client double the start of every other command. */
+/** Imports on first use: signing schemes and an HTTP client double the startup time of every other command. */
 const openKeys = async ({ config, clock }: Session, parts: AsyncDisposableStack) => {
   const [{ openKeystore }, { createHttpClient }] = await Promise.all([
     import('#compose/custody.ts'),

@@ -19,7 +19,6 @@ const escapeControls = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Z
 export const jsonLine = (value: unknown): string =>
   escapeControls(JSON.stringify(value, (_key, cell: unknown) => toPlain(cell as Cell)))
 
-/** The same, over several lines. */
 export const jsonText = (value: unknown): string =>
   JSON.stringify(value, (_key, cell: unknown) => toPlain(cell as Cell), 2)
     .split('\n')

@@ -5,10 +5,7 @@ import type { AdminCommand } from './command.ts'
 import { type Row, tableLines } from './output.ts'
 import type { Session } from './session.ts'
 
-/**
- * A SQL prompt without psql: the embedded server does not include it, and the system's is often too old. Reads only
- * unless --write is given.
- */
+/** A SQL prompt, because the embedded server includes no psql, and the system's is often too old. */
 
 const statementCharsMax = 10_000
 

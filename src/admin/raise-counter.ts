@@ -3,7 +3,7 @@ import { query } from '#store/query.ts'
 
 type Counter = { kind: string; chain: string; signer: string; next: bigint | string }
 
-/** Nobody signs a nonce again that was used outside, also with a signer that is new to the database. */
+/** Keeps a nonce that was used outside from being signed again, even if the signer is new to the database. */
 export const raiseCounter = (tx: Tx, { kind, chain, signer, next }: Counter) =>
   query(
     tx,

@@ -26,12 +26,12 @@ export type Session = Operator & {
   transactions: Transactions
   clock: Clock
   printLine: (line: string) => void
-  /** One JSON object per line instead of columns and sentences. */
+  /** Prints one JSON object per line instead of columns and sentences. */
   json: boolean
   print: (rows: readonly Row[]) => void
-  /** Call it in the transaction of the change, so that both commit together. */
+  /** Must be called in the transaction of the change, so that both commit together. */
   record(db: Queryable, action: AdminAction): Promise<void>
-  /** Call it after the commit: every instance reads again at once. */
+  /** Must be called after the commit: every instance reads again at once. */
   notify(topics: readonly string[]): Promise<void>
 }
 

@@ -10,7 +10,7 @@ import type { Row } from './output.ts'
 const evmChains = ['1', '8453', '42161', '421614', '137'] as const
 const chains = [...evmChains, solanaId] as const
 
-/** Nonces are mined in order: what is under way is among the last ones. */
+/** Nonces are mined in order, so the transactions under way are among the last ones. */
 const pendingMax = 10_000
 
 const listSponsors: AdminCommand['run'] = async (session) => {
@@ -32,7 +32,7 @@ const listSponsors: AdminCommand['run'] = async (session) => {
   session.print([...(await query<Row>(pool, text)), ...(await query<Row>(pool, solanaText, [onSolana]))])
 }
 
-/** The configured ones and those that are paused; without nonces, what is under way are the tasks that have not ended. */
+/** Lists configured and paused sponsors. They have no nonces, so tasks that have not ended are what is under way. */
 const solanaText = `select '${solanaId}' as chain, l.signer, null as next_nonce,
     (select count(*) from task_queue t join effect e on e.task_id = t.task_id
       where e.kind = 'svm_transaction' and e.intent ->> 'feePayer' = l.signer

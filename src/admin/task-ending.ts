@@ -19,7 +19,6 @@ import { type Arguments, oneOf, UsageError } from './arguments.ts'
 
 export type Resolution = OperatorFinding & { evidence: string }
 
-/** Amounts are whole numbers of smallest units. */
 export function unitsOption(args: Arguments, name: string): bigint | null {
   const text = args.text(name)
   if (text === undefined) return null
@@ -28,7 +27,7 @@ export function unitsOption(args: Arguments, name: string): bigint | null {
   return BigInt(text)
 }
 
-/** A transaction, and after a colon the number of the event that shows the payment. */
+/** A transaction and, after a colon, the number of the event that shows the payment. */
 export function paymentOption(args: Arguments): FoundPayment | null {
   const text = args.text('payment')
   if (text === undefined) return null
@@ -75,7 +74,7 @@ function assertNothingExecuted(task: Pick<TaskView, 'effects'>): void {
   )
 }
 
-/** Only a transaction of ours can have executed what is signed for a chain. */
+/** Only a transaction of the task can have executed what is signed for a chain. */
 function assertOwnTransaction({ effects }: Pick<TaskView, 'effects'>, { txHash }: Resolution): void {
   const onChain = effects.filter((effect) => isLive(effect) && !('action' in effect.intent))
   const hashes = onChain.flatMap(({ txAttempts }) => txAttempts.map(({ externalId }) => externalId))
@@ -86,8 +85,8 @@ function assertOwnTransaction({ effects }: Pick<TaskView, 'effects'>, { txHash }
 }
 
 /**
- * A task that looks up what was executed before it has no effect that the finding could contradict: the sequence of the
- * account does, or the transaction that was found, which is the task's own.
+ * A task that looks up an earlier execution has no effect that the finding could contradict. Instead the
+ * account's sequence may contradict it, or the transaction that was found, which is the task's own.
  */
 export function withSought(task: Pick<TaskView, 'data'>, resolution: Resolution): Resolution {
   const sought = soughtOf(task)
@@ -107,7 +106,7 @@ export function withSought(task: Pick<TaskView, 'data'>, resolution: Resolution)
   return { ...resolution, txHash }
 }
 
-/** The effect that an operator has found for a task without one. `resolution` is complete. */
+/** Makes the effect that an operator has found for a task without one. `resolution` is complete. */
 export function soughtEffect(
   { id: taskId, data, step }: Pick<TaskView, 'id' | 'data'> & { step: string },
   { txHash, evidence, at }: Resolution,
@@ -121,7 +120,7 @@ export function soughtEffect(
     kind,
     externalId: txHash,
     intent: { chainId, usdMicros: '0' },
-    // Its number is of no sequence that is known here.
+    // Its number belongs to no sequence that is known here.
     nonceSequence: { kind: 'found', chain: chainId, signer: txHash },
     nonce: 0n,
     proof: { tx_hash: txHash, evidence },
@@ -132,7 +131,7 @@ export function soughtEffect(
 export type PendingHold = { key: string }
 type Base = { task: TaskView; pending: readonly PendingHold[]; actor: string }
 
-/** Throws where the finding contradicts what the task has signed. `resolution` is complete. */
+/** Throws if the finding contradicts what the task has signed. `resolution` is complete. */
 export function endingOf({ task, pending, actor }: Base, resolution: Resolution): EndResult {
   const { outcome, evidence, txHash, at } = resolution
   const sent = liveEffectOf(task, txHash)
@@ -162,7 +161,7 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
   const moved = outcome === 'executed' || (sent !== undefined && !isPreparation(sent))
   const shared = {
     effects,
-    // What was executed before the task had left the balance already on which it holds.
+    // An earlier execution had already left the balance from which the task holds.
     moves: moved && !soughtOf(task) ? pending.map(({ key }): Move => ({ move: 'post', key })) : [],
   }
   const data = { operator: proof, ...shownTransactions(task, effects) }
@@ -180,7 +179,6 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
   return { ...shared, end: 'failed', outcome, error, data }
 }
 
-/** The transactions that the task shows, each with its status after the updates of the effects. */
 function shownTransactions({ data, effects }: TaskView, updates: readonly EffectUpdate[]): JsonObject {
   if (!Array.isArray(data.transactions)) return {}
   const statusOf = new Map(

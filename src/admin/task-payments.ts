@@ -9,8 +9,6 @@ import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { paymentOption, unitsOption } from './task-ending.ts'
 
-/** Payments of a provider that no look-up has found. */
-
 const addPayment: AdminCommand['run'] = async (session, args) => {
   const { config, database, clock } = session
   const id = args.positional('task')
@@ -20,7 +18,7 @@ const addPayment: AdminCommand['run'] = async (session, args) => {
   const evidence = args.text('evidence')
   if (!payment || units === null || !evidence)
     throw new UsageError('--payment, --amount and --evidence are required.')
-  // Imports on first use, as other commands do not need it.
+  // The import is lazy, because other commands do not need it.
   const { namedChains } = await import('#compose/operator-ends.ts')
   const at = clock.now()
   const task = await database

@@ -14,7 +14,7 @@ import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
 import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './task-ending.ts'
 
-/** Tasks that end only by an operator, or by the return of what is silent: what they signed can be executed no more. */
+/** Tasks that end only by an operator, or when a silent upstream returns: what they signed can no longer execute. */
 const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
   and greatest(t.created_at + interval '1 hour', t.deadline) < clock_timestamp()
   and not exists (select from effect e where e.task_id = t.id and e.status in ('prepared', 'sent', 'unknown')
@@ -78,10 +78,7 @@ const showTask: AdminCommand['run'] = async (session, args) => {
 const leaseSeconds = 60
 const claimMsMax = 15_000
 
-/**
- * Waits for a running look-up: the task is claimed only while no instance works on it. The command has a lease of its own
- * meanwhile, as an instance has.
- */
+/** Claims a task once no instance runs a look-up of it, under a lease of the command, as an instance has. */
 async function claimTask({ database, instanceId }: Session, { id }: Task): Promise<Task> {
   const startedMs = performance.now()
   while (true) {
@@ -112,13 +109,13 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
   }
 }
 
-/** Completes the ending with what the own end of the kind would have booked. */
+/** Completes the ending with what the kind's own end would have booked. */
 async function endOfKind(
   { config, transactions, clock, instanceId }: Session,
   task: TaskView,
   { ending, resolution }: { ending: EndResult; resolution: Resolution },
 ): Promise<EndResult> {
-  // Imports on first use, as other commands do not need it.
+  // The import is lazy, because other commands do not need it.
   const { operatorEnds } = await import('#compose/operator-ends.ts')
   const ends = operatorEnds({ config, transactions, clock, random: systemRandom, instanceId })
   const endOf = ends.get(task.kind)

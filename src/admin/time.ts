@@ -21,7 +21,7 @@ import type { AdminCommand } from './command.ts'
 import type { Row } from './output.ts'
 import { raiseCounter } from './raise-counter.ts'
 
-/** What the gateways know of the time of the database, and the way back to money after it went back. */
+/** What the gateways know about the time of the database, and how money moves again after it went back. */
 
 type HoldRow = {
   scope: string
@@ -56,7 +56,7 @@ const show: AdminCommand['run'] = async (session) => {
   if (found.length > 0) session.print(found)
 }
 
-/** Declares that other tools restored the database: the gateways do not always see that it went back. */
+/** Declares that other tools restored the database: the gateways cannot always see that it went back. */
 const hold: AdminCommand['run'] = async (session, args) => {
   const now = session.clock.now()
   const since = args.text('since')
@@ -86,7 +86,7 @@ function momentOf(text: string, now: Date): Date {
 
 const compareMsMax = 60_000
 
-/** The gateways compare: they know the nodes. */
+/** The gateways do the comparison, because they know the nodes. */
 const compare: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database
   const scope = args.text('chain') ?? everything

@@ -15,7 +15,7 @@ import { userOf } from './users.ts'
 
 const command = 'tokens revoke'
 
-/** A token is given as itself or, where only its hash is known, as the 64 hex digits of its SHA-256. */
+/** A token is given as itself or, if only its hash is known, as the 64 hex digits of its SHA-256. */
 const hashOf = (token: string) => (/^[0-9a-f]{64}$/.test(token) ? token : sha256(token))
 
 const noSuchToken = () =>
@@ -35,13 +35,13 @@ function oauthOf(session: Session) {
   const { of } = createRecords({ db, clock, grants })
   return {
     grants,
-    /** Tokens of an external server are refused by this record alone. */
+    /** This record is the only thing that refuses the tokens of an external server. */
     refuseTokensOf: (tx: Tx, id: string) => refuseExternal(of('EndedGrant', tx), id, clock.now()),
   }
 }
 const actIn = (tx: Tx): ActScope => ({ tx, afterCommit: () => {} })
 
-/** A person is known before the sign-up, too. */
+/** A person is known even before the sign-up. */
 async function idOf(db: Queryable, name: string): Promise<string> {
   const [person] = isUuid(name)
     ? await query<{ id: string }>(db, 'select id from person where id = $1', [name])
@@ -66,7 +66,7 @@ async function revokeUser(session: Session, name: string): Promise<void> {
     if (isPerson) await refuseTokensOf(tx, id)
     const ended = { tokens: removed.length, ...(isPerson && { connections }), webhooks }
     await record(tx, { command, subject: id, details: ended })
-    // Its last statement writes the events of the webhooks.
+    // The last statement of this call writes the events of the webhooks.
     await grants.endAll(id, actIn(tx))
     return { hashes: removed, counts: found! }
   })
@@ -84,7 +84,7 @@ async function revokeUser(session: Session, name: string): Promise<void> {
 }
 
 type Claims = { grant_id?: unknown; iss?: unknown; sub?: unknown; client_id?: unknown; azp?: unknown }
-/** Without a check: the operator names a grant by it, and gives no access. */
+/** The token is not verified: the operator names a grant by it, and gives no access. */
 function claimsOf(token: string): Claims {
   try {
     const read: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())

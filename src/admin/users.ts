@@ -10,7 +10,6 @@ import { accessTopics, endWebhooksOfApps, webhookTopics } from './ended-access.t
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 
-/** By user id or by agent id. */
 export async function userOf(db: Queryable, name: string): Promise<User> {
   const column = isUuid(name) ? 'id' : 'agent_id'
   const text = `select id, agent_id, suspended_at, created_at from app_user where ${column} = $1`
@@ -76,7 +75,7 @@ const noLimits = {
   approvalAboveMicros: null,
 }
 
-/** For limits that an attacker tightened: an agent can only tighten them further. */
+/** Resets limits that an attacker tightened, because an agent can only tighten them further. */
 const resetPolicy: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
   const { clock, database } = session

@@ -39,7 +39,7 @@ type EngineDeps = {
   log: Log
   options: RunnerOptions & { replicationGraceMs?: number | undefined }
   approvers: Approvers
-  /** What this instance saw of the database before its start. */
+  /** What this instance saw of the database before it started. */
   memory?: TimeMemory | undefined
   durability: Durability
 }
@@ -74,13 +74,13 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
 
 /** An act is a task while it waits for a person; the engine runs its only step. */
 function registerActs(acts: Map<string, ApplyAct>, operations: readonly Operation[]): TaskKind[] {
-  // Every function inherits an `apply`: only an own one is that of a confirmed act.
+  // Every function inherits an `apply`: only an own property belongs to a confirmed act.
   for (const { name, run } of operations)
     if (Object.hasOwn(run, 'apply')) acts.set(name, (run as { apply: ApplyAct }).apply)
   return [...acts.keys()].map((kind) => ({ kind, version: 1, priority: 1, steps: {} }))
 }
 
-/** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
+/** The durable part of the process. Features are built on it, and `createRuntime` runs what they declare. */
 export function createEngine(deps: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, options } = deps
   const instanceId = uuidv7(clock.now(), random)
@@ -151,12 +151,12 @@ export function createEngine(deps: EngineDeps) {
     enqueue: intake.enqueue,
     enqueueAll: intake.enqueueAll,
     appendEvents,
-    /** The newest version of a kind; undefined where this instance does not know it. */
+    /** Returns the newest version of a kind, or undefined if this instance does not know it. */
     kindOf: (name: string) => newestKind(kinds, name),
     announceQueued: () => notifier.notify([readyTopic]),
-    /** True on one live instance: it polls often for what any of them may handle, the others rarely. */
+    /** True on one live instance, which polls often for what any of them may handle; the others poll rarely. */
     isOnDuty: taskRunner.isOnDuty,
-    /** False from the moment on in which another instance may take what this one has claimed. */
+    /** False from the moment from which another instance may take what this one has claimed. */
     isLeaseHeld: taskRunner.isLeaseHeld,
     wakeTasks: createWakeTasks({ transactions, notifier, clock }),
     schedules: scheduler,

@@ -7,7 +7,6 @@ export type Pipelined = <F, T>(
   first: (tx: Tx) => Promise<F>,
   run: (tx: Tx, found: F, commit: () => Promise<void>) => Promise<T>,
 ) => Promise<T>
-/** Database access: single statements by the pool, or several in one transaction. */
 export type Transactions = { pool: pg.Pool; run: Transact; pipelined: Pipelined }
 
 /** Retries a single statement after a serialization failure or deadlock, which the server rolled back. */

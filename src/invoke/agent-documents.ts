@@ -1,7 +1,7 @@
 import { faults } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 
-/** `/llms.txt` and `/skill.md`: what a model reads before its first call, made from the contracts and the fault table. */
+/** Makes `/llms.txt` and `/skill.md`, which models read before their first call, from contracts and faults. */
 
 type Documented = Pick<Operation, 'name' | 'group' | 'entry'>
 

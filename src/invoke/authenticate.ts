@@ -4,15 +4,12 @@ import type { Access } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
-/** Takes the key as it was presented. */
 export type AuthenticateBackend = (key: string | undefined) => Promise<Caller>
 
-/** Where no operation is for backends. */
 export const noBackends: AuthenticateBackend = async () => {
   throw new Fault('unauthorized', 'This gateway has no operations for backends')
 }
 
-/** Identifies the caller, and checks the scope of the credential. */
 export async function authorize(
   access: Access,
   authorization: string | undefined,
@@ -20,7 +17,7 @@ export async function authorize(
 ): Promise<Caller | null> {
   if (access === 'public')
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
-  // Its credential is none of a user.
+  // The credential of the call belongs to no user.
   if (access === 'backend') throw new Fault('unauthorized', 'This operation takes the key of a backend')
   const caller = await authenticate(authorization)
   if (access === 'person') {

@@ -1,4 +1,3 @@
-/** Meanings of the fields of chats, as `byName` and `byComponent` have those of the other sections. */
 export const chatFields: Record<string, string> = {
   chat_id: 'Id of the message and of its task',
   thread_id: 'Id of the thread',

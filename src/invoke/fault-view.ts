@@ -2,9 +2,7 @@ import type { Fault, FaultCode, InputLocation, Issue } from '#kernel/contract/fa
 
 type LocatedIssue = Issue & { location: InputLocation }
 
-/** What every door reports of a fault, in its own form. */
 export type FaultView = {
-  /** The HTTP status of the code. */
   status: number
   code: FaultCode
   message: string

@@ -7,14 +7,13 @@ const byComponent = { ...glossary.byComponent, ...chatFieldsByComponent }
 
 type Json = Record<string, unknown>
 
-/** What the wire types say of every decimal or id; the name of the field says more. */
+/** The wire types describe every decimal or id in these words; the name of the field says more. */
 const generic: Record<string, string> = {
   'Decimal text, never in exponent form': ' (decimal text)',
   'Smallest units of the token': '',
   'ISO-8601 UTC with milliseconds': ' (ISO-8601 UTC)',
 }
 
-/** Meaning of a name in a path or query. */
 export const glossaryText = (name: string): string | undefined => byComponent[`query.${name}`] ?? byName[name]
 
 /** Completes the descriptions of all fields of the named schemas, in place. */

@@ -1,7 +1,4 @@
-/**
- * One meaning per field name, across the whole interface. A schema's own description wins; `Component.field` wins over
- * a bare name.
- */
+/** One meaning per field name. A schema's own description wins, and `Component.field` wins over a bare name. */
 export const byName: Record<string, string> = {
   account: 'Totals of the account, in USD',
   account_activated: 'True once the venue knows the account; the first deposit activates it',

@@ -8,23 +8,20 @@ import { inputReaders, type ReadFlatInput } from './input.ts'
 import { filterBySchema } from './schema-filter.ts'
 import { type ObjectSchema, plainInputSchemaOf } from './tool-schema.ts'
 
-/** Calls that a part of the gateway makes for a user: read, called and filtered as those of a door. */
+/** Calls that a part of the gateway makes for a user. They are read, called and filtered like those of a door. */
 
 export type InnerCall = {
   operation: Operation
-  /** Flat, as a tool is called. */
   input: JsonObject
   caller: Caller
-  /** Of an operation that changes something. */
   key?: string
   signal: AbortSignal
 }
 export type InnerCalls = {
   /** Throws the 422 of an input that a door would refuse. */
   check(operation: Operation, input: JsonObject): void
-  /** The flat input of the operation, as JSON Schema. */
   inputSchemaOf(operation: Operation): ObjectSchema
-  /** The answer. A task is accepted and not waited for. */
+  /** Returns the answer. A task is accepted, but its end is not awaited. */
   call(call: InnerCall): Promise<unknown>
 }
 

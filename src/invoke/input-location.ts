@@ -1,9 +1,8 @@
 import { Fault, type InputLocation } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** The part of a request that carries a field; an undeclared field is located where most inputs are. */
+/** Returns the part of a request that carries a field; an undeclared field is located where most inputs are. */
 export type LocationOf = (field: string) => Exclude<InputLocation, 'header'>
-/** The schemas of an operation by location. */
 export type DeclaredInput = { params?: unknown; query?: unknown; body?: unknown }
 
 export function inputLocations({ params, query, body }: DeclaredInput): LocationOf {
@@ -18,7 +17,7 @@ export function inputLocations({ params, query, body }: DeclaredInput): Location
   }
 }
 
-/** Throws where two locations declare one name: the input of an operation, flat or not, holds each name once. */
+/** Throws if two locations declare one name: the input of an operation, flat or not, holds each name once. */
 export function assertDistinctNames(declared: Record<string, ReadonlySet<string>>, label: string): void {
   const owners = new Map<string, string>()
   for (const [location, names] of Object.entries(declared)) {
@@ -31,14 +30,13 @@ export function assertDistinctNames(declared: Record<string, ReadonlySet<string>
   }
 }
 
-/** The same fault, with the location of each issue that an operation reported by its field alone. */
+/** Adds the location of each issue that an operation reported by its field alone. */
 export function locateIssues(fault: Fault, locationOf: LocationOf): Fault {
   if (fault.issues.every(({ location }) => location !== undefined)) return fault
   const issues = fault.issues.map((issue) => ({ location: locationOf(String(issue.path[0])), ...issue }))
   return new Fault(fault.code, fault.message, { cause: fault, extras: fault.extras, issues })
 }
 
-/** Every name that a schema or one of its arms declares. */
 export function namesIn(schema: unknown): Set<string> {
   if (!isRecord(schema)) return new Set()
   const arms = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => (Array.isArray(list) ? list : []))

@@ -16,9 +16,8 @@ export type LocatedInput = {
   path: Record<string, unknown>
   query: Record<string, unknown>
   body: unknown
-  /** Set where the fields of the body were sent as a query. */
+  /** Set to `query` if the fields of the body were sent as a query. */
   bodyLocation?: 'body' | 'query'
-  /** The Idempotency-Key header, where the door has headers. */
   idempotencyKey?: string | undefined
 }
 export type ParsedInput = {
@@ -27,22 +26,19 @@ export type ParsedInput = {
   timeoutMs: number
   key?: string
 }
-/**
- * Validates a located input and makes it the input of its operation, or throws a 422. It takes ownership of the
- * objects.
- */
+/** Validates a located input and makes its operation's input, or throws a 422. It takes ownership of the objects. */
 export type ReadInput = (located: LocatedInput) => ParsedInput
-/** The same for one flat record: each field goes to the location that the contract declares. */
+/** Does the same for one flat record: each field goes to the location that the contract declares. */
 export type ReadFlatInput = (flat: Record<string, unknown>) => ParsedInput
 export type InputReaders = { readInput: ReadInput; readFlatInput: ReadFlatInput }
 
-/** Set by the caller's credential alone: clients may send them, and they are ignored. */
+/** Only the caller's credential sets these. Clients may send them, but they are ignored. */
 const identityFields = ['agent_id', 'application_id', 'user_id']
 const visibleAscii = /^[\x21-\x7e]{1,255}$/
 
 type Compile = (schema: Schema) => ValidateFunction
 
-/** The one validator of all operations: an instance costs as much as hundreds of requests. */
+/** All operations share one validator, because an instance costs as much as hundreds of requests. */
 export function inputReaders(sources: NumberSources): (operation: Pick<Operation, 'entry'>) => InputReaders {
   const ajv = new Ajv2020({
     allErrors: true,
@@ -72,7 +68,7 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   const unknownField = unknownFields({ params, query: querySchema, body: bodySchema, isKeyed: keyed })
   const part = (schema: unknown, { isStrict = false }: { isStrict?: boolean } = {}): Part | undefined => {
     if (schema === undefined) return undefined
-    // On the first request: compiling for all operations took a twentieth of the start.
+    // Compiled on the first request: compiling for all operations took a twentieth of the startup time.
     let compiled: ValidateFunction | undefined
     const check = () => {
       compiled ??= compile(ajvSchema(asSchema(schema), { isStrict }))
@@ -110,7 +106,6 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   }
 }
 
-/** The query of an operation as clients may send it: a task adds `wait` and `timeout`. */
 export function withWait(entry: Entry): Schema | undefined {
   const own = entry.query && asSchema(entry.query)
   if (entry.kind !== 'task' || entry.isAnswered) return own
@@ -132,7 +127,7 @@ function readFields(
   return record(checked(part, given, { ...reading, sources }))
 }
 
-/** Splits a flat record by declared location. An unknown field joins the body, or the query where there is none. */
+/** Splits a flat record by declared location. An unknown field joins the body, or the query if there is no body. */
 function flatInputLocator(entry: Entry, sources: NumberSources) {
   const { params, body } = entry
   const query = withWait(entry)
@@ -144,7 +139,7 @@ function flatInputLocator(entry: Entry, sources: NumberSources) {
   )
   const locationOf = inputLocations({ params, query, body })
   return (flat: Record<string, unknown>): LocatedInput => {
-    // Without a prototype, so that no field name can reach one.
+    // The groups have no prototype, so that no field name can reach one.
     const groups = { path: Object.create(null), query: Object.create(null), body: Object.create(null) }
     for (const [name, value] of Object.entries(flat)) {
       const location = keyed && name === 'idempotency_key' ? 'body' : locationOf(name)
@@ -171,7 +166,7 @@ function addUnknown(
   }
 }
 
-/** Text first, then the schema, then the decimals; the number sources belong to the parsed objects themselves. */
+/** Checks the text first, then the schema, then the decimals. The number sources belong to the parsed objects. */
 function checked(
   { schema, check, unknownField }: Part,
   value: unknown,
@@ -201,7 +196,6 @@ function readBody(part: Part, given: unknown, entry: Entry, reading: Reading): R
   return issues.items.length > 0 ? {} : record(filterBySchema(part.schema, value))
 }
 
-/** An object with only optional fields. */
 export function isAllOptional(schema: Schema): boolean {
   const { type, required, properties } = schema
   const fields = record(properties)
@@ -223,7 +217,7 @@ function declares(schema: Schema, field: string): boolean {
   return Array.isArray(arms) && arms.some((arm) => isRecord(arm) && declares(arm, field))
 }
 
-/** The header or the field of that name; both must agree. */
+/** Reads the header or the field of that name; both must agree. */
 function readKey(header: string | undefined, body: unknown, issues: IssueList): string | undefined {
   const inBody = isRecord(body) ? body.idempotency_key : undefined
   if (header !== undefined && !visibleAscii.test(header)) issues.add(notVisible('header', 'Idempotency-Key'))
@@ -248,13 +242,14 @@ const notVisible = (location: InputLocation, field: string): Issue => ({
   type: 'string_pattern_mismatch',
 })
 
-/** Strict: an undeclared field is an error. */
+/** When strict, an undeclared field is an error. */
 type Strictness = { isStrict: boolean }
 
 /**
- * The form of a schema that ajv checks. Names are dropped, because several operations may share a schema. A decimal
- * keeps its types only: its pattern and bounds are checked exactly, on its text. Sealed: an undeclared field is an
- * error, at any depth, because a misspelt stop price must not open a position without a stop.
+ * Returns the form of a schema that ajv checks. Names are dropped, because several operations may share a
+ * schema. A decimal keeps only its types: its pattern and bounds are checked exactly, on its text. In a strict
+ * schema an undeclared field is an error at any depth, because a misspelt stop price must not open a position
+ * without a stop.
  */
 function ajvSchema(schema: Schema, { isStrict }: Strictness): Schema {
   if (schema['x-decimal'] !== undefined) {
@@ -284,7 +279,7 @@ function onlyArmBesideNull(schema: Schema): Schema | undefined {
   return arms.length === 2 && others.length === 1 && plain && arm['x-decimal'] === undefined ? arm : undefined
 }
 
-/** Beyond these a JSON integer has lost digits when it is parsed. */
+/** Beyond these bounds a JSON integer has lost digits when it is parsed. */
 function safeBounds(schema: Schema): Record<string, number> {
   return {
     ...(schema.minimum === undefined && { minimum: Number.MIN_SAFE_INTEGER }),

@@ -10,12 +10,12 @@ type NumberInput = {
   value: unknown
   sources: NumberSources
 }
-/** A value by the object that holds it, and its path from the root. */
+/** A value, given as the object that holds it, its key, and its path from the root. */
 type Place = { holder: object; key: string; path: Issue['path'] }
 
 /**
- * Parsing to a double rounds: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. Where an integer is
- * expected the text decides, so that a number arrives exactly or is rejected.
+ * Parsing to a double rounds: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. If an integer
+ * is expected the text decides, so that a number arrives exactly or is rejected.
  */
 export function addRoundedIntegers(
   issues: IssueList,
@@ -45,7 +45,7 @@ export function addRoundedIntegers(
   visit(schema, value, { holder: {}, key: '', path: [] })
 }
 
-/** Reading decimals costs the square of their length, and no integer needs so many characters. */
+/** Reading decimals costs the square of their length, and no integer needs this many characters. */
 const sourceLengthMax = 200
 
 const isRounded = (source: string, value: number): boolean =>

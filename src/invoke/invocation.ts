@@ -42,7 +42,6 @@ export type InvocationDeps = {
 
 export type Credentials = {
   authorization: string | undefined
-  /** The key of a backend, at doors that take one. */
   backendKey?: string | undefined
   address: string
 }
@@ -50,15 +49,15 @@ export type Credentials = {
 /** All decisions before the input is read. */
 export type Admitted = {
   caller: Caller | null
-  /** Whose budget the call is counted on. */
+  /** The owner of the budget on which the call is counted. */
   principal: string
   /** The credential, which is checked again while a stream is open. */
   authorization: string | undefined
-  /** Absent where the class of the operation is not limited. */
+  /** Absent if the class of the operation is not limited. */
   budget: BudgetState | undefined
-  /** The budget is spent; `call` throws it, and a door may throw it earlier. */
+  /** Set if the budget is spent; `call` throws it, and a door may throw it earlier. */
   refusal: Fault | undefined
-  /** Replaces a failure, where only failures count and have spent the budget. */
+  /** Replaces a failure if only failures count and have spent the budget. */
   refusalOfFailure: Fault | undefined
 }
 
@@ -66,18 +65,17 @@ export type Outcome =
   | { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
   | {
       kind: 'stream'
-      /** Throws only faults; ends with one where the credential becomes invalid. */
+      /** Throws only faults; ends with one if the credential becomes invalid. */
       items: AsyncIterable<StreamItem>
-      /** Of a stream that a task fills. */
       replayed?: boolean
       key?: string
     }
 
 export type InvocableOperation = {
   operation: Operation
-  /** At once where nothing has to be read for it. */
+  /** Answers at once if nothing has to be read. */
   admit(credentials: Credentials): Admitted | Promise<Admitted>
-  /** The answer that is the same for every caller, where its version has not changed since it was computed. */
+  /** Returns the answer that is the same for every caller, if its version has not changed since it was computed. */
   shared(): Outcome | undefined
   readInput: ReadInput
   readFlatInput: ReadFlatInput
@@ -89,15 +87,15 @@ export type InvocableOperation = {
   ): Promise<Outcome>
 }
 
-/** A caller without an operation, for requests that are part of a door's own protocol. */
+/** A caller without an operation, for requests of a door's own protocol. */
 export type Identified = { caller: Caller; principal: string }
 
 export type Invocation = {
-  /** Filled by the JSON parser of the door, so that numbers keep their digits. */
+  /** The door's JSON parser fills it, so that numbers keep their digits. */
   sources: NumberSources
   limits: RateLimits
   prepare(operation: Operation): InvocableOperation
-  /** Reads the credential as `admit` does; counts failures only. */
+  /** Reads the credential as `admit` does, and counts only failures. */
   identify(credentials: Credentials): Promise<Identified>
   close(): Promise<void>
 }
@@ -190,7 +188,7 @@ export function createInvocation({
   }
 }
 
-/** The points beyond the first, which admission counted before the input was read. */
+/** Counts the points beyond the first, which admission counted before the input was read. */
 async function countPoints(
   entry: Entry,
   principal: string,
@@ -201,15 +199,15 @@ async function countPoints(
   return more > 0 ? (await limits.consume(rateClassOf(entry), principal, more)).fault : undefined
 }
 
-/** The pages of the gateway count apart, so that no app of a person uses up their calls. */
+/** The pages of the gateway count separately, so that no app of a person uses up their calls. */
 const principalOf = ({ userId, person, backend }: Caller): string => {
   if (backend) return `backend:${backend.id}`
   return person && isOwnClient(person.clientId) ? `pages:${userId}` : `user:${userId}`
 }
 
 /**
- * Counts after the look-up, so that bad credentials never block a good one from the same address. A request without a
- * credential is how clients discover the authentication.
+ * Counts after the look-up, so that bad credentials never block a good one from the same address. A request
+ * without a credential is not counted, because clients discover the authentication that way.
  */
 async function countingRefusals<T>(
   { authorization, backendKey, address }: Credentials,

@@ -18,7 +18,6 @@ type Failure = {
   /** The field belongs to the input itself and not to an object in it. */
   isTop: boolean
 }
-/** The message for a field that is not declared here. */
 export type UnknownField = (name: string, declared: readonly string[], options: { isTop: boolean }) => string
 
 const isJson = (location: InputLocation): boolean => location === 'body'
@@ -71,10 +70,10 @@ const extra = ({ params, schema, unknownField, isTop }: Failure) => {
 const propertyNames = ({ properties }: Schema): string[] =>
   isRecord(properties) ? Object.keys(properties) : []
 
-/** How many undeclared names are compared with a missing one. */
+/** At most this many undeclared names are compared with a missing one. */
 const namesComparedMax = 32
 
-/** A field that is present under another name is to be renamed. */
+/** If the field is present under another name, the message says to rename it. */
 function missingField(name: string, declared: readonly string[], value: unknown): string {
   const given = isRecord(value) ? Object.keys(value) : []
   const unknown = given.filter((each) => !declared.includes(each)).slice(0, namesComparedMax)
@@ -84,7 +83,7 @@ function missingField(name: string, declared: readonly string[], value: unknown)
     : `Field required: rename \`${meant}\` to \`${name}\``
 }
 
-/** `'a', 'b' or 'c'`, as FastAPI lists the allowed values, and the most similar one. */
+/** Makes `'a', 'b' or 'c'`, as FastAPI lists the allowed values, with the most similar one. */
 function choice(values: readonly unknown[], given: unknown): string {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
   const texts = values.filter((value) => typeof value === 'string')
@@ -154,7 +153,7 @@ const issueTexts: Record<string, (failure: Failure) => IssueText> = {
       type: 'value_error',
       msg: `Input should be a valid ${first}`,
     }
-    // A decimal comes as a number or as text, and is described as a number.
+    // A decimal may be a number or text, and is described as a number.
     const isSeveral = names.length > 1 && first !== 'number' && !isNumber
     return isSeveral ? { ...described, msg: `Input should be a valid ${alternatives(names)}` } : described
   },
@@ -163,7 +162,7 @@ const issueTexts: Record<string, (failure: Failure) => IssueText> = {
 const wrappers = new Set(['anyOf', 'oneOf', 'if'])
 const nullArm = /\/(?:anyOf|oneOf)\/\d+\/type$/
 
-/** JSON pointer to path; a number is an index only where the value really is a list. */
+/** A number in a pointer is an index only if the value really is a list. */
 function pathOf(pointer: string, root: unknown): Path {
   let value = root
   const path: Path = []
@@ -204,13 +203,13 @@ export function addSchemaErrors(
 const isNullArm = (error: ErrorObject): boolean =>
   error.keyword === 'type' && error.params.type === 'null' && nullArm.test(error.schemaPath)
 
-/** A union of literals fails once per literal; the message is one sentence. */
+/** A union of literals fails once per literal, but the message is one sentence. */
 const literalsAt = (path: string, errors: readonly ErrorObject[]): unknown[] =>
   errors
     .filter((error) => error.keyword === 'const' && error.instancePath === path)
     .map((error) => error.params.allowedValue)
 
-/** Printed bytes of all issues together, so that an answer is never larger than its request. */
+/** The limit on the printed bytes of all issues, so that an answer is never larger than its request. */
 const issuesBytesMax = 8 * 1024
 const partLengthMax = 64
 

@@ -2,9 +2,9 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
 
 /**
- * JSON.parse silently keeps the last of two equal keys and loses the digits of a number; for a body that moves money
- * both are wrong. This parser rejects duplicate and poisonous keys, bounds depth, keys and values, and keeps number
- * sources. The bounds limit the cost of validating a body with any content.
+ * JSON.parse silently keeps the last of two equal keys and loses the digits of a number; for a body that moves
+ * money both are wrong. This parser rejects duplicate and poisonous keys, bounds depth, keys and values, and
+ * keeps number sources. The bounds limit the cost of validating a body with any content.
  */
 
 export const depthMax = 32
@@ -63,7 +63,7 @@ function expected(what: string, { text, at }: Cursor): Fault {
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Empty means undefined, with any content type. */
+/** An empty body is undefined, with any content type. */
 export function parseJson(bytes: Uint8Array, sources: NumberSources): unknown {
   if (bytes.length === 0) return undefined
   const cursor: Cursor = { text: decode(bytes), at: 0, keys: 0, values: 0, sources }
@@ -92,7 +92,6 @@ function match(cursor: Cursor, pattern: RegExp): string | undefined {
   return found
 }
 
-/** Skips white space and returns the next character. */
 function skipSpace(cursor: Cursor): string | undefined {
   match(cursor, space)
   return cursor.text[cursor.at]
@@ -133,7 +132,6 @@ function readString(cursor: Cursor): string {
   return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1)
 }
 
-/** After an item: true when another follows, false at the end of the container. */
 function hasMore(cursor: Cursor, end: string): boolean {
   const next = skipSpace(cursor)
   if (next !== ',' && next !== end) throw expected(`',' or '${end}'`, cursor)

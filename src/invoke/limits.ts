@@ -6,7 +6,7 @@ import type { RateClass } from '#kernel/contract/operation.ts'
 /** `refused` counts failed credentials per address, so that guessing is slow. */
 export type LimitName = RateClass | 'refused'
 export type Limit = { points: number; windowSeconds: number }
-/** Zero points: the class is not limited. */
+/** With zero points the class is not limited. */
 export type Limits = Readonly<Record<LimitName, Limit>>
 
 type PerMinute = Record<Exclude<RateClass, 'image'>, number> & { image?: number; refused?: number }
@@ -35,7 +35,7 @@ export const defaultLimits = limitsPerMinute({
 })
 
 export type WindowCount = { spent: number; resetMs: number }
-/** Where points are counted. One process counts in memory; several share a store of the same verb. */
+/** One process counts points in memory; several share a store with the same method. */
 export type PointStore = {
   add(name: LimitName, key: string, limit: Limit, points: number): WindowCount | Promise<WindowCount>
 }
@@ -59,7 +59,6 @@ export function memoryPointStore(nowMs = monotonicMs): PointStore {
   }
 }
 
-/** The rest of a budget after the last counted call. */
 export type BudgetState = {
   name: LimitName
   points: number
@@ -75,7 +74,6 @@ function ownerOf(key: string): BudgetOwner {
   return /^(?:user|pages):/.test(key) ? 'user' : 'address'
 }
 
-/** Counts the points of one call, and returns the rest of its class. */
 export function rateLimits(limits: Limits, store: PointStore) {
   const resultOf = (
     name: LimitName,
@@ -94,7 +92,6 @@ export function rateLimits(limits: Limits, store: PointStore) {
     return { budget, fault }
   }
   return {
-    /** At once where the store counts in memory. */
     consume(name: LimitName, key: string, points = 1): RateLimitResult | Promise<RateLimitResult> {
       const limit = limits[name]
       if (limit.points <= 0) return unlimited

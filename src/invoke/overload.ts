@@ -2,21 +2,21 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { budgetSpent, type Fault } from '#kernel/contract/fault.ts'
 import type { RateClass } from '#kernel/contract/operation.ts'
 
-/** Samples in a row above the limit before a read, and before an operation that moves money, is rejected. */
+/** After this many samples in a row above the limit, reads are rejected, and later also operations that move money. */
 const readSamplesMax = 2
 export const moneySamplesMax = 5
 
 export type LoadSettings = {
-  /** Maximum mean delay of the event loop; a busy loop without delay sheds nothing. */
+  /** The maximum mean delay of the event loop; a busy loop without delay sheds nothing. */
   delayMsMax: number
   everyMs: number
-  /** The mean delay since the last call. */
+  /** Returns the mean delay since the last call. */
   sample: () => number
 }
 
 /**
- * A late event loop delays every answer; rejecting some keeps the others fast. Exits (cancel, close, withdraw) are
- * never shed, money operations only after the overload has lasted.
+ * A late event loop delays every answer; rejecting some keeps the others fast. Exits (cancel, close, withdraw)
+ * are never shed, and money operations only after the overload has lasted.
  */
 export function loadShedder(delayMsMax: number) {
   let samplesAbove = 0

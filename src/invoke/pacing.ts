@@ -2,23 +2,23 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LimitName, RateLimits } from './limits.ts'
 
-/** The part of its time for which the event loop may work before it makes everybody wait. */
+/** The share of time for which the event loop may work before it makes everybody wait. */
 const busyMax = 0.75
 const sampleMs = 100
 const windowMs = 10_000
-/** Requests of one principal within one window that are never paused. */
+/** This many requests of one principal within one window are never paused. */
 const freeMax = 30
 const pauseMsMin = 5
 const pauseMsMax = 500
 
-/** The requests of each principal. */
 type Window = { counts: Map<string, number>; total: number }
 const emptyWindow = (): Window => ({ counts: new Map(), total: 0 })
 const meanOf = ({ counts, total }: Window): number => total / (counts.size || 1)
 
 /**
- * While the event loop is busy, the principals that ask most are paused before each request, longer and longer until it is
- * no longer busy: who asks rarely is answered as by a quiet instance. One that is alone is never paused.
+ * While the event loop is busy, the principals that ask most are paused before each request, longer and longer
+ * until it is no longer busy. A principal that rarely asks is answered as quickly as on a quiet instance, and
+ * one that is alone is never paused.
  */
 export function createPacer(random: () => number = Math.random) {
   let current = emptyWindow()
@@ -32,7 +32,7 @@ export function createPacer(random: () => number = Math.random) {
   }
 
   return {
-    /** `utilization`: from 0 to 1, since the last call. */
+    /** `utilization` is from 0 to 1, since the last call. */
     record(utilization: number): void {
       const excess = utilization - busyMax
       const next = Math.max(pauseMs, excess > 0 ? pauseMsMin : 0) * (1 + excess / 2)
@@ -42,7 +42,7 @@ export function createPacer(random: () => number = Math.random) {
       earlier = current
       current = emptyWindow()
     },
-    /** Counts a request, and returns the milliseconds by which it begins later: at random, so that few begin together. */
+    /** Counts a request, and returns its delay in milliseconds: a random one, so that few requests begin together. */
     pauseOf(principal: string): number {
       current.counts.set(principal, (current.counts.get(principal) ?? 0) + 1)
       current.total += 1
@@ -52,7 +52,7 @@ export function createPacer(random: () => number = Math.random) {
 }
 
 export type Pacing = {
-  /** Exits are counted, and never paused. */
+  /** Exits are counted, but never paused. */
   pause(principal: string, rate: LimitName): Promise<void> | undefined
   close(): void
 }

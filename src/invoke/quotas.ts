@@ -5,10 +5,8 @@ import type { StreamItem } from '#kernel/contract/operation.ts'
 import type { Authenticate } from './authenticate.ts'
 
 export type Quotas = {
-  /** Open streams of one user, and waits that block a caller. */
   streamsPerUser: number
   waitsPerUser: number
-  /** How often the credential of each open stream is checked again. */
   checkEveryMs: number
 }
 export const defaultQuotas: Quotas = { streamsPerUser: 10, waitsPerUser: 256, checkEveryMs: 1_000 }
@@ -18,27 +16,26 @@ type NewStream = {
   userId: string
   authorization: string | undefined
   items: Items
-  /** The fault for an error of `items`. */
   toFault: (error: unknown) => Fault
-  /** What fills the stream was accepted already: it is not refused any more. */
+  /** The task that fills the stream was accepted already, so the stream is no longer refused. */
   isAccepted?: boolean
 }
 type OpenStream = { authorization: string | undefined; refuse(fault: Fault): void }
 
 export type UserQuotas = {
-  /** Throws where the user has a full share of streams, before something is accepted that fills one. */
+  /** Throws if the user has a full share of streams, before a task that fills one is accepted. */
   assertRoom(userId: string): void
   /**
-   * The items, until the credential that opened the stream becomes invalid. Throws where the user has a full share of
-   * streams already; the items throw only faults.
+   * Returns the items until the credential that opened the stream becomes invalid; they throw only faults. Throws
+   * if the user already has a full share of streams.
    */
   stream(wanted: NewStream): Items
-  /** Undefined where the user has a full share: the answer is then sent at once. */
+  /** Returns undefined if the user has a full share: the answer is then sent at once. */
   wait(userId: string): Disposable | undefined
   close(): Promise<void>
 }
 
-/** Streams and waits of this instance, through any door, of which no user has more than a share. */
+/** The streams and waits of this instance, through any door. No user has more than a share of them. */
 export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuotas {
   const open = new Set<OpenStream>()
   const streams = createKeyCounts()
@@ -79,7 +76,7 @@ async function checkCredentials(open: ReadonlySet<OpenStream>, authenticate: Aut
   }
 }
 
-/** The items, whose reader gets a fault as soon as one occurs. A waiting producer ends by the signal of its request. */
+/** Its reader gets a fault as soon as one occurs. A waiting producer ends by the signal of its request. */
 function revocable({
   items,
   toFault,

@@ -2,8 +2,8 @@ import { propertySchema, type Schema, selectSchema } from '#kernel/contract/deci
 import { isRecord } from '#kernel/wire/json.ts'
 
 /**
- * Keeps the fields of a schema and drops the rest: unknown fields of a request have no effect, undeclared fields of an
- * answer never leak. Values are not validated. An object schema without properties is open.
+ * Keeps the fields of a schema and drops the rest: unknown fields of a request have no effect, and undeclared
+ * fields of an answer never leak. Values are not validated. An object schema without properties is open.
  */
 export function filterBySchema(schema: Schema, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
@@ -19,7 +19,7 @@ export type Outline = {
   parts: readonly Schema[]
   isNarrow: boolean
   isOpen: boolean
-  /** Declared by name; `true` where the schema says nothing more about it. */
+  /** The declared fields by name; `true` if the schema says nothing more about one. */
   declared: ReadonlyMap<string, Schema | true>
 }
 
@@ -50,7 +50,7 @@ export function outlineOf(schema: Schema): Outline {
 const firstRecord = (before: Schema | true | undefined, field: Schema): Schema =>
   isRecord(before) ? before : field
 
-/** The schema and the parts of its intersection, all of which may declare properties. */
+/** Returns the schema and the parts of its intersection, all of which may declare properties. */
 const partsOf = (schema: Schema): Schema[] =>
   Array.isArray(schema.allOf) ? [schema, ...schema.allOf.filter(isRecord).flatMap(partsOf)] : [schema]
 
@@ -65,11 +65,11 @@ function filterRecord(outline: Outline, value: Record<string, unknown>): Record<
   return filtered
 }
 
-/** The schema of a field; true where any value is allowed, false or undefined where the name is not declared. */
+/** Returns the schema of a field: true if any value is allowed, false or undefined if the name is not declared. */
 export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
   outline.declared.get(name) ?? undeclared(outline, name)
 
-/** By a pattern or by the rule for all other names; never cached, because clients choose the names. */
+/** Patterns and the rule for other names apply. The result is never cached, because clients choose the names. */
 function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {
   return parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined) ?? isOpen
 }
@@ -79,7 +79,7 @@ function filterList(schema: Schema | undefined, values: unknown[]): unknown[] {
   return values.map((value) => (items ? filterBySchema(items, value) : plain(value)))
 }
 
-/** Dates and big integers become text also where no schema applies. */
+/** Dates and big integers become text even if no schema applies. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Date) return value.toISOString()

@@ -4,13 +4,13 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { IssueList } from './issues.ts'
 import { declaredField, outlineOf } from './schema-filter.ts'
 
-/** Text that the database cannot store: a zero byte, or half of a surrogate pair. */
+/** The database cannot store a zero byte, or half of a surrogate pair. */
 const isUnstorable = (text: string): boolean => text.includes('\u0000') || !text.isWellFormed()
 
 /**
- * Visits the declared fields first. Adds each value, keys of open objects included, that would fail only where it is
- * stored: such text, and numbers beyond a double. A list that is longer than its schema allows is reported and cut, so
- * that its rest is not validated. False where something cannot be stored.
+ * Visits the declared fields first. Adds each value that would fail only when it is stored: such text, including
+ * keys of open objects, and numbers beyond a double. A list that is longer than its schema allows is reported
+ * and cut, so that its rest is not validated. Returns false if something cannot be stored.
  */
 export function checkStorable(
   location: InputLocation,

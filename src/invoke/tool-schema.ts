@@ -5,7 +5,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { describeFields } from './field-descriptions.ts'
 import { withWait } from './input.ts'
 
-/** Schemas of a tool: plain JSON Schema with an object at its root, which every client accepts. */
+/** A tool's schema: plain JSON Schema with an object at its root, which every client accepts. */
 export type ObjectSchema = { type: 'object'; properties: Record<string, object>; required?: string[] }
 
 const keyField = {
@@ -23,7 +23,7 @@ const confirmField = {
     'Send true only to do the same thing a second time on purpose, after `possible_duplicate` named the earlier task.',
 }
 
-/** Path, query and body in one record. Throws where a part is no plain object. */
+/** Merges path, query and body into one record. Throws if a part is not a plain object. */
 export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
   const { properties, ...rest } = mergedInput(name, entry, withWait(entry))
   const technical = {
@@ -33,7 +33,7 @@ export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
   return described(name, { ...rest, properties: { ...properties, ...technical } })
 }
 
-/** Without what concerns the call itself: its key, and how long it waits. */
+/** Leaves out what concerns the call itself: its key, and how long it waits. */
 export const plainInputSchemaOf = (name: string, entry: Entry): ObjectSchema =>
   described(name, mergedInput(name, entry, entry.query && plainSchema(entry.query)))
 
@@ -59,7 +59,6 @@ type Fields = { properties: Record<string, object>; required?: unknown }
 
 function fieldsOf(part: Schema): Fields | undefined {
   const arms = Array.isArray(part.anyOf) ? part.anyOf.filter(isRecord) : []
-  // A body that may be null.
   const object = isRecord(part.properties) ? part : arms.find(({ type }) => type === 'object')
   if (!object) return undefined
   const { properties, required } = shown(object)
@@ -70,8 +69,8 @@ function fieldsOf(part: Schema): Fields | undefined {
 }
 
 /**
- * Undefined where the answer is no object: then the text alone has it. `known` is the schema of another tool that
- * describes the same fields.
+ * Returns undefined if the answer is not an object: then only the text has it. `known` is the schema of another
+ * tool that describes the same fields.
  */
 export function outputSchemaOf(name: string, entry: Entry, known?: ObjectSchema): ObjectSchema | undefined {
   if (entry.kind === 'stream' && !hasTask(entry)) return undefined
@@ -110,7 +109,7 @@ const joined = (one: ObjectSchema, other: ObjectSchema): ObjectSchema => ({
   required: (one.required ?? []).filter((name) => other.required?.includes(name)),
 })
 
-/** How many records an output schema shows within each other. What is within them is in the answer. */
+/** How many records an output schema shows within each other. The answer has what is within them. */
 const recordsMax = 2
 
 function briefFields(fields: Record<string, object>, known: Record<string, object>): Record<string, object> {
@@ -124,8 +123,8 @@ function briefFields(fields: Record<string, object>, known: Record<string, objec
 }
 
 /**
- * What a reader of an answer needs: types, names and meanings. Bounds and patterns are for who writes a value. Every
- * answer that fits the whole schema fits the brief one.
+ * Keeps what a reader of an answer needs: types, names and meanings. Bounds and patterns are for the writer of a
+ * value. Every answer that fits the whole schema fits the brief one.
  */
 function brief(schema: object, records: number): Record<string, unknown> {
   const {
@@ -166,7 +165,7 @@ function described(name: string, schema: ObjectSchema): ObjectSchema {
 const maps = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
 const dataKeywords = new Set(['default', 'examples', 'example', 'enum', 'const', 'required'])
 
-/** Without names, keywords of ours, and links, which no answer of this door has. */
+/** Removes names, private keywords, and links, which no answer of this door has. */
 function shown(schema: Schema): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {

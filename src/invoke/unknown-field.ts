@@ -4,7 +4,7 @@ import type { UnknownField } from './issues.ts'
 
 const namesShownMax = 24
 
-/** The error of a field that is not declared at its location, and the most similar declared one. */
+/** Reports a field that is not declared at its location, with the most similar declared one. */
 export function unknownFields({
   params,
   query,

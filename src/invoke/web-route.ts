@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Fault } from '#kernel/contract/fault.ts'
 
-/** Paths of a door that has no server of its own: the HTTP server receives their requests and sends their answers. */
+/** Paths of a door without its own server: the HTTP server receives their requests and sends their answers. */
 
 export type WebRequest = {
   method: string
-  /** Path and query. */
   url: string
   headers: IncomingHttpHeaders
   id: string
@@ -17,12 +16,11 @@ export type WebRoute<State = unknown> = {
   path: string
   methods: readonly ('GET' | 'POST' | 'DELETE')[]
   bodyBytesMax: number
-  /** Before the body is read; a fault is answered as HTTP answers it. */
+  /** Runs before the body is read; a fault is answered as HTTP answers it. */
   admit(request: WebRequest): Promise<State>
   answer(request: WebRequest, body: unknown, state: State): Promise<Response>
-  /** The answer to a body that is not read: `validation` where it is not JSON. A fault is answered as HTTP answers it. */
+  /** Answers a body that is not read: `validation` if it is not JSON. A fault is answered as HTTP answers it. */
   refuseBody(fault: Fault, state: State): Promise<Response>
 }
-/** A document that anyone may read. */
 export type PublicText = { path: string; text: () => string; type?: string }
 export type WebDoor = { routes: readonly WebRoute[]; documents: readonly PublicText[] }

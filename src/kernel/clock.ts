@@ -1,9 +1,9 @@
-/** Business time. Leases use the clock of the database, because they are compared across machines. */
+/** Business time. Leases use the database's clock instead, because they are compared across machines. */
 export type Clock = { now(): Date }
 
 export const systemClock: Clock = { now: () => new Date() }
 
 export const later = (from: Date, ms: number): Date => new Date(from.getTime() + ms)
 
-/** Milliseconds of a clock that is never set: for durations, such as the age of a cached value. */
+/** Reads a clock that is never set, for durations such as the age of a cached value. */
 export const monotonicMs = (): number => performance.now()

@@ -1,17 +1,16 @@
 /**
- * A point where a test can stop, delay or kill the process. Every database and network call passes two of them, before
- * and after, so that a crash test can enumerate them without a list.
+ * A point at which a test can stop, delay or kill the process. Every database and network call passes one before
+ * and one after, so that a crash test can enumerate the points without a list.
  */
 export type Failpoints = { pass(name: string): void | Promise<void> }
 
 export const noFailpoints: Failpoints = { pass: () => undefined }
 
 type Options = {
-  /** Passes count only while this is true, so that those of a start are left out. */
+  /** Passes count only while this returns true, so that those during startup are left out. */
   armed: () => boolean
-  /** `name@n`: kills the process at the n-th pass of that name. */
+  /** `name@n` kills the process at the n-th pass of that name. */
   killAt?: string | undefined
-  /** Called with the name of each pass. */
   record?: ((name: string) => void) | undefined
   kill: () => void
 }

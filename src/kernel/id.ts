@@ -1,6 +1,6 @@
 import { createHash, randomBytes as nodeRandomBytes } from 'node:crypto'
 
-/** The port of randomness, so that a seeded run is reproducible byte by byte. */
+/** The port for randomness, so that a seeded run is reproducible byte for byte. */
 export type Random = { bytes(count: number): Uint8Array; fraction(): number }
 
 export const systemRandom: Random = {
@@ -8,11 +8,10 @@ export const systemRandom: Random = {
   fraction: () => Math.random(),
 }
 
-/** 32 hexadecimal digits in the form of a UUID. */
 export const uuidOf = (hex: string): string =>
   [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 
-/** UUIDv7 starts with the time, so primary keys are inserted in order. */
+/** A UUIDv7 starts with the time, so primary keys are inserted in order. */
 export function uuidv7(at: Date, random: Random): string {
   const bytes = random.bytes(16)
   let ms = at.getTime()
@@ -25,10 +24,9 @@ export function uuidv7(at: Date, random: Random): string {
   return uuidOf(Buffer.from(bytes).toString('hex'))
 }
 
-/** When a UUIDv7 was made. */
 export const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
-/** The smallest id of that time: ids are compared with it to find those made before or after. */
+/** Returns the smallest id of that time, for comparisons that find the ids made before or after it. */
 export function minIdAt(at: Date): string {
   const hex = at.getTime().toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
@@ -36,7 +34,7 @@ export function minIdAt(at: Date): string {
 
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** `agt_` and a ULID: always 30 characters, so that the length distinguishes an id from a token. */
+/** Returns `agt_` and a ULID: always 30 characters, so that the length distinguishes an id from a token. */
 export function agentId(at: Date, random: Random): string {
   let value = (BigInt(at.getTime()) << 80n) | BigInt(`0x${Buffer.from(random.bytes(10)).toString('hex')}`)
   let text = ''
@@ -49,10 +47,10 @@ export function agentId(at: Date, random: Random): string {
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Postgres raises an error for a malformed uuid; this check lets such an id be "not found" instead. */
+/** PostgreSQL raises an error for a malformed UUID; this check lets such an id be "not found" instead. */
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 
-/** The shard of a user: one of 256, which can be spread over several databases. */
+/** The shard of a user, one of 256 that can be spread over several databases. */
 export const shardOf = (userId: string): number => Number.parseInt(sha256(userId).slice(0, 2), 16)

@@ -1,4 +1,4 @@
-/** The part of pino that the code uses. The logger redacts secrets where it is created. */
+/** The part of pino's interface that the code uses. The logger redacts secrets where it is created. */
 export type Log = {
   debug(facts: object, sentence: string): void
   info(facts: object, sentence: string): void

@@ -1,11 +1,9 @@
-/** Measurements in the terms of Prometheus; an edge prints them. */
-
 export type Labels = Readonly<Record<string, string>>
 export type Sample = { labels: Labels; value: number }
 export type Bucket = { bound: number; count: number }
 export type HistogramSample = {
   labels: Labels
-  /** Counts up to each bound, without those above the last one. */
+  /** The counts up to each bound; values above the last bound are not included. */
   buckets: readonly Bucket[]
   count: number
   sum: number
@@ -14,9 +12,9 @@ export type Metric = { name: string; help: string } & (
   | { type: 'counter' | 'gauge'; samples: readonly Sample[] }
   | { type: 'histogram'; samples: readonly HistogramSample[] }
 )
-/** Called at each scrape: reads memory, or one short query. */
+/** Called at each scrape. It reads memory, or makes one short query. */
 export type ReadMetrics = () => readonly Metric[] | Promise<readonly Metric[]>
-/** One reader per part, so that a part that fails takes no other with it. */
+/** There is one reader per part, so that a part that fails does not take the others with it. */
 export type MetricSources = Readonly<Record<string, ReadMetrics>>
 
 const samplesOf = (value: number | readonly Sample[]): readonly Sample[] =>
@@ -29,7 +27,6 @@ export const gauge = (name: string, help: string, value: number | readonly Sampl
   samples: samplesOf(value),
 })
 
-/** A count that another part keeps; it never falls while the process lives. */
 export const counter = (name: string, help: string, value: number | readonly Sample[]): Metric => ({
   name,
   help,
@@ -41,7 +38,7 @@ const keyOf = (labels: Labels): string => Object.values(labels).join('\u0000')
 
 export type Counter = { add(labels: Labels): void; read(): Metric }
 
-/** All calls name the same labels in the same order. */
+/** All calls must name the same labels in the same order. */
 export function createCounter(name: string, help: string): Counter {
   const series = new Map<string, { labels: Labels; value: number }>()
   return {
@@ -57,12 +54,12 @@ export function createCounter(name: string, help: string): Counter {
 
 export type Observe = (value: number) => void
 export type Histogram = {
-  /** The series of these labels; kept by callers on a hot path. */
+  /** Returns the series of these labels; callers on a hot path hold on to it. */
   series(labels: Labels): Observe
   read(): Metric
 }
 
-/** `bounds` ascend. All calls name the same labels in the same order. */
+/** `bounds` must ascend, and all calls must name the same labels in the same order. */
 export function createHistogram(name: string, help: string, bounds: readonly number[]): Histogram {
   type Series = { labels: Labels; counts: number[]; count: number; sum: number; observe: Observe }
   const known = new Map<string, Series>()

@@ -14,7 +14,7 @@ type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   : Text
 
 type ResultOf<E> = E extends { result: infer S extends TSchema } ? Static<S> : Record<string, unknown>
-/** The task that a call made: brief at once, whole when the call waited. */
+/** The task that a call made: the short form at once, the full form if the call waited. */
 type TaskAnswer<Result> = {
   task_id: string
   status: TaskStatus

@@ -3,17 +3,16 @@ import type { Input, Reply } from './transport.ts'
 
 export type WithResponse<Output> = {
   data: Output
-  /** Its body has been read. */
   response: Response
   request_id: string | null
   /** The key under which the call may be repeated. */
   idempotency_key: string | null
-  /** Whether an earlier call under this key has answered. */
+  /** Whether the answer is that of an earlier call under this key. */
   replayed: boolean
 }
 /** A call under way: await it, or ask for the answer with its response. */
 export type Call<Output> = Promise<Output> & { withResponse(): Promise<WithResponse<Output>> }
-/** The first page of a list when awaited, every item of every page when iterated. */
+/** Await it for the first page of a list, or iterate over it for every item of every page. */
 export type ListCall<Output, Item> = Call<Output> & AsyncIterable<Item>
 
 /** A list that grows faster than it is read would never end. */
@@ -23,7 +22,7 @@ export function callOf(reply: Promise<Reply>): Call<unknown> {
   const data = reply.then((read) => read.data)
   return Object.assign(data, {
     withResponse() {
-      // Its failure is reported here.
+      // `reply` reports the failure.
       data.catch(() => {})
       return reply.then(({ response, data }) => ({
         data,
@@ -38,7 +37,6 @@ export function callOf(reply: Promise<Reply>): Call<unknown> {
 
 type Page = Readonly<Record<string, unknown>>
 
-/** `readPage` reads the page of an input. */
 export function listCallOf(
   first: Promise<Reply>,
   { list, input, readPage }: { list: ListRow; input: Input; readPage: (input: Input) => Promise<Reply> },
@@ -65,7 +63,6 @@ function itemsOf(list: ListRow, page: unknown): readonly unknown[] {
   return Array.isArray(found) ? found : []
 }
 
-/** The input of the next page; undefined after the last one. */
 function nextInput(list: ListRow, asked: Input, page: unknown, items: readonly unknown[]): Input | undefined {
   const { cursor } = list
   if (cursor === 'skip') {
@@ -77,7 +74,7 @@ function nextInput(list: ListRow, asked: Input, page: unknown, items: readonly u
   const last = 'id' in list ? (items.at(-1) as Page | undefined)?.[list.id] : undefined
   const next = 'id' in list ? last : (page as Page)[`next_${cursor}`]
   if (next === null || next === undefined || next === asked[cursor]) return undefined
-  // Counted from the cursor of the first page.
+  // `skip` counts from the cursor of the first page.
   const { skip: _, ...rest } = asked
   return { ...rest, [cursor]: next }
 }

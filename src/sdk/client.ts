@@ -7,20 +7,20 @@ import { type Auth, createTokenSource, type RequestToken } from './token-source.
 import { type CallOptions, createTransport, type Input, type Transport } from './transport.ts'
 
 export type PorticoOptions = {
-  /** Address of the gateway. Default `http://127.0.0.1:8080`. */
+  /** The address of the gateway. Default: `http://127.0.0.1:8080`. */
   baseUrl?: string | undefined
-  /** A key pair, a token, or a function that gives tokens. Public operations work without. */
+  /** A key pair, a token, or a function that returns tokens. Public operations need none. */
   auth?: Auth | undefined
-  /** Of each attempt. Default 60,000. */
+  /** The time limit of each attempt. Default: 60,000. */
   timeoutMs?: number | undefined
-  /** After 408, 429, 5xx and lost connections. Default 2. */
+  /** How often a call is repeated after 408, 429, 5xx and lost connections. Default: 2. */
   maxRetries?: number | undefined
   fetch?: typeof globalThis.fetch | undefined
 }
 
 export type Task = Awaited<ReturnType<Api['tasks']['get']>>
 export type WaitOptions = {
-  /** Then the task is returned as it stands. Default 600,000. */
+  /** After this time the task is returned in its present state. Default: 600,000. */
   timeoutMs?: number | undefined
   signal?: AbortSignal | undefined
   /** Called with the task whenever it has changed. */
@@ -32,9 +32,9 @@ export type Portico = Api & {
     /** Polls until the task has completed, failed or been cancelled; read `outcome` before a new attempt. */
     waitFor: (task_id: string, options?: WaitOptions) => Promise<Task>
   }
-  /** Any operation by its name, such as `earn_deposit`. */
+  /** Calls any operation by its name, such as `earn_deposit`. */
   call: (name: string, input?: Input, options?: CallOptions) => Call<unknown>
-  /** Any stream by its name, such as `notifications_stream`. */
+  /** Follows any stream by its name, such as `notifications_stream`. */
   follow: (name: string, input?: Input, options?: FollowOptions) => AsyncGenerator<StreamEvent>
 }
 

@@ -6,16 +6,16 @@ export type InputIssue = {
   ctx?: Record<string, unknown>
 }
 
-/** What the gateway, or the way to it, said of a failure. */
+/** What the gateway, or a part of the network on the way to it, reported about a failure. */
 export type Failure = {
-  /** 0 where no answer arrived. */
+  /** 0 if no answer arrived. */
   status: number
-  /** A code of `/error-catalog.json`; `connection_failed`, `timeout` or `unexpected_reply` where the gateway gave none. */
+  /** A code of `/error-catalog.json`; `connection_failed`, `timeout` or `unexpected_reply` if the gateway gave none. */
   code: string
   detail: string
   retryable: boolean
   request_id: string | undefined
-  /** What became of the money: `unknown` means to look it up, and never to send under another key. */
+  /** The outcome for the money: if it is `unknown`, look it up, and never send the request under another key. */
   outcome: string | undefined
   errors: readonly InputIssue[]
   /** The other fields of the answer, such as `agent_id` or `retry_after`. */
@@ -47,21 +47,21 @@ export class PorticoError extends Error {
   }
 }
 
-/** 400 */
+/** Status 400. */
 export class BadRequestError extends PorticoError {}
-/** 401: no credential, or one that is no longer valid. */
+/** 401: there is no credential, or it is no longer valid. */
 export class AuthenticationError extends PorticoError {}
 /** 403: the policy, the scope or the state of the account refuses. */
 export class PermissionError extends PorticoError {}
-/** 404 */
+/** Status 404. */
 export class NotFoundError extends PorticoError {}
 /** 409: a balance, a state or a key conflicts. */
 export class ConflictError extends PorticoError {}
 /** 422: `errors` names each wrong field. */
 export class ValidationError extends PorticoError {}
-/** 429 */
+/** Status 429. */
 export class RateLimitError extends PorticoError {}
-/** 5xx */
+/** Status 5xx. */
 export class ServerError extends PorticoError {}
 /** No answer arrived. A call that moves money may have been accepted: repeat it under the same key. */
 export class ConnectionError extends PorticoError {}
@@ -78,7 +78,7 @@ const classes: Readonly<Record<number, typeof PorticoError>> = {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** The error of an answer that is none; `body` is the parsed JSON, or the text where it is no JSON. */
+/** Makes the error of an answer that is an error; `body` is the parsed JSON, or the text if it is not JSON. */
 export function errorOf(status: number, body: unknown): PorticoError {
   const fields = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
   const {

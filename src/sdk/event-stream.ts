@@ -2,33 +2,31 @@ import { connectionError, errorOf, PorticoError } from './errors.ts'
 import { jittered, pause } from './retry.ts'
 
 export type StreamEvent<Data = unknown> = {
-  /** Where to resume. */
   id?: string
   event?: string
   data: Data
 }
 export type FollowOptions = {
   signal?: AbortSignal | undefined
-  /** Begins after this event. */
+  /** The stream begins after this event. */
   lastEventId?: string | undefined
-  /** Connections that may fail in a row; the first one fails at once. Default 10. */
+  /** How many connections in a row may fail; a failure of the first one is thrown at once. Default: 10. */
   maxReconnects?: number | undefined
-  /** Of a stream that something is started for: repeat it under the key of the first one. Made where it is absent. */
+  /** The key of a stream that starts something; repeat it under the key of the first request. Made if it is absent. */
   idempotencyKey?: string | undefined
   /** Called when a connection has ended early, before the next one is tried. */
   onLost?: (() => void) | undefined
 }
-/** Opens the stream after an event. */
 type Open = (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>
 
-/** The gateway writes a comment every 15 s; a connection silent for three times as long is cut. */
+/** The gateway writes a comment every 15 s; a connection that is silent for three times as long is cut. */
 const silenceMsMax = 45_000
 const blockCharactersMax = 1_048_576
 const reconnectMsMax = 30_000
 
 /**
- * Follows a stream, and resumes after the last event wherever the connection ends. Ends when its reader does; one that
- * `hasEnd` ends with its event `done`, or throws what its event `error` says.
+ * Follows a stream, and resumes after the last event whenever the connection ends. It ends when its reader does.
+ * A stream that `hasEnd` ends with its event `done`, or throws what its event `error` says.
  */
 export async function* follow(
   open: Open,
@@ -52,7 +50,7 @@ export async function* follow(
         const { data } = event
         if (data === undefined) continue
         if (event.event === 'error') {
-          // An event with an id is stored: no repetition changes it.
+          // An event with an id is stored, so a repetition does not change it.
           isOver = hasEnd && id !== undefined
           throw errorOf(500, data)
         }
@@ -72,7 +70,6 @@ export async function* follow(
   }
 }
 
-/** What `fetch` throws where a body breaks off. */
 const isNetworkError = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof Error && error.name === 'AbortError')
 
@@ -94,7 +91,7 @@ async function* frames(response: Response, connection: AbortController): AsyncGe
       for (const block of blocks) yield frameOf(block)
     }
   } finally {
-    // Of a connection that has broken off, which is no news.
+    // A connection that has broken off may fail here, which needs no report.
     reader.cancel().catch(() => {})
   }
 }
@@ -115,7 +112,7 @@ async function withinSilence<T>(read: Promise<T>, connection: AbortController): 
   }
 }
 
-/** A block of lines as the standard of server-sent events reads it. */
+/** Reads a block of lines as the standard of server-sent events does. */
 function frameOf(block: string): Frame {
   const frame: Frame = {}
   const data: string[] = []

@@ -5,12 +5,12 @@ export type KeyPair = {
   publicKey: string
   /** Base64 of the 32 bytes that sign; keep them secret. */
   secretKey: string
-  /** Base64 of the signature over the UTF-8 bytes of a text. */
+  /** Returns base64 of the signature over the UTF-8 bytes of a text. */
   sign(text: string): Promise<string>
 }
 
 const algorithm = 'Ed25519'
-/** PKCS #8 before the 32 bytes of an Ed25519 key (RFC 8410). */
+/** PKCS #8 puts this before the 32 bytes of an Ed25519 key (RFC 8410). */
 const pkcs8Prefix = Uint8Array.from([
   0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ])
@@ -26,12 +26,11 @@ function fromBase64(text: string): Uint8Array {
   }
 }
 
-/** A new pair, made on this machine. */
 export async function createKeyPair(): Promise<KeyPair> {
   return importKeyPair(toBase64(crypto.getRandomValues(new Uint8Array(32))))
 }
 
-/** The pair of a secret key: base64 of its 32 bytes, or of these followed by the 32 bytes of the public key. */
+/** Makes the pair of a secret key: base64 of its 32 bytes, or of these followed by the 32 bytes of the public key. */
 export async function importKeyPair(secretKey: string): Promise<KeyPair> {
   const bytes = fromBase64(secretKey)
   if (bytes.length !== 32 && bytes.length !== 64)

@@ -4,16 +4,15 @@ import type { TokenProvider } from './token-source.ts'
 
 type Fetch = typeof globalThis.fetch
 
-/** Where the tokens of a sign-in are, shared by every client, tab or process that uses them. */
+/** The place of a sign-in's tokens, shared by every client, tab or process that uses them. */
 export type TokenStore = {
   read: () => Promise<OAuthTokens | undefined>
   /** Undefined removes them. */
   write: (tokens: OAuthTokens | undefined) => Promise<void>
-  /** Runs alone among all that share the store: a refresh token is used once, and its second use ends the sign-in. */
+  /** Runs alone among all that share the store: a refresh token works once, and its second use ends the sign-in. */
   exclusive: <T>(run: () => Promise<T>) => Promise<T>
 }
 
-/** Tokens of this process. */
 export function memoryTokenStore(tokens?: OAuthTokens): TokenStore {
   let known = tokens
   let last: Promise<unknown> = Promise.resolve()
@@ -37,7 +36,7 @@ const signedOut = (detail: string) => errorOf(401, { code: 'signed_out', detail,
 
 type SessionOptions = { fetch?: Fetch | undefined }
 
-/** `auth` of a client: the access token of the store, renewed before its end or after a refusal. */
+/** Makes the `auth` of a client: the access token of the store, renewed before its end or after a refusal. */
 export function oauthSession(
   store: TokenStore,
   { fetch = globalThis.fetch.bind(globalThis) }: SessionOptions = {},
@@ -45,7 +44,7 @@ export function oauthSession(
   const renew = async (refused: string | undefined): Promise<OAuthTokens> => {
     const tokens = await store.read()
     if (!tokens) throw signedOut('Nobody is signed in')
-    // Another holder of the store renewed them meanwhile.
+    // Another holder of the store has renewed them meanwhile.
     if (isUsable(tokens, refused)) return tokens
     const { refreshToken, clientId, tokenEndpoint } = tokens
     if (refreshToken === undefined) throw signedOut('The sign-in has ended')
@@ -60,7 +59,7 @@ export function oauthSession(
     await store.write(next)
     return next
   }
-  /** Removes what was refused, and nothing that a new sign-in has stored meanwhile. */
+  /** Removes the refused tokens, but not those that a new sign-in has stored meanwhile. */
   const afterRefusal = async ({ refreshToken }: OAuthTokens, refused: string | undefined) => {
     const now = await store.read()
     if (now && now.refreshToken !== refreshToken && isUsable(now, refused)) return now
@@ -78,8 +77,8 @@ const isUsable = ({ accessToken, endsAtMs }: OAuthTokens, refused: string | unde
   accessToken !== refused && Date.now() < endsAtMs - marginMs
 
 /**
- * Revokes the tokens at the server, access tokens included, and removes them. They stay where the server is away, since
- * the sign-in lives on there: then it fails, and is repeated.
+ * Revokes the tokens at the server, access tokens included, and then removes them. If the server is away it
+ * fails and the tokens stay, since the sign-in still exists there; repeat it then.
  */
 export async function signOut(
   store: TokenStore,
@@ -94,7 +93,6 @@ export async function signOut(
   })
 }
 
-/** The failure, where there is one. */
 async function revoke(fetch: Fetch, tokens: OAuthTokens): Promise<unknown> {
   const { revocationEndpoint: url, clientId, refreshToken, accessToken } = tokens
   if (url === undefined) return undefined

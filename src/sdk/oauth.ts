@@ -1,12 +1,12 @@
 import { connectionError, errorOf } from './errors.ts'
 
-/** Sign-in of a person: authorization code with PKCE at the authorization server of a gateway. */
+/** Signs a person in by authorization code with PKCE at the authorization server of a gateway. */
 
 type Fetch = typeof globalThis.fetch
 
 export type OAuthTokens = {
   accessToken: string
-  /** Absent without the scope `offline_access`: then the sign-in ends with the access token. */
+  /** Absent without the scope `offline_access`: the sign-in then ends with the access token. */
   refreshToken?: string | undefined
   endsAtMs: number
   clientId: string
@@ -18,16 +18,16 @@ export type SignInOptions = {
   baseUrl: string
   /** Where the browser returns: a page of your app, or a loopback address. */
   redirectUri: string
-  /** Shown to the person. */
+  /** The name that the person sees. */
   clientName?: string | undefined
   /** A client that is registered already; without one a new client is registered. */
   clientId?: string | undefined
-  /** Default `openid email offline_access`. */
+  /** Default: `openid email offline_access`. */
   scope?: string | undefined
   fetch?: Fetch | undefined
 }
 
-/** Kept between the start of a sign-in and the return of the browser, such as in `sessionStorage`. It is JSON. */
+/** Store it until the browser returns from the sign-in, for example in `sessionStorage`. It is JSON. */
 export type PendingSignIn = {
   state: string
   verifier: string
@@ -40,7 +40,7 @@ export type PendingSignIn = {
 }
 
 const requestTimeoutMs = 15_000
-/** Assumed where the answer names none. */
+/** Assumed if the answer names no lifetime. */
 const lifeSecondsDefault = 300
 
 type Fields = Readonly<Record<string, unknown>>
@@ -88,7 +88,7 @@ async function challengeOf(verifier: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))))
 }
 
-/** RFC 9728, then RFC 8414. Each document must name the address that it was asked for. */
+/** Reads RFC 9728, then RFC 8414. Each document must name the address at which it was requested. */
 async function discover(fetch: Fetch, baseUrl: string): Promise<{ issuer: string; server: Fields }> {
   const resource = await request(fetch, `${baseUrl}/.well-known/oauth-protected-resource`)
   if (resource.resource !== baseUrl)
@@ -107,7 +107,7 @@ async function discover(fetch: Fetch, baseUrl: string): Promise<{ issuer: string
   return { issuer, server }
 }
 
-/** An address of the metadata; a gateway with https never leads to one without. */
+/** Returns an address of the metadata; a gateway with https never leads to one without. */
 function endpointOf(server: Fields, name: string, baseUrl: string): string {
   const url = textOf(server, name)
   if (baseUrl.startsWith('https:') && !url.startsWith('https:'))
@@ -115,7 +115,7 @@ function endpointOf(server: Fields, name: string, baseUrl: string): string {
   return url
 }
 
-/** Where to send the browser, and what `completeSignIn` needs when it returns. */
+/** Returns where to send the browser, and what `completeSignIn` needs when it returns. */
 export async function beginSignIn({
   redirectUri,
   clientName = 'Portico SDK',
@@ -155,7 +155,7 @@ export async function beginSignIn({
     redirect_uri: redirectUri,
     response_type: 'code',
     scope,
-    // Without it the server gives no refresh token.
+    // Without this consent the server gives no refresh token.
     prompt: 'consent',
     resource: baseUrl,
     state: pending.state,
@@ -197,7 +197,7 @@ type ClientFields = Pick<OAuthTokens, 'clientId' | 'tokenEndpoint' | 'revocation
   refreshToken?: string | undefined
 }
 
-/** The tokens of an answer; a refresh token that was not replaced stays valid. */
+/** Returns the tokens of an answer; a refresh token that was not replaced stays valid. */
 export function tokensOf(answer: Fields, { refreshToken, ...client }: ClientFields): OAuthTokens {
   const { expires_in: life, refresh_token: next } = answer
   return {

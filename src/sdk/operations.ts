@@ -1,12 +1,11 @@
 import { contracts } from '#contracts.ts'
 import { type Entry, hasTask, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
-/** How a list is read further. `items`: the field that holds them; `id`: where they are the answer itself, theirs. */
+/** `items` is the field of an answer that holds its list. If the answer is the list, `id` is a field of its items. */
 export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })
 
-/** What a client has to know of an operation. A release replaces this file by the rows themselves. */
+/** What a client has to know about an operation. A release replaces this file by the rows themselves. */
 export type OperationRow = {
-  /** `earn_deposit` */
   name: string
   /** `client[group][key]` */
   group: string
@@ -14,21 +13,20 @@ export type OperationRow = {
   kind: Entry['kind']
   method: Entry['method']
   path: string
-  /** Whether it travels without a credential: it gives one. */
+  /** Whether it is sent without a credential, because it gives one. */
   isSignIn: boolean
   /** Whether a repeat under one idempotency key returns the same answer. */
   isKeyed: boolean
-  /** Where each field travels; any other travels in the body, or in the query where there is none. */
+  /** The fields of path and query; all others are in the body, or in the query if there is no body. */
   pathFields: readonly string[]
   queryFields: readonly string[]
   hasBody: boolean
-  /** Seconds that a call with `wait` blocks at most, unless its `timeout` says otherwise. */
+  /** How many seconds a call with `wait` blocks at most, unless its `timeout` says otherwise. */
   waitSeconds?: number
-  /** The key of the agent signs each call. */
   isSigned?: true
-  /** A stream that ends by itself, with an event `done` or `error`. */
+  /** The stream ends by itself, with an event `done` or `error`. */
   hasEnd?: true
-  /** Present where further pages can be read. */
+  /** Set if further pages can be read. */
   list?: ListRow
 }
 

@@ -5,13 +5,11 @@ import { createKeyPair, type KeyPair } from './key-pair.ts'
 export type Registration = Pick<PorticoOptions, 'baseUrl' | 'fetch' | 'timeoutMs'> & {
   /** Default: a new pair. */
   keyPair?: KeyPair | undefined
-  /** A name for people. */
   agentName?: string | undefined
 }
-/** What `auth` of the client takes. */
 export type Agent = { agentId: string; secretKey: string }
 
-/** Registers a key pair and proves it; a pair that is registered already gives its agent. */
+/** Registers a key pair and proves it; a pair that is already registered returns its agent. */
 export async function registerAgent({ keyPair, agentName, ...options }: Registration): Promise<Agent> {
   const { publicKey, secretKey, sign } = keyPair ?? (await createKeyPair())
   const { auth } = portico(options)

@@ -2,20 +2,19 @@ import type { PorticoError } from './errors.ts'
 
 const firstMs = 500
 const maxMs = 8_000
-/** A longer `Retry-After` is the caller's to decide. */
+/** The caller has to decide about a longer `Retry-After`. */
 const retryAfterMsMax = 30_000
 
-/** Statuses after which nothing was executed, so that a request without an idempotency key can be repeated, too. */
+/** After these statuses nothing was executed, so that even a request without an idempotency key can be repeated. */
 const refusedUnread = new Set([429, 503])
 
 const isTransient = ({ status }: PorticoError): boolean =>
   status === 0 || status === 408 || status === 429 || status >= 500
 
-/** Whether the same request, under the same key, may be sent once more. */
 export const mayRepeat = (error: PorticoError, { isRepeatable }: { isRepeatable: boolean }): boolean =>
   isTransient(error) && error.retryable && (isRepeatable || refusedUnread.has(error.status))
 
-/** Full jitter up to a limit that doubles; a `Retry-After` wins. Undefined: too long to wait. */
+/** Full jitter up to a limit that doubles; a `Retry-After` wins. Undefined means too long to wait. */
 export function retryDelayMs(retries: number, retryAfter: string | null | undefined): number | undefined {
   const seconds = Number(retryAfter ?? Number.NaN)
   if (retryAfter && Number.isFinite(seconds) && seconds >= 0)
@@ -25,7 +24,6 @@ export function retryDelayMs(retries: number, retryAfter: string | null | undefi
 
 export const jittered = (ms: number, msMax: number): number => Math.random() * Math.min(ms, msMax)
 
-/** Rejects with the reason of the signal once it is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const onAbort = () => reject(signal?.reason)

@@ -1,18 +1,17 @@
 import { PorticoError } from './errors.ts'
 import { importKeyPair } from './key-pair.ts'
 
-/** A token of another origin, such as OAuth: asked before each call, and with the token that the gateway refused. */
+/** Gives tokens from elsewhere, such as OAuth: called before each call, and with a token that the gateway refused. */
 export type TokenProvider = (request: {
   refused?: string
 }) => Promise<string | { token: string; expiresInSeconds?: number }>
 export type Auth = { agentId: string; secretKey: string } | { token: string } | TokenProvider
 
 export type TokenSource = {
-  /** A token that is valid for the next seconds. */
   get(): Promise<string>
-  /** Another one than the refused; undefined where there is none. */
+  /** Returns a token other than the refused one; undefined if there is none. */
   renew(refused: string): Promise<string | undefined>
-  /** The signature of an act by the key; absent where there is none. */
+  /** Signs an act by the key; absent if there is no key. */
   signAct?(operation: string): Promise<{ timestamp: number; signature: string }>
 }
 
@@ -34,7 +33,7 @@ export function createTokenSource(auth: Auth, requestToken: RequestToken): Token
 
 const issuedOf = (given: string | Issued): Issued => (typeof given === 'string' ? { token: given } : given)
 
-/** Keeps a token until shortly before its end; concurrent calls share one request. A token without an end is not kept. */
+/** Stores a token with an end until shortly before that; concurrent calls share one request. */
 function cached(issue: (request: { refused?: string }) => Promise<Issued>): TokenSource {
   let known: { token: string; endsAtMs: number } | undefined
   let pending: Promise<string> | undefined
@@ -53,7 +52,7 @@ function cached(issue: (request: { refused?: string }) => Promise<Issued>): Toke
   return {
     get: async () => (known && Date.now() < known.endsAtMs ? known.token : shared()),
     async renew(refused) {
-      // Another call renewed it meanwhile.
+      // Another call has renewed it meanwhile.
       if (known && known.token !== refused) return known.token
       known = undefined
       const token = await shared(refused)
@@ -68,11 +67,11 @@ function signingKeys(
   requestToken: RequestToken,
 ): { issue: () => Promise<Issued>; signAct: NonNullable<TokenSource['signAct']> } {
   const keys = importKeyPair(secretKey)
-  // Handled where a token is issued.
+  // The place that issues a token handles the failure.
   keys.catch(() => {})
   let skewMs = 0
   const issue = async (attempts: number): Promise<Issued> => {
-    // Milliseconds, so that workers of one agent rarely sign the same text.
+    // Milliseconds keep workers of one agent from often signing the same text.
     const timestamp = Date.now() + skewMs
     const signature = await (await keys).sign(`${agentId}${timestamp}`)
     try {

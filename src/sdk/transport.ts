@@ -5,10 +5,10 @@ import type { TokenSource } from './token-source.ts'
 
 export type Input = Readonly<Record<string, unknown>>
 export type CallOptions = {
-  /** Made for each call where it is absent. Repeat a call whose answer was lost under the key of the first. */
+  /** If absent, a key is made for each call. Repeat a call whose answer was lost under the key of the first one. */
   idempotencyKey?: string | undefined
   signal?: AbortSignal | undefined
-  /** Of each attempt. A call with `wait` has its `timeout` and 10 s more. */
+  /** The time limit of each attempt. A call with `wait` has its `timeout` and 10 s more. */
   timeoutMs?: number | undefined
   maxRetries?: number | undefined
 }
@@ -21,7 +21,7 @@ export type StreamOptions = {
 
 export type Transport = {
   call(row: OperationRow, input: Input, options: CallOptions): Promise<Reply>
-  /** The body is left to be read; the connection lasts until the signal is aborted. */
+  /** The caller reads the body; the connection lasts until the signal is aborted. */
   open(row: OperationRow, input: Input, options: StreamOptions): Promise<Response>
 }
 
@@ -43,13 +43,12 @@ type Attempt = {
   isRepeatable: boolean
   isSignIn: boolean
   signal: AbortSignal | undefined
-  /** Reads the whole body within the time limit. */
   readsBody: boolean
 }
 
 export function createTransport(options: TransportOptions): Transport {
   const { baseUrl, timeoutMs, maxRetries, tokens } = options
-  // Called without a receiver, as browsers require.
+  // Browsers require that it is called without a receiver.
   const { fetch } = options
 
   const attempt = async (
@@ -104,7 +103,7 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  /** A token comes first: with it comes the time of the gateway. */
+  /** The token is requested first, because it brings the time of the gateway. */
   const signedInput = async (row: OperationRow, input: Input): Promise<Input> => {
     if (!row.isSigned || input.signature !== undefined || !tokens?.signAct) return input
     await tokens.get()
@@ -147,11 +146,10 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
-/** A key in the input is sent as it is. */
 const keyBeside = ({ idempotency_key }: Input): string | undefined =>
   idempotency_key === undefined ? crypto.randomUUID() : undefined
 
-/** Errors as RFC 9457, which carries the text, the wrong fields and everything else at once. */
+/** Errors arrive as RFC 9457, which carries the text, the wrong fields and everything else at once. */
 const accepted = 'application/json, application/problem+json'
 
 function requestOf(

@@ -1,7 +1,6 @@
 import type { OAuthTokens } from './oauth.ts'
 import type { TokenStore } from './oauth-session.ts'
 
-/** What this file uses of IndexedDB and of the Web Locks API. */
 type Outcome<Result> = {
   result: Result
   error: unknown
@@ -33,8 +32,8 @@ type Page = {
 const [records, key] = ['tokens', 'current']
 
 /**
- * Tokens in IndexedDB, shared by the tabs of one origin through the Web Locks API. A tab sees there what another one has
- * written before it released the lock; `localStorage` shows that only some time later.
+ * Stores tokens in IndexedDB, shared by the tabs of one origin through the Web Locks API. There a tab sees what
+ * another one wrote before it released the lock; `localStorage` shows that only some time later.
  */
 export function webTokenStore(name = 'portico'): TokenStore {
   const { indexedDB, navigator } = globalThis as Page
@@ -51,7 +50,6 @@ export function webTokenStore(name = 'portico'): TokenStore {
       opening.onsuccess = () => resolve(opening.result)
       opening.onerror = () => reject(opening.error)
     })
-  /** Returns once the transaction is committed. */
   const run = async (mode: 'readonly' | 'readwrite', request: (tokens: Records) => Outcome<unknown>) => {
     const database = await open()
     try {

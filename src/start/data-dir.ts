@@ -2,12 +2,11 @@ import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
-/** An expected error: the data folder cannot be used. */
 export class DataDirRefusal extends Error {}
 
 /**
- * Creates the data folder, or removes the permissions of others. Root leaves traversal, but not listing, to others: the
- * embedded database runs under another account in a subfolder.
+ * Creates the data folder, or removes the permissions of others. Root leaves traversal, but not listing, to
+ * others: the embedded database runs under another account in a subfolder.
  */
 export function openDataDir(path: string): void {
   const uid = process.getuid?.()
@@ -30,8 +29,8 @@ export function openDataDir(path: string): void {
 }
 
 /**
- * The folder of the compile cache; undefined where another account could write to it, because cached code runs without
- * being checked against its source.
+ * Returns the folder of the compile cache; undefined if another account could write to it, because cached code
+ * runs without being checked against its source.
  */
 export function compileCacheOf(dataDir: string): string | undefined {
   const path = join(dataDir, 'compile-cache')
@@ -44,7 +43,6 @@ export function compileCacheOf(dataDir: string): string | undefined {
   return path
 }
 
-/** Keeps compiled code in the data folder, where that is safe. */
 export function useCompileCache(dataDir: string): void {
   const folder = compileCacheOf(dataDir)
   if (folder !== undefined) enableCompileCache(folder)

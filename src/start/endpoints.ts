@@ -4,12 +4,10 @@ import { type Config, usesWorld } from '#config.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
 import type { WorldUrls } from '#world/world.ts'
 
-/** An expected error: the local world cannot start; the message gives the reason. */
 export class WorldRefusal extends Error {}
 
 type Progress = (line: string) => void
 
-/** The configured database server, or an embedded one in the data folder. */
 export async function openDatabaseEndpoint(
   config: Config,
   progress: Progress,
@@ -19,7 +17,7 @@ export async function openDatabaseEndpoint(
   return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
 }
 
-/** Upstreams that are `local` are served by a world that starts with the gateway; the others by their URL. */
+/** Starts a local world for the upstreams that are `local`; the others are reached by their URL. */
 export async function openUpstreamEndpoints(
   config: Config,
   progress: Progress,
@@ -54,7 +52,7 @@ export async function openUpstreamEndpoints(
     dataDir: join(config.DATA_DIR, 'world'),
     port: config.WORLD_PORT,
     realism: config.WORLD_REALISM,
-    // Under `npm start`, whose launcher holds this channel, somebody is about to try a first swap.
+    // Under `npm start`, whose launcher holds this channel, a person is about to try a first swap.
     isEager: process.channel !== undefined,
     progress,
   }

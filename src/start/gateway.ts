@@ -13,14 +13,14 @@ import { exitOnUncaught } from './uncaught.ts'
 type PrintLine = (line: string) => void
 export type Gateway = {
   url: string
-  /** For the idle time after the start. */
+  /** Meant for the idle time after the start. */
   loadSigning(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Armed by a signal, so that a test hits the process during a request and not during the start. `FAILPOINT` kills; a
- * point read from `FAILPOINT_STOP` at the signal stops the process until it is continued.
+ * A signal arms the failpoints, so that a test hits the process during a request and not during startup.
+ * `FAILPOINT` kills; a point read from `FAILPOINT_STOP` at the signal stops the process until it is continued.
  */
 function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Failpoints {
   if (!FAILPOINT && !FAILPOINT_LOG && !FAILPOINT_STOP) return noFailpoints
@@ -38,7 +38,7 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
   return { pass: (name) => armed.pass(name) }
 }
 
-/** Starts all parts in order of dependency; closes the started ones in reverse order, also when a later one fails. */
+/** Starts all parts in order of dependency; closes the started ones in reverse order, even if a later one fails. */
 export async function startGateway(
   config: Config,
   log: Log,
@@ -58,7 +58,6 @@ export async function startGateway(
       openDatabaseEndpoint(config, printLine),
       openUpstreamEndpoints(config, printLine),
     ])
-    // If one of both fails, the other is closed too.
     if (upstreams.status === 'fulfilled') parts.use(upstreams.value)
     if (database.status === 'fulfilled') parts.use(database.value)
     if (database.status === 'rejected') throw database.reason

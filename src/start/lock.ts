@@ -1,10 +1,9 @@
 import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** An expected error: another process uses the folder. */
 export class InUse extends Error {}
 
-/** Fields of /proc/<pid>/stat from the process state on; empty where the system has no /proc. */
+/** Returns the fields of /proc/<pid>/stat from the process state on; none if the system has no /proc. */
 function statOf(pid: number): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -14,7 +13,7 @@ function statOf(pid: number): string[] {
   }
 }
 
-/** The start time of a process, because the system can reuse a pid. */
+/** The start time identifies a process, because the system can reuse a pid. */
 const startedAt = (pid: number) => statOf(pid)[19]
 
 function isAlive(pid: number): boolean {
@@ -29,7 +28,7 @@ function isAlive(pid: number): boolean {
 
 const lockContent = () => `${process.pid} ${startedAt(process.pid) ?? ''}`
 
-/** One gateway per data folder. The lock of a killed process is taken over. */
+/** Allows one gateway per data folder. The lock of a killed process is taken over. */
 export function lockDataDir(dataDir: string): Disposable {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'gateway.pid')

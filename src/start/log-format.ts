@@ -1,5 +1,5 @@
 const levels: Readonly<Record<number, string>> = { 20: 'DEBUG', 30: 'INFO', 40: 'WARN', 50: 'ERROR' }
-/** Control and format characters: a terminal would execute them, or reorder the line. */
+/** A terminal would execute control characters, and format characters would reorder the line. */
 const control = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
 const plainValue = /^[^\s"={}]+$/
 
@@ -12,7 +12,7 @@ const printable = (text: string): string =>
 const valueText = (value: unknown): string =>
   printable(typeof value === 'string' && plainValue.test(value) ? value : JSON.stringify(value))
 
-/** The stack of an error and of its causes, one indented line each. */
+/** Returns the stack of an error and of its causes, one indented line each. */
 function stackLines(error: unknown): string[] {
   if (typeof error !== 'object' || error === null) return []
   const { stack, cause } = error as { stack?: unknown; cause?: unknown }
@@ -21,7 +21,7 @@ function stackLines(error: unknown): string[] {
   return causes.length > 0 ? [...own, '  caused by', ...causes] : own
 }
 
-/** A JSON log line as text for a terminal: time, level, sentence, facts, and the stack of an error below. */
+/** Formats a JSON log line for a terminal: time, level, sentence, facts, and the stack of an error below. */
 export function formatLogLine(line: string): string {
   const { time, level, msg, error, ...facts } = JSON.parse(line) as Record<string, unknown>
   const stack = stackLines(error)

@@ -3,7 +3,7 @@ import type { Log } from '#kernel/log.ts'
 import { formatLogLine } from './log-format.ts'
 import { redact } from './redact.ts'
 
-/** Copies only standard fields: libraries attach whole connections to their errors. */
+/** Copies only standard fields, because libraries attach whole connections to their errors. */
 function serializeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error
@@ -17,10 +17,10 @@ function serializeError(error: unknown): object {
   }
 }
 
-/** For people at a terminal; every other reader gets JSON. */
+/** People at a terminal get text; every other reader gets JSON. */
 const terminal = { write: (line: string) => void process.stderr.write(formatLogLine(line)) }
 
-/** Log lines on standard error; standard output is for the banner. */
+/** Log lines go to standard error; standard output is for the banner. */
 export function logger(level: string): Log {
   return pino(
     {

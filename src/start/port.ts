@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { InUse } from './lock.ts'
 
-/** Checked before anything slow starts, so that a port in use is reported at once. */
+/** Runs before anything slow starts, so that a port in use is reported at once. */
 export async function assertPortFree(host: string, port: number, variable: string): Promise<void> {
   if (port === 0) return
   const server = createServer()

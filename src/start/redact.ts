@@ -1,4 +1,3 @@
-/** Fields whose values are never logged, at any depth. */
 const secrets = new Set([
   'authorization',
   'x-backend-key',
@@ -29,7 +28,7 @@ function redactNested(value: unknown, depth: number): unknown {
   return depth === depthMax ? placeholder : redact(value, depth + 1)
 }
 
-/** Returns the same object where nothing is redacted, which is the common case and costs no copy. */
+/** Returns the same object if nothing is redacted, which is the common case and costs no copy. */
 export function redact(facts: Record<string, unknown>, depth = 0): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined
   for (const name of Object.keys(facts)) {

@@ -11,8 +11,8 @@ type Surroundings = {
 /** A closed terminal sends SIGHUP. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 /**
- * Supervisors and terminals signal the whole process group, and npm and the launcher forward what they get: one stop
- * arrives several times. The copies come within this time; what comes later is a second request.
+ * Supervisors and terminals signal the whole process group, and npm and the launcher forward signals, so one
+ * stop arrives several times. The copies come within this time; a later signal is a second request.
  */
 const copiesMsMax = 1_000
 

@@ -4,8 +4,8 @@ import type { Log } from '#kernel/log.ts'
 export const uncaughtExitCode = 70
 
 /**
- * Logs an exception that nobody caught, and a rejection that nobody handled, and exits at once: the state in memory is
- * not trusted any more. Every acceptance and every signature is stored before it is answered or sent, so the next start
+ * Logs an uncaught exception or unhandled rejection and exits at once, because the state in memory is no longer
+ * trusted. Every acceptance and every signature is stored before it is answered or sent, so the next start
  * continues from there, as after `kill -9`.
  */
 export function exitOnUncaught(log: Log): void {

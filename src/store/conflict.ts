@@ -1,9 +1,9 @@
-/** Serialization failure or deadlock: nothing was committed, and an immediate retry can succeed. */
+/** After a serialization failure or deadlock nothing was committed, and an immediate retry can succeed. */
 export const isConflict = (error: unknown): boolean => {
   const { code } = (error ?? {}) as { code?: string }
   return code === '40001' || code === '40P01'
 }
 
-/** The server cancelled a statement at its time limit, as while it waited for a row, and rolled it back. */
+/** The server cancelled a statement at its time limit, for example while it waited for a row, and rolled it back. */
 export const isStatementTimeout = (error: unknown): boolean =>
   (error as { code?: string } | null)?.code === '57014'

@@ -20,25 +20,25 @@ export type DatabaseOptions = {
   connectTimeoutMs?: number
   statementTimeoutMs?: number
   failpoints?: Failpoints
-  /** Called when the pool loses an idle connection: to be logged, never a reason to exit. */
+  /** Called when the pool loses an idle connection, which should be logged and is never a reason to exit. */
   onIdleError?: (error: Error) => void
 }
 
 /** The connection of an open transaction: usable for prepared statements here, opaque to the features. */
 export type Transaction = pg.PoolClient & Tx
 
-/** Sends the `commit` in the round trip of the last statements: it rolls back where one of them failed. */
+/** Sends the `commit` in the round trip of the last statements; it rolls back if one of them failed. */
 export type Commit = () => Promise<void>
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
 export type Database = {
-  /** For frequent statements: `pool.query({ name, text, values })`. */
+  /** Use `pool.query({ name, text, values })` for frequent statements. */
   readonly pool: pg.Pool
   /** Commits everything that `run` does, or nothing. Retries after a conflict or a stale plan, at most 3 times. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * The same, with a first part pipelined with the `begin`. Where `begin` fails, the first part has run outside a
-   * transaction: so it may only read, lock, or do writes that are harmless alone.
+   * Does the same, with a first part that is pipelined with the `begin`. If `begin` fails, the first part has run
+   * outside a transaction, so it may only read, lock, or make writes that are harmless alone.
    */
   pipelinedTransaction<F, T>(
     first: (tx: Transaction) => Promise<F>,
@@ -47,7 +47,7 @@ export type Database = {
   listen(options: {
     channels: readonly string[]
     onMessage: (channel: string, payload: string) => void
-    /** Called also after every reconnection: notifications sent meanwhile are lost, so wake every waiter. */
+    /** Also called after every reconnection: notifications sent meanwhile are lost, so wake every waiter. */
     onConnected: () => void
   }): Listener
   close(): Promise<void>
@@ -94,21 +94,20 @@ function openPool({
     max: poolMax,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    // Prepared statements belong to a connection, so it outlives the pause between two requests.
+    // Prepared statements belong to a connection, so it should outlive the pause between two requests.
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     // With PgBouncer, list both in ignore_startup_parameters and set them on the role.
     statement_timeout: statementTimeoutMs,
     // Limits how long a process that is paused inside a transaction can hold row locks.
     idle_in_transaction_session_timeout: idleInTransactionMsMax,
-    // Only for a network that drops the reply: otherwise the server's own limit is first.
+    // This matters only if the network drops the reply: otherwise the server's own limit comes first.
     query_timeout: statementTimeoutMs + 5_000,
     types: columnTypes,
-    // Pipelining: statements that do not depend on each other's results share a round trip.
     pipeline: true,
   }
   const pool = new pg.Pool(settings)
-  // Errors while the pool closes are expected, for instance where the server stops at the same time.
+  // Errors while the pool closes are expected, for instance if the server stops at the same time.
   pool.on('error', (error) => {
     if (!pool.ending) onIdleError?.(error)
   })
@@ -123,7 +122,7 @@ function openPool({
 
 type CorkableClient = { connection: { stream: { cork(): void; uncork(): void } } }
 
-/** Coalesces the statements of one tick into one socket write, because a write costs as much as all else about them. */
+/** Coalesces the statements of one tick into one socket write, which costs as much as everything else about them. */
 function corkWrites(client: pg.ClientBase): void {
   const { stream } = (client as unknown as CorkableClient).connection
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
@@ -148,7 +147,6 @@ async function retry<T>(run: () => Promise<T>): Promise<T> {
       return await run()
     } catch (error) {
       if (!(isConflict(error) || isStalePlan(error)) || retries === retriesMax) throw error
-      // A random delay, so that two conflicting transactions do not conflict again.
       await delay(withJitter(backoffMs(conflictBackoff, retries), systemRandom, 1))
     }
   }
@@ -168,14 +166,15 @@ async function attempt<F, T>(
   const commit = () => {
     committed ??= client.query('commit').then(({ command }) => {
       reusable = true
-      // PostgreSQL answers a commit with ROLLBACK when an earlier statement failed, noticed or not.
+      // PostgreSQL answers a commit with ROLLBACK if an earlier statement failed, noticed or not.
       if (command !== 'COMMIT')
         throw new Error('The transaction was rolled back: one of its statements failed')
     })
     return committed
   }
   try {
-    // Awaited despite pipelining: after a failed `begin` the following statements would commit one by one.
+    // It is awaited despite pipelining: after a failed `begin` the following statements would commit one by
+    // one.
     const found = await start(client as Transaction)
     const answer = await run(client as Transaction, found, commit)
     await commit()

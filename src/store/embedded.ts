@@ -27,7 +27,7 @@ import { StoreRefusal } from './refusal.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type EmbeddedPostgres = {
-  /** Evaluated on each read, because on Windows the port may change with a restart. */
+  /** Evaluated on each read, because on Windows a restart may change the port. */
   readonly url: string
   readonly version: string
   close(): Promise<void>
@@ -36,10 +36,9 @@ export type EmbeddedPostgres = {
 export type EmbeddedOptions = {
   dataDir: string
   progress?: (line: string) => void
-  /** Turn it off only where the data may be lost, as in tests. */
+  /** Turn it off only if the data may be lost, as in tests. */
   fsync?: boolean
   settings?: Settings
-  /** The folder `native` of the binary package; null searches PATH only. */
   native?: string | null
 }
 
@@ -55,7 +54,7 @@ type LaunchContext = {
 const relaunchBackoff = { firstMs: 50, maxMs: 5_000 }
 const database = 'portico'
 const windows = process.platform === 'win32'
-/** Every instance that uses the server holds this lock shared; an instance that gets it exclusively is the last one. */
+/** Every instance that uses the server shares this lock; an instance that gets it exclusively is the last one. */
 const instanceLock = 5_065_702
 const noAnswerMsMax = 60_000
 const recoveryMsMax = 15 * 60_000
@@ -63,8 +62,8 @@ const launchesMax = 8
 const stopMsMax = 10_000
 
 /**
- * A PostgreSQL server on a unix socket: created on first use, adopted if it outlived the process that started it,
- * restarted if it dies, and stopped by the last instance that closes.
+ * A PostgreSQL server on a unix socket. It is created on first use, adopted if it outlived the process that
+ * started it, restarted if it dies, and stopped by the last instance that closes.
  */
 export async function embeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const progress = options.progress ?? (() => {})
@@ -149,7 +148,6 @@ async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> 
   }
 }
 
-/** Stops a server that this process launched in a start that did not succeed. */
 async function abortLaunch({ process: server }: LaunchedServer): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')
@@ -230,12 +228,12 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [database])
   if (rowCount) return
   await client.query(`create database ${database}`).catch((error) => {
-    // Another instance created it first; the code depends on the timing.
+    // Another instance created it first. The code depends on the timing.
     if (errorCode(error) !== '42P04' && errorCode(error) !== '23505') throw error
   })
 }
 
-/** Releases its own shared lock first: otherwise two instances that close at once would both fail to get it exclusively. */
+/** Releases the shared lock first: otherwise two instances that close at once would both fail to get it exclusively. */
 async function release(start: LaunchContext, { client }: ServerConnection): Promise<void> {
   const { paths, progress } = start
   try {
@@ -258,7 +256,8 @@ function urlOf(paths: ClusterPaths): string {
   const address = addressOf(paths)
   if (!address) throw new StoreRefusal(`The server of ${paths.data} is not running.`)
   const { host, port, password } = address
-  // Explicit port and sslmode, because PGPORT and PGSSLMODE of the environment would override missing ones.
+  // Port and sslmode are explicit, because PGPORT and PGSSLMODE of the environment would override missing
+  // ones.
   return password
     ? `postgresql://${superuser}:${password}@${host}:${port}/${database}?sslmode=disable`
     : `postgresql:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${superuser}&sslmode=disable`

@@ -6,15 +6,13 @@ import type { NonceSequence, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from './query.ts'
 
-/** An effect that was found outside, and that this database did not know: it is recorded as what it is, confirmed. */
+/** An effect that was found outside and that this database did not know. It is recorded as confirmed. */
 
 export type FoundEffect = {
   taskId: string
   step: string
   kind: string
-  /** The id of the effect and of its only transaction. */
   externalId: string
-  /** The intent, as far as it is known. */
   intent: JsonObject
   nonceSequence: NonceSequence
   nonce: bigint
@@ -22,10 +20,10 @@ export type FoundEffect = {
   at: Date
 }
 
-/** Of the tasks that `time adopt` makes. */
+/** The kind of the tasks that `time adopt` makes. */
 export const adoptedKind = 'adopted'
 
-/** Instead of the receipt of a policy, which is forgotten; and instead of bytes, which are never sent again. */
+/** It stands for the policy's receipt, which is forgotten; `noBytes` stands for bytes that are never sent again. */
 export const foundReceipt = 'found'
 const noBytes = '0x'
 
@@ -63,8 +61,8 @@ export async function recordFoundEffect(tx: Tx, found: FoundEffect): Promise<voi
 }
 
 /**
- * Effects outlive tasks and their keys. What a deleted task has executed is booked: a repeat under its key books nothing
- * more, and waits for an operator.
+ * Effects outlive tasks and their keys. The execution of a deleted task is already booked: a repeat under its
+ * key books nothing more, and waits for an operator.
  */
 async function assertForgotten(tx: Tx, taskId: string, externalId: string): Promise<void> {
   const [known] = await query<{ task_id: string }>(
@@ -84,7 +82,7 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
 }
 
 type ComparedExecution = { chainId: string; executionId: string; sequence: number }
-/** The transaction that the comparison of the chains has found: it needs no node with the state of its block. */
+/** Returns the transaction that the comparison of the chains found; this needs no node with the state of its block. */
 export type ComparedHash = (execution: ComparedExecution) => Promise<string | undefined>
 
 export const comparedHashes =
@@ -99,8 +97,8 @@ export const comparedHashes =
   }
 
 /**
- * The tasks that `time adopt` made of the same execution moved nothing themselves: this one shows and books it. `cloids`:
- * of its orders at a venue, each of which is an execution of its own.
+ * The tasks that `time adopt` made of the same execution moved nothing themselves: this task shows and books it.
+ * `cloids` are those of its orders at a venue, each of which is a separate execution.
  */
 export async function replaceAdopted(tx: Tx, taskId: string, cloids: readonly string[] = []): Promise<void> {
   await query(

@@ -4,7 +4,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 type Callback = (error: Error | undefined, result: unknown) => void
 type Query = (...args: unknown[]) => unknown
 
-/** `select * from task_step(...)` is `task_step`, `update nonce_sequence set ...` is `update nonce_sequence`, and so on. */
+/** Labels `select * from task_step(...)` as `task_step`, and `update nonce_sequence set ...` by its first words. */
 export function statementLabel(text: string): string {
   const flat = text.trim().toLowerCase()
   const call = /^select (?:\* from )?(\w+)\(/.exec(flat)?.[1]
@@ -14,7 +14,7 @@ export function statementLabel(text: string): string {
   return table ? `${verb} ${table}` : verb
 }
 
-/** Two failpoints around every statement of a connection, so that a crash test needs no list of them. */
+/** Puts two failpoints around every statement of a connection, so that a crash test needs no list of them. */
 export function instrument(client: pg.ClientBase, failpoints: Failpoints): void {
   const query = client.query.bind(client) as Query
   const instrumented: Query = (...args) => {

@@ -7,14 +7,14 @@ export type Listener = {
   close(): Promise<void>
 }
 
-/** Shorter than the time for which a token is cached, because a revocation may be lost meanwhile. */
+/** This is shorter than the time for which a token is cached, because a revocation may be lost meanwhile. */
 const pingEveryMs = 20_000
 const pingTimeoutMs = 5_000
 const reconnectBackoff = { firstMs: 20, maxMs: 1_000 }
 
 /**
- * One connection that receives NOTIFY and reconnects by itself. A network that drops packets closes nothing, so it also
- * pings; until a loss is detected, the waiters' poll covers for it.
+ * One connection that receives NOTIFY and reconnects by itself. A network that drops packets closes nothing, so
+ * it also pings; until a loss is detected, the waiters' poll covers for it.
  */
 export function listen(options: {
   url: string
@@ -44,7 +44,8 @@ export function listen(options: {
       await client.connect()
       for (const channel of options.channels) await client.query(`listen ${client.escapeIdentifier(channel)}`)
       connected = true
-      // Outside of the session, where every failure counts as a lost connection: its bugs must surface.
+      // It runs outside the session, where every failure counts as a lost connection, so that its bugs
+      // surface.
       queueMicrotask(options.onConnected)
       while (!signal.aborted) {
         await delay(pingEveryMs, undefined, { signal }).catch(() => {})

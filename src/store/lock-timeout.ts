@@ -1,4 +1,4 @@
-/** Of a batch: beyond this its members run singly, so that the row of one user delays the others no longer. */
+/** How long a batch waits for a locked row. Its items then run singly, so that one user's row delays no other user. */
 export const batchLockWaitMs = 200
 
 /** PostgreSQL gave up on a lock, and rolled the statement back. */

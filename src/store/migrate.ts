@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { StoreRefusal } from './refusal.ts'
 
-/** `name` is `<area>/<file>`: the order of areas may change, the name of a migration may not. */
+/** `name` is `<area>/<file>`: the order of areas may change, but the name of a migration may not. */
 export type Migration = { area: string; number: number; name: string; sql: string; checksum: string }
 
-/** The same key in every release, so that old and new instances exclude each other. */
+/** The key is the same in every release, so that old and new instances exclude each other. */
 const migrationLock = 5_065_703
 const serverVersionMin = 150_000
 /** DDL that waits for a lock blocks every later reader, so it gives up, lets them pass and tries again. */
@@ -18,8 +18,8 @@ const ddlAttemptsMax = 10
 export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /**
- * `<nn>-<area>/<nnnn>_<words>.sql`, in the order of execution: areas by their prefix, because an area may refer to
- * earlier ones, and the files of an area by number.
+ * Reads `<nn>-<area>/<nnnn>_<words>.sql` in the order of execution: areas by their prefix, because an area may
+ * refer to earlier ones, and the files of an area by number.
  */
 export function readMigrations(folder = migrationsFolder): Migration[] {
   const migrations = visibleNames(folder).flatMap((areaFolder) => {
@@ -55,9 +55,9 @@ function readMigration(area: string, folder: string, file: string): Migration {
 const idOf = ({ area, number }: Pick<Migration, 'area' | 'number'>): string => `${area} ${number}`
 
 /**
- * Migrates the database to the schema of this code, forward only, with one transaction per file. Several instances may
- * call it at once. `url` must connect to the server directly, because the lock belongs to the session, and a transaction
- * pooler would change sessions.
+ * Migrates the database to the schema of this code, forward only, with one transaction per file. Several
+ * instances may call it at once. `url` must connect to the server directly, because the lock belongs to the
+ * session, and a transaction pooler would change sessions.
  */
 export async function migrate(options: {
   url: string
@@ -86,7 +86,6 @@ export async function migrate(options: {
     }
     return { applied: pending.map(({ name }) => name) }
   } finally {
-    // The lock ends with the session.
     await client.end().catch(() => {})
   }
 }
@@ -115,13 +114,12 @@ async function lock(client: pg.Client, progress: (line: string) => void): Promis
 }
 
 type Applied = Pick<Migration, 'area' | 'number' | 'name' | 'checksum'> & {
-  /** The version of the gateway that applied it; null where that was before versions were recorded. */
+  /** The version of the gateway that applied it; null if versions were not recorded yet. */
   release: string | null
   /** In UTC, and in a form that sorts. */
   at: string
 }
 
-/** The applied migrations; undefined where the table of migrations does not exist. */
 export async function appliedMigrations(
   query: <Row extends object>(text: string) => Promise<Row[]>,
 ): Promise<Applied[] | undefined> {
@@ -135,7 +133,7 @@ export async function appliedMigrations(
       'Sources from before the first release wrote it: they read it.',
     )
   }
-  // The column of the release may be missing.
+  // A schema of an early release has no such column.
   return query<Applied>(
     `select area, number, name, checksum, to_jsonb(schema_migration) ->> 'release' as release,
        to_char(applied_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as at
@@ -143,7 +141,7 @@ export async function appliedMigrations(
   )
 }
 
-/** The database holds keys of wallets, so a refusal says what reads it, and how to take the money out. */
+/** The database holds wallet keys, so a refusal names the release that reads it, and says how to take the money out. */
 const unreadable = (problem: string, reader: string): StoreRefusal =>
   new StoreRefusal(
     `${problem} Nothing was changed. ${reader} Keep the database and its key-encryption keys: nothing else has the ` +
@@ -153,7 +151,6 @@ const unreadable = (problem: string, reader: string): StoreRefusal =>
 
 const dayOf = ({ at }: Applied): string => at.slice(0, 10)
 
-/** What migrated the database last, and so reads it. */
 function lastMigrator(applied: readonly Applied[]): string {
   const last = applied.reduce((newest, each) => (each.at > newest.at ? each : newest))
   return last.release === null
@@ -162,7 +159,7 @@ function lastMigrator(applied: readonly Applied[]): string {
 }
 
 async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
-  // Read first, because "if not exists" on an existing table raises a notice at every start.
+  // The table is read first, because "if not exists" on an existing table raises a notice at every start.
   const applied = await appliedMigrations(async <Row extends object>(text: string) => {
     const { rows } = await client.query<Row & pg.QueryResultRow>(text)
     return rows

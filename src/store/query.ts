@@ -22,7 +22,6 @@ export const builder = new Kysely<Tables>({
   },
 })
 
-/** Statements of a pool belong to no transaction. */
 export const isPool = (db: Queryable): db is pg.Pool => db instanceof pg.Pool
 
 export type Queryable = Pick<pg.Pool, 'query'> | pg.PoolClient | Tx
@@ -40,7 +39,7 @@ function statementName(text: string): string | undefined {
   return name
 }
 
-/** True where a newer release added a column to a table that is read with all columns. The statement did not run. */
+/** A newer release added a column to a table that is read with all columns. The statement did not run. */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as { code?: string; routine?: string }
   return code === '0A000' && routine === 'RevalidateCachedQuery'
@@ -52,9 +51,7 @@ function renew(text: string, stale: string): void {
   if (statementNames.get(text) === stale) statementNames.set(text, `${stale.slice(0, 17)}_${++renewals}`)
 }
 
-/**
- * Runs a text as a named prepared statement, planned once per connection. `waitMs`: a time limit above the default.
- */
+/** Runs a text as a named prepared statement, planned once per connection. `waitMs` is a higher time limit. */
 export async function query<Row extends object>(
   db: Queryable,
   text: string,
@@ -73,7 +70,7 @@ export async function query<Row extends object>(
   } catch (error) {
     if (name === undefined || !isStalePlan(error)) throw error
     renew(text, name)
-    // The transaction failed with it, and is retried as a whole.
+    // The transaction failed with the statement, and is retried as a whole.
     if (!isPool(db)) throw error
     return query(db, text, values, waitMs)
   }
@@ -95,8 +92,8 @@ export async function fetchOne<Row extends object>(
 }
 
 /**
- * For statements of one transaction that run concurrently: reports a failure only after all of them have ended, because
- * a statement sent after the rollback would commit by itself.
+ * For concurrent statements of one transaction: reports a failure only after all of them have ended, because a
+ * statement sent after the rollback would commit by itself.
  */
 export async function settleAll<const T extends readonly unknown[]>(
   promises: T,
@@ -111,10 +108,10 @@ export async function settleAll<const T extends readonly unknown[]>(
 /** PostgreSQL's error for a statement in a transaction that failed before. */
 const isConsequence = (failure: unknown): boolean => (failure as { code?: string } | null)?.code === '25P02'
 
-/** What JSON.stringify escapes and jsonb rejects: a zero byte, and an unpaired surrogate. */
+/** JSON.stringify escapes these, and jsonb rejects them: a zero byte, and an unpaired surrogate. */
 const unstorable = /\\u(?:0000|d[89a-f])/
 
-/** JSON text that jsonb accepts: characters from foreign systems that it cannot store are replaced. */
+/** Makes JSON text that jsonb accepts: characters from foreign systems that it cannot store are replaced. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value)
   if (!unstorable.test(text)) return text

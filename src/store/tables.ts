@@ -12,7 +12,6 @@ import type { SwapTables } from './tables/swap.ts'
 import type { VenueTables } from './tables/venue.ts'
 import type { WebhookTables } from './tables/webhooks.ts'
 
-/** Every table of the schema; each area has a file of row types. */
 export type Tables = AdminTables &
   ChatTables &
   CreditTables &

@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /**
- * What this instance saw of a database, in its data folder: outside the database, and outside of what `backup` copies and
- * `restore` replaces, since both know the folder of the embedded cluster alone. One file per database.
+ * What this instance saw of a database, one file per database in the data folder. It is outside the database,
+ * and outside what `backup` copies and `restore` replaces, since both know only the folder of the embedded
+ * cluster.
  */
 export type TimeMemory = {
   read(database: string): TimeRecord | undefined
   write(database: string, record: TimeRecord): void
-  /** A backup is restored here, and its tables do not say so yet, or have no place for it. */
+  /** Records that a backup is restored here, as long as its tables do not say so or have no place for it. */
   markRestored(): void
   isRestored(): boolean
   forgetRestored(): void
@@ -21,7 +22,6 @@ export type TimeRecord = {
   system: string | null
   timeline: number | null
   lsn: string | null
-  /** The last moment that the database knew. */
   point?: string | null
 }
 
@@ -41,7 +41,7 @@ export function timeFile(dataDir: string): TimeMemory {
         const found: unknown = JSON.parse(readFileSync(pathOf(database), 'utf8'))
         return isTimeRecord(found) ? found : undefined
       } catch (error) {
-        // One that was cut by a loss of power is no memory: then the chains are compared.
+        // A file that was cut by a loss of power is no memory, so the chains are compared.
         if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
           return undefined
         throw error

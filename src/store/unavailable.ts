@@ -1,4 +1,4 @@
-/** Error classes: 08 connection exceptions; 53 disk, memory or connections exhausted. */
+/** Class 08 is connection exceptions; class 53 is exhausted disk, memory or connections. */
 const codeClasses = /^(08|53)/
 /** Shutdown, crash, startup, no connections accepted, idle session timeouts, and a primary that became a replica. */
 const codes = new Set(['57P01', '57P02', '57P03', '57P05', '55000', '25P03', '25006'])
@@ -21,8 +21,8 @@ const messages =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end)/
 
 /**
- * Whether the database was unreachable, as opposed to rejecting the statement: the caller answers 503 with Retry-After.
- * After a lost commit the transaction may have been committed, so this alone never proves that nothing happened.
+ * Whether the database was unreachable, as opposed to rejecting the statement: the caller answers 503 with
+ * Retry-After. A lost reply to a commit is such an error too, so this alone never proves that nothing happened.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {

@@ -6,17 +6,17 @@ import { query } from '#store/query.ts'
 import { type Acceptance, insertAcceptances, type NewTask, refusalOf, type Verdict } from './acceptance.ts'
 import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 
-/** The acceptance of a task that has waited for an approval: under its id, by the limits and balances of now. */
+/** Accepts a task that has waited for an approval, under its id and by the present limits and balances. */
 
 const grantsMax = 10
 
-/** What its admission is now; user, input and key are those of the waiting task. */
+/** The present admission; user, input and key are those of the waiting task. */
 export type ApprovedTask = Pick<NewTask, 'kind' | 'admission'>
 
 /**
- * In one transaction the waiting row is taken away and the accepted one is inserted in its place, so that the task is
- * accepted once or not at all. Undefined where the task was claimed again, was cancelled or has ended. It signs in its
- * first step: only the acceptance knows that it is approved.
+ * Replaces the waiting row by the accepted one in one transaction, so that the task is accepted once or not at
+ * all. Returns undefined if the task was claimed again, was cancelled or has ended. The task signs in its first
+ * step, because only the acceptance knows that it is approved.
  */
 export async function resumeTask(
   deps: IntakeDeps,
@@ -40,7 +40,8 @@ export async function resumeTask(
       }
     if (verdict.verdict !== 'policy' || !acceptance.check || grants === grantsMax)
       throw refusalOf(verdict, acceptance.wanted)
-    // The limits, a switch or the sum of the day have changed: this throws the fault, or grants by the present ones.
+    // The limits, a switch or the day's sum have changed: this throws the fault, or grants by the present
+    // limits.
     grant = await acceptance.check()
   }
 }
@@ -48,7 +49,8 @@ export async function resumeTask(
 function acceptanceAfter(deps: IntakeDeps, waiting: Task, approved: ApprovedTask): Acceptance {
   const { id, user_id: userId, input, version, idempotency_key, execution_id } = waiting
   const acceptance = buildAcceptance(deps, { ...approved, id, userId, input, leased: true })
-  // Above every version of the waiting row: a run that has lost its lease commits nothing over the accepted task.
+  // The version is above every version of the waiting row, so that a run without its lease commits nothing
+  // over it.
   const task = { ...acceptance.task, version: version + 1, idempotency_key, execution_id }
   return { ...acceptance, task, events: [taskEvent('task.updated', task)] }
 }
@@ -74,7 +76,7 @@ async function replace(
   return verdict
 }
 
-/** Rolls back, so that the task waits on. */
+/** Rolls back, so that the task keeps waiting. */
 class NotAccepted extends Error {
   readonly verdict: Exclude<Verdict, { verdict: 'accepted' }>
   constructor(verdict: Verdict) {

@@ -5,15 +5,15 @@ import { jsonText, query, settleAll } from '#store/query.ts'
 import { type Acceptance, insertAcceptances, type StoredSignature, type Verdict } from './acceptance.ts'
 import type { LockWait } from './lock-wait.ts'
 
-/** Acceptances that need a transaction: they sign under a sequence without gaps. */
+/** Acceptances that need a transaction, because they sign under a sequence without gaps. */
 
 type TransactionDeps = { transactions: Transactions; instanceId: string }
 export type Decision = { verdict: Verdict; signature?: StoredSignature }
 type Accepted = { acceptance: Acceptance; n: number; signature?: StoredSignature }
 
 /**
- * Locks in the order of every other transaction: what may refuse the acceptances, then the nonce sequence, then the numbers
- * of events. A signature that fails rolls all of it back, so the sequence has no gaps.
+ * Locks in the order of every other transaction: first what may refuse the acceptances, then the nonce sequence,
+ * then the event numbers. A signature that fails rolls everything back, so the sequence has no gaps.
  */
 export const acceptInTransaction = (
   { transactions, instanceId }: TransactionDeps,
@@ -40,14 +40,13 @@ export const acceptInTransaction = (
     })
   })
 
-/** All acceptances of a batch sign under one sequence, if any. */
 async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accepted[]> {
   const signing = accepted.flatMap(({ acceptance: { inOrder } }) => inOrder ?? [])
   const sequence = signing[0]?.sequence
   if (!sequence) return [...accepted]
   let minNonce = 0n
   for (const each of signing) if (each.minNonce > minNonce) minNonce = each.minNonce
-  // All of them need this row: each of them alone would wait for it as long.
+  // All of them need this row, and each alone would wait for it just as long.
   const [, firstNonce] = await settleAll([
     query(tx, `select set_config('lock_timeout', '0', true)`),
     takeNonces(tx, sequence, { minNonce, count: signing.length }),
@@ -56,7 +55,7 @@ async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accep
   return accepted.map((each, at) => ({ ...each, signature: signatures[at] as StoredSignature }))
 }
 
-/** Stores the signatures and appends the events: the last locks of the transaction. Returns the last numbers by acceptance. */
+/** Takes the last locks of the transaction. Returns the last event numbers by acceptance. */
 async function completeAcceptances(
   tx: Tx,
   accepted: readonly Accepted[],

@@ -20,7 +20,7 @@ import { accountBusy } from './faults.ts'
 import type { LockWait } from './lock-wait.ts'
 import { possibleDuplicate, type RecentRequest } from './recent-request.ts'
 
-/** The statement that inserts acceptances: their JSON, and its verdict about each of them. */
+/** The statement that inserts acceptances, and its verdict about each of them. */
 
 export type NewTask = {
   id?: string
@@ -30,19 +30,17 @@ export type NewTask = {
   admission: Admission
   key?: { key: string; operation: string; hash: string }
   parentId?: string
-  /** Absent: the id of the task. */
+  /** If absent, it is the id of the task. */
   executionId?: string
-  /** Refused as the duplicate of a recent request. */
   request?: RecentRequest
-  /** Inserted as a task that this instance runs, which needs no claim then. */
+  /** Inserts the task as one that this instance runs, so that it needs no claim. */
   leased: boolean
   runAt?: Date
-  /** `awaiting_approval`: of a task that a person has to approve; absent: accepted. */
+  /** Set for a task that a person has to approve; other tasks are accepted. */
   state?: 'awaiting_approval'
-  /** Events beside that of its creation. */
   events?: NewEvent[]
 }
-/** A task that is to be accepted, as it begins, and what the statement needs beside it. */
+/** A task to accept, in its first state, with what the statement needs besides. */
 export type Acceptance = {
   task: Task
   wanted: NewTask
@@ -50,14 +48,11 @@ export type Acceptance = {
   grant?: PolicyGrant | undefined
   /** Asks the policy again, for the fault or for a grant by the present limits. */
   check?: (() => Promise<PolicyGrant>) | undefined
-  /** Rows of the feature, beside those of the admission. */
   rows?: FeatureRows[] | undefined
-  /** What the first step has signed. */
   signature?: StoredSignature
   /** Signs within the accepting transaction, after everything that may refuse the acceptance. */
   inOrder?: SignatureInOrder
 }
-/** An effect, and its JSON for the database. */
 export type StoredSignature = { effect: Effect; json: object }
 export type SignatureInOrder = {
   sequence: NonceSequence
@@ -83,7 +78,7 @@ type VerdictRow = {
   last: bigint | string | null
 }
 
-/** Inserts each acceptance whole or not at all. `instanceId`: runs the leased ones. */
+/** Inserts each acceptance whole or not at all. This instance runs the leased ones. */
 export async function insertAcceptances(
   db: pg.Pool | Tx,
   instanceId: string,
@@ -114,12 +109,11 @@ function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
   return { verdict, requiredUnits: BigInt(required), availableUnits: BigInt(available) }
 }
 
-/** Another request under the same key was accepted first. */
 export class KeyTaken extends Error {}
 /** The account was settled after its balance was read, so the reading may be outdated. */
 export class StaleBalance extends Error {}
 
-/** The error of a refusal that no further attempt of the same statement can change. */
+/** Returns the error of a refusal that no further attempt of the same statement can change. */
 export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { admission }: NewTask): Error {
   const { spend } = admission
   if (verdict.verdict === 'key_taken') return new KeyTaken('the idempotency key is taken')
@@ -130,7 +124,7 @@ export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { 
   if (verdict.verdict === 'gas') return gasRefusal(verdict.usedWei, admission)
   if (verdict.verdict === 'draw') return drawRefusal(verdict.availableUnits, admission)
   const symbol = spend?.account?.asset ?? ''
-  // A transfer within the gateway names no token; its units have no decimals.
+  // A transfer within the gateway names no token, so its units have no decimals.
   return insufficientBalance(spend?.token ?? { symbol, decimals: 0, address: symbol }, verdict)
 }
 
@@ -149,7 +143,7 @@ function orderRefusal(open: number, { orders }: Admission): Fault {
   return orders.refuse(open)
 }
 
-/** One element of the argument of the database function `task_accept`. */
+/** Returns one element of the argument of the database function `task_accept`. */
 function acceptanceJson(
   { task, wanted, events, grant, rows = [], signature, inOrder }: Acceptance,
   n: number,
@@ -204,7 +198,7 @@ const drawJson = ({ asset, subAccounts, minUnits, maxUnits, reason }: Draw) => (
   reason,
 })
 
-/** Started by a chat itself: what it counts is counted against the limit of chats, too. */
+/** A task that a chat itself starts also counts against the limit of chats. */
 const isOfChat = ({ spend }: Admission): boolean => spend?.action.principal === 'chat'
 
 const chatRows = (task: Task, admission: Admission): FeatureRows[] =>

@@ -18,7 +18,7 @@ export type ActRunnerDeps = {
   transactions: Transactions
   clock: Clock
   random: Random
-  /** By user: the acts of one user change the same rows, so that each of them would keep a connection. */
+  /** A mutex by user: the acts of one user change the same rows, so each of them would occupy a connection. */
   actTurns: KeyedMutex
   lockWaiters: LockWaiters
   acknowledgeAct: (act: AcknowledgedAct) => void
@@ -30,11 +30,11 @@ type AfterCommit = (run: () => void) => void
 export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer> {
   const { operation, input, caller, options } = call
   const { userId } = caller
-  // A guarded act is recorded under a key of its own, so that its repetition finds it.
+  // A guarded act is recorded under its own key, so that a repetition finds it.
   const key = options.key ?? (options.duplicates && uuidv7(deps.clock.now(), deps.random))
   if (key === undefined) {
     const { request } = await prepareAct(call)
-    // Shows that the database still has the act; nothing repeats it.
+    // This key shows that the database still has the act; nothing repeats it.
     const own = internalKey('act', uuidv7(deps.clock.now(), deps.random))
     const keyed = { userId, key: own, operation: operation.name, hash: '' }
     const body = await runInTransaction(deps, userId, async (tx, afterCommit) => {
@@ -67,7 +67,7 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
   }
 }
 
-/** Upstreams are read before the transaction begins, and only where the reply is not known yet. */
+/** Reads upstreams before the transaction begins, and only if the reply is not known yet. */
 async function prepareAct(call: ActCall): Promise<ActCall> {
   const { operation, input, caller, request } = call
   if (!('prepare' in operation.run)) return call
@@ -76,8 +76,8 @@ async function prepareAct(call: ActCall): Promise<ActCall> {
 }
 
 /**
- * A transaction that is repeated starts with no callbacks of the one before. The rows of the user may be locked for
- * long: then it is rolled back, and waits for them in the turn of the few that may.
+ * A repeated transaction starts without the callbacks of the previous run. If the user's rows are locked for
+ * long, it is rolled back and waits for them as one of the few that may wait.
  */
 async function runInTransaction<T>(
   { transactions, actTurns, lockWaiters }: ActRunnerDeps,
@@ -101,7 +101,6 @@ async function runInTransaction<T>(
   return output
 }
 
-/** The reply that is stored under the key, or the same reply computed again. */
 async function replayAct(
   { transactions }: ActRunnerDeps,
   { operation, input, caller, request }: ActCall,

@@ -25,7 +25,6 @@ export type TaskAdmitterDeps = {
   notifier: Notifier
   localEvents: LocalEvents
   holds: Pick<MoneyHolds, 'assertFree'>
-  /** Stores the request as a task that waits for a person. */
   requestApproval(request: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
 }
 export type NewTaskRequest = {
@@ -34,25 +33,24 @@ export type NewTaskRequest = {
   asker: Asker
   keyed: KeyedRequest
   request?: RecentRequest
-  /** By `performance.now`: an admission that takes longer is given up, and accepts nothing. */
+  /** A time of `performance.now`. An admission that takes longer is given up, and accepts nothing. */
   untilMs?: number | undefined
 }
-/** `run`: where this instance runs the task. */
 export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
 export type KnownRequest = NewTaskRequest & { kind: TaskKind }
 
-/** An account may be settled between its reading and the commit; then it is read again, for so long. */
+/** An account may be settled between its reading and the commit. It is read again for at most this long. */
 const staleMsMax = 5_000
 const admissionAttemptsMax = 3
 
-/** Admits and accepts. What a person has to approve becomes a task that waits. */
+/** Admits and accepts a request. If a person has to approve it, it becomes a waiting task. */
 export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
   const request = { ...given, kind: kindOf(deps.kinds, given.operation) }
-  // Nothing is read for what is on hold already; the acceptance refuses what is put on hold meanwhile.
+  // This only saves reads for what is on hold already; the acceptance refuses what is put on hold meanwhile.
   if (movesMoney(request.kind)) deps.holds.assertFree()
   return admitUntilAccepted(given, (admission) => accept(deps, request, admission)).catch(
     (error: unknown) => {
-      // What a chat would start by itself is recommended instead, and its user asks for the approval.
+      // A chat recommends what it may not start by itself, and its user then asks for the approval.
       if (error instanceof ApprovalRequired && given.asker.principal !== 'chat')
         return deps.requestApproval(request, error)
       throw error
@@ -60,7 +58,6 @@ export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskReque
   )
 }
 
-/** Admits again where others were accepted in between and took the balance. */
 export async function admitUntilAccepted<Accepted>(
   { operation, input, asker, untilMs }: Pick<NewTaskRequest, 'operation' | 'input' | 'asker' | 'untilMs'>,
   acceptOnce: (admission: Admission) => Promise<Accepted>,
@@ -73,7 +70,7 @@ export async function admitUntilAccepted<Accepted>(
     try {
       return await acceptRereadingBalances(acceptOnce, admission, startedMs)
     } catch (error) {
-      // Other tasks were accepted meanwhile: a new admission decides about the rest.
+      // Other tasks were accepted meanwhile, so a new admission decides about the rest.
       if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
     }
   }
@@ -107,7 +104,7 @@ export function kindOf(
   return kind
 }
 
-/** A commit that has waited for a settlement finds its reading stale; the reading alone is short enough to fit between two. */
+/** A commit that waited for a settlement finds its reading stale; the reading alone fits between two of them. */
 async function acceptRereadingBalances<Accepted>(
   acceptOnce: (admission: Admission) => Promise<Accepted>,
   admission: Admission,
@@ -132,7 +129,6 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
   return async () => ({ ...admission, spend: { ...spend, seen: { ...seen, ...(await seen.reread()) } } })
 }
 
-/** Commits the task, leased to this instance where it has a slot, and starts or announces it. */
 async function accept(
   { intake, runner, notifier, localEvents }: TaskAdmitterDeps,
   { input, asker: { userId, executionId }, keyed, kind, request }: KnownRequest,
@@ -157,10 +153,7 @@ async function accept(
   return { task, ...(run && { run }) }
 }
 
-/**
- * The first requests of a task leave before anyone is notified of it: a request leaves in the turn after the one it is
- * made in.
- */
+/** Lets the task's first requests leave before anyone is notified: a request leaves in the turn after it is made. */
 async function yieldToFirstStep(): Promise<void> {
   await nextTurn()
   await nextTurn()

@@ -4,8 +4,6 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Answer, UserCall } from './operation-call.ts'
 import type { TaskInvoker } from './task-invoker.ts'
 
-/** An operation whose call waits for the end of its task, and answers with what the task made. */
-
 const ended = ['completed', 'failed', 'cancelled']
 
 export async function runAnswered(tasks: TaskInvoker, call: UserCall<'task'>): Promise<Answer> {

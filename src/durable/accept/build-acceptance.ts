@@ -12,7 +12,7 @@ export type IntakeDeps = {
   clock: Clock
   random: Random
   instanceId: string
-  /** False while the standby is away that the installation demands: the task says so from then on. */
+  /** False while a required standby is away; the task records it from then on. */
   isReplicated?: () => boolean | null
 }
 type BuildDeps = Pick<IntakeDeps, 'clock' | 'random' | 'isReplicated'>

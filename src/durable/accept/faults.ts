@@ -2,9 +2,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isConflict, isStatementTimeout } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
-/** Translates failures of an operation into Faults. */
-
-/** An unavailable database or a lasting conflict is retryable: nothing was accepted. */
+/** Nothing was accepted when the database was unavailable or a conflict lasted, so the fault is retryable. */
 export function throwAsFault(error: unknown): never {
   if (isConflict(error))
     throw new Fault('unavailable', 'Other requests changed the same rows; try again', {
@@ -34,7 +32,7 @@ export const acceptanceUnknown = (key: string, cause: unknown) =>
     },
   )
 
-/** A read failed during admission. No task exists, so its outcome cannot be unknown. */
+/** Translates a read that failed during admission. No task exists, so its outcome cannot be unknown. */
 export function throwAdmissionFault(error: unknown): never {
   const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
   if (!isRead) throw error

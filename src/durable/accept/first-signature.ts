@@ -11,26 +11,26 @@ import { ApprovalRequired } from '#kernel/task/approval.ts'
 import type { SignedEffect, SignInOrder, SignOnAccept, StepResult } from '#kernel/task/task.ts'
 import type { Acceptance, StoredSignature } from './acceptance.ts'
 
-/** Acceptances whose first step signs: they are accepted as that step leaves them. */
+/** Acceptances whose first step signs: the task is accepted in the state after that step. */
 
 type FirstSignatureDeps = {
   transactions: Transactions
   clock: Clock
   random: Random
-  /** Where the nonces of a signer are locked elsewhere, one connection waits for them. */
+  /** If the nonces of a signer are locked elsewhere, only one connection waits for them. */
   turns: KeyedMutex
 }
 type SigningResult = Extract<StepResult, { sign: unknown }>
 
 const signOnAcceptMsMax = 3_000
 
-/** Runs the first step before its task exists; undefined where the step does more than sign, or took too long. */
+/** Runs the first step before its task exists; returns undefined if it does more than sign, or takes too long. */
 export const signFirstStep = (
   deps: FirstSignatureDeps,
   acceptance: Acceptance,
 ): Promise<Acceptance | undefined> =>
   trySigning(deps, acceptance).catch((error: unknown) => {
-    // Whether the task has the approval is decided by the acceptance: a step signs it afterwards.
+    // Only the acceptance decides whether the task has the approval, so a later step signs.
     if (error instanceof ApprovalRequired) return undefined
     throw error
   })
@@ -39,7 +39,7 @@ async function trySigning(deps: FirstSignatureDeps, acceptance: Acceptance): Pro
   const { task, wanted } = acceptance
   const { signOnAccept: canSign } = wanted.admission
   if (!canSign || !wanted.leased) return undefined
-  // The limit of chats is checked for who asked, which no signature knows: a step signs it afterwards.
+  // The limit of chats depends on who asked, which a signature does not know, so a later step signs.
   if (wanted.admission.spend?.action.principal === 'chat') return undefined
   const signal = AbortSignal.timeout(signOnAcceptMsMax)
   const step = canSign === true ? wanted.kind.steps[task.step] : canSign
@@ -55,7 +55,7 @@ function onlySigns(result: StepResult): result is SigningResult {
   return 'sign' in result && !result.writes && (result.effects ?? []).length === 0
 }
 
-/** The nonce and the policy's check are one round trip: no lock is held while the signature is made. */
+/** Reads the nonce and the policy in one round trip; no lock is held while the signature is made. */
 async function signNow(
   deps: FirstSignatureDeps,
   acceptance: Acceptance,

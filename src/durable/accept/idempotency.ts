@@ -6,7 +6,7 @@ import { KeyTaken } from './acceptance.ts'
 export type KeyedRequest = { userId: string; key: string; operation: string; hash: string }
 export type StoredKey = { taskId: string | null; response: JsonObject | null }
 
-/** The stored reply of a key. A key reused for another operation or body is a client bug that must not move money. */
+/** Finds the stored reply of a key. A key reused for another operation or body must not move money. */
 export async function findKey(
   db: Queryable,
   { userId, key, operation, hash }: KeyedRequest,
@@ -20,7 +20,6 @@ export async function findKey(
   return { taskId: row.task_id, response: row.response as JsonObject | null }
 }
 
-/** An act has no task. */
 const conflict = (taskId: string | null) =>
   new Fault(
     'idempotency_conflict',
@@ -28,7 +27,7 @@ const conflict = (taskId: string | null) =>
     { extras: taskId === null ? {} : { task_id: taskId } },
   )
 
-/** A concurrent request with the same key won; for an act, which inserts the key itself, a unique violation. */
+/** Whether a concurrent request with the same key won; an act, which inserts its key, gets a unique violation. */
 export const isKeyTaken = (error: unknown): boolean => {
   if (error instanceof KeyTaken) return true
   const { code, constraint } = error as { code?: string; constraint?: string }

@@ -33,7 +33,7 @@ async function dispatch(deps: InvokerDeps, tasks: TaskInvoker, call: OperationCa
   if (entry.kind === 'stream') return openStream(call as OperationCall<OperationOf<'stream'>>)
   if (entry.kind === 'task' && entry.isAnswered && caller) return runAnswered(tasks, call as UserCall<'task'>)
   if (entry.kind === 'task' && caller) return tasks.run(call as UserCall<'task'>)
-  // A public act answers with credentials, which no table may keep.
+  // A public act answers with credentials, which no table may store.
   if (entry.kind === 'act' && caller && entry.access !== 'public')
     return runAct(deps, call as UserCall<'act'>)
   return runPlain(call)
@@ -44,7 +44,7 @@ function openStream({ operation, input, caller, request }: OperationCall<Operati
   return { kind: 'stream', items: operation.run(input, caller, request) }
 }
 
-/** A read, or a public act: one function, and no transaction around it. */
+/** Runs a read or a public act: one function, without a transaction. */
 async function runPlain({ operation, input, caller, request }: OperationCall): Promise<Reply> {
   const run = operation.run as (
     input: unknown,

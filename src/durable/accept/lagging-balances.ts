@@ -7,17 +7,17 @@ import { type Queryable, query } from '#store/query.ts'
 import { isInsufficientBalance } from './faults.ts'
 
 /**
- * A shortage is no final answer where the node does not show yet what tasks of the user have brought, or what this
- * instance has just shown to the user. What arrived from outside and no read has shown is not known here.
+ * A shortage is not final if the node may not show yet what the user's tasks have brought, or what this instance
+ * has just shown to the user. Deposits from outside that no read has shown are unknown here.
  */
 
-/** Nodes lag behind each other by less. */
+/** Nodes lag behind each other by less than this. */
 const lagMs = 60_000
 const retryAfterSeconds = 1
 const tasksMax = 100
 
 type Place = { chainId: string; token: string }
-/** What this instance has shown of a token to the user within the time. */
+/** Returns the balance of a token that this instance showed to the user within the maximum age. */
 export type ShownUnits = (userId: string, place: Place, maxAgeMs: number) => bigint | undefined
 type LaggingDeps = { pool: Queryable; clock: Clock; shownUnits: ShownUnits | undefined }
 
@@ -33,10 +33,10 @@ export async function throwWhereLagging(
   const place = { chainId, token: String(token) }
   const broughtUnits = await recentlyBrought(deps, userId, place)
   const seenUnits = deps.shownUnits?.(userId, place, lagMs) ?? 0n
-  // What was spent since may be in what was shown already.
+  // The shown balance may still include what was spent since.
   const knownUnits = max(broughtUnits, broughtUnits < 0n ? seenUnits + broughtUnits : seenUnits)
   const heldUnits = knownUnits > 0n ? await held(deps, userId, place) : 0n
-  // What open tasks hold is not available, and may be spent already.
+  // Units that open tasks hold are not available, and may already be spent.
   if (readUnits! + 2n * heldUnits >= knownUnits || requiredUnits! > knownUnits) throw error
   throw new Fault('unavailable', `${error.message}, and what arrived in the last minute is not shown yet`, {
     cause: error,
@@ -46,7 +46,7 @@ export async function throwWhereLagging(
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** What tasks that have just ended brought of a token, without what they spent. */
+/** Returns what recently ended tasks brought of a token, minus what they spent. */
 async function recentlyBrought({ pool, clock }: LaggingDeps, userId: string, place: Place): Promise<bigint> {
   const rows = await query<{ changes: unknown }>(
     pool,

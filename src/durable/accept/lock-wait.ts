@@ -5,13 +5,10 @@ import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import { batchLockWaitMs } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 
-/** How long a statement waits for each row that another transaction has locked; without it, to its own time limit. */
+/** How long a statement waits for each row that is locked elsewhere; otherwise up to the statement's own time limit. */
 export type LockWait = { lockWaitMs?: number | undefined }
 
-/**
- * What may wait is about one user. The number of the user's events is locked last, after rows that many users
- * share: so this waits for it before any of them is locked.
- */
+/** A waiting statement has one user, whose event number is locked last: this waits before it locks shared rows. */
 export async function startLockWait(
   pool: pg.Pool,
   userId: string | undefined,
@@ -22,14 +19,14 @@ export async function startLockWait(
   return {}
 }
 
-/** Each transaction that waits for locked rows keeps a connection: one of a user, and a few of all users together. */
+/** Each transaction that waits for locked rows occupies a connection, so one per user and a few in all may wait. */
 export type LockWaiters = { run<T>(userId: string, work: () => Promise<T>): Promise<T> }
 
 const waitersMax = 4
 
 export function createLockWaiters(): LockWaiters {
   const turns = createKeyedMutex()
-  // Those that wait for a turn hold no connection; what bounds them is the number of open requests.
+  // Those that wait for a turn hold no connection; the number of open requests bounds them.
   const unbounded = Number.POSITIVE_INFINITY
   const queue = createFairQueue({
     runsMax: waitersMax,

@@ -6,13 +6,12 @@ export type InvokeOptions = {
   wait: boolean
   timeoutMs: number
   key?: string
-  /** Set by doors whose callers may repeat a task under a fresh key; absent: no check. */
+  /** Set by doors whose callers may repeat a task under a fresh key; without it nothing is checked. */
   duplicates?: Duplicates
 }
 export type InvokeRequest = RequestFacts & { lastEventId?: string }
 export type OperationOf<K extends Entry['kind']> = Extract<Operation, { entry: { kind: K } }>
 
-/** One call of an operation, admitted and validated. */
 export type OperationCall<O extends Operation = Operation> = {
   operation: O
   input: Record<string, unknown>
@@ -20,11 +19,10 @@ export type OperationCall<O extends Operation = Operation> = {
   options: InvokeOptions
   request: InvokeRequest
 }
-/** A call by a known caller. */
 export type UserCall<K extends Entry['kind']> = OperationCall<OperationOf<K>> & { caller: Caller }
 
 export type Answer = { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
-/** `key` and `replayed`: of a stream that a task fills. */
+/** `key` and `replayed` are set for a stream that a task fills. */
 export type StreamReply = {
   kind: 'stream'
   items: AsyncIterable<StreamItem>
@@ -32,5 +30,5 @@ export type StreamReply = {
   key?: string
 }
 export type Reply = Answer | StreamReply
-/** The one path of every door. */
+/** The one path that every door uses. */
 export type Invoke = (call: OperationCall) => Promise<Reply>

@@ -5,9 +5,9 @@ import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 
 /** The check for callers that repeat a request without its idempotency key. */
 
-/** `refuse`: a repetition within the window is a fault. `allow`: the caller wants it, and it is recorded. */
+/** `refuse` makes a repetition within the window a fault; `allow` records a repetition that the caller wants. */
 export type Duplicates = 'refuse' | 'allow'
-/** `hash`: of the operation and its input. `since`: null where the caller wants the repetition. */
+/** `hash` covers the operation and its input. `since` is null if the caller wants the repetition. */
 export type RecentRequest = { hash: string; since: Date | null }
 
 const windowMs = 10 * 60_000
@@ -32,10 +32,7 @@ export const recentRequestOf = (hash: string, duplicates: Duplicates, { now }: C
   since: duplicates === 'refuse' ? later(now(), -windowMs) : null,
 })
 
-/**
- * Throws where the earlier task is known already: an admission would report what that task has spent instead. Only the
- * acceptance decides.
- */
+/** Throws early: the admission would report what the earlier task has spent. Only the acceptance decides. */
 export async function assertNoDuplicate(
   db: Queryable,
   userId: string,
@@ -58,7 +55,6 @@ export async function assertNoDuplicate(
 
 type ActRequest = { userId: string; operation: string; hash: string; key: string }
 
-/** The stored keys of acts are their record. */
 export async function assertNoRepeatedAct(
   db: Queryable,
   { userId, operation, hash, key }: ActRequest,
@@ -81,7 +77,7 @@ export async function assertNoRepeatedAct(
   if (earlier) throw repeatedAct(earlier.key)
 }
 
-/** Until the end of the transaction, so that one of several equal requests passes, on any instance. */
+/** Locks until the end of the transaction, so that only one of several equal requests passes, on any instance. */
 export const lockRequest = (tx: Queryable, { userId, hash }: Pick<ActRequest, 'userId' | 'hash'>) =>
   query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${userId}${hash}`])
 

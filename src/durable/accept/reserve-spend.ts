@@ -4,15 +4,15 @@ import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { type Spend, spendKey, type Tx } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
 
-/** Reserves what a task spends that was accepted before its amount was known, such as one of a price trigger. */
+/** Reserves the spend of a task that was accepted before its amount was known, such as that of a price trigger. */
 
 export type ReservingTask = { id: string; userId: string; kind: string; createdAt: Date }
 export type ReservedSpend = Required<Pick<Spend, 'account' | 'amountUnits' | 'token' | 'seen'>> &
   Pick<Spend, 'gas'> & {
-    /** Of the hold, where it is not the task's first one; the step that delivers its units posts it. */
+    /** The key of the hold, if it is not the task's first one; the step that delivers its units posts it. */
     holdKey?: string
   }
-/** Runs in the commit of a step, which has locked the task. Throws where the acceptance would refuse it. */
+/** Runs in the commit of a step, which has locked the task. Throws if the acceptance would refuse the spend. */
 export type ReserveSpend = (tx: Tx, task: ReservingTask, spend: ReservedSpend, at: Date) => Promise<void>
 
 type Row = { verdict: string; detail: { used?: string; required?: string; available?: string } | null }

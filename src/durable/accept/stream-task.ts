@@ -2,7 +2,7 @@ import { type Operation, streamTaskOf } from '#kernel/contract/operation.ts'
 import type { OperationOf, Reply, UserCall } from './operation-call.ts'
 import type { TaskInvoker } from './task-invoker.ts'
 
-/** A stream that a durable task fills: the task is accepted once per key, and every request reads its events. */
+/** Whether a durable task fills the stream: it is accepted once per key, and every request reads its events. */
 
 export const isStreamTask = (operation: Operation): operation is OperationOf<'stream'> =>
   operation.entry.kind === 'stream' && operation.entry.taskKind !== undefined
@@ -28,7 +28,7 @@ export function taskOperationOf(
   }
 }
 
-/** How an answer is read is no part of the request: a repetition may read it the other way. */
+/** How an answer is read is not part of the request: a repetition may read it the other way. */
 export async function runStreamTask(tasks: TaskInvoker, call: UserCall<'stream'>): Promise<Reply> {
   const { operation, caller, options, request } = call
   const { stream, ...input } = call.input

@@ -20,25 +20,23 @@ export type { NewTask } from './acceptance.ts'
 export type TaskIntake = {
   /** Commits key, task, limits, gas, hold, signature, rows of the feature and events, or throws why it was refused. */
   accept(wanted: NewTask): Promise<Committed>
-  /** Accepts a task that has waited, in place of its waiting row; undefined where it waits no more. */
+  /** Accepts a waiting task in place of its waiting row; returns undefined if it no longer waits. */
   resume(waiting: Task, approved: ApprovedTask): Promise<Committed | undefined>
   /** Inserts a task that any instance may claim, in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
-  /** The same for several tasks, and all of them or none. */
+  /** Inserts several such tasks, all or none. */
   enqueueAll(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<string[]>
 }
 
 const batchSizeMax = 32
-/** A grant is outdated where the limits changed, or other acceptances of the user were counted, in between. */
+/** A grant is outdated if the limits changed, or other acceptances of the user were counted, in between. */
 const grantsMax = 10
 
 type AcceptanceContext = {
   deps: IntakeDeps
-  /** The batches of each nonce sequence without gaps, and of single statements. */
   batches: Map<string, (acceptance: Acceptance) => Promise<Decision>>
-  /** By nonce sequence with gaps. */
   turns: KeyedMutex
-  /** By user: approved tasks of one user lock the same rows, and those that wait keep no connection. */
+  /** A mutex by user: approved tasks of one user lock the same rows, and those that wait occupy no connection. */
   resumes: KeyedMutex
 }
 
@@ -58,7 +56,7 @@ export function createTaskIntake(deps: IntakeDeps): TaskIntake {
   }
 }
 
-/** Rows of the user were locked for as long as a statement may take: nothing was accepted. */
+/** The user's rows were locked for as long as a statement may take, so nothing was accepted. */
 function throwIfBusy(error: unknown): never {
   throw isStatementTimeout(error) ? accountBusy({ cause: error }) : error
 }
@@ -81,12 +79,13 @@ async function acceptTask(context: AcceptanceContext, wanted: NewTask): Promise<
       }
     }
     if (verdict.verdict !== 'policy' || !check || grants === grantsMax) throw refusalOf(verdict, wanted)
-    // The limits, a switch or the sum of the day have changed: this throws the fault, or grants by the present ones.
+    // The limits, a switch or the day's sum have changed: this throws the fault, or grants by the present
+    // limits.
     grant = await check()
   }
 }
 
-/** Decides together with the acceptances that arrive while the last batch of its sort is decided. */
+/** Decides together with the acceptances that arrive while the previous batch of the same sort is decided. */
 function decide({ deps, batches }: AcceptanceContext, acceptance: Acceptance): Promise<Decision> {
   const { inOrder } = acceptance
   const name = inOrder ? Object.values(inOrder.sequence).join(' ') : 'statement'
@@ -100,10 +99,9 @@ function decide({ deps, batches }: AcceptanceContext, acceptance: Acceptance): P
           : acceptTogether(deps, acceptances, lockWait)
       },
       sizeMax: batchSizeMax,
-      // Two acceptances of one user would spend the same balance and the same limits.
       keyOf: ({ task }) => task.user_id,
       ownerOf: ({ task }) => task.user_id,
-      // The reply may be lost while the commit was not.
+      // The reply may be lost although the commit was not.
       isFinal: isDatabaseUnavailable,
       isBlocked: isLockTimeout,
     })
@@ -140,7 +138,7 @@ async function enqueueTasks(deps: IntakeDeps, tx: Tx, wanted: readonly UnleasedT
   return acceptances.map(({ task }) => task.id)
 }
 
-/** Two acceptances of one user would spend the same balance and the same limits. */
+/** Two acceptances of one user in one statement would spend the same balance and the same limits. */
 function withDistinctUsers(acceptances: readonly Acceptance[]): Acceptance[][] {
   const rounds: Map<string, Acceptance>[] = []
   for (const acceptance of acceptances) {

@@ -30,20 +30,17 @@ export type TaskInvokerDeps = TaskAdmitterDeps & {
   clock: Clock
   random: Random
 }
-/** `replayed`: an earlier request under the same key has made the task. */
+/** `replayed` means that an earlier request under the same key made the task. */
 export type AcceptedCall = AcceptedTask & { replayed: boolean }
 export type TaskInvoker = {
   run(call: UserCall<'task'>): Promise<Answer>
-  /** Accepts the task and answers nothing. */
   accept(call: UserCall<'task'>): Promise<AcceptedCall>
 }
 type InvokerState = {
   deps: TaskInvokerDeps
-  /** The acceptances under way, by user and key. */
   pending: Map<string, Promise<AcceptedTask>>
 }
 
-/** Accepts tasks, once per key, and waits for their end. */
 export function createTaskInvoker(deps: TaskInvokerDeps): TaskInvoker {
   const state: InvokerState = { deps, pending: new Map() }
   return {
@@ -63,7 +60,6 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
   return { kind: 'answer', body: accepted.body, replayed: false }
 }
 
-/** The task of the call, or the answer to a request that makes none. */
 async function acceptCall(
   state: InvokerState,
   call: UserCall<'task'>,
@@ -82,7 +78,7 @@ async function acceptCall(
   const { duplicates } = options
   const request = duplicates && recentRequestOf(keyed.hash, duplicates, deps.clock)
   const pendingKey = `${keyed.userId} ${keyed.key}`
-  // Requests under one key that arrive together wait for the first of them instead of each preparing in vain.
+  // Concurrent requests under one key wait for the first of them instead of each preparing in vain.
   while (options.key !== undefined) {
     await pending.get(pendingKey)?.catch(() => undefined)
     const earlier = await findTaskByKey(deps, keyed)
@@ -98,11 +94,11 @@ async function acceptCall(
     const accepted = await acceptTracked(state, pendingKey, {
       operation,
       input,
-      // Without a key of the caller nothing outside of this database would find the request again.
+      // Without a key of the caller nothing outside this database would find the request again.
       asker: options.key === undefined ? asker : { ...asker, executionId: requestExecutionId(keyed) },
       keyed,
       ...(request && { request }),
-      // A caller who waits for nothing, or above the share, has no time that the admission could exceed.
+      // A caller that does not wait, or is above its share, sets no limit on the time of the admission.
       ...(options.wait && options.timeoutMs > 0 && { untilMs }),
     })
     return { ...accepted, replayed: false }
@@ -130,8 +126,8 @@ function acceptTracked(
 }
 
 /**
- * A twin under the same key may have been accepted meanwhile, and may have spent what this one was refused for; and the
- * reply to a commit may have been lost while the commit was not.
+ * A concurrent request under the same key may have been accepted, and may have spent what this one was refused
+ * for. Also, the reply to a commit may have been lost although the commit was not.
  */
 async function findTwin(deps: TaskInvokerDeps, keyed: KeyedRequest, error: unknown): Promise<AcceptedCall> {
   const lost = isDatabaseUnavailable(error)
@@ -144,7 +140,7 @@ async function findTwin(deps: TaskInvokerDeps, keyed: KeyedRequest, error: unkno
   throw stale ? accountBusy() : lost ? acceptanceUnknown(keyed.key, error) : error
 }
 
-/** Short at once; whole after a wait. */
+/** Answers with the short form at once, and with the full form after a wait. */
 async function answerTask(
   deps: TaskInvokerDeps,
   { operation, options, request }: UserCall<'task'>,
@@ -158,7 +154,7 @@ async function answerTask(
     const timeoutMs = Math.max(0, untilMs - performance.now())
     shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
   }
-  // Before its admission the data of a task are not those of its operation.
+  // Before its admission a task does not have the data of its operation.
   const { answerFields, everyAnswer } = isAdmitted(shown) ? operation.run : {}
   const view = options.wait ? { ...toTaskFullView(shown), ...answerFields?.(shown.data) } : toTaskBrief(shown)
   const body = { ...view, ...everyAnswer?.(shown) }

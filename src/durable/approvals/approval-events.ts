@@ -6,15 +6,12 @@ import type { Approval } from './approval-store.ts'
 
 /** The events of an approval, in the log of the user and in that of the person who decides. */
 
-/** Who decides, and where. */
 export type Approvers = {
-  /** The user of the person who decides for a user; undefined where there is none. */
   personOf(db: Queryable, userId: string): Promise<string | undefined>
-  /** As whom an act is run that was confirmed for a user: the person, or the user where nobody signs in. */
+  /** Returns the caller as whom a confirmed act runs: the person, or the user where nobody signs in. */
   callerFor(db: Queryable, userId: string): Promise<Caller>
-  /** Nobody signs in here: a request needs no person to belong to it. */
+  /** Nobody signs in here, so a request need not belong to a person. */
   hasNoPeople: boolean
-  /** The address of the page of a request; undefined where none is served. */
   page(approvalId: string): string | undefined
 }
 
@@ -36,7 +33,7 @@ export const approvalEvent = (
   },
 })
 
-/** Whose logs have the events of an approval, in the order in which every transaction locks logs. */
+/** Returns the users whose logs get an approval's events, in the order in which every transaction locks logs. */
 export async function readersOf({ personOf }: Approvers, db: Queryable, userId: string): Promise<string[]> {
   const person = await personOf(db, userId)
   return person === undefined || person === userId ? [userId] : [userId, person].sort()

@@ -19,7 +19,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Approvers, addEvent, approvalEvent } from './approval-events.ts'
 import { type Approval, approvalOfTask, type Decision, writeDecision } from './approval-store.ts'
 
-/** The step of a task that waits for a person: what is stored decides. */
+/** The step of a task that waits for a person. The stored decision determines what it does. */
 
 export type ApprovalsDeps = {
   transactions: Transactions
@@ -29,13 +29,12 @@ export type ApprovalsDeps = {
   notifier: Pick<Notifier, 'notify'>
   kinds: ReadonlyMap<string, TaskKind>
   operations: ReadonlyMap<string, OperationOf<'task'>>
-  /** What runs an act once it is confirmed, by the name of its operation. */
   acts: ReadonlyMap<string, ApplyAct>
   clock: Clock
   random: Random
 }
 
-/** How long an approved request tries to be admitted, where a price or a node is away. */
+/** How long the admission of an approved request is retried while a price or a node is away. */
 export const admissionMs = 5 * 60_000
 
 export async function decideWaiting(
@@ -48,7 +47,7 @@ export async function decideWaiting(
   if (!approval) throw new Error(`task ${task.id} waits without an approval`)
   if (task.cancel_requested) return commitEnd(deps, task, cancel(deps, approvers, approval))
   const now = clock.now()
-  // Prices and plans have moved on where no instance ran for so long.
+  // Prices and plans have moved on after such a time without a running instance.
   if (approval.decision === 'approved' && now > later(approval.decided_at!, admissionMs))
     return committer.step(
       task,
@@ -99,7 +98,7 @@ const expire = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval, a
   },
 })
 
-/** Also where it was approved, and not accepted yet. */
+/** It may have been approved, but was not accepted yet. */
 const cancel = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval): RequestEnd => ({
   result: cancelled('Cancelled on request'),
   writes: (tx) =>
@@ -142,7 +141,7 @@ async function apply(
   return committed
 }
 
-/** Admits the request again, with the prices, balances and limits of now. Who approved it has asked for it. */
+/** Admits the request again, with present prices, balances and limits, as asked by the person who approved it. */
 async function accept(deps: ApprovalsDeps, task: Task, approval: Approval): Promise<Committed | undefined> {
   const { intake, operations, kinds, committer } = deps
   const operation = operations.get(approval.operation)

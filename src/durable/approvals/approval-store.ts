@@ -4,37 +4,33 @@ import type { ActionTerms } from '#kernel/task/action.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ApprovalRow } from '#store/tables/durable.ts'
 
-/** Requests that wait for a person. Of several decisions the first one counts. */
+/** Requests that wait for a person. If there are several decisions, the first one counts. */
 
-/** What a person approves, in plain figures. */
 export type ApprovalIntent = ActionTerms & {
   kind: string
-  /** Null, as `usd` is, of an act that moves nothing. */
+  /** Null, like `usd`, for an act that moves nothing. */
   chain_id: string | null
   usd: string | null
-  /** Of an act: what it changes. */
   details?: ApprovalDetail[]
   agent_id: string
-  /** The app that asked for a person; null where a key pair asked. */
+  /** The app that asked for a person; null if a key pair asked. */
   client_id: string | null
-  /** The rule that reserves it for a person, and why. */
   rule: string
   reason: string
 }
 export type Approval = Omit<ApprovalRow, 'intent'> & { intent: ApprovalIntent }
 export type Decision = NonNullable<Approval['decision']>
 
-/** Of tasks that wait still. */
 const waiting = `from approval a join task t on t.id = a.task_id
   where a.user_id = any($1::uuid[]) and a.expires_at > $2 and a.decision is null
     and t.status in ('pending', 'running') and not t.cancel_requested`
 
-/** `total`: also those beyond the limit. */
+/** `total` includes those beyond the limit. */
 export type Waiting = { approvals: Approval[]; total: number }
 
 /**
- * Newest first. Where there are more than the limit, the newest ones of each user are listed before the second newest of
- * any: an agent that asks often hides no request of another one.
+ * Lists waiting approvals, newest first. Beyond the limit, the newest ones of each user come before the second
+ * newest of any, so that an agent that asks often hides no request of another one.
  */
 export async function waitingApprovals(
   db: Queryable,
@@ -53,7 +49,7 @@ export async function waitingApprovals(
   return { approvals: rows, total: rows[0]?.total ?? 0 }
 }
 
-/** `ofClient`: those that this app asked for; none of a key pair. */
+/** `ofClient` counts those that this app asked for; it is 0 for a key pair. */
 export async function countWaiting(
   db: Queryable,
   userId: string,
@@ -66,7 +62,7 @@ export async function countWaiting(
 }
 
 type Made = { count: number; count_of_client: number; first: Date | null; first_of_client: Date | null }
-/** Also those that were decided and cancelled, by the time at which they expire or would have. */
+/** Also counts those that were decided or cancelled, by the time at which they expire or would have expired. */
 export async function countMade(
   db: Queryable,
   userId: string,
@@ -80,11 +76,10 @@ export async function countMade(
   return row!
 }
 
-/** Until the end of the transaction, so that of several requests of the user each counts the ones before it. */
+/** Locks until the end of the transaction, so that each of several requests of a user counts those before it. */
 export const lockRequests = (tx: Queryable, userId: string) =>
   query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`approvals ${userId}`])
 
-/** The same request of the user that waits still. */
 export async function waitingRequest(
   db: Queryable,
   { userId, digest, now }: { userId: string; digest: string; now: Date },
@@ -103,7 +98,7 @@ export const approvalOfTask = async (db: Queryable, taskId: string): Promise<App
 export const approvalById = async (db: Queryable, approvalId: string): Promise<Approval | undefined> =>
   (await query<Approval>(db, 'select * from approval where approval_id = $1', [approvalId]))[0]
 
-/** False where it was decided before. The row of the task is locked. */
+/** Returns false if it was decided before. The caller has locked the row of the task. */
 export async function writeDecision(
   tx: Queryable,
   taskId: string,
@@ -120,13 +115,12 @@ export async function writeDecision(
 
 export type DecidedTask = Pick<Task, 'status' | 'cancel_requested' | 'step'>
 
-/** Stores the first decision of a request that waits still, and makes its task due. */
 export async function takeDecision(
   tx: Queryable,
   { task_id: taskId, expires_at: expiresAt }: Approval,
   { decision, by, at }: { decision: Decision; by: string; at: Date },
 ): Promise<{ isFirst: boolean; task: DecidedTask | undefined }> {
-  // A cancel locks this row too: of a cancel and a decision one comes first.
+  // A cancel locks this row too, so either the cancel or the decision comes first.
   const [task] = await query<DecidedTask>(
     tx,
     'select status, cancel_requested, step from task where id = $1 for no key update',

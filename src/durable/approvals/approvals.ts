@@ -35,22 +35,21 @@ import {
 } from './approval-store.ts'
 
 /**
- * Requests that policy reserves for a person. Each is a task that waits: it reserves and signs nothing. The row of its
- * approval takes one decision; the task is accepted, or ended, by that decision alone.
+ * Requests that policy reserves for a person. Each is a waiting task, which reserves and signs nothing. The row
+ * of its approval takes one decision, and that decision alone makes the task accepted or ended.
  */
 
 export type Deciding = { approvalId: string; decision: 'approved' | 'declined'; by: string }
-/** `readers`: the users whose event logs have grown. */
+/** `readers` are the users whose event logs have grown. */
 export type Decided = { approval: Approval; readers: string[] }
 
 export type Approvals = ActRequests & {
   request(given: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
-  /** The step of a waiting task: it is due once a decision is stored, or its time is over. */
   decideWaiting(task: Task): Promise<Committed | undefined>
   find(db: Queryable, approvalId: string): Promise<Approval | undefined>
-  /** Those that wait, newest first: as many of each user as of any other, where not all are listed. */
+  /** Lists waiting requests, newest first; if not all fit, as many of each user as of any other. */
   list(userIds: readonly string[]): Promise<Waiting>
-  /** Stores the first decision, in the transaction of an act; throws where it came too late. */
+  /** Stores the first decision, in the transaction of an act; throws if it came too late. */
   decide(tx: Tx, deciding: Deciding): Promise<Decided>
   /** Runs after that commit and reads nothing, so that it cannot fail. */
   decided(decided: Pick<Decided, 'readers'>): void
@@ -59,14 +58,14 @@ export type Approvals = ActRequests & {
 const waitMs = 30 * 60_000
 export const waitingMax = 20
 const listedMax = 200
-/** Each leaves rows and events, also where it is declined at once. One whose token was stolen is held for this long. */
+/** Each request leaves rows and events, even if it is declined at once. A stolen token can use up the number of this time. */
 const madeMs = 15 * 60_000
 const madeMax = 60
 const madeOfClientMax = 30
 
 export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Approvals {
   const { transactions, clock } = deps
-  // By user: those that wait for the lock of their user keep no connection.
+  // A mutex by user, so that requests that wait for the user's lock occupy no connection.
   const turns = createKeyedMutex()
   return {
     request: (given, required) => requestApproval({ ...deps, turns }, approvers, given, required),
@@ -170,7 +169,8 @@ async function storeRequest(
       events: [requested],
     })
   const readers = await readersOf(approvers, tx as Queryable, userId)
-  // Accepting the task locks the log of its user: in its place among the logs, since others lock them by id too.
+  // Accepting the task locks the user's log, which must take its place among the logs: others lock them by id
+  // too.
   for (const reader of readers)
     await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))
   return { id, readers }
@@ -179,7 +179,7 @@ async function storeRequest(
 type OfClient = { clientId: string | null; now: Date }
 async function assertRoom(tx: Tx, userId: string, { clientId, now }: OfClient): Promise<void> {
   const { all: waiting, ofClient } = await countWaiting(tx, userId, { clientId, now })
-  // The person is not kept from the own pages by requests of others.
+  // Requests of others must not keep a person from the gateway's own pages.
   const isPage = clientId === pagesClientId
   const ofOthers = isPage ? 0 : waiting - ofClient
   if (ofOthers + 2 * ofClient >= waitingMax)

@@ -1,7 +1,7 @@
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
 
-/** Adds events to the log of a user, whose row it locks until the end of the transaction. */
+/** Adds events to a user's log, and locks the log's row until the end of the transaction. */
 export async function appendEvents(
   tx: Tx,
   userId: string,

@@ -7,15 +7,13 @@ export const pollMs = 1_000
 
 type EventSubscriber = { seq: () => bigint; notify: () => void }
 
-/** Backstop for lost hints: one poll serves all streams and waits of this instance. */
+/** A backstop for lost hints: one poll serves all streams and waits of this instance. */
 export type ChangePoller = {
   /** Calls back when the event log of the user is past `seq`. */
   onEvents(userId: string, subscriber: EventSubscriber): Disposable
-  /** Calls back once the task has ended. */
   onEnd(taskId: string, notify: () => void): Disposable
 }
 
-/** An event log with its newest number, or a task that has ended. */
 type Change = { id: string; newest: bigint | null }
 
 const changesSql = `

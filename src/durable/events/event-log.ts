@@ -22,7 +22,7 @@ type Filter = { types?: string[] | undefined; taskId?: string | undefined }
 
 /** The event log of a user: gapless, in commit order, readable from any instance. */
 export type EventLog = {
-  /** The newest sequence number, and the oldest one within retention. */
+  /** Returns the newest sequence number, and the oldest one within retention. */
   bounds(userId: string): Promise<{ first: bigint; last: bigint }>
   /** `total` and `nextAfter` cover the scanned range; a filter limits that range. */
   page(
@@ -31,13 +31,12 @@ export type EventLog = {
     page: { limit: number; skip?: number },
     filter?: Filter,
   ): Promise<{ events: StoredEvent[]; total: number; nextAfter: bigint }>
-  /** At most `limit` events after `seq`, by one statement. */
   readAfter(
     userId: string,
     seq: bigint,
     options: { types?: readonly string[] | undefined; limit: number },
   ): Promise<EventPage>
-  /** Appends events that belong to no task; the last statement of the caller's transaction. */
+  /** Appends events that belong to no task; it must be the last statement of the caller's transaction. */
   add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
   /** Wakes streams after that commit; otherwise they wait for their next poll. */
   notify(userId: string): void
@@ -97,7 +96,7 @@ export const createEventLog = ({
       const isFiltered = filter.types !== undefined || filter.taskId !== undefined
       const until = isFiltered && from + scannedMax < last ? from + scannedMax : last
       if (!isFiltered) {
-        // The sequence of a user has no gaps, so that nothing has to be passed over or counted.
+        // A user's sequence has no gaps, so nothing has to be skipped or counted.
         const rows = await fetchAll(
           pool,
           matching(userId, from + BigInt(skip), until, {})

@@ -1,33 +1,30 @@
 /**
- * What the peers listen to. Each instance announces its interests and announces them again while it has them; the others
- * forget an interest that is not announced again. So no instance has to know which others there are, and one that is
- * stopped, killed or started again leaves nothing that has to be corrected.
+ * The interests of the peers. Each instance announces its interests, and repeats that while it has them; the
+ * others forget an interest that is not repeated. So no instance has to know which others there are, and one
+ * that is stopped, killed or restarted leaves nothing to correct.
  */
 
 /** Users share an interest by the last digits of their id, which are random. */
 const userDigits = 4
 export const userInterest = (userId: string): string => userId.slice(-userDigits)
 
-/** An announced interest counts for so long at the peers. */
+/** How long an announced interest counts at the peers. */
 export const interestTtlMs = 600_000
 export const announceEveryMs = interestTtlMs / 2
-/** After a gap, announcements may have been missed: everything is published until the peers have answered. */
+/** After a gap announcements may have been missed: everything is published until the peers have answered. */
 const answerMs = 5_000
 
 export type Interests = {
-  /** False where no peer listens. */
   isWanted(interest: string): boolean
-  /** A peer listens. */
   add(interest: string): void
-  /** Announcements may have been missed; the peers are asked now. */
+  /** Announcements may have been missed; the peers are being asked. */
   onGap(): void
-  /** Forgets interests that were not announced again. */
   sweep(): void
 }
 
 export function createInterests(nowMs: () => number): Interests {
   const untilMs = new Map<string, number>()
-  // Before the bus is connected, nothing is known of the peers.
+  // Before the bus is connected, nothing is known about the peers.
   let allUntilMs = Number.POSITIVE_INFINITY
   return {
     isWanted: (interest) => nowMs() < allUntilMs || nowMs() < (untilMs.get(interest) ?? 0),

@@ -1,6 +1,5 @@
 export type Listeners<T> = {
   on(key: string, listener: T): Disposable
-  /** The listeners of the key, or an empty set. */
   get(key: string): Iterable<T>
   keys(): string[]
 }

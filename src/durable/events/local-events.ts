@@ -11,16 +11,14 @@ export type StoredEvent = {
   data: object
   created_at: string
 }
-/** The events of one commit; `last` is the sequence number of the last one. */
 export type CommittedEvents = { last: bigint; events: readonly NewEvent[] }
 type EventListener = (page: StoredEvent[]) => void
 
-/** Events committed by this instance: a local stream that is up to date needs no query for them. */
+/** Events that this instance committed: a local stream that is up to date needs no query for them. */
 export type LocalEvents = {
-  /** Call after the commit. */
   publish(task: Task, committed: CommittedEvents | undefined): void
   on(userId: string, listener: EventListener): Disposable
-  /** Calls with the task as committed, before anyone is notified of its end. */
+  /** Calls back with the task as committed, before anyone is notified of its end. */
   onEnd(taskId: string, listener: (ended: Task) => void): Disposable
   /** True during a hint whose events the local listeners already have. */
   isPublishing(): boolean

@@ -6,24 +6,23 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { query } from '#store/query.ts'
 import { mailboxTopic, type Notifier } from './notifier.ts'
 
-/** Messages to streams that another instance may hold. Their bytes are sealed by the caller. */
+/** Messages to streams that another instance may hold. The caller seals their bytes. */
 
 type Deps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 export type Mailbox = {
-  /** What has arrived, each message once, and taken only when it is asked for; ends with the signal. */
+  /** Yields each message once, and takes it only when it is requested; ends with the signal. */
   messages(signal: AbortSignal): AsyncIterable<Uint8Array>
 } & AsyncDisposable
 export type Mailboxes = {
-  /** Undefined where the user has a full share. */
+  /** Returns undefined if the user already has the maximum number of mailboxes. */
   open(id: string, userId: string): Promise<Mailbox | undefined>
   isOpen(id: string, userId: string): Promise<boolean>
-  /** False where the mailbox is closed or full. */
   send(id: string, sealed: Uint8Array): Promise<boolean>
 }
 
 const mailboxesPerUser = 10
 const messagesMax = 100
-/** A mailbox takes a further message while those that wait in it have fewer bytes. */
+/** A mailbox accepts a further message while those that wait in it have fewer bytes. */
 const bytesMax = 4 * 1024 * 1024
 /** A mailbox whose instance died is closed after this time. */
 const seenMsMax = 60_000
@@ -59,7 +58,7 @@ export function createMailboxes({ transactions: { pool, run }, notifier, clock }
       const renewing = repeat(
         async () =>
           void (await query(pool, 'update mailbox set seen_at = $2 where id = $1', [id, clock.now()])),
-        // A database that is away for longer closes the mailbox.
+        // If the database is away for longer, the mailbox closes.
         { everyMs: renewMs, onError: () => undefined },
       )
       return {

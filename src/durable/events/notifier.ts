@@ -3,8 +3,8 @@ import { announceEveryMs, createInterests, userInterest } from './interests.ts'
 import { listeners } from './listeners.ts'
 
 /**
- * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be anything:
- * LISTEN/NOTIFY here, a message broker in a large installation.
+ * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be
+ * anything: LISTEN/NOTIFY here, a message broker in a large installation.
  */
 export type MessageBus = {
   publish(payload: string): Promise<void>
@@ -15,27 +15,25 @@ export type MessageBus = {
 type Listener = () => void
 
 export type Notifier = {
-  /** Notifies local listeners at once, and peers that listen within a few milliseconds. */
+  /** Notifies local listeners at once, and listening peers within a few milliseconds. */
   notify(topics: string[]): void
   /** Like `notify`, but sent to all and retried until the bus accepts it: for topics without a poll. */
   broadcast(topics: string[]): void
-  /** Peers notify this instance of the topic from a few milliseconds after the call on. */
+  /** Peers notify this instance of the topic from a few milliseconds after the call. */
   on(topic: string, listener: Listener): Disposable
-  /** Receives topics that are broadcast, and `gapTopic`; of other topics only those that reach this instance. */
+  /** Receives broadcast topics and `gapTopic`; other topics only if they reach this instance. */
   onAny(listener: (topic: string) => void): void
 } & AsyncDisposable
 
 /** The task has ended. */
 export const taskTopic = (taskId: string, userId: string): string => `t:${taskId}:${userInterest(userId)}`
 export const userTopic = (userId: string): string => `u:${userId}`
-/** The user whose events have changed; undefined for any other topic. */
 export const userOfTopic = (topic: string): string | undefined =>
   topic.startsWith('u:') ? topic.slice(2) : undefined
-/** Webhooks of the user were added, changed or removed: every instance reads anew whether there are any. */
+/** A user's webhooks were added, changed or removed: every instance reads again whether there are any. */
 export const webhooksTopic = (userId: string): string => `w:${userId}`
 export const userOfWebhooksTopic = (topic: string): string | undefined =>
   topic.startsWith('w:') ? topic.slice(2) : undefined
-/** A message lies in the mailbox. */
 export const mailboxTopic = (mailboxId: string): string => `m:${mailboxId}`
 /** A token was revoked or its user suspended: caches of the token read it again. */
 export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
@@ -46,27 +44,24 @@ export const revokedHash = (topic: string): string | undefined =>
 export const accessTopic = (userId: string): string => `a:${userId}`
 export const userOfAccessTopic = (topic: string): string | undefined =>
   topic.startsWith('a:') ? topic.slice(2) : undefined
-/** A sponsor was paused or unpaused. */
 export const sponsorsTopic = 'sponsors'
 /** An unleased task became ready. */
 export const readyTopic = 'ready'
-/** Local only: hints may have been lost while the bus was disconnected. */
+/** Hints may have been lost while the bus was disconnected. This topic is only local. */
 export const gapTopic = 'gap'
 
 /** The first hint is sent at once; hints within this time are coalesced. */
 const flushAfterMs = 5
 /** NOTIFY refuses payloads of 8000 bytes and more. */
 const payloadBytesMax = 7_900
-/** The pause before a failed broadcast is retried. */
 const retryAfterMs = 250
 
-/** Beside topics a payload has announced interests and the question which interests the peers have. */
+/** Besides topics, a payload holds announced interests, and the question which interests the peers have. */
 const interestPrefix = '+'
 const question = '?'
 const interestOf = (topic: string): string =>
   topic.startsWith('u:') || topic.startsWith('t:') ? userInterest(topic) : topic
 
-/** The first of the items, as many as a payload takes. */
 function firstItems(from: string, items: Iterable<string>): string[] {
   const taken: string[] = []
   let bytes = from.length
@@ -78,7 +73,7 @@ function firstItems(from: string, items: Iterable<string>): string[] {
   return taken
 }
 
-/** Publishes from a process that is no instance; `from` is an id that no instance has. */
+/** Publishes from a process that is not an instance; `from` is an id that no instance has. */
 export async function publishTopics(
   bus: Pick<MessageBus, 'publish'>,
   from: string,
@@ -102,7 +97,7 @@ export function createNotifier({
   const topicListeners = listeners<Listener>()
   const anyTopicListeners: ((topic: string) => void)[] = []
   const interests = createInterests(nowMs)
-  /** What was announced since the last time that all of it was. */
+  /** The interests that were announced since the last announcement of all of them. */
   const announced = new Set<string>()
   const publisher = createPublisher({ bus, instanceId, log, nowMs })
 
@@ -182,7 +177,6 @@ function createPublisher({ bus, instanceId, log, nowMs }: Required<NotifierDeps>
   let flushing: Promise<void> | undefined
   let closing = false
 
-  /** False where the bus failed. */
   async function publish(items: string[]): Promise<boolean> {
     try {
       await bus.publish([instanceId, ...items].join(','))

@@ -29,7 +29,7 @@ const bufferedMax = 64
 /** Limits the events that one filtered query scans: a filter without matches would scan the whole log. */
 export const scannedMax = 20_000n
 
-/** One statement, one snapshot: filtered events up to `newest` are skipped and not read again. */
+/** One statement has one snapshot, so filtered events up to `newest` are skipped and not read again. */
 const pageSql = `
   select s.seq as newest, e.*, (select min(seq) from user_event where user_id = $1) as oldest
   from user_event_seq s left join lateral (
@@ -44,7 +44,7 @@ type SubscriptionDeps = {
   localEvents: LocalEvents
   changePoller: ChangePoller
 }
-/** `upTo`: everything up to it was read or is not wanted. `oldest`: of the events that are still stored. */
+/** Everything up to `upTo` was read or is not wanted. `oldest` is the first event that is still stored. */
 export type EventPage = { events: StoredEvent[]; upTo: bigint; oldest: bigint; isFull: boolean }
 type PageOptions = { types?: readonly string[] | undefined; limit?: number }
 
@@ -71,7 +71,7 @@ export async function readPageAfter(
 
 type ReadPage = (userId: string, seq: bigint, types: string[] | undefined) => Promise<EventPage>
 
-/** The streams of one user that are woken together and are equally far read the same page once. */
+/** Streams of one user that wake together at the same position read the same page once. */
 export function createSharedReads(pool: pg.Pool): ReadPage {
   const scheduled = new Map<string, Promise<EventPage>>()
   const nextTick = () => new Promise<void>((resolve) => process.nextTick(resolve))
@@ -79,7 +79,7 @@ export function createSharedReads(pool: pg.Pool): ReadPage {
     const key = [userId, seq, ...(types ?? [])].join(' ')
     const known = scheduled.get(key)
     if (known) return known
-    // A read that has begun may not see the commit that woke another stream: none joins it any more.
+    // A read that has begun may not see the commit that woke another stream, so no stream may join it.
     const read = nextTick().then(() => {
       scheduled.delete(key)
       return readPageAfter(pool, userId, seq, { types })
@@ -89,7 +89,6 @@ export function createSharedReads(pool: pg.Pool): ReadPage {
   }
 }
 
-/** The buffered pages that follow `seq` without a gap. */
 function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: StoredEvent[]; gap: boolean } {
   const next: StoredEvent[] = []
   let gap = false
@@ -102,7 +101,7 @@ function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: Stored
   return { next, gap }
 }
 
-/** Yields the events after `from`: local commits where they are contiguous, else rows of the database. */
+/** Yields the events after `from`: local commits if they are contiguous, otherwise rows of the database. */
 export async function* subscribe(
   { readPage, notifier, localEvents, changePoller: poller }: SubscriptionDeps,
   userId: string,
@@ -123,7 +122,6 @@ export async function* subscribe(
     latch.set()
   })
   let seq = from
-  // Hints of other instances may be lost.
   using _polling = poller.onEvents(userId, {
     seq: () => seq,
     notify() {

@@ -7,13 +7,13 @@ import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 /**
- * Counts the balances again from the transfers. Each transfer is counted once, in the order of `settled_seq`; what was
- * counted is kept by account. No statement reads more of the history than one batch of it.
+ * Recounts the balances from the transfers. Each transfer is counted once, in the order of `settled_seq`, and
+ * the counted sums are stored by account. No statement reads more than one batch of the history.
  */
 
 const name = 'ledger audit'
 
-/** What the audits have found and not found corrected since; null where none has finished. */
+/** The discrepancies that the audits have found and not yet found corrected; null if no audit has finished. */
 export type AuditRecord = { disagreements: number; endedAt: Date } | null
 
 export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Promise<AuditRecord> {
@@ -26,26 +26,25 @@ export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Pro
 }
 
 type AuditLimits = {
-  /** Accounts of one statement. */
   accountsMax: number
-  /** Statements on accounts, and blocks of transfers, that one run compares. The next run goes on behind them. */
+  /** Statements on accounts, and blocks of transfers, that one run compares; the next run continues from there. */
   slicesMax: number
   blocksMax: number
-  /** How long a run waits for transactions that have taken a number and not ended. */
+  /** How long a run waits for transactions that have taken a number and have not ended. */
   writersMsMax: number
 }
 type AuditDeps = Pick<Transactions, 'pool' | 'run'> & { log: Log; limits: AuditLimits }
 
 const limitsDefault: AuditLimits = { accountsMax: 1_000, slicesMax: 20, blocksMax: 8, writersMsMax: 5_000 }
-/** Transfers of a block, by their numbers; the size of a batch as well. */
+/** Transfers per block, by their numbers; it is also the batch size. */
 const blockSize = 4_096n
 const seqMax = 9_223_372_036_854_775_807n
-/** Beyond these a run leaves accounts that have changed to the comparison of all. */
+/** If more accounts have changed, a run leaves them to the comparison of all accounts. */
 const changedMax = 10_000
 
 type Position = { counted_seq: bigint; compared_account: bigint; read_block: bigint }
 
-/** Holds the position, so that nothing of the audit changes before the commit. */
+/** Locks the position, so that nothing of the audit changes before the commit. */
 const lockPosition = async (tx: Tx): Promise<Position> =>
   (await query<Position>(tx, 'select * from ledger_audit for update'))[0]!
 
@@ -54,9 +53,9 @@ const writersSql = `select virtualtransaction as id from pg_locks
     and database = (select oid from pg_database where datname = current_database())`
 
 /**
- * A number up to which every transfer is committed or will never be: those that had taken one before it was read have
- * ended. Undefined where one of them takes long. No clock decides, and what other databases of the server do does not
- * matter.
+ * Returns a number up to which every transfer is committed or never will be: the transactions that had taken a
+ * number before it was read have ended. Returns undefined if one of them takes too long. It depends neither on a
+ * clock nor on other databases of the server.
  */
 async function readSettled(pool: pg.Pool, writersMsMax: number): Promise<bigint | undefined> {
   const [last] = await query<{ seq: bigint }>(
@@ -96,7 +95,7 @@ with batch as materialized (
   moved as (update ledger_audit set counted_seq = $2)
 select id from change`
 
-/** Counts the next block, or what there is of it. Returns the accounts that it changed; undefined at the goal. */
+/** Counts the next block, or its existing part. Returns the accounts that it changed, or undefined at the goal. */
 const countBlock = ({ run }: AuditDeps, goal: bigint): Promise<bigint[] | undefined> =>
   run(async (tx) => {
     const { counted_seq, compared_account } = await lockPosition(tx)
@@ -107,7 +106,7 @@ const countBlock = ({ run }: AuditDeps, goal: bigint): Promise<bigint[] | undefi
     return changed.map(({ id }) => id)
   })
 
-/** One snapshot: a commit in flight is in none of the sums, or in all of them. */
+/** All sums come from one snapshot, so a commit in flight is in none of them or in all. */
 const compareSql = (chosen: string, then: string) => `
 with chosen as materialized (select id, asset, avail, held from account where ${chosen}),
   since as (select id, sum(units) as units from (
@@ -129,7 +128,7 @@ with chosen as materialized (select id, asset, avail, held from account where ${
   noted as (${noteSql})
 ${then}`
 
-/** Accounts that have changed, and those that disagreed before. */
+/** Compares accounts that have changed, and those that disagreed before. */
 const compareChangedSql = compareSql(
   `id = any($3::bigint[] || array(
     select subject::bigint from ledger_discrepancy where what in ('balance', 'pending holds') limit 1000))`,
@@ -151,7 +150,7 @@ const compareSliceSql = compareSql(
 select count(*)::integer as compared from chosen`,
 )
 
-/** The sums are those of all accounts, each as counted so far: the count of a block corrects those that it passes. */
+/** The sums cover all accounts, each as counted so far; the count of a block corrects those that it passes. */
 const endCycleSql = `
 with found as (select 'sum of the asset' as what, asset as subject, units::text as recorded, '0' as counted
     from ledger_audit_sum where units <> 0),
@@ -161,7 +160,7 @@ with found as (select 'sum of the asset' as what, asset as subject, units::text 
   cleared as (delete from ledger_audit_sum)
 update ledger_audit set compared_account = 0`
 
-/** Compares the next accounts by id. False at the end of the cycle, which compares the sums of the assets. */
+/** Compares the next accounts by id. Returns false at the end of the cycle, which compares the sums of the assets. */
 const compareSlice = ({ run, limits }: AuditDeps): Promise<boolean> =>
   run(async (tx) => {
     const { counted_seq, compared_account } = await lockPosition(tx)
@@ -184,7 +183,7 @@ with again as (select count(*) as transfers, coalesce(sum(transfer_digest(t)), 0
   noted as (${noteSql})
 update ledger_audit set read_block = $4`
 
-/** Reads the next block of counted transfers again. False after the last one. */
+/** Reads the next block of counted transfers again. Returns false after the last one. */
 const readBlock = ({ run }: AuditDeps): Promise<boolean> =>
   run(async (tx) => {
     const { counted_seq, read_block } = await lockPosition(tx)
@@ -206,7 +205,7 @@ async function report({ pool, log }: AuditDeps): Promise<void> {
 
 type Progress = { goal: bigint; changed: bigint[]; isCompared: boolean; slices: number; blocks: number }
 
-/** What is left of a run. Where a run ended early, the next one goes on with it: each batch stands alone. */
+/** Runs the next part of the audit. Each batch stands alone, so the next run continues one that ended early. */
 async function runBatch(deps: AuditDeps, progress: Progress): Promise<boolean> {
   const { slicesMax, blocksMax, accountsMax } = deps.limits
   const changed = await countBlock(deps, progress.goal)

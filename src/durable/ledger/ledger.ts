@@ -11,13 +11,13 @@ export type SubAccount = Balance & { subAccount: string }
 export type Ledger = {
   apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
   balance(db: Queryable, account: AccountRef): Promise<Balance>
-  /** What the acceptance of a task has drawn and its end has not settled yet, in the order of the accounts. */
+  /** Returns what a task's acceptance has drawn and its end has not settled yet, in the order of the accounts. */
   drawn(db: Queryable, taskId: string): Promise<DrawnPart[]>
-  /** Those that have units, available or held: an owner may have emptied any number of others. In the order of names. */
+  /** Lists those with available or held units, by name: an owner may have emptied any number of others. */
   subAccounts(db: Queryable, owner: string, asset: string): Promise<SubAccount[]>
 }
 
-/** The JSON of moves for the database functions: amounts are text, since JSON numbers are exact only to 2^53. */
+/** Amounts are text, since JSON numbers are exact only to 2^53. */
 export const movesToJson = (moves: Move[]) =>
   moves.map((move) =>
     'amountUnits' in move ? { ...move, amountUnits: String(move.amountUnits), token: undefined } : move,
@@ -25,13 +25,12 @@ export const movesToJson = (moves: Move[]) =>
 
 type Raised = { asset: string; required: string; available: string }
 
-/** Translates the errors that the ledger functions raise. */
 export function toLedgerError(error: unknown, moves: Move[]): unknown {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== 'PT001') return error
   const { asset, required, available } = JSON.parse(detail ?? '{}') as Raised
   const hold = moves.find((move) => move.move === 'hold' && move.debit.asset === asset)
-  // An internal transfer names no token; its units have no decimals.
+  // An internal transfer names no token, so its units have no decimals.
   const token = hold?.move === 'hold' ? hold.token : { symbol: asset, decimals: 0, address: asset }
   return insufficientBalance(token, {
     requiredUnits: BigInt(required),

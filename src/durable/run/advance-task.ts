@@ -23,11 +23,10 @@ export type TaskRunDeps = {
   random: Random
   log: Log
   instanceId: string
-  /** Runs the step of a task that waits for a person. */
   decideWaiting(task: Task): Promise<Committed | undefined>
 }
 
-/** `effects` is set where all of them are known without a query; `signed` is the effect of the last commit. */
+/** `effects` is set if all of them are known without a query; `signed` is the effect of the last commit. */
 export type LoadedTask = {
   task: Task
   effects?: Effect[] | undefined
@@ -36,21 +35,20 @@ export type LoadedTask = {
   parkedUntil?: Date | undefined
 }
 
-/** What ends a run of a task before its step does. */
 export type RunEnds = { lost: AbortSignal; stopping: AbortSignal }
 
 const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
-/** Lookups of an unknown outcome never end; their interval doubles up to a minute. */
-/** The engine ends these attempts by the time of the approval. */
+/** The time of the approval ends these attempts. */
 const approvalRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 200, maxMs: 10_000 }
+/** Look-ups of an unknown outcome never end; their interval doubles up to a minute. */
 const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, maxMs: 60_000 }
 const stepTimeoutMsDefault = 30_000
-/** A task that met a hold of its chain looks again; it is no attempt. */
+/** A task that met a hold of its chain tries again after this pause, which counts as no attempt. */
 const heldRetryMs = 5_000
 
 /**
- * Runs the next step and commits its result. Undefined where this run must not go on. Where nothing was written, either
- * a cancel came first or the reply to an earlier commit was lost: the row decides.
+ * Runs the next step and commits its result. Returns undefined if this run must not continue. If nothing was
+ * written, either a cancel came first or the reply to an earlier commit was lost: the row decides.
  */
 export async function advanceTask(
   deps: TaskRunDeps,
@@ -95,7 +93,7 @@ async function runStep(
   kind: TaskKind,
   { lost, stopping }: RunEnds,
 ): Promise<StepResult> {
-  // What the database forgot has no effect here: while it is looked up, its outcome is unknown.
+  // A forgotten execution has no effect here: while it is looked up, the task's outcome is unknown.
   const exposed = task.outcome === 'unknown' || effects.some(isExposed)
   const ended = exposed ? undefined : endBeforeStep(task, clock.now())
   if (ended && mayBeForgotten(task, kind, effects)) return lookUpFirst(task)
@@ -123,11 +121,11 @@ function endBeforeStep(task: Task, now: Date): EndResult | undefined {
   return undefined
 }
 
-/** No step has run yet: an earlier task of the same execution id may have been executed, and forgotten. */
+/** No step has run yet: an earlier task of the same execution id may have been executed and forgotten. */
 const mayBeForgotten = (task: Task, kind: TaskKind, effects: readonly Effect[]): boolean =>
   kind.looksUp === true && task.execution_id !== null && task.state === 'accepted' && effects.length === 0
 
-/** The step looks up, and signs nothing in a task of this outcome. */
+/** In a task of this outcome the step looks up, and signs nothing. */
 const lookUpFirst = (task: Task): StepResult => ({
   park: { afterMs: 0, next: task.step },
   state: 'reconciling',
@@ -177,7 +175,7 @@ async function handleFailure(
   return committer.step(task, whole ?? end)
 }
 
-/** Undefined where the step changed an effect: the next step reads them again. A signed effect is only appended. */
+/** Returns undefined if the step changed an effect: the next step reads them again. A signed effect is appended. */
 function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committed): Effect[] | undefined {
   if ('replace' in result || (result.effects ?? []).length > 0) return undefined
   return signed ? [...effects, signed] : effects

@@ -7,17 +7,14 @@ import type { TaskPriority } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 
-/** Claims of due tasks that no instance runs. */
-
-/** How many tasks of each class (priority) may be claimed. */
 export type Capacity = {
   exits: number
   /** Exits count against it too. */
   ordinary: number
-  /** What background tasks may take of it, and what they may take in any case. */
+  /** The most that background tasks may take of it, and what they may take in any case. */
   backgroundMax: number
   backgroundMin: number
-  /** Of slots that no other task takes. */
+  /** Conversations have slots that no other task takes. */
   conversations: number
 }
 export type ClaimDeps = {
@@ -27,25 +24,25 @@ export type ClaimDeps = {
   instanceId: string
   options: { leaseMs: number; pollMs: number }
   isLeaseHeld: () => boolean
-  /** This instance polls for due tasks often, the others rarely. */
+  /** Whether this instance polls for due tasks often; the others poll rarely. */
   isOnDuty: () => boolean
   hasPeers: () => boolean
-  /** There may be due tasks that this instance has no slots for. */
+  /** Called if there may be due tasks that this instance has no slots for. */
   onSaturated: () => void
   capacity: () => Capacity
-  /** By priority: the users who hold their share of the slots, and what each of the others may take at least. */
+  /** The users who hold their share of the slots of a priority, and the least that each other user may take. */
   userShares: (priority: 0 | 1 | 3) => { full: string[]; left: number }
   priorityOf: (task: Task) => number
   onClaimed: (task: Task) => void
-  /** The kinds and versions that this instance can run; it leaves the others to its peers. */
+  /** The kinds and versions that this instance can run; it leaves others to its peers. */
   kinds: () => string[]
 }
 
 const batchMax = 16
-/** Polls are so many intervals apart on an instance that is not on duty, and on one that is alone: hints reach it. */
+/** Intervals between two polls of an instance that is not on duty, and of one that is alone: hints reach both. */
 const restPolls = 8
 const alonePolls = 5
-/** Due times within this span are one claim. */
+/** Due times within this span share one claim. */
 const dueGrainMs = 10
 
 const dueOf = (priority: TaskPriority, usersFull: string, limit: string): string =>
@@ -56,9 +53,10 @@ const nextDueOf = (priority: number): string =>
   `(select min(run_at) from task_queue where owner is null and priority = ${priority} and run_at > $2)`
 
 /**
- * Each class has a scan of its own, so that no backlog of one hides the tasks of another. Materialized, because the
- * planner may evaluate a joined subquery twice; arrays, so that it looks each task up by its key however many there are.
- * A task that is locked is skipped, because its transaction locks the task before its place in the queue.
+ * Each class has its own scan, so that a backlog of one does not hide the tasks of another. The scans are
+ * materialized, because the planner may evaluate a joined subquery twice, and arrays make it look each task up
+ * by its key however many there are. A locked task is skipped, because its transaction locks the task before its
+ * place in the queue.
  */
 const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
   ordinary as materialized (${dueOf(1, '$4', 'greatest(0, $7 - (select count(*) from exits))')}),
@@ -78,7 +76,6 @@ const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
 export type ClaimState = {
   deps: ClaimDeps
   job: PacedJob | undefined
-  /** When tasks that this instance parked are due, by the clock. */
   parkedUntil: Set<number>
   /** When the next of all parked tasks is due, as of the last claim. */
   nextDue: Date | null
@@ -111,11 +108,11 @@ export async function stopClaims(claims: ClaimState): Promise<void> {
 
 export const claimNow = ({ job }: ClaimState): void => job?.runWithin()
 
-/** Claims until no capacity or no due task is left, and returns when to claim again. */
+/** Claims until no capacity or no due task is left, and returns the time until the next claim. */
 async function claimAll(claims: ClaimState): Promise<number> {
   const { isOnDuty, hasPeers, capacity, onSaturated } = claims.deps
   while (!claims.stopped && (await claimBatch(claims)));
-  // Only the instance on duty polls often; where it cannot claim, it notifies the others.
+  // Only the instance on duty polls often; if it cannot claim, it notifies the others.
   if (isOnDuty() && hasPeers() && capacity().ordinary === 0) onSaturated()
   return untilNextClaimMs(claims)
 }
@@ -136,15 +133,15 @@ export function claimAt({ deps, job, parkedUntil }: ClaimState, due: Date): void
   job?.runWithin(Math.max(0, at - deps.clock.now().getTime()))
 }
 
-/** True where more tasks may be due, and there is capacity for them. */
+/** Returns true if more tasks may be due and there is capacity for them. */
 async function claimBatch(claims: ClaimState): Promise<boolean> {
   const { pool, clock, instanceId, isLeaseHeld, userShares, priorityOf, onClaimed, kinds } = claims.deps
   claims.mayHaveMore = true
-  // Its next heartbeat claims again.
+  // The next heartbeat claims again.
   if (!isLeaseHeld()) return false
   const capacity = claims.deps.capacity()
   const [share, exitShare, conversationShare] = [userShares(1), userShares(0), userShares(3)]
-  // All that one statement claims may be of one user.
+  // All tasks that one statement claims may belong to one user.
   const exitsMax = Math.min(batchMax, capacity.exits, exitShare.left)
   const ordinaryMax = Math.min(batchMax, capacity.ordinary, share.left)
   const conversationsMax = Math.min(batchMax, capacity.conversations, conversationShare.left)

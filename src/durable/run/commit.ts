@@ -29,11 +29,9 @@ type CommitterContext = CommitterDeps & { write: Write; turns: KeyedMutex }
 type RetryState = { state: string; outcome: 'unknown' | null }
 /** Writes the results of steps, fenced by the version. */
 export type Committer = {
-  /** Undefined where the task was claimed again, or where a cancel came first. */
+  /** Returns undefined if the task was claimed again, or if a cancel came first. */
   step(task: Task, result: StepResult): Promise<Committed | undefined>
-  /** Schedules the same step again after a failed attempt. */
   retry(task: Task, afterMs: number, retryState: RetryState): Promise<Committed | undefined>
-  /** The task and the instance that runs it now. */
   reread(taskId: string): Promise<OwnedTask | undefined>
 }
 export type OwnedTask = { task: Task; owner: string | null }
@@ -49,7 +47,7 @@ export const createCommitter = (deps: CommitterDeps): Committer => {
   }
 }
 
-/** One statement for all steps that end while the last one runs. */
+/** Steps that end while the last statement runs are written by one statement. */
 function createWrite(deps: CommitterDeps): Write {
   const { pool } = deps.transactions
   return batchByArrival({
@@ -98,8 +96,9 @@ const withAddition = (
 })
 
 /**
- * Locks the row of the task before any other row, so that all transactions lock in one order. Those of one user lock the
- * same rows and follow each other in memory: where these rows are locked elsewhere, one connection waits for them.
+ * Locks the row of the task before any other row, so that all transactions lock in one order. Commits of one
+ * user lock the same rows and wait for each other in memory: if these rows are locked elsewhere, only one
+ * connection waits.
  */
 const withTaskLock = async <T>(
   { transactions, turns }: CommitterContext,

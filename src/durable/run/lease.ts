@@ -13,29 +13,27 @@ import {
   stopClaims,
 } from './claims.ts'
 
-/** The lease of this instance: heartbeat, release of the tasks of instances that died, end. */
+/** The lease of this instance: its heartbeat, its end, and the release of the tasks of instances that died. */
 
 export type LeasedRun = { lost: AbortController }
 type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld' | 'isOnDuty' | 'hasPeers'> & {
   heartbeats: pg.Pool
   time: Pick<DatabaseTime, 'heartbeat' | 'observe'>
-  /** The runs of this instance by task. */
   runs: () => ReadonlyMap<string, LeasedRun>
-  /** Tasks of an instance that died are ready. */
   onFreed: () => void
 }
 export type Leases = {
   start(): void
-  /** False from the moment on in which another instance may take the tasks of this one. */
+  /** False from the moment from which another instance may take the tasks of this one. */
   isHeld(): boolean
   /** True on one live instance, as far as each knows: it polls often, the others rarely. */
   isOnDuty(): boolean
   claimNow(): void
-  /** Claims again where the last claim left due tasks behind. */
+  /** Claims again if the last claim left due tasks behind. */
   slotFreed(): void
   claimAt(due: Date): void
   stopClaims(): Promise<void>
-  /** Releases the tasks and the lease, so that other instances need not wait for it to expire. */
+  /** Releases the tasks and the lease, so that other instances need not wait for its expiry. */
   release(): Promise<void>
 } & AsyncDisposable
 
@@ -45,7 +43,7 @@ type LeaseState = {
   heartbeat: PacedJob | undefined
   isOnDuty: boolean
   others: number
-  /** By the monotonic clock, from before the heartbeat was sent. */
+  /** A monotonic time, counted from before the heartbeat was sent. */
   heldUntilMs: number
   /** Tasks of this instance that it did not run at its last heartbeat: a reply was lost, or their run failed. */
   strays: ReadonlySet<string>
@@ -57,11 +55,11 @@ const skewMsMax = 2_000
 const expiryMarginMs = 20
 
 /**
- * Renews the lease of this instance ($1), and frees the tasks of instances whose lease has ended, and its own that it
- * does not run ($3). An instance whose own row is gone has lost all its tasks, and registers again. It waits for no row
- * of a task, so that no slow transaction costs a lease. The time is that of the snapshot: a statement that had to wait
- * must not find leases ended that were renewed meanwhile. Beside the lease it counts the heartbeats of this witness ($4),
- * and reads what shows whether the database went back.
+ * Renews the lease of this instance ($1). Frees the tasks of instances whose lease has ended, and those of its
+ * own that it does not run ($3). An instance whose own row is gone has lost all its tasks, and registers again.
+ * The statement waits for no row of a task, so that no slow transaction costs a lease. Its time is that of the
+ * snapshot: a statement that had to wait must not treat leases as ended that were renewed meanwhile. It also
+ * counts the heartbeats of this witness ($4), and reads the facts that show whether the database went back.
  */
 const heartbeatSql = (facts: ServerFacts): string => {
   const { timeline, lsn } = factColumns(facts)
@@ -99,8 +97,8 @@ type Heartbeat = TimeRow & {
 
 export function createLeases(deps: LeaseDeps): Leases {
   const isHeld = () => performance.now() < leases.heldUntilMs
-  // Without a lease nothing is known of the others, so this instance polls often too: at its start, or after a late
-  // heartbeat.
+  // Without a lease nothing is known about the others, so this instance polls often at its start and after a
+  // late heartbeat.
   const isOnDuty = () => leases.isOnDuty || !isHeld()
   const hasPeers = () => leases.others > 0
   const claims = createClaims({ ...deps, isLeaseHeld: isHeld, isOnDuty, hasPeers })
@@ -142,7 +140,7 @@ function startLeases(leases: LeaseState): void {
   startClaims(claims)
 }
 
-/** Renews the lease, and returns when to renew it next: earlier where another lease may end before. */
+/** Renews the lease, and returns when to renew it next: earlier if another lease may end before. */
 async function beat(leases: LeaseState): Promise<number> {
   const { deps, claims } = leases
   const { leaseMs } = deps.options
@@ -159,7 +157,7 @@ async function beat(leases: LeaseState): Promise<number> {
   ])
   if (!row) throw new Error('the heartbeat returned no row')
   leases.heldUntilMs = sentMs + leaseMs
-  // What it found is in force here already; the next heartbeat stores it for the others.
+  // A hold that was found is already in force here; the next heartbeat stores it for the others.
   await deps.time.observe(row).catch((error: unknown) => deps.log.warn({ error }, 'hold of money not stored'))
   const owned = new Set(row.owned)
   for (const [taskId, run] of runs) if (!owned.has(taskId)) run.lost.abort()
@@ -175,7 +173,7 @@ async function beat(leases: LeaseState): Promise<number> {
   return Math.min(leaseMs / 3, (row.nextEndMs ?? leaseMs) + expiryMarginMs)
 }
 
-/** Deadlines and due times use the clock of the instance, leases the clock of the database. */
+/** Deadlines and due times use the clock of the instance, leases that of the database. */
 function checkSkew(leases: LeaseState, databaseMs: number): void {
   const { clock, log } = leases.deps
   const skewMs = Math.abs(databaseMs - clock.now().getTime())

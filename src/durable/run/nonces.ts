@@ -2,13 +2,12 @@ import type { Transactions } from '#durable/transactions.ts'
 import type { NonceSequence, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
-/** One nonce counter per signer. A nonce of a sequence without gaps is taken in the transaction that stores its signature. */
+/** One nonce counter per signer. A sequence without gaps gives a nonce in the transaction that stores its signature. */
 export type NonceSequences = {
   /** Inserts a missing counter; an existing one keeps its value. */
   ensure(nonceSequence: NonceSequence, start: bigint): Promise<void>
-  /** The next nonce of each signer of a chain. */
   nextNonces(kind: string, chain: string): Promise<Map<string, bigint>>
-  /** The next nonce, at least `minNonce`, in the transaction that stores its signature. */
+  /** Takes the next nonce, at least `minNonce`, in the transaction that stores its signature. */
   take(tx: Tx, nonceSequence: NonceSequence, minNonce: bigint): Promise<bigint>
 }
 
@@ -34,7 +33,7 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
 export const takeNonce = (tx: Tx, nonceSequence: NonceSequence, minNonce = 0n): Promise<bigint> =>
   takeNonces(tx, nonceSequence, { minNonce, count: 1 })
 
-/** The first of as many consecutive nonces. */
+/** Returns the first of `count` consecutive nonces. */
 export async function takeNonces(
   tx: Tx,
   nonceSequence: NonceSequence,
@@ -51,8 +50,8 @@ export async function takeNonces(
 }
 
 /**
- * Takes a nonce of a sequence that may have gaps, in a statement of its own. Nothing waits for its commit to reach the
- * disk: a commit that stores the signature is written after it.
+ * Takes a nonce of a sequence that may have gaps, in a separate statement. Nothing waits for its commit to reach
+ * the disk, because the commit that stores the signature is written after it.
  */
 export async function takeNonceAlone(
   pool: Transactions['pool'],

@@ -27,19 +27,18 @@ type RunnerDeps = TaskRunDeps & {
 export type RunnerCounts = { running: number; slots: number }
 export type Slot = {
   /**
-   * Runs a task that this instance has just inserted; `signed` is its only effect, where it has one. Resolves with the
-   * task as the run has left it; undefined where the task is another instance's, or the run has failed.
+   * Runs a task that this instance has just inserted; `signed` is its only effect, if any. Resolves with the task
+   * as the run left it, or with undefined if the task is another instance's or the run has failed.
    */
   take(task: Task, signed?: Effect): Promise<Task | undefined>
 } & Disposable
 export type Runner = {
   /**
-   * Reserves a slot for a task that is inserted as one that this instance runs. Undefined where no slot is free, where
-   * the user holds its share of them, or while this instance has no lease.
+   * Reserves a slot for a task that is inserted as one that this instance runs. Returns undefined if no slot is
+   * free, if the user holds a full share of them, or while this instance has no lease.
    */
   reserve(priority: number, userId: string): Slot | undefined
   counts(): RunnerCounts
-  /** See `Leases`. */
   isOnDuty(): boolean
   isLeaseHeld(): boolean
   claimNow(): void
@@ -48,18 +47,18 @@ export type Runner = {
 
 /** Extra slots for exits (cancel, close, stop), which run even while all other slots are busy. */
 const exitSlots = 8
-/** Background tasks (audits, snapshots) take half of the slots at most, and two that no other task takes. */
+/** Background tasks (audits, snapshots) take at most half of the slots, and two that no other task takes. */
 const backgroundShare = 0.5
 const backgroundSlots = 2
-/** Conversations, and images, wait long for a service: in slots of their own, so that they never take one of the other tasks. */
+/** Chats and images wait long for a service. They have separate slots, so that they never take those of other tasks. */
 const conversationSlots = 64
 /**
- * The share of the slots that one user holds at most. Of the exit slots it is half; of those for conversations it is half of
- * what others leave, so that a user who asks rarely finds one.
+ * The largest share of the slots that one user may hold. Of the exit slots it is half; of those for conversations it is
+ * half of what others leave, so that a user who asks rarely finds one.
  */
 const userShare = 0.75
 
-/** The run of one claim; `lost` ends it when the task is another instance's, `stopping` ends its waits. */
+/** The run of one claim. `lost` ends it when the task is another instance's; `stopping` ends its waits. */
 type RunningTask = {
   priority: number
   isResumable: boolean
@@ -67,7 +66,6 @@ type RunningTask = {
   stopping: AbortController
   work: Promise<unknown>
 }
-/** The slots that each user holds, and those reserved for tasks that are being inserted. */
 type SlotUse = { counts: KeyCounts; reserved: number }
 type RunnerState = {
   deps: RunnerDeps
@@ -76,7 +74,7 @@ type RunnerState = {
   conversations: SlotUse
   others: SlotUse
   stopping: boolean
-  /** The hint that tasks are ready is for the others. */
+  /** Set while the hint that tasks are ready is meant for the other instances. */
   isHandingOver: boolean
 }
 
@@ -149,7 +147,8 @@ function capacityOf(runner: RunnerState): Capacity {
   const conversations =
     runningOf(runner, (priority) => !isOther(priority)).length + runner.conversations.reserved
   const conversationsLeft = Math.max(0, conversationSlots - conversations)
-  // While money waits no step of it runs: one may end by a time that passed, though a chain has executed it.
+  // While money is on hold no step of it runs: it may end by a time that passed although a chain has executed
+  // it.
   if (runner.deps.holds.find())
     return { exits: 0, ordinary: 0, backgroundMax: 0, backgroundMin: 0, conversations: conversationsLeft }
   const taken = runningOf(runner, isOther).length + runner.others.reserved
@@ -207,13 +206,14 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
   const { id, kind, kind_version, user_id: userId } = loaded.task
   const { priority = 1, isResumable = false } = deps.kinds.get(kindKey(kind, kind_version)) ?? {}
   const { counts } = slotUseOf(runner, priority)
-  // A second claim of the same task raised its version: the earlier run can commit nothing any more.
+  // A second claim of the same task raised its version, so the earlier run can no longer commit anything.
   running.get(id)?.lost.abort()
   if (!running.has(id)) counts.add(userId)
   const lost = new AbortController()
   const stopping = new AbortController()
   const work = runTask(runner, loaded, { lost: lost.signal, stopping: stopping.signal })
-    // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the last commit.
+    // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the
+    // last commit.
     .catch((error: unknown) => {
       deps.log.warn({ error, task: id }, 'run failed; the task will be claimed again')
       return undefined
@@ -230,7 +230,6 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
   return work
 }
 
-/** Runs step after step until the task ends, parks or is another instance's. */
 async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): Promise<Task | undefined> {
   const { deps, leases } = runner
   const kind = deps.kinds.get(kindKey(first.task.kind, first.task.kind_version))
@@ -239,7 +238,7 @@ async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): P
     return undefined
   }
   let loaded = first
-  // A task that this leaves without a run is released by the heartbeats.
+  // The heartbeats release a task that this leaves without a run.
   const isHeld = () => movesMoney(kind) && deps.holds.find() !== undefined
   while (!runner.stopping && !ends.lost.aborted && !isHeld()) {
     const next = await advanceTask(deps, loaded, kind, ends)
@@ -256,7 +255,7 @@ async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): P
 async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
   await runner.leases.stopClaims()
-  // Another instance goes on with them: they would take longer than an instance has for its end.
+  // Another instance continues these: they would take longer than an instance has for its shutdown.
   for (const { isResumable, lost, stopping } of runner.running.values()) {
     stopping.abort()
     if (isResumable) lost.abort()

@@ -2,7 +2,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Effect, NewTxAttempt, NonceSequence, SignedEffect } from '#kernel/task/task.ts'
 
-/** The effect of a signed transaction: as steps see it, and as the database functions read it. */
+/** Builds the effect of a signed transaction, as steps see it and as the database functions read it. */
 
 export function buildEffect(
   { clock, random }: { clock: Clock; random: Random },

@@ -1,7 +1,6 @@
 /** The signal aborted before the step ended; a later result is discarded. */
 export class StepAborted extends Error {}
 
-/** Settles with the work or rejects on abort, whichever is first. */
 export const raceAbort = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     const stop = () => reject(new StepAborted('the step was aborted', { cause: signal.reason }))

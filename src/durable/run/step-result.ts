@@ -5,7 +5,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** Results that the runner creates in place of a step. */
 
-/** A step unknown to this version belongs to a newer one; wait this long for it. */
+/** A step that this version does not know belongs to a newer one, which gets this long to run it. */
 const unknownStepMs = 30_000
 
 export const cancelled = (message: string): EndResult => ({

@@ -3,7 +3,6 @@ import { taskEvent } from '#durable/task/task-view.ts'
 import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** The change of the task row that a step's result implies. */
 export type StepTransition = {
   status: Task['status']
   state: string
@@ -14,7 +13,7 @@ export type StepTransition = {
   result?: JsonObject
   error?: JsonObject
   parkMs?: number
-  /** Units of the task's hold that were delivered. */
+  /** The delivered units of the task's hold. */
   spent?: bigint
   moves: Move[]
   effects: EffectUpdate[]

@@ -3,7 +3,7 @@ import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { query } from '#store/query.ts'
 
-/** Makes parked tasks due at once, where what they wait for has happened; returns those that were parked. */
+/** Makes parked tasks due at once because what they wait for has happened; returns those that were parked. */
 export type WakeTasks = (taskIds: readonly string[]) => Promise<string[]>
 
 type WakeDeps = { transactions: Pick<Transactions, 'pool'>; notifier: Pick<Notifier, 'notify'>; clock: Clock }
@@ -11,7 +11,7 @@ type WakeDeps = { transactions: Pick<Transactions, 'pool'>; notifier: Pick<Notif
 export const createWakeTasks =
   ({ transactions: { pool }, notifier, clock }: WakeDeps): WakeTasks =>
   async (taskIds) => {
-    // A locked row is that of a task that is being parked or claimed: the caller wakes it later, or it runs.
+    // A locked row belongs to a task that is being parked or claimed: the caller wakes it later, or it runs.
     const woken = await query<{ task_id: string }>(
       pool,
       `with parked as materialized (select task_id from task_queue

@@ -15,19 +15,16 @@ export type TaskWriteDeps = {
   clock: Clock
   random: Random
 }
-/** The task as committed, the events of the commit, and the effect that the step signed. */
 export type Committed = {
   task: Task
   committedEvents?: CommittedEvents
   signed?: Effect
-  /** When the task is due again, where the step parked it. */
   parkedUntil?: Date | undefined
 }
-/** A transition, and the JSON of what the step has signed. */
 export type TaskWrite = { task: Task; change: StepTransition; signed?: object }
 type PreparedWrite = TaskWrite & { after: Task; events: NewEvent[]; parkedUntil: Date | undefined }
 
-/** Writes transitions in one statement; undefined for those that the fence refused. */
+/** Writes transitions in one statement; the result is undefined for those that the fence refused. */
 export async function writeTasks(
   { clock }: TaskWriteDeps,
   db: pg.Pool | Tx,
@@ -80,7 +77,7 @@ export function taskAfter(task: Task, change: StepTransition, at: Date): Task {
   }
 }
 
-/** One element of the argument of the database function `task_step`. */
+/** Returns one element of the argument of the database function `task_step`. */
 function taskChangeJson({ task, after, change, events, parkedUntil, signed }: PreparedWrite, n: number) {
   const { spent, moves } = change
   const hasMoves = moves.length > 0
@@ -108,6 +105,6 @@ function taskChangeJson({ task, after, change, events, parkedUntil, signed }: Pr
   }
 }
 
-/** With other movements the hold is posted among them, so that they lock their accounts together. */
+/** If there are other movements, the hold is posted among them, so that they lock their accounts together. */
 const spentMoves = ({ id }: Task, spent: bigint | undefined): Move[] =>
   spent === undefined ? [] : [{ move: 'post', key: spendKey(id), amountUnits: spent }]

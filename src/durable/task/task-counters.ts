@@ -3,7 +3,6 @@ import type { Committer } from '#durable/run/commit.ts'
 import { createCounter, type Metric } from '#kernel/metrics.ts'
 import { isEnded, type Task } from './task-row.ts'
 
-/** Counts what this instance has committed: tasks of requests, and ends of all tasks. */
 export function createTaskCounters() {
   const accepted = createCounter(
     'portico_tasks_accepted_total',

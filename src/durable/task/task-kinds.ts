@@ -12,7 +12,7 @@ export function newestKind(kinds: ReadonlyMap<string, TaskKind>, name: string): 
     )
 }
 
-/** Chats and images: what a chat moves, it moves by tasks of their own. */
+/** The priority of chats and images. A chat moves money only through separate tasks. */
 export const conversationPriority: TaskPriority = 3
 export const movesMoney = ({ priority }: Pick<TaskKind, 'priority'>): boolean =>
   priority !== conversationPriority

@@ -11,26 +11,24 @@ import { asTask, isAdmitted, isEnded, type Task } from './task-row.ts'
 
 type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 
-/** Pages end here, and the count stops here: counting a whole history per page is too slow. */
+/** Pages and the count stop here, because counting a whole history for each page is too slow. */
 export const totalMax = 10_100
-/** The newest tasks of a status among which those of one kind are searched: no index has both. */
+/** Tasks of one kind are searched among this many of the newest tasks of a status: no index has both. */
 export const searchedMax = 20_000
 
-/** Reads and cancels the tasks of one user. */
 export type TaskQueries = {
   find(userId: string, taskId: string): Promise<Task>
   list(
     userId: string,
     page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
   ): Promise<{ tasks: Task[]; total: number }>
-  /** Uses the transaction of the act, where there is one: a second connection could deadlock the pool. */
+  /** Uses the act's transaction if there is one: a second connection could deadlock the pool. */
   cancel(userId: string, taskId: string, act?: CancelAct): Promise<Task>
   /** Cancels those that have signed nothing, in the transaction of the act, and returns their ids. */
   cancelNotSent(userId: string, taskIds: readonly string[], act: CancelAct): Promise<string[]>
 }
 export type CancelAct = Pick<RequestFacts, 'tx' | 'afterCommit'>
 
-/** A task that is known to exist. */
 export async function readTask(db: Queryable, taskId: string): Promise<Task> {
   const row = await fetchOne(db, builder.selectFrom('task').selectAll().where('id', '=', taskId))
   if (!row) throw new Error(`task ${taskId} is gone`)
@@ -47,13 +45,13 @@ async function countUpToMax(pool: Queryable, matching: string, values: unknown[]
 
 type TaskFilter = { status?: TaskStatus; kind?: string }
 
-/** Ids of the tasks of user $1, of kind $2 where one is given, newest first. */
+/** Selects the ids of user $1's tasks, newest first, and only those of kind $2 if it is given. */
 function matchingSql({ status, kind }: TaskFilter): string {
   // Range and order fit only the index by kind, which avoids a scan of other kinds.
   const ofKind = 'and kind >= $2 and kind <= $2 order by kind, id desc'
   if (status === undefined)
     return `select id from task where user_id = $1 ${kind === undefined ? 'order by id desc' : ofKind}`
-  // A literal, so that the planner can use the partial index of the status.
+  // The status is a literal, so that the planner can use the partial index of the status.
   const ofStatus = `from task where user_id = $1 and status = '${status}' order by id desc`
   if (kind === undefined) return `select id ${ofStatus}`
   return `select id from (select id, kind ${ofStatus} limit ${searchedMax}) searched where kind = $2 order by id desc`
@@ -76,7 +74,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     else notify()
   }
 
-  /** Users and filters whose count has reached the maximum: ended tasks do not become fewer, but by retention. */
+  /** Users and filters whose count has reached the maximum. Only retention makes the number of ended tasks smaller. */
   const fullTotals = createTtlCache<number>({ ttlMs: 3_600_000, entriesMax: 10_000, nowMs: monotonicMs })
 
   const queries: TaskQueries = {
@@ -88,7 +86,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       const next = values.length + 1
       const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''}`
       const [rows, total] = await Promise.all([
-        // An index-only scan finds the page; only its own rows are read.
+        // An index-only scan finds the page, so only the rows of the page are read.
         query<Task>(
           pool,
           `select * from task where id = any(array(${matching} offset $${next}::bigint limit $${next + 1}::integer)) order by id desc`,
@@ -100,7 +98,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       return { tasks: rows.map(asTask), total }
     },
 
-    /** Refused once an effect is stored, since its bytes may be in flight. */
+    /** Refuses once an effect is stored, since its bytes may be in flight. */
     async cancel(userId, taskId, act = {}) {
       const db = act.tx ?? pool
       const task = await findTask(db, userId, taskId)
@@ -113,7 +111,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       if (!row) {
         const now = await findTask(db, userId, taskId)
         if (now.status === 'cancelled') return now
-        // It was accepted in place of its waiting row meanwhile.
+        // The task was accepted in place of its waiting row meanwhile.
         if (!isAdmitted(task) && isAdmitted(now) && !isEnded(now)) return queries.cancel(userId, taskId, act)
         const reason = isEnded(now) ? 'it has ended' : 'it has been sent, or may have been'
         throw new Fault(

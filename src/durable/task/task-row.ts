@@ -4,7 +4,6 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 
-/** A row of `task` with typed status and JSON. */
 export type Task = Omit<TaskRow, 'status' | 'outcome' | 'data' | 'input' | 'result' | 'error'> & {
   status: TaskStatus
   outcome: Outcome | null
@@ -21,10 +20,9 @@ export const isEnded = (task: Pick<Task, 'status'>): boolean =>
 
 /** The step of a task that waits for a person. The task engine runs it; no kind has it. */
 export const approvalStep = 'approval'
-/** False where the task waits for a person, or ended without an approval. */
+/** Returns false if the task waits for a person, or ended without an approval. */
 export const isAdmitted = ({ step }: Pick<Task, 'step'>): boolean => step !== approvalStep
 
-/** The view of a task that its step receives. */
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   id: task.id,
   executionId: task.execution_id ?? task.id,

@@ -2,7 +2,7 @@ import type { TaskBrief, TaskFullView } from '#kernel/contract/task-response.ts'
 import type { JsonObject, NewEvent, TaskProgress } from '#kernel/task/task.ts'
 import { isEnded, type Task } from './task-row.ts'
 
-/** How a task looks to its owner; the same on every route, on the stream and in `wait=true`. */
+/** The view of a task for its owner: it is the same on every route, on the stream and with `wait=true`. */
 
 const stateMessages: Record<string, string> = {
   accepted: 'Accepted; it will begin in a moment',
@@ -31,7 +31,7 @@ function sentenceOf(task: Task): string {
     return typeof task.data.note === 'string' ? `${done}: ${task.data.note}` : done
   }
   const message = (task.error?.message as string | undefined) ?? 'No reason was recorded'
-  // Upstreams end their sentences themselves.
+  // Messages of upstreams already end with a full stop.
   const reason = message.replace(/[.\s]+$/, '')
   const moved = task.outcome === 'partial' ? 'A part was executed' : 'Nothing was moved'
   if (task.status === 'failed') return `Failed: ${reason}. ${moved}.`
@@ -52,7 +52,7 @@ const list = <Row>(value: unknown): Row[] => (Array.isArray(value) ? value : [])
 const approvalOf = (task: Task) =>
   (task.state === 'awaiting_approval' ? task.data.approval : null) as TaskFullView['approval']
 
-/** A task that waits for a person says so at once, and where the person decides. */
+/** The short form says at once that a task waits for a person, and where the person decides. */
 export function toTaskBrief(task: Task): TaskBrief {
   const approval = approvalOf(task)
   return {
@@ -64,10 +64,9 @@ export function toTaskBrief(task: Task): TaskBrief {
   }
 }
 
-/** Once an effect is under way a cancel could lie: the bytes may have been sent already. */
+/** Once an effect is under way a cancel could be untrue, because the bytes may have been sent already. */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
 
-/** An event with the view of its task, which is JSON by its schema. */
 export const taskEvent = (type: string, task: Task): NewEvent => ({
   type,
   data: toTaskFullView(task) as unknown as JsonObject,

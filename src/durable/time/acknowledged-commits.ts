@@ -2,10 +2,10 @@ import type pg from 'pg'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { query } from '#store/query.ts'
 
-/** The commits of this instance since the heartbeat before the last one: a failover may have lost them. */
+/** The commits of this instance since the heartbeat before the last one, which a failover may have lost. */
 
 type Acknowledged = { version: number; userId: string }
-/** An act leaves its key, which for one without a key nobody else has. */
+/** An act leaves its key; for an act without a key, it is one that nobody else has. */
 export type AcknowledgedAct = { userId: string; key: string }
 type Commits = { tasks: Map<string, Acknowledged>; acts: AcknowledgedAct[] }
 
@@ -29,7 +29,7 @@ export function createAcknowledged(pool: pg.Pool) {
       earlier = recent
       recent = nothing()
     },
-    /** Tasks that are gone or went back to an earlier step, and acts without their key. */
+    /** Returns tasks that are gone or went back to an earlier step, and acts whose key is gone. */
     async findLost(): Promise<JsonObject | undefined> {
       const all = new Map([...earlier.tasks, ...recent.tasks])
       const acts = [...earlier.acts, ...recent.acts]

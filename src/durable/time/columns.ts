@@ -2,9 +2,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { HoldReason } from './money-hold.ts'
 
-/** What a heartbeat reads of the time of the database. */
-
-/** What the server shows of itself: each of them may be refused to this role, or missing in a managed service. */
+/** The facts that the server shows. This role may lack access to any of them, and a managed service may not have it. */
 export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean }
 export type TimeRow = {
   beat: string | number | null
@@ -13,11 +11,10 @@ export type TimeRow = {
   lsn: string | null
   storedLsn: string | null
   generation: number
-  /** The last moment that the database knows; null where nothing was ever done with it. */
+  /** The last moment that the database knows; null if it was never used. */
   point: Date | null
   holds: StoredHold[]
 }
-/** A row of `money_hold` in the JSON of the reply. */
 type StoredHold = {
   scope: string
   reason: HoldReason
@@ -33,7 +30,7 @@ export const factQueries: Record<keyof ServerFacts, string> = {
   lsn: 'select pg_current_wal_flush_lsn()',
 }
 
-/** SQL of what the running server shows. Its position is one that has reached the disk: it never goes back. */
+/** The SQL of the facts. The position is one that has reached the disk, so it never goes back. */
 export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
   system: system ? '(select system_identifier::text from pg_control_system())' : 'null::text',
   timeline: timeline
@@ -42,17 +39,16 @@ export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
   lsn: lsn ? 'pg_current_wal_flush_lsn()' : 'null::pg_lsn',
 })
 
-/** A database of a release before the heartbeats shows the last change of its newest task: never a later moment. */
+/** A database of a release before heartbeats shows its newest task's last change, which is never later. */
 const pointSql = `coalesce((select max(seen_at) from database_witness),
     (select updated_at from task order by id desc limit 1), (select max(created_at) from app_user))`
 
-/** The last moment that the database knows. */
 export async function readPoint(db: Queryable): Promise<Date | null> {
   const [row] = await query<{ point: Date | null }>(db, `select ${pointSql} as point`)
   return row!.point
 }
 
-/** The columns of a `TimeRow` beside the beat; `timelineSeen`: a parameter; `lsn`: the position that is stored. */
+/** The columns of a `TimeRow` except the beat. `timelineSeen` is a parameter, and `lsn` the position that is stored. */
 export const timeColumns = (
   facts: ServerFacts,
   timelineSeen: string,

@@ -19,20 +19,20 @@ import {
 } from './money-hold.ts'
 
 /**
- * Notices that the database went back: a backup that was restored, a failover that lost commits, a node that came back
- * with an older timeline. Each heartbeat adds one to a row of this instance, and the reply is compared with what this
- * instance remembers, also over its restarts.
+ * Detects that the database went back: a restored backup, a failover that lost commits, or a node that returned
+ * with an older timeline. Each heartbeat adds one to a row of this instance, and the reply is compared with what
+ * this instance remembers, even over its restarts.
  */
 
-/** `unknown`: the node of the chain does not answer. */
+/** `unknown` means that the node of the chain does not answer. */
 export type ChainComparison = { chainId: string; found: 'clean' | 'unknown' } | LostOnChain
 export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
-/** `point`: the last moment that the database knows. */
 export type CompareChains = (point: Date | null) => Promise<ChainComparison[]>
 
 /**
- * One that no counter of the database compares, so that what it did since has to be searched. `afterFailover`: also where
- * the server was replaced, since what an instance sent before can still be executed.
+ * A chain that no counter of the database compares, so that its later executions have to be searched.
+ * `afterFailover` searches it even if the server was replaced, since what an instance sent before can still be
+ * executed.
  */
 export type SearchedChain = { chainId: string; afterFailover: boolean }
 
@@ -42,7 +42,7 @@ type DatabaseTimeDeps = {
   clock: Clock
   random: Random
   log: Log
-  /** Absent: this process alone remembers. */
+  /** If absent, only this process remembers. */
   memory: TimeMemory | undefined
   leaseMs: number
 }
@@ -50,22 +50,21 @@ type DatabaseTimeDeps = {
 export type DatabaseTime = {
   /** The parts of the heartbeat's statement: $4 is the witness, $5 the timeline seen last. */
   heartbeat(): Promise<{ facts: ServerFacts; values: [string, number | null] }>
-  /** Compares the reply to a heartbeat. */
   observe(row: TimeRow): Promise<void>
-  /** Judges before anything is accepted: to the end where nothing has to be compared with chains that do not answer. */
+  /** Judges before anything is accepted. Only a comparison with chains that do not answer is left for later. */
   open(compareChains: CompareChains, searchedChains?: readonly SearchedChain[]): Promise<void>
-  /** A commit that a client or a chain knows of. */
+  /** Records a commit that a client or a chain knows of. */
   acknowledge(task: { id: string; version: number; user_id: string }): void
   acknowledgeAct(act: AcknowledgedAct): void
-  /** No heartbeat was committed for two leases: the database takes no writes. */
+  /** No heartbeat was committed for two leases, so the database takes no writes. */
   isSilent(): boolean
 }
 
 const checkRetryMs = 1_000
-/** No restore is as quick: a database with a later heartbeat has lost nothing that a new gateway could find. */
+/** No restore is this quick: a database with a later heartbeat has lost nothing that a new gateway could find. */
 export const freshMs = 60_000
 
-/** Reads without a beat, and whether anything was ever signed. */
+/** Reads without a beat, and also whether anything was ever signed. */
 const openSql = (facts: ServerFacts) =>
   `select (select beat from database_witness where id = $1) as beat, ${timeColumns(facts, '$2')},
     not exists (select from effect) as "isEmpty"`
@@ -77,11 +76,9 @@ type TimeState = {
   database?: string
   witness: string
   seen: Position | undefined
-  /** The last reply; what is remembered once a check has passed. */
+  /** The last reply, which is remembered once a check has passed. */
   found: FoundPosition | undefined
-  /** The last moment that the judged database knows. */
   point: Date | null
-  /** The last moment that the last reply knows, and the one that was remembered. */
   foundPoint: Date | null
   seenPoint: Date | null
   compareChains: CompareChains | undefined
@@ -110,7 +107,7 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
       return { facts: await factsOf(state), values: [state.witness, state.seen?.timeline ?? null] }
     },
     async observe(row) {
-      // The row shows the beat of this heartbeat itself.
+      // The row includes the beat of this heartbeat itself.
       const found = { ...positionOf(row), beat: Number(row.beat) - 1, isEmpty: false }
       state.beatAtMs = monotonicMs()
       applyRow(state, row)
@@ -150,11 +147,11 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
     state.seen?.timeline ?? null,
   ])
   if (!row) throw new Error('the database returned no row about itself')
-  // Its row was deleted by age.
+  // Retention has deleted its row.
   if (row.beat === null && isDeleted(state)) state.seen = undefined
   applyRow(state, row)
   const found = { ...positionOf(row), isEmpty: row.isEmpty }
-  // The position of now is not stored: after a failover that lost nothing it would be missing.
+  // The present position is not stored: after a failover that lost nothing it would be missing.
   state.found = { ...found, lsn: found.storedLsn }
   if (memory?.isRestored()) {
     await hold(state, 'restored', { detail: {}, generation: found.generation })
@@ -173,7 +170,7 @@ const factsOf = (state: TimeState): Promise<ServerFacts> => {
     query(state.deps.pool, factQueries[fact]).then(
       () => true,
       (error: { code?: unknown; message?: string }) => {
-        // Insufficient privilege, undefined function, unsupported feature.
+        // These are insufficient privilege, undefined function and unsupported feature.
         if (['42501', '42883', '0A000'].includes(String(error.code))) return false
         // Aurora shows no position without logical replication.
         if (error.code === '55000' && /wal_level/.test(error.message ?? '')) return false
@@ -212,11 +209,11 @@ function applyRow(state: TimeState, row: TimeRow): void {
     })),
   )
   state.foundPoint = row.point
-  // While money is held its point stays: later heartbeats are of the database that went back.
+  // While money is held its point stays, because later heartbeats belong to the database that went back.
   if (!holds.find()) state.point = pointOf(state, row)
 }
 
-/** Another instance may have had its heartbeat of a database that went back: then the last one there is of now. */
+/** The heartbeat of another instance may be in a database that went back, so its last moment may be the present. */
 function pointOf({ seen, seenPoint }: TimeState, { generation, point }: TimeRow): Date | null {
   if (seen?.generation !== generation || seenPoint === null || point === null) return point
   return seenPoint < point ? seenPoint : point
@@ -240,7 +237,6 @@ async function judge(state: TimeState, found: FoundPosition): Promise<void> {
   await hold(state, judgement.reason, { detail, generation: found.generation })
 }
 
-/** For an operator: what was seen before, and what the database shows now. */
 const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject => {
   const text = (position: Position): JsonObject => ({
     heartbeats: position.beat,
@@ -253,7 +249,7 @@ const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject
 
 type Judged = { scope?: string; detail: JsonObject; generation: number }
 
-/** At once on this instance, and on the others with their next heartbeat. An earlier hold stays as it is. */
+/** Takes effect at once here, and on other instances with their next heartbeat. An earlier hold stays as it is. */
 async function hold(
   { deps, point }: TimeState,
   reason: HoldReason,
@@ -274,7 +270,7 @@ async function hold(
   await storeHold(deps.pool, held, judged.generation)
 }
 
-/** Money waits for as long as the comparison takes: seconds, or until the nodes answer. */
+/** Money waits as long as the comparison takes: seconds, or until the nodes answer. */
 function check(state: TimeState, reason: HoldReason, { generation }: FoundPosition): void {
   if (state.checking) return
   const { holds, clock, log } = state.deps
@@ -305,13 +301,13 @@ async function compare(state: TimeState, reason: HoldReason, generation: number)
   const silent = compared.filter(({ found }) => found === 'unknown').map(({ chainId }) => chainId)
   for (const scope of [...silent, ...searchedFor(state, reason)])
     await hold(state, 'not_compared', { scope, detail: {}, generation })
-  // The chains were compared by nonces alone, and the venue was not.
+  // The chains were compared by nonces alone, and the venue was not compared.
   if (reason === 'new_timeline' || !isFresh(state)) await letTasksLookUp(state.deps.pool)
   if (state.found) remember(state, state.found)
   holds.clearLocal(everything)
 }
 
-/** A heartbeat of another instance says nothing of what one that died with the server has sent. */
+/** A heartbeat of another instance does not show what an instance that died with the server has sent. */
 function searchedFor(state: TimeState, reason: HoldReason): string[] {
   const isUnwatched = reason === 'no_memory' && !isFresh(state)
   return state.searchedChains
@@ -322,7 +318,7 @@ function searchedFor(state: TimeState, reason: HoldReason): string[] {
 const isFresh = ({ point, deps }: TimeState): boolean =>
   point !== null && later(point, freshMs) > deps.clock.now()
 
-/** What is held or compared is not known yet: the earlier memory stays. */
+/** While money is held or compared, the result is not known yet, and the earlier memory stays. */
 function rememberIfKnown(state: TimeState): void {
   if (state.found && !state.checking && !state.deps.holds.find()) remember(state, state.found)
 }

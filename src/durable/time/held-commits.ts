@@ -12,8 +12,6 @@ import { createDatabaseTime, type DatabaseTime } from './database-time.ts'
 import { createMoneyHolds, type MoneyHolds } from './money-hold.ts'
 import { createReplication, type Durability, type Replication } from './replication.ts'
 
-/** The commits of tasks, as the time of the database allows them. */
-
 type HeldCommitsDeps = {
   transactions: Transactions
   heartbeats: pg.Pool
@@ -26,10 +24,7 @@ type HeldCommitsDeps = {
 }
 type Parts = { instanceId: string; counters: ReturnType<typeof createTaskCounters> }
 
-/**
- * Accepts nothing that moves money while it is on hold, and nothing new without the standby that is demanded; remembers
- * what was acknowledged.
- */
+/** Refuses money that is on hold, and new money without a required standby; remembers what was acknowledged. */
 const heldAcceptance = (
   intake: TaskIntake,
   { holds, time, replication }: { holds: MoneyHolds; time: DatabaseTime; replication: Replication },

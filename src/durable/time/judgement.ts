@@ -1,12 +1,11 @@
-/** Whether a database is the one that a gateway knew, or lost commits that it saw. Pure. */
+/** Judges whether a database is the one that a gateway knew, or has lost commits that it saw. */
 
-/** What a gateway knows of the database. */
 export type Position = {
-  /** Raised by an operator who accepts the database as it is: what was seen before counts no more. */
+  /** An operator raises it by accepting the database as it is: what was seen before no longer counts. */
   generation: number
-  /** Heartbeats of this gateway, over all its starts. */
+  /** The heartbeats of this gateway, over all its starts. */
   beat: number
-  /** Of the server; null where it shows none. */
+  /** The identity of the server; null if it shows none. */
   system: string | null
   timeline: number | null
   lsn: bigint | null
@@ -14,7 +13,7 @@ export type Position = {
 export type FoundPosition = Position & {
   /** The highest position that any gateway stored on the timeline that this one saw last. */
   storedLsn: bigint | null
-  /** Nothing was ever signed with it. */
+  /** Nothing was ever signed with this database. */
   isEmpty: boolean
 }
 export type TimeReason = 'went_back' | 'other_server' | 'no_memory' | 'new_timeline'
@@ -22,7 +21,6 @@ export type Judgement =
   | { verdict: 'go' }
   /** The chains and the acknowledged commits decide. */
   | { verdict: 'check'; reason: TimeReason }
-  /** An operator decides. */
   | { verdict: 'hold'; reason: TimeReason }
 
 const go: Judgement = { verdict: 'go' }
@@ -38,12 +36,12 @@ export function judgePosition(seen: Position | undefined, found: FoundPosition):
     return { verdict: 'hold', reason: 'other_server' }
   const hasTimelines = seen.timeline !== null && found.timeline !== null
   if (!hasTimelines || found.timeline === seen.timeline) return isLess(found.lsn, seen.lsn) ? wentBack : go
-  // A node that came back with the timeline of before has none of the commits of the later one.
+  // A node that returned with an earlier timeline has none of the commits of the later one.
   if (found.timeline! < seen.timeline! || isLess(found.storedLsn, seen.lsn)) return wentBack
   return { verdict: 'check', reason: 'new_timeline' }
 }
 
-/** The highest position of both, after the database was found to be the known one. */
+/** Returns the higher position of both, after the database was found to be the known one. */
 export function rememberPosition(seen: Position | undefined, found: FoundPosition): Position {
   const { isEmpty: _isEmpty, storedLsn, ...position } = found
   const isSameTimeline = seen?.timeline === found.timeline

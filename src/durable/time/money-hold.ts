@@ -3,9 +3,9 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 
 /**
- * Why money waits: while one of these lasts nothing is accepted, signed, fired or repaired, exits included, since a stop
- * that the database forgot would sell twice. The table has those of all instances; an instance adds its own while it
- * compares.
+ * The reasons why money waits. While one lasts, nothing is accepted, signed, fired or repaired, not even exits,
+ * since a stop that the database forgot would sell twice. The table has the holds of all instances; an instance
+ * adds its own while it compares.
  */
 
 export const everything = 'all'
@@ -23,24 +23,22 @@ const sentences = {
 export type HoldReason = keyof typeof sentences
 
 export type MoneyHold = {
-  /** A chain id, or `everything`. */
   scope: string
   reason: HoldReason
   since: Date
   detail: JsonObject
-  /** The last moment that the database knows. */
   point?: Date | null
-  /** When everything that the chains did since was compared; absent where this instance alone holds it. */
+  /** When everything that the chains did since was compared; absent if only this instance holds. */
   comparedAt?: Date | null
 }
 
-/** What ends by itself is repeated soon; an operator takes longer. */
+/** A hold that ends by itself is retried soon; an operator takes longer. */
 const retrySeconds: Partial<Record<HoldReason, number>> = { no_memory: 2, new_timeline: 2, not_compared: 10 }
 const operatorRetrySeconds = 60
 
 export const holdSentence = (reason: HoldReason): string => sentences[reason]
 
-/** Nothing was accepted, signed or sent. A task that meets it waits, and no attempt counts. */
+/** Nothing was accepted, signed or sent. A task that meets a hold waits, and no attempt counts. */
 export class MoneyHeld extends Fault {
   constructor({ scope, reason, since }: MoneyHold) {
     super('unavailable', `Money is on hold: ${holdSentence(reason)}; nothing was sent`, {
@@ -56,17 +54,14 @@ export class MoneyHeld extends Fault {
 }
 
 export type MoneyHolds = {
-  /** Of everything, or of this chain; undefined where money may move. */
+  /** Returns a hold of everything, or of this chain; undefined if money may move. */
   find(chainId?: string): MoneyHold | undefined
-  /** Throws `MoneyHeld`. */
   assertFree(chainId?: string): void
   list(): MoneyHold[]
-  /** Those of the table, as the last heartbeat read them. */
+  /** Sets the holds of the table, as the last heartbeat read them. */
   setStored(holds: readonly MoneyHold[]): void
-  /** Holds this instance alone, for as long as it compares. */
   setLocal(hold: MoneyHold): void
   clearLocal(scope: string): void
-  /** Called where the last hold of everything has ended. */
   onFree(listener: () => void): void
 }
 
@@ -92,7 +87,7 @@ export function createMoneyHolds(): MoneyHolds {
     setStored: (holds) =>
       change(() => {
         stored = new Map(holds.map((hold) => [hold.scope, hold]))
-        // What this instance found and stored ends with its row from then on.
+        // A hold that this instance found and stored ends with its row from then on.
         for (const { scope, reason } of holds) if (local.get(scope)?.reason === reason) local.delete(scope)
       }),
     setLocal: (hold) => void local.set(hold.scope, hold),
@@ -102,9 +97,9 @@ export function createMoneyHolds(): MoneyHolds {
 }
 
 /**
- * Holds all instances, from their next heartbeat on. An earlier hold of the same scope stays, and gets what is new; one
- * with an earlier point is compared again. `generation`: the one that was judged; nothing is stored once an operator has
- * accepted the database. The lock makes an acceptance that has begun decide.
+ * Holds all instances, from their next heartbeat on. An earlier hold of the same scope stays, and gets the new
+ * facts; one with an earlier point is compared again. `generation` is the one that was judged: nothing is stored
+ * once an operator has accepted the database. The lock lets an acceptance that has begun decide.
  */
 export async function storeHold(
   db: Queryable,
@@ -124,8 +119,9 @@ export async function storeHold(
 }
 
 /**
- * What a task of no key has executed is known to this database alone, and forgotten where that went back: from now on those
- * that have not ended look up by their own ids, as others do by theirs. A step that runs meanwhile is refused its commit.
+ * Only this database knows what a task without a key has executed, and forgets it if it went back. From now on
+ * such tasks that have not ended look up by their own ids, as others do. A step that runs meanwhile is refused
+ * its commit.
  */
 export async function letTasksLookUp(db: Queryable): Promise<void> {
   await query(
@@ -136,7 +132,7 @@ export async function letTasksLookUp(db: Queryable): Promise<void> {
   )
 }
 
-/** What was judged by an earlier one counts no more. */
+/** A judgement under an earlier generation no longer counts. */
 export async function readGeneration(db: Queryable): Promise<number> {
   const [row] = await query<{ value: number }>(
     db,
@@ -146,8 +142,9 @@ export async function readGeneration(db: Queryable): Promise<number> {
 }
 
 /**
- * Accepts the database as it is: what any gateway saw before counts no more. A generation never repeats, also not after
- * one backup was restored twice. It is raised before the hold is deleted, so that nobody stores that hold again.
+ * Accepts the database as it is: nothing that a gateway saw before counts any longer. A generation never
+ * repeats, not even if one backup is restored twice. It is raised before the hold is deleted, so that nobody
+ * stores that hold again.
  */
 export async function raiseGeneration(tx: Queryable): Promise<void> {
   await query(

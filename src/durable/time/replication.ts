@@ -6,21 +6,20 @@ import type { Log } from '#kernel/log.ts'
 import type { Admission } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Whether each commit is on a second server before it is acknowledged, where the installation demands it. */
+/** Whether each commit is on a second server before it is acknowledged, if the installation requires that. */
 
 export type ReplicationRow = {
-  /** Live synchronous standbys. */
   standbys: number
   synchronousCommit: string
-  /** Commits wait though one streams: the server demands more of them, or this one does not answer. */
+  /** Commits wait although a standby streams: the server requires more of them, or this one does not answer. */
   isHeld: boolean
 }
 export type Replication = {
-  /** Null where no standby is demanded, or before the first reading. */
+  /** Null if no standby is required, or before the first reading. */
   isReplicated(): boolean | null
-  /** Throws for new money once no standby was there for half a minute; what returns money goes on. */
+  /** Throws for new money once no standby was there for half a minute; what returns money continues. */
   assertFor(admission: Pick<Admission, 'spend'>): void
-  /** Disposed of as the last part of an engine: until then commits may wait for a standby that is away. */
+  /** Must be disposed of as the last part of an engine: until then commits may wait for a standby that is away. */
   start(): void
 } & AsyncDisposable
 
@@ -33,22 +32,22 @@ type ReplicationDeps = {
   graceMs?: number | undefined
 }
 
-/** Longer than a client awaits a commit: what was accepted while the standby was there is not acknowledged without it. */
+/** No client awaits a commit for this long: what was accepted with the standby is not acknowledged without it. */
 const graceMsDefault = 30_000
 const lookMs = 1_000
-/** The longest that a commit waits once it waits for no standby. */
+/** The longest that a commit waits after it was released from the standbys. */
 const releaseMs = 100
-/** A commit that takes longer is held. */
+/** A commit that takes longer counts as held. */
 const heldMsMin = 3_000
 const probeSecondsMax = 5
 
 /**
- * A commit that changes nothing and waits for the standbys as every commit does. Nothing else shows how many of them the server
- * demands, and whether they answer.
+ * A commit that changes nothing and waits for the standbys like every other. Nothing else shows how many of them
+ * the server requires, and whether they answer.
  */
 const probeSql = `select pg_logical_emit_message(true, 'portico', 'replication')`
 
-/** A role without pg_read_all_stats sees no state: it counts as no standby. */
+/** A role without pg_read_all_stats sees no state, so it counts no standby. */
 async function readStandbys(db: Queryable): Promise<Omit<ReplicationRow, 'isHeld'>> {
   const [row] = await query<Omit<ReplicationRow, 'isHeld'>>(
     db,
@@ -62,7 +61,7 @@ async function readStandbys(db: Queryable): Promise<Omit<ReplicationRow, 'isHeld
 const isLive = ({ standbys, synchronousCommit, isHeld }: ReplicationRow): boolean =>
   standbys > 0 && ['on', 'remote_apply'].includes(synchronousCommit) && !isHeld
 
-/** Before anything else is written. */
+/** Must run before anything else is written. */
 export async function readIsReplicated(db: Queryable): Promise<boolean> {
   const row = await readStandbys(db)
   if (!isLive({ ...row, isHeld: false })) return false
@@ -76,7 +75,6 @@ export async function readIsReplicated(db: Queryable): Promise<boolean> {
   )
 }
 
-/** One commit at a time. */
 function createProbe(db: pg.Pool) {
   let client: pg.PoolClient | undefined
   let startedAtMs: number | undefined
@@ -90,7 +88,7 @@ function createProbe(db: pg.Pool) {
       await query(client, probeSql)
       wasHeld = false
     } catch (error) {
-      // One that failed at once says nothing of the standbys.
+      // A commit that failed at once says nothing about the standbys.
       failure = error as Error
     }
     wasHeld = isHeld()
@@ -108,7 +106,7 @@ function createProbe(db: pg.Pool) {
           running = undefined
         })
     },
-    /** Its wait may last for as long as the standbys are away. */
+    /** The wait may last as long as the standbys are away. */
     async [Symbol.asyncDispose]() {
       const waiting = client
       client = undefined
@@ -119,9 +117,9 @@ function createProbe(db: pg.Pool) {
 }
 
 /**
- * The server holds every commit while its synchronous standby is away, with all its locks, and no timeout ends that wait.
- * A cancel does: the commit is kept and acknowledged, on this server alone. The probes of all instances wait longer than
- * what counts as held, because one that is cancelled looks like one that is done.
+ * The server holds every commit, with all its locks, while its synchronous standby is away, and no timeout ends
+ * that wait. A cancel does: the commit then stays and is acknowledged on this server alone. The probes of all
+ * instances wait longer than what counts as held, because a cancelled probe looks like one that is done.
  */
 const releaseSql = `select pg_cancel_backend(pid) from pg_stat_activity
   where usename = current_user and datname = current_database() and wait_event = 'SyncRep'

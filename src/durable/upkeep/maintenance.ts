@@ -5,9 +5,8 @@ import { query } from '#store/query.ts'
 
 /** Work that one instance does for all of them. */
 export type MaintenanceJob = {
-  /** Key of its row in `maintenance_run`. */
   name: string
-  /** Does a bounded part of the work, which takes seconds at most; true where more is left. */
+  /** Does a bounded part of the work, which takes seconds at most; returns true if more is left. */
   runBatch(): Promise<boolean>
 }
 
@@ -15,23 +14,22 @@ type MaintenanceDeps = {
   pool: pg.Pool
   instanceId: string
   log: Log
-  /** Pause between two polls of this instance for jobs that are due. */
   everyMs: number
 }
 
 export type Maintenance = {
-  /** Runs those that are due and that no other instance runs, each to its end. */
+  /** Runs each job that is due and that no other instance runs, to its end. */
   run(jobs: readonly MaintenanceJob[]): Promise<void>
-  /** Runs them whenever they are due, until it is disposed of: then a run ends after its batch. */
+  /** Runs jobs whenever they are due. After disposal a run ends with its batch. */
   start(jobs: readonly MaintenanceJob[]): AsyncDisposable
 }
 
-/** Part of `everyMs` after which a job is due again, so that the poll of one instance is not just too early. */
+/** After this part of `everyMs` a job is due again, so that the poll of one instance is not just too early. */
 const dueAfter = 0.8
-/** Longer than any batch. A run that no longer renews its lease is taken over. */
+/** Every batch is shorter than this. A run that no longer renews its lease is taken over. */
 const leaseSeconds = 60
 
-/** A start or a lease that lies in the future is of a clock that was set back. */
+/** A start or a lease in the future comes from a clock that was set back. */
 const claimSql = `
 insert into maintenance_run as m (name, run, owner, started_at, lease_until)
   select name, 1, $2, clock_timestamp(), clock_timestamp() + make_interval(secs => $4)
@@ -51,7 +49,7 @@ const renew = async (pool: pg.Pool, { name, run }: Run): Promise<boolean> => {
   return (await query(pool, text, [name, run, leaseSeconds])).length > 0
 }
 
-/** Another instance may take an unfinished run over at once, and a failed one in the next interval. */
+/** Another instance may take over an unfinished run at once, and a failed one in the next interval. */
 const end = async (pool: pg.Pool, { name, run }: Run, how: 'complete' | 'failed' | 'unfinished') => {
   const text = `update maintenance_run
     set lease_until = case $3 when 'unfinished' then clock_timestamp() end,
@@ -91,7 +89,7 @@ export function createMaintenance({ pool, instanceId, log, everyMs }: Maintenanc
       const warn = (job: string) => (error: unknown) => {
         if (!stopped) log.warn({ error, job }, 'maintenance failed; it runs again after the next interval')
       }
-      // The runs are not awaited here: a long one delays no other job.
+      // The runs are not awaited here, so that a long one does not delay other jobs.
       const look = async () => {
         for (const claimed of await claimDue(jobs)) {
           const ended = runToEnd(claimed)

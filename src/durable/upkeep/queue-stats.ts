@@ -4,10 +4,9 @@ import { query } from '#store/query.ts'
 
 export type QueueStats = { queueDepth: number; oldestPendingSeconds: number | null }
 
-/** A longer queue says nothing more, and its count would load the database that is behind. */
+/** A longer queue says nothing more, and its count would load a database that is already behind. */
 const depthMax = 100_000
 
-/** The number and age of due tasks that no instance has claimed. */
 export async function readQueueStats(
   { pool }: Pick<Transactions, 'pool'>,
   clock: Clock,

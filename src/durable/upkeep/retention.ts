@@ -4,7 +4,7 @@ import { query } from '#store/query.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
 export const dayMs = 86_400_000
-/** Rows of one statement, so that none runs long. */
+/** The rows that one statement deletes, so that none runs long. */
 const batchMax = 1_000
 
 export type Deletion = {
@@ -37,8 +37,8 @@ export const logDeletions = ({
 ]
 
 /**
- * A market that nobody has watched for a day has no open orders, or no gateway. Without an index, which would make each
- * renewal of a lease a change of it: the table has the markets of one day.
+ * A market without a lease for a day has no open orders, or no gateway. There is no index, which every renewal
+ * of a lease would have to change: the table only has the markets of one day.
  */
 export const marketLeaseDeletion: Deletion = {
   name: 'retention of market leases',
@@ -47,7 +47,7 @@ export const marketLeaseDeletion: Deletion = {
     (select market from market_lease where lease_until < $1 limit $2 for update skip locked) returning market`,
 }
 
-/** A gateway that comes back later compares the chains, as one without memory does. */
+/** A gateway that comes back later compares the chains, like one without memory. */
 export const witnessAgeMs = 30 * dayMs
 export const witnessDeletion: Deletion = {
   name: 'retention of heartbeats',
@@ -56,7 +56,6 @@ export const witnessDeletion: Deletion = {
     (select id from database_witness where seen_at < $1 order by seen_at limit $2) returning id`,
 }
 
-/** Deletes what is older than its retention, each run until nothing is left. */
 export const deletionJobs = (
   { pool, clock }: { pool: pg.Pool; clock: Clock },
   deletions: readonly Deletion[],

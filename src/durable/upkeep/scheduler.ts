@@ -17,7 +17,7 @@ type SchedulerDeps = {
   clock: Clock
   random: Random
   log: Log
-  /** Runs due schedules at once; the other instances wait whether this one does. */
+  /** The instance on duty runs due schedules at once; the others wait to see whether it does. */
   isOnDuty: () => boolean
   /** Claims what a schedule has made; a hint to all instances would make each of them claim. */
   claimNow: () => void
@@ -41,7 +41,7 @@ const pollMs = 10_000
 const retryMs = 1_000
 /** How long after a slot an instance that is not on duty runs it. */
 const standInMs = 500
-/** The pause where another instance holds the row of the due schedule. */
+/** The pause if another instance holds the row of the due schedule. */
 const lockedMs = 250
 const batchMax = 20
 
@@ -54,7 +54,7 @@ type DueSchedule = {
   next_at: Date
 }
 
-/** The first slot after `now`, on the original grid of the schedule. */
+/** Returns the first slot after `now`, on the original grid of the schedule. */
 export function nextSlot(slot: Date, everySeconds: number, now: Date): Date {
   const everyMs = everySeconds * 1000
   const missed = Math.floor((now.getTime() - slot.getTime()) / everyMs)
@@ -74,7 +74,6 @@ export function createScheduler({
 }: SchedulerDeps): Scheduler {
   let job: PacedJob | undefined
 
-  /** Returns the next slot of the schedule. */
   const enqueueDue = async (tx: Tx, due: DueSchedule, now: Date): Promise<Date> => {
     const kind = newestKind(kinds, due.kind)
     const next = nextSlot(due.next_at, due.every_seconds, now)
@@ -91,10 +90,9 @@ export function createScheduler({
     return next
   }
 
-  /** Runs the schedules that are due, and returns when to look again. */
   const tick = async (): Promise<number> => {
     const now = clock.now()
-    // One more than a batch: after it, the earliest of the others is known without another look.
+    // One more than a batch is read, which shows the earliest of the others without another query.
     const upcoming = await query<{ id: string; at: Date }>(
       transactions.pool,
       'select id, next_at as at from schedule where next_at is not null order by next_at limit $1',

@@ -4,7 +4,7 @@ import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { counter, gauge, type Metric, type ReadMetrics } from '#kernel/metrics.ts'
 import { query } from '#store/query.ts'
 
-/** Sizes and upkeep of the tables that grow or change most. All instances report the same: take the maximum. */
+/** The size and maintenance of the tables that grow or change most. All instances report the same: take the maximum. */
 
 const tables = [
   'account',
@@ -34,13 +34,13 @@ type TableRow = {
   hot: bigint
 }
 
-/** Statistics that the server keeps, and sizes of files: no table is read. */
+/** Only statistics of the server and file sizes are read, and no table. */
 const statisticsSql = `
   select relname as "table", pg_total_relation_size(relid) as bytes, n_live_tup as rows, n_dead_tup as former,
     n_tup_upd as updates, n_tup_hot_upd as hot
   from pg_stat_user_tables where schemaname = current_schema() and relname = any($1) order by relname`
 
-/** Each reads the first entry of an index. A task id begins with its creation time in milliseconds. */
+/** Each subquery reads the first entry of an index. A task id begins with its creation time in milliseconds. */
 const oldestSql = `
   select (select at from user_event order by at limit 1) as user_event,
     (select at from idempotency where task_id is null order by at limit 1) as idempotency,
@@ -51,7 +51,7 @@ type Oldest = Record<'user_event' | 'idempotency' | 'task', Date | null>
 type Deps = {
   pool: pg.Pool
   clock: Clock
-  /** Age in milliseconds at which rows of a table are deleted; absent where they are kept. */
+  /** The age in milliseconds at which rows of a table are deleted; absent if they are never deleted. */
   retention: Readonly<Record<string, number>>
 }
 

@@ -7,8 +7,8 @@ import { query } from '#store/query.ts'
 import { readQueueStats } from './queue-stats.ts'
 
 /**
- * The queue has the tasks that have not ended, so that no ended task is read: the lateral join leaves the planner no
- * scan of all tasks, which it would take for cheaper.
+ * The queue has the tasks that have not ended, so that no ended task is read. The lateral join keeps the planner
+ * from scanning all tasks, which it would estimate as cheaper.
  */
 const waitingSql = `
   select state, count(*)::integer as count, min(created_at) as oldest
@@ -17,7 +17,6 @@ const waitingSql = `
 
 type Reading = Pick<Transactions, 'pool'>
 
-/** State of the task queue. */
 export async function readTaskGauges(
   { pool }: Reading,
   clock: Clock,
@@ -54,7 +53,7 @@ export async function readTaskGauges(
   ]
 }
 
-/** What the last audit found, whichever instance ran it. */
+/** Returns what the last audit found, whichever instance ran it. */
 export async function readLedgerGauges(reading: Reading): Promise<Metric[]> {
   const record = await readAuditRecord(reading)
   if (!record) return []

@@ -7,9 +7,8 @@ import type { MaintenanceJob } from './maintenance.ts'
 /** Deletes ended tasks by age, with their idempotency keys and the rows of features that only serve the task. */
 
 export type TaskRetention = {
-  /** Tasks that signed nothing and moved no money; undefined where they are kept. */
+  /** Tasks that signed nothing and moved no money; undefined if they are never deleted. */
   tasksMs: number | undefined
-  /** All others. */
   moneyTasksMs: number | undefined
 }
 type Deps = {
@@ -22,13 +21,13 @@ type Deps = {
 
 const batchMax = 1_000
 
-/** What stays for ever: transfers, effects with their signed bytes, and what features note under an effect. */
+/** Transfers, effects with their signed bytes, and the features' records of an effect are never deleted. */
 const isWithoutMoney = `not exists (select from effect where task_id = passed.id)
     and not exists (select from transfer where task_id = passed.id)`
 
 /**
- * One batch in the order of creation. The position is stored, so that each task is looked at once however many are
- * kept. What has not ended by then is kept as well: its operator may still need it.
+ * One batch in the order of creation. The position is stored, so that each task is visited once however many
+ * remain. A task that has not ended by then remains as well, because its operator may still need it.
  */
 const batchSql = (condition: string, taskTables: readonly string[]) => `
 with passed as materialized (

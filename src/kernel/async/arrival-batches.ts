@@ -2,16 +2,16 @@ import { createKeyCounts, type KeyCounts } from './key-counts.ts'
 
 export type WaitOption = { mayWait: boolean }
 type ArrivalBatchOptions<Item, Result> = {
-  /** One result per item, in their order. Unless it may wait, it fails where another holds a lock for long. */
+  /** Returns one result per item, in order. If it may not wait, it fails when another holds a lock for long. */
   run(items: readonly Item[], option: WaitOption): Promise<readonly Result[]>
   sizeMax: number
-  /** Items of one key go into different batches, in their order. */
+  /** Items with the same key go into different batches, in their order. */
   keyOf(item: Item): string
-  /** While an item runs singly, the others of its owner wait. */
+  /** While an item runs singly, the other items of its owner wait. */
   ownerOf(item: Item): string
-  /** A failure after which an item must not run again by itself. */
+  /** Whether an item must not run again by itself after this failure. */
   isFinal(error: unknown): boolean
-  /** The failure of a run that may not wait. */
+  /** Whether this is the failure of a run that may not wait for a lock. */
   isBlocked(error: unknown): boolean
 }
 type Waiting<Item, Result> = { item: Item; answer: PromiseWithResolvers<Result> }
@@ -19,25 +19,23 @@ type BatchState<Item, Result> = {
   options: ArrivalBatchOptions<Item, Result>
   waiting: Waiting<Item, Result>[]
   isRunning: boolean
-  /** Owners of items that run singly. */
   held: KeyCounts
-  /** The items of batches that failed or were blocked. */
   singles: Waiting<Item, Result>[]
   singleRuns: number
-  /** The items of each owner who waits for locks, and those owners whose turn has not come. */
+  /** The items of owners who wait for locks, and the owners whose turn has not come. */
   blocked: Map<string, Waiting<Item, Result>[]>
   blockedOwners: string[]
   blockedRuns: number
 }
 
-/** Items that run singly at once, and owners who wait for locks: each takes a connection. */
+/** At most this many items run singly at once, and this many owners wait for locks: each takes a connection. */
 const singleRunsMax = 4
 const blockedRunsMax = 4
 
 /**
- * Batches by arrival: while one batch runs the next items collect, without a timer, so that one alone waits for nothing.
- * Where a batch fails or is blocked, its items run singly beside the next batches, so that one item fails or delays no
- * other.
+ * The next items collect while one batch runs, without a timer, so that an item that arrives alone does not
+ * wait. When a batch fails or is blocked, its items run singly beside the next batches, so that one item neither
+ * fails nor delays others.
  */
 export function batchByArrival<Item, Result>(
   options: ArrivalBatchOptions<Item, Result>,
@@ -85,7 +83,7 @@ function takeBatch<Item, Result>(state: BatchState<Item, Result>): Waiting<Item,
   return batch
 }
 
-/** False where the items have to run singly or to wait: nothing was committed. */
+/** Returns false if the items have to run singly or to wait; nothing was committed then. */
 async function isAnswered<Item, Result>(
   { options: { run, isFinal, isBlocked } }: BatchState<Item, Result>,
   batch: readonly Waiting<Item, Result>[],
@@ -112,7 +110,7 @@ function startSingly<Item, Result>(
   const { ownerOf } = state.options
   for (const { item } of batch) state.held.add(ownerOf(item))
   const [first] = batch
-  // It has run without waiting.
+  // The batch of one has already run without waiting.
   if (first && batch.length === 1) return void block(state, first)
   for (const each of batch) {
     state.singles.push(each)
@@ -140,7 +138,7 @@ function block<Item, Result>(state: BatchState<Item, Result>, each: Waiting<Item
   void runBlocked(state)
 }
 
-/** One item of an owner after the other: they wait for the same locks. */
+/** Runs the items of an owner one after the other, because they wait for the same locks. */
 async function runBlocked<Item, Result>(state: BatchState<Item, Result>): Promise<void> {
   if (state.blockedRuns === blockedRunsMax) return
   state.blockedRuns += 1

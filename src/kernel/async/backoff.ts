@@ -6,9 +6,6 @@ export type Backoff = { firstMs: number; maxMs: number }
 export const backoffMs = ({ firstMs, maxMs }: Backoff, earlierAttempts: number): number =>
   Math.min(maxMs, firstMs * 2 ** Math.min(earlierAttempts, 30))
 
-/**
- * Replaces a share of the delay by a random part of it, so that clients that failed together do not retry together. Half
- * by default, which keeps a least delay; 1 is full jitter.
- */
+/** Makes a share of the delay random, so that clients that failed together do not retry together; 1 is full jitter. */
 export const withJitter = (delayMs: number, { fraction }: Pick<Random, 'fraction'>, share = 0.5): number =>
   Math.ceil(delayMs * (1 - share + share * fraction()))

@@ -1,16 +1,12 @@
 type BatchLoaderOptions<K, V> = {
   /** A key that is absent from the result resolves to undefined. */
   load(keys: readonly K[]): Promise<ReadonlyMap<K, V>>
-  /** Concurrent loads. */
   loadsMax: number
   keysMax: number
 }
 type PendingLoad<V> = PromiseWithResolvers<V | undefined>
 
-/**
- * Batches the keys that are requested at the same time or while earlier loads run, so that many keys cost few loads. The
- * queue is bounded by the callers: a key leaves it with its load.
- */
+/** Batches the keys that are requested together or while earlier loads run. Its callers bound the queue. */
 export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoaderOptions<K, V>) {
   const pending = new Map<K, PendingLoad<V>>()
   let loads = 0

@@ -1,9 +1,8 @@
 type BatcherLimits = {
-  /** The first item of a batch waits this long. */
   delayMs: number
-  /** Items of one key beyond these are dropped. */
+  /** At most this many items of one key wait; further ones are dropped. */
   itemsMax: number
-  /** As many keys are delivered at once. */
+  /** The batch is delivered early once this many keys wait. */
   keysMax: number
 }
 

@@ -2,27 +2,26 @@ import { LRUCache } from 'lru-cache'
 import { Fault } from '#kernel/contract/fault.ts'
 
 type FairQueueOptions = {
-  /** Jobs that run at once. */
   runsMax: number
-  /** Jobs that wait; beyond it one of the key with most of them is rejected, or one of a key that was served later. */
+  /** When the queue is full, a job of the key with the most waiting jobs, or of one served more recently, gives way. */
   waitingMax: number
-  /** Jobs of one key that wait: less than all, so that no key fills the places of the others. */
+  /** It is less than all places, so that no key takes every place. */
   waitingOfKeyMax: number
 }
 
 /**
- * Runs jobs, a limited number at once. The key that was served longest ago comes next, and before all of them one that was
- * never served: keys with many jobs, and many keys that come again and again, hardly delay one that comes rarely.
+ * Runs a limited number of jobs at once. The key that was served longest ago, or never, comes next, so that
+ * neither a key with many jobs nor many keys that keep coming back delay a rare key by much.
  */
 export type FairQueue = {
-  /** `signal`: while it waits, the job gives up its place where this aborts. */
+  /** Runs a job. A job that still waits gives up its place when `signal` aborts. */
   run<T>(key: string, job: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 type Waiter = { start(): void; reject(reason: unknown): void }
-/** `rank`: the number of the job that the key was served with; the least one comes next. */
+/** `rank` is the number of the job with which the key was last served; the lowest rank comes next. */
 type Line = { waiters: Waiter[]; rank: number }
 
-/** A key that was never served ranks as one that was served so many jobs ago, so that new ones do not go first for ever. */
+/** A key that was never served ranks like one served this many jobs ago, so that new keys do not go first forever. */
 const rememberedJobs = 1_000
 const keysMax = 10_000
 
@@ -65,8 +64,8 @@ export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQu
   }
 
   /**
-   * The last job of the longest line gives way where that line stays the longer one: two lines never alternate. Among
-   * lines of one length, the one that was served last gives way to a key that has none.
+   * Rejects the last job of the longest line, if that line remains the longer one, so that two lines never
+   * alternate. Among lines of equal length, the one that was served last gives way to a key without a line.
    */
   const giveWay = (key: string): void => {
     const waitingOfKey = waiting.get(key)?.waiters.length ?? 0
@@ -107,7 +106,7 @@ export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQu
   return {
     async run(key, job, signal) {
       signal?.throwIfAborted()
-      // A started job takes over the run of the one that ended.
+      // A started job takes over the run of the job that ended.
       if (runs < runsMax) {
         runs += 1
         serve(key)

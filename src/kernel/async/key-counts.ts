@@ -3,10 +3,9 @@ export type KeyCounts = {
   get(key: string): number
   add(key: string): void
   remove(key: string): void
-  /** The number of keys with a count. */
   size(): number
   withAtLeast(count: number): string[]
-  /** The highest of the counts below this one; 0 without any. */
+  /** Returns the highest count below this one, or 0 if there is none. */
   highestBelow(count: number): number
 }
 

@@ -1,9 +1,9 @@
-/** Mutex by key: runs of one key are serial, in the order of their calls; other keys run concurrently. */
+/** A mutex by key: the runs of one key are serial, in the order of their calls, and different keys run concurrently. */
 export type KeyedMutex = {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
-  /** The runs of the key that wait or are under way. The caller bounds them; a key without runs takes no memory. */
+  /** The runs of the key that wait or are under way. Callers bound them; a key without runs takes no memory. */
   pending(key: string): number
-  /** Resolves once every run of before this call has ended. */
+  /** Resolves once every run that was requested before this call has ended. */
   drained(): Promise<void>
 }
 

@@ -1,12 +1,12 @@
 export type Latch = {
   set(): void
-  /** Call before a read: the read is at least as new as any earlier `set`. */
+  /** Must be called before a read: the read is then at least as new as any earlier `set`. */
   reset(): void
-  /** Resolves once set, at the timeout, or when the signal aborts. One wait at a time. */
+  /** Resolves once set, at the timeout, or when the signal aborts. Only one caller may wait at a time. */
   wait(timeoutMs?: number): Promise<void>
 } & Disposable
 
-/** Latched: a signal raised between the check and the wait is kept. */
+/** A signal that is raised between the check and the wait is not lost. */
 export function createLatch(signal?: AbortSignal): Latch {
   let resolveWait: () => void = () => undefined
   let isSet = false

@@ -2,7 +2,6 @@ import { monotonicMs } from '#kernel/clock.ts'
 
 export type LearnedLimit = {
   value(): number
-  /** The upstream refused more than this. */
   lower(to: number): void
 }
 
@@ -12,7 +11,7 @@ type LearnedLimitOptions = {
   nowMs?: () => number
 }
 
-/** A limit of an upstream that only its refusals show. It is doubled after each pause: a refusal may have been temporary. */
+/** A limit of an upstream that only its refusals show. It doubles after each pause: a refusal may be temporary. */
 export function createLearnedLimit({
   max,
   growAfterMs,

@@ -1,15 +1,15 @@
 export type PacedJob = {
-  /** Brings the next run forward to this delay; a run under way is followed by another one. */
+  /** Brings the next run forward to this delay. A run under way is followed by another one. */
   runWithin(afterMs?: number): void
 } & AsyncDisposable
 
 type PacedOptions = {
-  /** Receives the failure of a run; the next one follows after `retryMs`. */
+  /** Receives the failure of a run; the next run follows after `retryMs`. */
   onError: (error: unknown) => void
   retryMs: number
 }
 
-/** Runs a job again and again: each run returns after how many milliseconds the next one follows. Runs do not overlap. */
+/** Runs a job repeatedly without overlap. Each run returns the milliseconds until the next one. */
 export function startPacedJob(run: () => Promise<number>, { onError, retryMs }: PacedOptions): PacedJob {
   let running: Promise<void> | undefined
   let next: { atMs: number; timer: NodeJS.Timeout } | undefined

@@ -12,7 +12,7 @@ import { withTimeLimit } from './time-limit.ts'
 
 type Outcome = RpcAnswer | { fault: Fault }
 type RepeatOptions = {
-  /** For the calls and their repetitions. */
+  /** Covers the calls and their repetitions. */
   timeoutMs: number
   waitsMs?: readonly number[]
 }
@@ -47,7 +47,6 @@ export function repeatRateLimited(rpc: JsonRpc, { timeoutMs, waitsMs = [250, 750
   }
 }
 
-/** Ends early when the caller gives up. */
 async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   using latch = createLatch(signal)
   await latch.wait(ms)

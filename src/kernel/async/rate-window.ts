@@ -3,25 +3,23 @@ import { backoffMs } from './backoff.ts'
 const refusalBackoff = { firstMs: 1_000, maxMs: 60_000 }
 
 export type RateWindowOptions = {
-  /** What the upstream accepts in a window. */
   max: number
   windowMs: number
-  /** What was spent within a slot is freed together. */
+  /** The weight that was spent within one slot becomes available together. */
   slotMs: number
 }
 export type RateWindow = {
-  /** Time until the weight is available below a percentage of the limit; 0 where it is available now. */
+  /** Returns the time until the weight is available below a percentage of the limit; 0 if it is available now. */
   waitMs(weight: number, sharePercent: number, nowMs: number): number
   add(weight: number, nowMs: number): void
-  /** Backs off after a 429, which overrides the own count. */
+  /** Backs off after a 429, which overrides the count kept here. */
   refused(nowMs: number, retryAfterMs?: number): void
   answered(): void
   used(nowMs: number): number
 }
 
-/** Sliding window of what was spent at an upstream, so that no window of the upstream exceeds its limit. */
+/** A sliding window of the weight spent at an upstream, so that no window of the upstream exceeds its limit. */
 export function createRateWindow({ max, windowMs, slotMs }: RateWindowOptions): RateWindow {
-  /** `atMs`: start of the slot. */
   const slots: { atMs: number; weight: number }[] = []
   let used = 0
   let backoffUntilMs = 0

@@ -1,14 +1,13 @@
 type RepeatOptions = {
   everyMs: number
-  /** Receives the failure of a run, and the next run tries again. Without it the job must not fail. */
+  /** Receives the failure of a run; the next run tries again. Without it the job must not fail. */
   onError?: (error: unknown) => void
-  /** Runs at once too, and not only after the first interval. */
   immediately?: boolean
 }
 
 /**
- * Runs a job at an interval. Runs do not overlap: a tick during a run is skipped. The disposal waits for the run under
- * way. The interval keeps no process alive.
+ * Runs a job at an interval. Runs do not overlap: a tick during a run is skipped. Disposal waits for the run
+ * under way. The interval does not keep the process alive.
  */
 export function repeat(
   run: () => Promise<unknown>,

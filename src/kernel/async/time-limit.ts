@@ -1,7 +1,4 @@
-/**
- * The result of the work, or undefined where it takes longer. The work continues; a result after the limit is
- * discarded, a failure included.
- */
+/** Returns undefined if the work takes longer; the work continues, and its later result or failure is discarded. */
 export async function withTimeLimit<T>(work: Promise<T>, limitMs: number): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, limitMs, undefined)

@@ -1,30 +1,26 @@
 import { LRUCache } from 'lru-cache'
 
 type TtlCacheOptions = {
-  /** A value is fresh for this long, counted from the start of its load. */
+  /** How long a value is fresh, counted from the start of its load. */
   ttlMs: number
   entriesMax: number
   nowMs: () => number
 }
 type GetOptions = {
-  /** Overrides `ttlMs` for this call. */
   maxAgeMs?: number
-  /** Loads even where a fresh value or a load under way exists. */
   force?: boolean
 }
 type Entry<V> = { value: V; atMs: number; isInvalid: boolean }
 
 /**
- * Values by key with a time to live. Callers of one key share one load. A failure is not cached. The result of a load
- * that was overtaken, by an invalidation or by a forced load, reaches its callers and is not stored.
+ * Values by key with a time to live. Callers of one key share one load. A failure is not cached. If an
+ * invalidation or a forced load overtakes a load, its result reaches its callers but is not stored.
  */
 export type TtlCache<V> = {
   get(key: string, load: () => Promise<V>, options?: GetOptions): Promise<V>
-  /** The value, where it is fresh. */
   peek(key: string, maxAgeMs?: number): V | undefined
-  /** The load under way. */
   loading(key: string): Promise<V> | undefined
-  /** The value, however old or invalid: a fallback for where a load fails. */
+  /** Returns the value, however old or invalid: a fallback when a load fails. */
   last(key: string): V | undefined
   invalidate(key: string): void
   clear(): void
@@ -38,7 +34,7 @@ export function createTtlCache<V>({ ttlMs, entriesMax, nowMs }: TtlCacheOptions)
     const entry = entries.get(key)
     if (!entry || entry.isInvalid) return undefined
     const ageMs = nowMs() - entry.atMs
-    // A clock that was set back proves no age.
+    // If the clock was set back, the age is unknown.
     return ageMs >= 0 && ageMs < maxAgeMs ? entry : undefined
   }
 
@@ -80,13 +76,11 @@ export function createTtlCache<V>({ ttlMs, entriesMax, nowMs }: TtlCacheOptions)
 
 export type CachedValue<V> = {
   get(options?: GetOptions): Promise<V>
-  /** The value, where it is fresh. */
   peek(): V | undefined
   last(): V | undefined
   invalidate(): void
 }
 
-/** A cache of one value. */
 export function createCachedValue<V>(
   load: () => Promise<V>,
   options: Pick<TtlCacheOptions, 'ttlMs' | 'nowMs'>,

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache'
 
 type WindowCounterOptions = {
-  /** Beyond this the key that was counted longest ago is forgotten, so that no flood of keys fills the memory. */
+  /** Beyond this, the key that was counted longest ago is dropped, so that a flood of keys cannot fill the memory. */
   keysMax: number
   nowMs: () => number
 }
 type CountedWindow = Readonly<{ count: number; endsAtMs: number }>
 
-/** Counts per key in fixed windows: a window begins with the first count after the end of the last one. */
+/** Counts per key in fixed windows. A window begins with the first count after the previous one has ended. */
 export type WindowCounter = {
-  /** Counts one or more, and returns the count with them. */
+  /** Adds one or more, and returns the new count. */
   add(key: string, windowMs: number, count?: number): CountedWindow
   count(key: string): number
 }

@@ -2,7 +2,6 @@ import { chainOperations } from '#kernel/money/chains.ts'
 import * as T from './schema.ts'
 import { ChainId, OneOf, TextOrNull } from './wire-types.ts'
 
-/** A chain as every operation shows it. */
 export const ChainInfo = T.Object(
   {
     chain_id: ChainId,

@@ -3,11 +3,8 @@ import { isRecord, type NumberSources } from '#kernel/wire/json.ts'
 import { type Issue, issuesMax } from './fault.ts'
 import type { TSchema } from './schema.ts'
 
-/** JSON Schema as plain data. */
 export type Schema = { readonly [keyword: string]: unknown }
-/** A schema of a contract, read as the JSON Schema that it is. */
 export const plainSchema = (schema: TSchema): Schema => schema as unknown as Schema
-/** Finds the schema behind a `$ref`. */
 export type Resolve = (ref: string) => Schema | undefined
 
 type Holder = Record<string, unknown>
@@ -24,9 +21,9 @@ const asSchema = (value: unknown): Schema | undefined => (isRecord(value) ? valu
 const resolveNothing: Resolve = () => undefined
 
 /**
- * Replaces each `x-decimal` field, number or text, by its canonical decimal text, in place. A number is read from its
- * source text, so that no value passes through a float. A value out of bounds stays unchanged and becomes an issue;
- * reading stops at the maximum number of issues.
+ * Replaces each `x-decimal` field, number or text, by its canonical decimal text, in place. A number is read
+ * from its source text, so that no value passes through a float. A value out of bounds stays unchanged and
+ * becomes an issue; reading stops at the maximum number of issues.
  */
 export function readDecimals(
   schema: Schema,
@@ -41,7 +38,7 @@ export function readDecimals(
   return { value: root.value, issues }
 }
 
-/** A value by the object that holds it, and its path from the root. */
+/** A value, given as the object that holds it, its key, and its path from the root. */
 type Place = { holder: Holder; key: string; path: Path }
 
 function walk(schema: Schema, place: Place, context: Context): void {
@@ -82,7 +79,7 @@ function readField(schema: Schema, { holder, key, path }: Place, context: Contex
   else context.issues.push({ path, ...found })
 }
 
-/** Used only where no source text is known, as for a value that was never JSON text here. */
+/** It is used only if no source text is known, as for a value that was never JSON text in this process. */
 const numberText = (value: number): string => String(value)
 
 type DecimalIssue = Omit<Issue, 'path'>
@@ -98,7 +95,6 @@ const tooManyDigits: DecimalIssue = {
   ctx: { max: wholeDigitsMax },
 }
 
-/** The canonical text of one decimal, or its issue. */
 export function decimalOf(
   text: string,
   schema: Schema,
@@ -125,7 +121,6 @@ export function decimalOf(
   return outOfBounds(plain, schema) ?? plain
 }
 
-/** The issue of a well-formed number that does not fit: too many whole digits or too many decimal places. */
 function overflow(mantissa: string, exponent: number, places: number): string | DecimalIssue {
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')
@@ -168,11 +163,10 @@ function outOfBounds(plain: string, schema: Schema): DecimalIssue | undefined {
   return undefined
 }
 
-/** The unit is in the description: 50 is too much of a percentage, and would be little in another unit. */
+/** The description carries the unit: 50 may be far too much as a percentage, and little in another unit. */
 const meaningOf = ({ description }: Schema): string =>
   typeof description === 'string' ? ` (${description})` : ''
 
-/** Compares two decimals exactly: negative, zero or positive. */
 export function compareDecimals(a: string, b: string): number {
   const places = Math.max(decimalPlaces(a), decimalPlaces(b))
   const left = toUnits(a, places)
@@ -182,7 +176,6 @@ export function compareDecimals(a: string, b: string): number {
 
 const list = (value: unknown): Schema[] => (Array.isArray(value) ? value.filter(isRecord) : [])
 
-/** The schema that applies to a property of an object. */
 export function propertySchema(schema: Schema, name: string): Schema | undefined {
   const properties = asSchema(schema.properties)
   if (properties && Object.hasOwn(properties, name)) return asSchema(properties[name])
@@ -192,7 +185,7 @@ export function propertySchema(schema: Schema, name: string): Schema | undefined
   return asSchema(schema.additionalProperties)
 }
 
-/** The schema that applies to a value: itself, the target of a reference, or the best matching arm of a union. */
+/** Returns the schema that applies to a value: itself, its reference's target, or the best arm of a union. */
 export function selectSchema(
   schema: Schema,
   value: unknown,
@@ -220,7 +213,7 @@ export function selectSchema(
 const kindOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 
-/** How well a value matches an arm by its outline: -1 for no match, otherwise higher is better. */
+/** Scores how well the outline of a value matches an arm: -1 is no match, and higher is better. */
 function matchScore(arm: Schema, value: unknown): number {
   const kind = kindOf(value)
   const types = arm.type === undefined ? undefined : [arm.type].flat()
@@ -243,7 +236,7 @@ function matchScore(arm: Schema, value: unknown): number {
 
 const decimalSchemas = new WeakMap<Schema, boolean>()
 
-/** Cached per schema: most contain no decimal, and their values need no walk. */
+/** The result is cached per schema: most schemas contain no decimal, so their values need no walk. */
 function holdsDecimals(schema: Schema, resolve: Resolve): boolean {
   const before = decimalSchemas.get(schema)
   if (before !== undefined) return before

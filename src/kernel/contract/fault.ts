@@ -1,18 +1,17 @@
-/** Which part of an HTTP request carries a field. */
 export type InputLocation = 'path' | 'query' | 'body' | 'header'
 
 /** One invalid field of an input, in the form of FastAPI's errors. */
 export type Issue = {
-  /** Absent where an operation reports the issue: only the contract says which part carries the field. */
+  /** It is absent if an operation reports the issue: only the contract knows which part carries the field. */
   location?: InputLocation
-  /** Empty: the whole part. */
+  /** An empty path means the whole part. */
   path: (string | number)[]
   msg: string
   type: string
   ctx?: Record<string, unknown>
 }
 
-/** Issues reported at once; clients rarely fix more in one go, and thousands only cost. */
+/** At most this many issues are reported at once: clients rarely fix more in one go, and thousands would only cost. */
 export const issuesMax = 20
 
 type Row = { status: number; retryable: boolean; when: string }
@@ -114,32 +113,31 @@ export class Fault extends Error {
   }
 }
 
-/** The owner of a budget: one owner's use never reduces another owner's budget. */
+/** Who owns a budget. The use of one owner never reduces the budget of another. */
 export type BudgetOwner = 'user' | 'backend' | 'address' | 'instance' | 'platform'
 export type SpentBudget = { budget: string; owner: BudgetOwner; retryAfterSeconds: number }
 
-/** The error of an exhausted budget: names the budget, its owner and when it is available again. */
+/** The error of an exhausted budget. It names the budget, its owner, and when it is available again. */
 export const budgetSpent = (
   code: 'rate_limited' | 'overloaded' | 'unavailable',
   sentence: string,
   { budget, owner, retryAfterSeconds }: SpentBudget,
 ): Fault => new Fault(code, sentence, { extras: { budget, owner, retry_after: retryAfterSeconds } })
 
-/** A bug, as its caller may see it. */
 export const internalFault = (cause: unknown, { mayHaveActed }: { mayHaveActed: boolean }): Fault =>
   new Fault('internal', 'Something went wrong on our side', {
     cause,
     extras: mayHaveActed ? { outcome: 'unknown' } : {},
   })
 
-/** A 422 for one field; `field` is a path such as `amount_usdc` or `tokens.0.address`. */
+/** Returns a 422 for one field; `field` is a path such as `amount_usdc` or `tokens.0.address`. */
 export function invalid(field: string, type: string, msg: string, ctx?: Record<string, unknown>): Fault {
   const path = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
   const issue: Issue = { path, msg, type, ...(ctx && { ctx }) }
   return new Fault('validation', msg, { issues: [issue] })
 }
 
-/** An error of an inner call whose issues name the fields as the request does. */
+/** Renames the fields in the issues of an inner call's error to the names that the request uses. */
 export function renameFields(error: unknown, names: Readonly<Record<string, string>>): unknown {
   if (!(error instanceof Fault) || error.code !== 'validation') return error
   const issues = error.issues.map((issue) => {
@@ -149,7 +147,7 @@ export function renameFields(error: unknown, names: Readonly<Record<string, stri
   return new Fault('validation', error.message, { cause: error, extras: error.extras, issues })
 }
 
-/** Two fields of which the request sent both or neither. */
+/** The request sent both or neither of two fields. */
 export const exactlyOneOf = (first: string, second: string, { hasBoth }: { hasBoth: boolean }): Fault =>
   invalid(
     first,
@@ -158,7 +156,7 @@ export const exactlyOneOf = (first: string, second: string, { hasBoth }: { hasBo
     { fields: [first, second] },
   )
 
-/** The same words for an absent object and for one of another user. `listedBy` names the operation that lists the caller's own. */
+/** The words are the same for an absent object and for one of another user. `listedBy` is an operation's name. */
 export const notFound = (what: string, listedBy?: string): Fault => {
   const lists = listedBy === undefined ? '' : `; \`${listedBy}\` lists those that exist`
   return new Fault('not_found', `There is no such ${what}${lists}`)

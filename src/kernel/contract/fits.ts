@@ -4,11 +4,11 @@ import type { Static, TSchema } from './schema.ts'
 let ajv: Ajv | undefined
 const compiled = new Map<TSchema, ValidateFunction>()
 
-/** Whether a foreign value has the form of a schema, which is compiled on first use. */
+/** Whether a foreign value fits a schema, which is compiled on first use. */
 export function fits<S extends TSchema>(schema: S, value: unknown): value is Static<S> {
   let check = compiled.get(schema)
   if (!check) {
-    // Not strict: in strict mode a tuple would need a limit of its items beside `additionalItems`.
+    // In strict mode ajv would demand a length limit for a tuple beside `additionalItems`.
     ajv ??= new Ajv({ strict: false })
     check = ajv.compile(schema)
     compiled.set(schema, check)

@@ -1,11 +1,8 @@
-/** Suggestions for misspelt names. Every loop is bounded by these, so that hostile names stay cheap. */
+/** These bound every loop, so that hostile names stay cheap. */
 const nameLengthMax = 48
 const suggestionsMax = 3
 
-/**
- * Insertions, deletions, substitutions and transpositions of neighbours between two texts; undefined where there are
- * more than `max`.
- */
+/** Counts insertions, deletions, substitutions and transpositions; returns undefined beyond `max`. */
 export function editDistance(a: string, b: string, max: number): number | undefined {
   if (Math.abs(a.length - b.length) > max) return undefined
   let before: number[] = []
@@ -27,7 +24,7 @@ export function editDistance(a: string, b: string, max: number): number | undefi
   return distance > max ? undefined : distance
 }
 
-/** Short words are near to each other by chance: `side` and `size`. */
+/** Short words such as `side` and `size` are near to each other by chance. */
 const editsMax = ({ length }: string): number => (length <= 4 ? 0 : length <= 6 ? 1 : length <= 9 ? 2 : 3)
 const folded = (name: string): string => name.replace(/[^A-Za-z0-9]/g, '').toLowerCase()
 const wordsOf = (name: string): string[] => name.toLowerCase().split(/[^a-z0-9]+/)
@@ -37,8 +34,8 @@ const holdsWords = (name: string, words: readonly string[]): boolean => {
 }
 
 /**
- * The known names that a misspelt name may mean, best first: the same letters in another case, a few edits away, or
- * with more or fewer words (`amount` for `amount_usdc`). Empty where none is near or too many are.
+ * Returns the known names that a misspelt name may mean, best first: the same letters in another case, a few
+ * edits away, or with more or fewer words (`amount` for `amount_usdc`). Returns none if too many are near.
  */
 export function nearest(given: string, known: Iterable<string>): string[] {
   if (given.length === 0 || given.length > nameLengthMax) return []
@@ -61,7 +58,6 @@ export function nearest(given: string, known: Iterable<string>): string[] {
   return found.length > suggestionsMax ? [] : found
 }
 
-/** `a, b or c` */
 export function alternatives(shown: readonly string[]): string {
   const last = shown.at(-1) ?? 'nothing'
   return shown.length < 2 ? last : `${shown.slice(0, -1).join(', ')} or ${last}`

@@ -11,65 +11,63 @@ import type { ActScope, Asker, Caller, RequestFacts, Scope } from './caller.ts'
 import * as T from './schema.ts'
 
 /**
- * One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it.
- * A schema with `$id` is inline wherever it is used, nested too; the OpenAPI writer registers each once and refers to it.
+ * One entry per endpoint, from which the route, validation, OpenAPI, MCP tool, SDK method and CLI command are
+ * derived. A schema with `$id` is written out wherever it is used, nested too; the OpenAPI writer registers each
+ * one once and refers to it.
  */
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Route = `${Method} /${string}`
 /**
- * `public`: no credential. `person`: an OAuth token, also before the sign-up. `backend`: the key of a backend. A scope: a
- * bearer token that has it.
+ * Who may call. `public` needs no credential, `person` an OAuth token (even before the sign-up), `backend` the
+ * key of a backend, and a scope a bearer token that has it.
  */
 export type Access = 'public' | 'person' | 'backend' | Scope
-/** A scope of a bearer token. */
 export const isScope = (access: Access): access is Scope =>
   access !== 'public' && access !== 'backend' && access !== 'person'
-/** Points of a rate limit are counted per class. */
 export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 
 type Shape = {
   summary: string
   description?: string
-  /** The specification of the interface does not have this operation. */
+  /** The interface specification that the gateway implements does not have this operation. */
   isAddition?: true
   access: Access
   params?: T.TObject
   query?: T.TObject
   body?: T.TSchema
-  /** The body may be omitted. */
   bodyOptional?: boolean
-  /** Over HTTP the fields of the body may be sent as a query instead: not every client sends a body with a DELETE. */
+  /** Over HTTP the body's fields may be sent as a query, because not every client sends a body with a DELETE. */
   bodyInQuery?: boolean
   rate?: RateClass
-  /** `failures`: only failed calls count, so failures from an address never block its successful calls. */
+  /** With `failures` only failed calls count, so failures from an address never block its successful calls. */
   counts?: 'failures'
-  /** Points that a call with this input takes from its budget; absent: one. */
+  /** How many points a call with this input takes from its budget; one if absent. */
   points?: (input: Readonly<Record<string, unknown>>) => number
-  /** Codes of the catalogue that this operation can answer, in addition to those of every operation. */
+  /** Fault codes that this operation can answer with, in addition to those of every operation. */
   faults?: readonly string[]
 }
 export type ReadShape = Shape & {
   output: T.TSchema
-  /** Where the answer is an array and the query has `after`: the field of the last entry that the next page follows. */
+  /** If the answer is an array and the query has `after`: the field of the last entry that the next page follows. */
   pageAfter?: string
 }
 export type ActShape = Shape & {
   output: T.TSchema
-  /** `derived`: the reply is not stored under the key; a repetition computes it again and changes nothing. */
+  /** A `derived` reply is not stored under the key: a repetition computes it again and changes nothing. */
   replies?: 'derived'
-  /** A repetition changes nothing more, so callers without a key may repeat it. */
+  /** A repetition changes nothing further, so callers may repeat it without a key. */
   repeatable?: true
-  /** The body has a `timestamp` and a `signature` of the agent's key over the name of the operation; clients add both. */
+  /** The body has a `timestamp` and the agent key's `signature` over the operation's name; clients add both. */
   isSigned?: true
 }
 export type StreamShape = Shape & {
   event: T.TSchema
-  /** The data of each event by its name, where each has its own form. */
+  /** The data of each event by the event's name, if each has its own form. */
   events?: Readonly<Record<string, T.TSchema>>
   /**
-   * A durable task of this kind fills the stream: it is accepted once per key, and followed on any instance. Callers
-   * that send `stream: false` wait for its answer.
+   * A durable task of this kind fills the stream: it is accepted once per key, and any instance can follow it.
+   * Callers that send `stream: false` wait for its answer.
    */
   taskKind?: string
   output?: T.TSchema
@@ -77,15 +75,15 @@ export type StreamShape = Shape & {
 }
 export type TaskShape = Shape & {
   waitSeconds: number
-  /** Set where several operations create one kind of task. */
+  /** It is set if several operations create tasks of one kind. */
   taskKind?: string
-  /** A repetition moves nothing a second time, so callers without a key may repeat it. */
+  /** A repetition does not move money a second time, so callers may repeat it without a key. */
   repeatable?: true
   output: T.TSchema
-  /** Form of `result` once the task has ended. It documents and never filters: a step may add fields. */
+  /** The form of `result` once the task has ended. It is documentation and does not filter: a step may add fields. */
   result?: T.TSchema
   priority?: TaskPriority
-  /** The call always waits for the end of the task, and answers with what it made: `finish` of its function. */
+  /** The call always waits for the end of the task, and the answer is what `finish` makes of it. */
   isAnswered?: true
 }
 
@@ -93,7 +91,6 @@ type EntryOf<K extends string, S> = { kind: K; route: Route; method: Method; pat
 export type ReadEntry<S extends ReadShape = ReadShape> = EntryOf<'read', S>
 export type ActEntry<S extends ActShape = ActShape> = EntryOf<'act', S>
 export type StreamEntry<S extends StreamShape = StreamShape> = EntryOf<'stream', S>
-/** See `hasTask`. */
 export type StreamTaskEntry = StreamEntry & { output: T.TSchema; taskKind: string }
 export type TaskEntry<S extends TaskShape = TaskShape> = EntryOf<'task', S>
 export type Entry = ReadEntry | ActEntry | StreamEntry | TaskEntry
@@ -103,18 +100,18 @@ function toEntry<K extends string, S>(kind: K, route: Route, shape: S): EntryOf<
   return { kind, route, method: route.slice(0, space) as Method, path: route.slice(space + 1), ...shape }
 }
 
-/** Answers at once and changes nothing. */
+/** An operation that answers at once and changes nothing. */
 export const read = <const S extends ReadShape>(route: Route, shape: S) => toEntry('read', route, shape)
-/** Changes something at once, in one transaction, under an idempotency key. */
+/** An operation that changes something at once, in one transaction, under an idempotency key. */
 export const act = <const S extends ActShape>(route: Route, shape: S) => toEntry('act', route, shape)
-/** Answers with a stream of events. */
+/** An operation that answers with a stream of events. */
 export const stream = <const S extends StreamShape>(route: Route, shape: S) => toEntry('stream', route, shape)
-/** Becomes a durable task; the caller may wait for its end. */
+/** An operation that becomes a durable task; the caller may wait for its end. */
 export const task = <const S extends TaskShape>(route: Route, shape: S) => toEntry('task', route, shape)
 
 export type Contract = { group: string; entries: Record<string, Entry> }
 
-/** Names come from section and key, never from the path: `earn_deposit`, `client.earn.deposit`. */
+/** Operation names come from group and key, never from the path: `earn_deposit`, `client.earn.deposit`. */
 export const group = <const N extends string, const E extends Record<string, Entry>>(
   name: N,
   entries: E,
@@ -132,26 +129,23 @@ export type OutputOf<E> = E extends { output: infer S extends T.TSchema } ? T.St
 export type EventOf<E> = E extends { event: infer S extends T.TSchema } ? T.Static<S> : never
 export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Caller
 
-/** One event of a stream as it is sent. */
 export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
 
-/** The task of an answered operation, as it has ended. */
 export type EndedTask = { id: string; status: string; result: JsonObject | null; error: JsonObject | null }
 
-/** Answers of a task operation beside those that every task has. */
+/** How a task operation answers beyond the fields that every task has. */
 type TaskAnswers<Input> = {
-  /** The user whose task the call of a backend becomes; throws where it has no such user. */
+  /** Returns the user whose task the call of a backend becomes; throws if the backend has no such user. */
   payerOf?: (input: Input, caller: Caller, key: string | undefined) => Promise<Payer>
-  /** Of an answered operation: the answer that the ended task has, or its fault. */
+  /** Makes the answer of an answered operation from its ended task, or throws its fault. */
   finish?: (task: EndedTask, payer: Caller) => Promise<object>
-  /** Answers a request that makes no task, such as a dry run; undefined where the request makes one. */
+  /** Answers a request that makes no task, such as a dry run; returns undefined if the request makes one. */
   answer?: (input: Input, caller: Caller) => Promise<object | undefined>
-  /** Fields that a waited answer has beside those of the task, from the task's data. */
   answerFields?: (data: JsonObject) => JsonObject
-  /** Fields that every answer with a task has beside those of the task. */
+  /** Adds fields to every answer that has a task. */
   everyAnswer?: (task: AnsweredTask) => JsonObject
 }
-/** Who pays, and the idempotency key within the keys of this user. */
+/** The caller who pays, and the idempotency key among this user's keys. */
 export type Payer = { caller: Caller; key?: string }
 type AnsweredTask = { id: string; status: string; data: JsonObject }
 type TaskFunction<Input> = TaskRules &
@@ -161,7 +155,7 @@ type TaskFunction<Input> = TaskRules &
     version?: number
   }
 
-/** Ties the admission of a task to its steps: both have the same data, and each names only steps of this kind. */
+/** Ties the admission of a task to its steps: both use the same data, and each names only steps of this kind. */
 export const taskOf = <Input, Data extends JsonObject, Names extends string>({
   admit,
   steps,
@@ -174,14 +168,12 @@ export const taskOf = <Input, Data extends JsonObject, Names extends string>({
   }): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })
 
 type StreamRequest = RequestFacts & { lastEventId?: string }
-/** The task that fills a stream, and how its callers read it. */
 type StreamTask<Input, Event, Output> = TaskRules & {
   admit: (input: Input, caller: Caller) => Promise<Admission>
   steps: Record<string, Step>
   version?: number
-  /** Throws before the first event where the request cannot resume there. */
+  /** Throws before the first event if the stream cannot resume at the requested event. */
   subscribe: (taskId: string, caller: Caller, request: StreamRequest) => AsyncIterable<StreamItem<Event>>
-  /** The key of the request is added to the answer. */
   collect: (taskId: string, caller: Caller, request: RequestFacts) => Promise<Omit<Output, 'idempotency_key'>>
 }
 
@@ -197,8 +189,8 @@ export type Functions<C extends Contract> = { [K in keyof C['entries']]: Functio
 
 type PrepareAct<Input, Prepared> = (input: Input, caller: Caller) => Promise<Prepared>
 /**
- * An act that reads upstreams before its transaction begins: `prepare` reads and refuses, and the transaction writes what
- * it found. A repetition under the same key prepares nothing.
+ * An act that reads upstreams before its transaction begins: `prepare` reads and may refuse, and the transaction
+ * writes what it found. A repetition under the same key does not prepare again.
  */
 export const preparedAct = <Input, Prepared, Output>(
   prepare: PrepareAct<Input, Prepared>,
@@ -213,46 +205,41 @@ export const preparedAct = <Input, Prepared, Output>(
   )
 
 /**
- * Runs an act that a person has confirmed, as that person: it reads and refuses first, and writes in the transaction that
- * ends its task. `userId`: the user who has asked, who may be an agent of this person.
+ * Runs an act that a person has confirmed, as that person: it first reads and may refuse, and then writes in the
+ * transaction that ends its task. `userId` is the user who asked, possibly an agent of the person.
  */
 export type ApplyAct = (
   input: JsonObject,
   person: Caller,
   userId: string,
 ) => Promise<(scope: ActScope) => Promise<object>>
-/** An act that waits for a person, whole or in part; `apply` runs what was confirmed. */
+/** An act that waits for a person, in whole or in part; `apply` runs what was confirmed. */
 export const confirmedAct = <F extends (...given: never[]) => Promise<unknown>>(
   run: F,
   apply: ApplyAct,
 ): F & { apply: ApplyAct } => Object.assign(run, { apply })
 
-/** Names the state of an answer; it changes whenever the answer does. */
+/** Identifies the state of an answer; it changes whenever the answer does. */
 type Version = () => unknown
-/**
- * A public read whose answer depends on no caller, and changes only with its version: until then a door repeats the
- * bytes that it sent.
- */
+/** A public read with one answer for all callers. A door repeats the bytes it sent until the version changes. */
 export const sharedRead = <F extends (...given: never[]) => Promise<unknown>>(
   version: Version,
   run: F,
 ): F & { version: Version } => Object.assign(run, { version })
 
-/** Absent where each call has an answer of its own. Nothing of a request may enter a shared answer. */
+/** Returns undefined if each call has its own answer. Nothing from a request may enter a shared answer. */
 export function versionOf({ entry, run }: Operation): Version | undefined {
   const isFixed = entry.kind === 'read' && entry.access === 'public' && entry.method === 'GET'
   if (!isFixed || entry.params || entry.query || !('version' in run)) return undefined
   return typeof run.version === 'function' ? (run.version as Version) : undefined
 }
 
-/** The functions of a stream that a task fills; its entry names the kind of that task. */
 export function streamTaskOf({ entry, name, run }: Extract<Operation, { entry: { kind: 'stream' } }>) {
   if (entry.taskKind === undefined) throw new Error(`no task fills the stream ${name}`)
   return run as unknown as StreamTask<Record<string, unknown>, unknown, unknown>
 }
 
 type UntypedFunctions = { [K in Entry['kind']]: FunctionOf<Extract<Entry, { kind: K }>> }
-/** An entry with the function that implements it, as edges and runner read it. */
 export type Operation = {
   [K in Entry['kind']]: {
     name: string
@@ -263,7 +250,7 @@ export type Operation = {
   }
 }[Entry['kind']]
 
-/** The only cast of the contract: afterwards operations are untyped. */
+/** This is the only cast of the contract: operations are untyped from here on. */
 export function implement<C extends Contract>(contract: C, functions: Functions<C>): Operation[] {
   return Object.entries(contract.entries).map(
     ([key, entry]) =>
@@ -277,15 +264,15 @@ export function implement<C extends Contract>(contract: C, functions: Functions<
   )
 }
 
-/** Whether a repeat under the same key returns the same answer; that requires an owner of the key. */
+/** Whether a repeat under the same key returns the same answer, which requires an owner of the key. */
 export const isKeyed = ({ kind, method, access }: Entry): boolean =>
   kind !== 'read' && method !== 'GET' && access !== 'public'
 
-/** A stream that a task fills: it has an end, and an answer in its place. */
+/** Whether a task fills the stream: such a stream ends, and can be replaced by one answer. */
 export const hasTask = (entry: Entry): entry is StreamTaskEntry =>
   entry.kind === 'stream' && entry.taskKind !== undefined && entry.output !== undefined
 
-/** Whether a repetition under another key or none could act twice. */
+/** Whether a repetition under another key, or without one, could act twice. */
 export const isGuarded = (entry: Entry): boolean =>
   (entry.kind === 'task' || (entry.kind === 'act' && isKeyed(entry))) && entry.repeatable !== true
 

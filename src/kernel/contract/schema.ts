@@ -1,8 +1,8 @@
 import type * as T from 'typebox'
 
 /**
- * Constructors of JSON Schemas with the types of typebox, whose own constructors load an engine for types: 680 files, a
- * seventh of a start and 20 MiB.
+ * Constructors of JSON Schemas with typebox's types. Typebox's own constructors load a type engine: 680 files, a
+ * seventh of the startup time and 20 MiB.
  */
 
 export type Static<S extends T.TSchema> = T.Static<S>
@@ -14,7 +14,7 @@ export type TObjectOptions = T.TObjectOptions
 type Schema = Record<string, unknown>
 type Options = Record<string, unknown> | undefined
 
-/** Not enumerable, as in typebox: it is no keyword, and a copy of the schema is required again. */
+/** The mark is not enumerable, as in typebox: it is not a keyword, and a copy of the schema is required again. */
 const optionalMark = '~optional'
 const isOptional = (schema: Schema): boolean => schema[optionalMark] === true
 

@@ -16,8 +16,6 @@ import {
   TimeOrNull,
 } from './wire-types.ts'
 
-/** The shapes of a task on every door. */
-
 const Transaction = T.Object(
   {
     chain_id: ChainId,
@@ -72,7 +70,6 @@ const summary = {
 }
 const key = { idempotency_key: TextOrNull }
 const brief = { ...summary, ...key }
-/** The brief of a task as a door shows it. */
 export const linkedTaskFields = { ...summary, poll_url: Link('tasks_get'), ...key }
 
 export const approvalFields = {
@@ -110,16 +107,16 @@ export const taskDetails = {
 const FullView = T.Object({ ...brief, ...taskDetails })
 const Brief = T.Object(brief)
 export type TaskFullView = T.Static<typeof FullView>
-/** `state` and `approval`: while the task waits for a person. */
+/** `state` and `approval` are set while the task waits for a person. */
 export type TaskBrief = T.Static<typeof Brief> & Partial<Pick<TaskFullView, 'state' | 'approval'>>
 
 export const TaskStatusResponse = T.Unsafe<TaskFullView>(
   T.Object({ ...linkedTaskFields, ...taskDetails }, { $id: 'TaskStatusResponse' }),
 )
-/** Short at once, with its approval where it waits for a person; whole when the caller waited. */
+/** The short form, with its approval if it waits for a person; the full form if the caller waited. */
 export const TaskResponse = T.Unsafe<TaskBrief | TaskFullView>(
   T.Object({ ...linkedTaskFields, ...T.Partial(T.Object(taskDetails)).properties }, { $id: 'TaskResponse' }),
 )
 
-/** The answer of an act that may have to wait for a person: its own one, or that of the task that waits. */
+/** The answer of an act that may have to wait for a person: its own answer, or that of the waiting task. */
 export const orRequested = <S extends T.TSchema>(answer: S) => T.Union([answer, TaskResponse])

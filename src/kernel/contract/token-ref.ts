@@ -1,18 +1,15 @@
 import { type Chain, nativeSentinel, sameAddress, type Token } from '#kernel/money/chains.ts'
 import { Fault, invalid } from './fault.ts'
 
-/** Chains and tokens as requests name them. */
-
-/** What Relay calls Solana, which some clients send. */
+/** Relay's id of Solana, which some clients send. */
 const solanaAlias = '792703809'
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 const solanaAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
-/** Some clients and providers name the native coin of an EVM chain so. */
+/** Some clients and providers use it for the native coin of an EVM chain. */
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 
 type ChainNames = Pick<Chain, 'id' | 'name' | 'family' | 'displayName'>
 
-/** By id or name. */
 export function findChain<Row extends ChainNames>(
   chains: readonly Row[],
   ref: string | number,
@@ -27,7 +24,7 @@ export function findChain<Row extends ChainNames>(
   )
 }
 
-/** By id or name; throws 422 on `field` where the chain is not served. */
+/** Finds a chain by id or name; throws a 422 on `field` if the chain is not served. */
 export function chainByRef<Row extends ChainNames>(
   chains: readonly Row[],
   ref: string | number,
@@ -43,7 +40,7 @@ export const unservedChain = (chains: readonly ChainNames[], field: string): Fau
     possible: chains.map(({ id }) => id),
   })
 
-/** Of a task or an order whose chain the operator has removed from the settings since. */
+/** The error of a task or order whose chain the operator has since removed from the settings. */
 export const chainNotServed = (chainId: string): Fault =>
   new Fault(
     'unavailable',
@@ -52,13 +49,13 @@ export const chainNotServed = (chainId: string): Fault =>
 
 export type FoundToken = { token: Token; isNative: boolean } | { unlisted: string }
 
-/** The address of the native coin, the one that stands for it on any chain, or the zero address of an EVM chain. */
+/** Whether this is the native coin's address, its sentinel on any chain, or the zero address of an EVM chain. */
 export const isNativeCoin = (chain: Pick<Chain, 'family' | 'native'>, address: string): boolean =>
   address.toLowerCase() === nativeSentinel.toLowerCase() ||
   (chain.family === 'evm' && address === zeroAddress) ||
   sameAddress(chain, address, chain.native.address)
 
-/** A listed token by symbol or address, the native coin, or the address of a token that is on no list. */
+/** Finds a listed token by symbol or address, or the native coin; any other address is returned as unlisted. */
 export function tokenByRef(
   chain: Pick<Chain, 'family' | 'native' | 'tokens' | 'displayName'>,
   ref: string,
@@ -91,10 +88,9 @@ export function tokenByRef(
   )
 }
 
-/** What the contract of a token says of itself; undefined where the address is no such contract. */
+/** Reads what a token's contract says about itself; returns undefined if the address is no token contract. */
 export type TokenFacts = (chainId: string, address: string) => Promise<Token | undefined>
 
-/** The token of a request, which may also be on no list where its own contract describes it. */
 export async function namedToken(
   chain: Pick<Chain, 'id' | 'family' | 'native' | 'tokens' | 'displayName'>,
   { ref, field }: { ref: string; field: string },

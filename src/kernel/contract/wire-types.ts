@@ -1,7 +1,7 @@
 import { decimalPattern } from '#kernel/money/money.ts'
 import * as T from './schema.ts'
 
-/** The wire types of the interface. Schemas have no behaviour: `x-decimal` marks fields read from raw text. */
+/** The wire types of the interface. Schemas have no behaviour: `x-decimal` marks fields that are read from raw text. */
 
 const example = (value: unknown) => ({ examples: [value] })
 
@@ -35,7 +35,6 @@ export const ChainIdIn = T.String({
   ...example('8453'),
 })
 export const Address = T.String({ minLength: 1, maxLength: 64 })
-/** Smallest units, sent as text or as a JSON integer. */
 export const UnitsIn = (description: string) =>
   T.Unsafe<string | number>({
     type: ['string', 'integer'],
@@ -58,7 +57,7 @@ export const TokenRefIn = (description: string) =>
     description: `${description}: address, or symbol of a listed token; 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE is the native coin, and on an EVM chain the zero address too`,
     examples: ['USDC'],
   })
-/** Fractions and counts; no money is computed from them. */
+/** A fraction, from which no money is computed. */
 export const Ratio = T.Number({ description: 'A fraction: 0.05 is 5 %' })
 export const RatioOrNull = T.Union([Ratio, T.Null()])
 export const Text = T.String()
@@ -91,11 +90,11 @@ export const OneOf = <const V extends readonly string[]>(values: V, options: T.T
 
 export const Nullable = <S extends T.TSchema>(schema: S) => T.Union([schema, T.Null()])
 
-/** A list in an object, so that fields can be added later. */
+/** A list inside an object, so that fields can be added later. */
 export const Page = <S extends T.TSchema>(item: S, options: T.TSchemaOptions = {}) =>
   T.Object({ items: T.Array(item), total: T.Integer(), skip: T.Integer(), limit: T.Integer() }, options)
 
-/** The field by which a person acts for a linked agent. */
+/** The field with which a person acts for a linked agent. */
 export const ForAgent = T.Optional(
   T.String({
     pattern: '^agt_[0-9A-HJKMNP-TV-Z]{26}$',
@@ -104,5 +103,4 @@ export const ForAgent = T.Optional(
     examples: ['agt_01JZ8Q4W7N5V0K3T2R6Y9B1C4D'],
   }),
 )
-/** As the query of an operation that has no other. */
 export const ForAgentQuery = T.Object({ for_agent: ForAgent })

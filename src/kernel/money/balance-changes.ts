@@ -1,8 +1,6 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Token } from './chains.ts'
 
-/** Measured changes of balances, as the view of a task shows them. */
-
 export const balanceChange = (
   chainId: string,
   { address, symbol, decimals }: Pick<Token, 'address' | 'symbol' | 'decimals'>,
@@ -15,7 +13,7 @@ export const balanceChange = (
   decimals,
 })
 
-/** One entry per chain and token; those that cancel each other out are left out. */
+/** Sums the changes per chain and token, without those that cancel each other out. */
 export function sumChanges(changes: readonly JsonObject[]): JsonObject[] {
   const sums = new Map<string, JsonObject>()
   for (const each of changes) {

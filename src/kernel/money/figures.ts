@@ -1,6 +1,6 @@
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from './money.ts'
 
-/** How a value of an operation is printed. Exact arithmetic on decimal text; `undefined` where it is unknown. */
+/** How a value of an operation is printed. Arithmetic is exact, on decimal text; `undefined` is an unknown value. */
 export type Format =
   | 'usd'
   | 'price'
@@ -17,7 +17,7 @@ export type Format =
   | 'days'
 const one = 10n ** 18n
 
-/** Rounded half away from zero to so many places. */
+/** Rounds half away from zero. */
 export function rounded(value: string, places: number): string {
   const units = toUnits(value, 18)
   const step = 10n ** BigInt(18 - places)
@@ -36,7 +36,7 @@ const grouped = (text: string): string => {
 }
 const signed = (text: string): string => text.replace(/^-/, '\u2212')
 
-/** Two places from one dollar on; below, four digits after the zeros. */
+/** Shows two places from one dollar on, and four digits after the leading zeros below that. */
 function priceText(value: string): string {
   const size = value.replace(/^-/, '')
   if (!size.startsWith('0')) return rounded(value, 2)
@@ -55,7 +55,7 @@ export function ageText(ms: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`
 }
 
-/** A JSON number has no more digits here than its shortest form. */
+/** A JSON number here has no more digits than its shortest form. */
 const decimalOf = (value: unknown): string | undefined => {
   const text = typeof value === 'number' && Number.isFinite(value) ? plainNumber(value) : value
   return typeof text === 'string' && isDecimal(text) ? text : undefined
@@ -68,7 +68,7 @@ const plainNumber = (value: number): string => {
 const words = (value: unknown): string | undefined => {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
-  // Names of tokens are written by strangers: no control or direction marks, and no more than a line.
+  // Token names are written by strangers: control and direction marks are removed, and the length is limited.
   const text = String(value)
     .normalize('NFKC')
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '')
@@ -106,9 +106,8 @@ export function printed(value: unknown, format: Format): string | undefined {
   }
 }
 
-/** Formulas over figures of one row; each names its inputs. */
 export const figureFormulas = {
-  /** By how much the first is above the second, as a fraction. */
+  /** Returns by what fraction the first value is above the second. */
   change: (now: string, before: string): string | undefined => {
     const base = toUnits(before, 18)
     return base <= 0n ? undefined : fromUnits(mulDiv(toUnits(now, 18) - base, one, base), 18)
@@ -121,7 +120,6 @@ export const figureFormulas = {
     fromUnits(rescale(toUnits(a, 18) * toUnits(b, 18), 36, 18), 18),
   difference: (a: string, b: string): string | undefined => fromUnits(toUnits(a, 18) - toUnits(b, 18), 18),
 } as const
-/** Of all that is known. */
 export const summed = (values: readonly unknown[]): string | undefined => {
   const known = values.flatMap((value) => decimalOf(value) ?? [])
   return known.length === 0

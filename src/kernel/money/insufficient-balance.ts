@@ -3,17 +3,16 @@ import { fromUnits } from './money.ts'
 
 type Amounts = { requiredUnits: bigint; availableUnits: bigint } | { required: string; available: string }
 
-/** `decimals`: enough places for every amount. `address`: for tokens that have one; `chainId` where its node was read. */
+/** `decimals` has enough places for every amount. `chainId` is set if a node of that chain was read. */
 type TokenFacts = { symbol: string; decimals: number; address?: string; chainId?: string }
 type Shortage = Amounts & {
-  /** Subject of the message. */
   what?: string
-  /** Why the available balance is that low: a clause of the message, and its code. */
+  /** A clause of the message that says why the available balance is that low; `reason` is its code. */
   note?: string
   reason?: string
 }
 
-/** Amounts in an error are decimal text with symbol and decimals; the message contains them too. */
+/** Returns the fault. Its amounts are decimal text with symbol and decimals, and the message contains them too. */
 export function insufficientBalance(token: TokenFacts, shortage: Shortage): Fault {
   const { symbol, decimals, address = symbol, chainId } = token
   const { what = 'The request', note, reason } = shortage

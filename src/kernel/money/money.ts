@@ -1,17 +1,15 @@
 /** Decimal text and bigint units. No function here converts to a float. */
 
-/** Dollars are counted in micro-dollars. */
 export const usdDecimals = 6
-/** Of the USDC token, on every chain. */
+/** USDC has six decimals on every chain. */
 export const usdcDecimals = 6
-/** Of the native token of every EVM chain. */
 export const nativeDecimals = 18
-/** Of SOL: a lamport is its smallest unit. */
+/** A lamport is the smallest unit of SOL. */
 export const lamportDecimals = 9
 /** Arithmetic on decimal text uses as many places as a decimal may have. */
 export const fixedPointDecimals = 18
 export const fixedPointOne = 10n ** BigInt(fixedPointDecimals)
-/** All of an amount, in hundredths of a percent. */
+/** The whole of an amount, in hundredths of a percent. */
 export const fullBps = 10_000n
 
 export const decimalPattern = '^-?(0|[1-9][0-9]{0,38})(\\.[0-9]{1,18})?$'
@@ -20,7 +18,7 @@ const jsonNumber = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
 
 export const isDecimal = (text: string): boolean => decimal.test(text)
 
-/** The plain decimal form of a JSON number's source text; undefined where it is not valid. */
+/** Returns the plain decimal form of a JSON number's source text, or undefined if it is not valid. */
 export function decimalOfSource(source: string): string | undefined {
   const match = jsonNumber.exec(source)
   if (!match) return undefined
@@ -33,7 +31,7 @@ export function decimalOfSource(source: string): string | undefined {
   return canonicalDecimal(`${sign}${left}${right ? `.${right}` : ''}`)
 }
 
-/** Drops leading and trailing zeros; undefined where the text is not a valid decimal. */
+/** Drops leading and trailing zeros; returns undefined if the text is not a valid decimal. */
 export function canonicalDecimal(text: string): string | undefined {
   const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
   if (!match) return undefined
@@ -46,7 +44,7 @@ export function canonicalDecimal(text: string): string | undefined {
 
 export const decimalPlaces = (text: string): number => text.split('.')[1]?.length ?? 0
 
-/** Exact: throws a RangeError instead of rounding. Callers check the places first and answer 422. */
+/** Converts exactly: it throws a RangeError instead of rounding. Callers check the places first and answer 422. */
 export function toUnits(text: string, decimals: number): bigint {
   const clean = canonicalDecimal(text)
   if (clean === undefined) throw new RangeError(`not a decimal: ${text}`)
@@ -67,7 +65,6 @@ export function fromUnits(units: bigint, decimals: number): string {
 
 type Rounding = 'down' | 'up'
 
-/** a * b / c on whole numbers, rounded towards zero or away from it. */
 export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding = 'down'): bigint {
   const product = a * b
   const quotient = product / c
@@ -75,12 +72,10 @@ export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding = 'do
   return product < 0n !== c < 0n ? quotient - 1n : quotient + 1n
 }
 
-/** Changes the scale of units; excess digits are rounded in the given direction. */
 export function rescale(units: bigint, from: number, to: number, rounding: Rounding = 'down'): bigint {
   return to >= from ? units * 10n ** BigInt(to - from) : mulDiv(units, 1n, 10n ** BigInt(from - to), rounding)
 }
 
-/** The value in micro-dollars of an amount at a decimal price. */
 export function valueMicros(
   amountUnits: bigint,
   decimals: number,
@@ -91,7 +86,7 @@ export function valueMicros(
   return rescale(amountUnits * toUnits(priceText, places), decimals + places, usdDecimals, rounding)
 }
 
-/** The units, rounded down, that are worth so many micro-dollars at a decimal price. */
+/** Returns the units, rounded down, that are worth this many micro-dollars at a decimal price. */
 export const unitsWorth = (micros: bigint, decimals: number, priceText: string): bigint =>
   mulDiv(rescale(micros, usdDecimals, fixedPointDecimals), 10n ** BigInt(decimals), toFixedPoint(priceText))
 
@@ -102,5 +97,5 @@ export const addDecimals = (a: string, b: string): string => fromFixedPoint(toFi
 export const subtractDecimals = (a: string, b: string): string =>
   fromFixedPoint(toFixedPoint(a) - toFixedPoint(b))
 
-/** An amount of dollars in whole micro-dollars; excess digits are dropped. */
+/** Converts dollars to whole micro-dollars and drops excess digits. */
 export const toMicros = (usd: string): bigint => rescale(toFixedPoint(usd), fixedPointDecimals, usdDecimals)

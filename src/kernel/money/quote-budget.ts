@@ -1,37 +1,32 @@
 import { createRateWindow, type RateWindow } from '#kernel/async/rate-window.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** The quotes that a provider of routes answers, shared between users: nobody uses up what the exits of others need. */
+/** The quotes that a provider of routes answers, shared so that no user takes those that the exits of others need. */
 
-/**
- * What a quote is for. `exit`: it sells what a user holds; `trade`: any other swap; `watch`: it decides whether an order
- * fires, or a user only looks.
- */
+/** `exit` sells what a user holds; `watch` decides whether an order fires, or answers a user who only looks. */
 export type QuoteUrgency = 'exit' | 'trade' | 'watch'
-/** `user`: whose share the quote is. */
+/** The quote counts against the share of `user`. */
 export type QuoteTurn = { user: string; urgency: QuoteUrgency }
 
 export type QuoteLimit = { max: number; windowMs: number }
 type QuoteBudgetOptions = QuoteLimit & {
-  /** In texts and faults. */
   provider: { name: string; title: string }
   nowMs: () => number
 }
 export type QuoteBudget = {
-  /** Counts a quote; throws `unavailable` with `retry_after` where nothing is left for it. */
+  /** Counts a quote; throws `unavailable` with `retry_after` if no quote is left. */
   take(turn: QuoteTurn): void
 }
 
-/** Percent of the limit up to which each class may use it; the rest is reserved for more urgent ones. */
+/** The percentage of the limit up to which a class may use it; the rest is reserved for more urgent classes. */
 const classShare: Readonly<Record<QuoteUrgency, number>> = { exit: 100, trade: 75, watch: 50 }
-/** Percent of the limit that one user may use in each class. */
+/** The percentage of the limit that one user may use in each class. */
 const userShare: Readonly<Record<QuoteUrgency, number>> = { exit: 40, trade: 25, watch: 25 }
-/** Percent that one user may use in all classes together. */
+/** The percentage that one user may use in all classes together. */
 const userShareOfAll = 60
-/** Percent up to which the exits of one user may use the part reserved for exits; further ones count as trades. */
+/** Up to this percentage, a user's exits may use the part reserved for exits; further ones count as trades. */
 const lightShare = 10
 const usersMax = 10_000
-/** Parts of a window whose quotes are freed together. */
 const slots = 240
 
 const className: Readonly<Record<QuoteUrgency, string>> = {
@@ -94,12 +89,11 @@ export function createQuoteBudget({ max, windowMs, provider, nowMs }: QuoteBudge
   }
 }
 
-/** Time until the share of the asking user has a quote again; undefined for an error of another cause. */
+/** Returns the time until the asking user's share has a quote again, or undefined for an error with another cause. */
 export function shareWaitMs(error: unknown): number | undefined {
   if (!(error instanceof Fault)) return undefined
   const { budget, budget_of: scope, retry_after: seconds } = error.extras
   return budget === 'quotes' && scope === 'account' ? Number(seconds) * 1_000 : undefined
 }
 
-/** For a provider without limits, such as the local one. */
 export const unlimitedQuotes: QuoteBudget = { take: () => {} }

@@ -4,7 +4,7 @@ import { fullBps } from './money.ts'
 
 export type TokenRef = { chainId: string; address: string }
 
-/** `unknown`: nothing was proven; it counts as unsafe. */
+/** `unknown` means that nothing was proven; it counts as unsafe. */
 export const securityVerdicts = ['safe', 'risky', 'unknown'] as const
 export type SecurityVerdict = (typeof securityVerdicts)[number]
 
@@ -17,27 +17,26 @@ export const securityStatuses = [
 ] as const
 export type SecurityStatus = (typeof securityStatuses)[number]
 
-/** In ascending order; `unknown` stands beside the order. */
+/** The levels ascend, except that `unknown` has no place in the order. */
 export const riskLevels = ['very_low', 'low', 'medium', 'high', 'very_high', 'honeypot', 'unknown'] as const
 export type RiskLevel = (typeof riskLevels)[number]
 
-/** `high` and above make a token risky; `unknown` says that something could not be found out. */
+/** A reason of `high` or above makes a token risky; `unknown` means that something could not be found out. */
 export type SecurityReason = { code: string; level: RiskLevel; message: string }
 
-/** Parts of ten thousand; null where they were not measured. */
+/** Taxes in hundredths of a percent; null if they were not measured. */
 export type TokenTaxes = {
   buyTaxBps: number | null
   sellTaxBps: number | null
   transferTaxBps: number | null
 }
 
-/** What one source says about one token. */
 export type Assessment = TokenTaxes & {
   source: string
   verdict: SecurityVerdict
   reasons: readonly SecurityReason[]
   isHoneypot: boolean | null
-  /** 0 to 100, higher is worse; null where the source has none. */
+  /** From 0 to 100, where higher is worse; null if the source has no score. */
   score: number | null
 }
 
@@ -45,31 +44,27 @@ export type TokenVerdict = TokenRef &
   TokenTaxes & {
     status: SecurityStatus
     verdict: SecurityVerdict
-    /** True for `passed` alone. */
+    /** True only for `passed`. */
     allowed: boolean
     riskLevel: RiskLevel
     reasons: readonly (SecurityReason & { source: string })[]
     sources: readonly { source: string; verdict: SecurityVerdict }[]
     isHoneypot: boolean | null
     score: number | null
-    /** The block or slot of the simulation. */
     simulatedAtBlock: bigint | null
-    /** What the pool of the simulation holds against the token, in micro-dollars; null where it is not known. */
+    /** The value, in micro-dollars, that the simulated pool holds against the token; null if it is unknown. */
     poolMicros: bigint | null
     checkedAt: Date
   }
 
-/**
- * Handed in where tokens are traded: a verdict per token, in the order of the tokens; it never throws for a token. The
- * users take turns.
- */
+/** Returns a verdict per token, in the same order, and never throws because of a token. Users take turns. */
 export type SecurityVerdicts = {
   verdictOf(tokens: readonly TokenRef[], trader: { userId: string }): Promise<TokenVerdict[]>
 }
 
 export const noTaxes: TokenTaxes = { buyTaxBps: null, sellTaxBps: null, transferTaxBps: null }
 
-/** The missing part of what was quoted, rounded up, so that no tax looks smaller than it is. */
+/** Returns the missing part of a quoted amount, rounded up so that no tax looks smaller than it is. */
 export function taxBps(quotedUnits: bigint, gotUnits: bigint): number | null {
   if (quotedUnits <= 0n || gotUnits < 0n) return null
   if (gotUnits >= quotedUnits) return 0
@@ -82,7 +77,7 @@ const riskyRank = rankOf('high')
 
 export const isRisky = ({ level }: Pick<SecurityReason, 'level'>): boolean => rankOf(level) >= riskyRank
 
-/** The verdict follows from the reasons alone. */
+/** Makes an assessment whose verdict follows from the reasons alone. */
 export function assessmentOf(
   source: string,
   reasons: readonly SecurityReason[],
@@ -102,8 +97,8 @@ const highest = (values: readonly (number | null)[]): number | null =>
 type Own = Assessment & Pick<TokenVerdict, 'poolMicros'> & { block: bigint | null }
 
 /**
- * The worst of all sources. A token is safe only where our own check says so: what others say can make it risky, and
- * never safe. A source without a verdict changes nothing.
+ * Returns the worst verdict of all sources. A token is safe only if our own check says so: other sources can
+ * make it risky, but never safe. A source without a verdict changes nothing.
  */
 export function worstOf(
   token: TokenRef,

@@ -2,12 +2,11 @@ import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, Fault } from '#kernel/contract/fault.ts'
 import { fromUnits } from './money.ts'
 
-/** What a sponsor pays per user and UTC day. */
+/** The amount that a sponsor pays per user and UTC day. */
 
 const dayMs = 86_400_000
 
 type UsedBudget = {
-  /** What is used up, as the sentence names it. */
   name: string
   decimals: number
   budgetUnits: bigint
@@ -16,7 +15,7 @@ type UsedBudget = {
   clock: Clock
 }
 
-/** The refusal of a transaction that the budget of the day does not cover. */
+/** Returns the fault of a transaction that the day's budget does not cover. */
 export function sponsorBudgetUsed({ name, decimals, clock, ...units }: UsedBudget): Fault {
   const now = clock.now().getTime()
   const resetMs = dayMs - (now % dayMs)

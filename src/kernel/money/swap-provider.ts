@@ -3,8 +3,9 @@ import type { EvmCall } from '#kernel/task/signer.ts'
 import type { QuoteUrgency } from './quote-budget.ts'
 
 /**
- * A provider of swap routes, as swapping asks it. Chain ids are public ids, and tokens are addresses of the chain table:
- * a native coin is the `native.address` of its chain. Foreign ids, native sentinels and spellings end in the adapter.
+ * A provider of swap routes, as swaps use it. Chain ids are public ids, and tokens are addresses of the chain
+ * table: a native coin is the `native.address` of its chain. Foreign ids, native sentinels and spellings do not
+ * leave the adapter.
  */
 
 export type TokenOnChain = { chainId: string; token: string }
@@ -12,7 +13,6 @@ export type TokenOnChain = { chainId: string; token: string }
 export type RouteRequest = {
   /** The user's account on the origin chain, to which a refund goes. */
   user: string
-  /** The user's account on the destination chain. */
   recipient: string
   origin: TokenOnChain
   destination: TokenOnChain
@@ -20,14 +20,13 @@ export type RouteRequest = {
   slippageBps: number
   /** The route must still be valid after this time. */
   ttlSeconds: number
-  /** Which part of the provider's limit the quote counts against. */
   urgency: QuoteUrgency
-  /** On Solana: the account that pays fees and rent in place of the user. */
+  /** The account that pays fees and rent on Solana in place of the user. */
   feePayer?: string
 }
 
 export const routeFeeTypes = ['platform', 'gas', 'bridge', 'lp', 'sponsor'] as const
-/** `isIncluded`: taken from the input already, so that the amount out is net of it. */
+/** An included fee is already taken from the input, so that the amount out is net of it. */
 export type RouteFee = TokenOnChain & {
   type: (typeof routeFeeTypes)[number]
   amountUnits: bigint
@@ -35,7 +34,6 @@ export type RouteFee = TokenOnChain & {
 }
 
 export type RouteLeg = {
-  /** The pool, bridge or solver, as its provider names it. */
   tool: string
   origin: TokenOnChain
   destination: TokenOnChain
@@ -43,7 +41,7 @@ export type RouteLeg = {
   amountOutUnits: bigint
 }
 
-/** An approval before it is a call as well; the gateway replaces it by one of the exact amount. */
+/** A preceding approval is a call too; the gateway replaces it by an approval of the exact amount. */
 export type RouteCall = EvmCall & { kind: 'approve' | 'swap' | 'deposit' }
 export type SolanaInstruction = {
   programId: string
@@ -51,23 +49,22 @@ export type SolanaInstruction = {
   /** Hexadecimal text. */
   data: string
 }
-/** What the user's account has to send on the origin chain, all of it in one transaction. */
+/** The calls or instructions that the user's account has to send on the origin chain, all in one transaction. */
 export type RouteSteps =
   | {
       family: 'evm'
       chainId: string
       calls: RouteCall[]
-      /** The provider's own estimate, where it gives one: an estimate of the node can be too low. */
+      /** The provider's own gas estimate, if it gives one, because a node's estimate can be too low. */
       gas: bigint | null
     }
   | { family: 'solana'; chainId: string; instructions: SolanaInstruction[]; lookupTables: string[] }
 
-/** What a provider proposes. It is untrusted: targets, spenders, amounts and recipients are checked by the gateway. */
+/** A provider's proposal. It is untrusted: the gateway checks targets, spenders, amounts and recipients. */
 export type ProposedRoute = {
   provider: string
-  /** What the status is asked by. */
   providerRequestId: string
-  /** What a deposit names in its calldata: the id of an order of the request, or that of the request itself. */
+  /** The id that a deposit names in its calldata: that of an order of the request, or of the request itself. */
   depositId: string
   origin: TokenOnChain
   destination: TokenOnChain
@@ -77,42 +74,41 @@ export type ProposedRoute = {
   amountOutMinUnits: bigint
   fees: RouteFee[]
   legs: RouteLeg[]
-  /** Positive: value that is lost. */
+  /** A positive impact is value that is lost. */
   priceImpactBps: number
   etaSeconds: number
   expiresAt: Date
   steps: RouteSteps
-  /** `receipt`: the origin transaction proves the outcome; `status`: the provider settles it afterwards. */
+  /** With `receipt` the origin transaction proves the outcome; with `status` the provider settles it afterwards. */
   settledBy: 'receipt' | 'status'
 }
 
-/** `waiting`: no deposit was seen; `settling` also stands for every word that the adapter does not know. */
+/** `waiting` means that no deposit was seen. `settling` also stands for every word that the adapter does not know. */
 export type ProviderState = 'waiting' | 'settling' | 'success' | 'refunded' | 'failed' | 'unknown'
 export type ProviderTx = { chainId: string; txHash: string }
-/** What a provider says of a request. It may lag, and return to an earlier state: only the chains prove amounts. */
+/** A provider's status of a request. It may lag and return to an earlier state: only the chains prove amounts. */
 export type ProviderStatus = {
   state: ProviderState
   /** The provider's own word for the cause of a refund or failure, such as SLIPPAGE. */
   reason: string | null
-  /** Why a refund failed, likewise. */
   refundReason: string | null
   originTxs: ProviderTx[]
   destinationTxs: ProviderTx[]
   refund: (TokenOnChain & { amountUnits: bigint; txHash: string | null }) | null
-  /** What a success was paid in, where the provider says it. */
+  /** The token in which a success was paid, if the provider names it. */
   paidToken: string | null
 }
 export type StatusRequest = {
   providerRequestId: string
   originChainId: string
   destinationChainId: string
-  /** Null where no transaction was mined yet. */
   originTxHash: string | null
 }
 
 /**
- * What the calls throw as a `Fault`: `validation` with an issue on a field of the swap request, `policy_denied` with the
- * reason `sanctioned`, and `unavailable` after the retries of the adapter, with `retry_after` where the provider gives it.
+ * The codes that the calls throw as a `Fault`: `validation` with an issue on a field of the swap request,
+ * `policy_denied` with the reason `sanctioned`, and `unavailable` after the adapter's retries, with
+ * `retry_after` if the provider gives it.
  */
 export type SwapProviderFault = Extract<
   FaultCode,
@@ -127,18 +123,16 @@ export type SwapProviderFault = Extract<
 
 export type SwapProvider = {
   name: string
-  /** Reserves and moves nothing. */
+  /** Asks for a route; it reserves and moves nothing. */
   quote(request: RouteRequest, signal?: AbortSignal): Promise<ProposedRoute>
-  /** `unknown` where the provider has no such request. */
+  /** Returns `unknown` if the provider has no such request. */
   status(request: StatusRequest, signal?: AbortSignal): Promise<ProviderStatus>
-  /** What the status of a deposit is asked by; undefined where the provider does not name it. */
+  /** Returns the id with which a deposit's status is requested, or undefined if the provider does not name it. */
   requestOf(depositTxHash: string): Promise<string | undefined>
 }
 
-/** Contracts of one provider on one EVM chain, from configuration: a quote that names others is refused. */
+/** The contracts of one provider on one EVM chain, from configuration. A quote that names others is refused. */
 export type ProviderContracts = {
-  /** Contracts that the user's account may call. */
   targets: readonly string[]
-  /** Contracts that may be approved to take a token. */
   spenders: readonly string[]
 }

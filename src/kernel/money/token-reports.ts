@@ -6,9 +6,9 @@ import type { Net } from '#kernel/wire/net.ts'
 import type { Chain } from './chains.ts'
 import type { Assessment } from './security.ts'
 
-/** `isTrade`: money follows at once. */
+/** `isTrade` is true if money follows at once. */
 export type ReportTurn = { user: string; isTrade: boolean }
-/** A service that judges tokens. It throws a fault where it gives no answer. */
+/** A service that judges tokens. It throws a fault if it gives no answer. */
 export type TokenReports = {
   source: string
   covers(chain: Pick<Chain, 'id' | 'family'>): boolean
@@ -19,7 +19,7 @@ type Service = {
   source: string
   covers: TokenReports['covers']
   urlOf(chain: Pick<Chain, 'id' | 'family'>, address: string): string
-  /** Reads a reply with suspicion; `status` is that of HTTP. */
+  /** Reads an untrusted reply; `status` is the HTTP status. */
   assess(reply: { status: number; body: unknown }, address: string): Assessment
 }
 type Options = {
@@ -36,11 +36,11 @@ const pauseMsMax = 60_000
 const pauseMsDefault = 5_000
 const minuteMs = 60_000
 const usersMax = 10_000
-/** Percent of the requests of a minute: of all checks that no trade needs, and of the trades of one user. */
+/** The percentages of a minute's requests that all checks outside trades, and the trades of one user, may use. */
 const checksShare = 50
 const traderShare = 25
 
-/** Asks one service over HTTP: bounded in time, size and number, and paused where it asks for that. */
+/** Asks one service over HTTP, within limits of time, size and number, and pauses if the service asks for that. */
 export function createTokenReports(service: Service, options: Options): TokenReports {
   const { net, requestsPerMinute = 60, timeoutMs = 2_500, freshMs = 30_000, nowMs = monotonicMs } = options
   const { source, covers, urlOf, assess } = service
@@ -48,7 +48,7 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   const requests = createWindowCounter({ keysMax: usersMax, nowMs })
   let pausedUntilMs = 0
 
-  /** Many checks, and many trades of one user, leave requests for the trades of others: a report can only refuse a token. */
+  /** The checks, and the trades of one user, leave requests for other trades: a report can only refuse a token. */
   const take = ({ user, isTrade }: ReportTurn): void => {
     const [part, share] = isTrade ? [`user ${user}`, traderShare] : ['checks', checksShare]
     const partMax = Math.max(1, Math.floor((requestsPerMinute * share) / 100))
@@ -78,7 +78,7 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   return {
     source,
     covers,
-    /** What refuses one user stands outside of the load, which others share. */
+    /** The share of a user is checked outside the load, because others share the load. */
     async report(chain, address, turn) {
       const key = `${chain.id}:${address}`
       const shared = cache.peek(key) ?? cache.loading(key)
@@ -90,7 +90,6 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   }
 }
 
-/** Another user may still have a report of the same token. */
 export const isShareUsedUp = (error: unknown): boolean =>
   error instanceof Fault && error.extras.budget === 'reports' && error.extras.budget_of === 'account'
 
@@ -104,7 +103,7 @@ function parsed(source: string, body: string): unknown {
 
 const textMax = 120
 
-/** Foreign text for people: one line, bounded, without characters that direct how it is displayed. */
+/** Makes one bounded line of foreign text, without characters that change how it is displayed. */
 export const foreignText = (value: unknown): string =>
   typeof value === 'string'
     ? value

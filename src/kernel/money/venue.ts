@@ -8,15 +8,15 @@ export type VenueOrder = {
   reduceOnly: boolean
   when:
     | { tif: 'gtc' | 'ioc' | 'alo' }
-    /** Inactive until the mark price reaches the trigger. */
+    /** It is inactive until the mark price reaches the trigger. */
     | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
-  /** 16 bytes, derived from the task: the order is looked up by it. */
+  /** 16 bytes that are derived from the task, by which the order is looked up. */
   cloid: string
 }
-/** Asset numbers 10,000 to 99,999 are spot markets; higher ones are perpetuals of other deployers. */
+/** Asset numbers from 10,000 to 99,999 are spot markets; higher ones are perpetuals of other deployers. */
 export const isSpotAsset = (asset: number): boolean => asset >= 10_000 && asset < 100_000
 
-/** `bracket`: the first order with its exits; `position`: exits that follow the size of the whole position. */
+/** `bracket` is an order with its exits; `position` is exits that follow the size of the whole position. */
 export type VenueGrouping = 'none' | 'bracket' | 'position'
 
 export type VenueAction =
@@ -27,19 +27,18 @@ export type VenueAction =
   | { type: 'withdraw'; destination: string; amount: string }
   | { type: 'move_cash'; amount: string; to: 'perp' | 'spot' }
 
-/** Actions that the agent key may sign; all others need the key of the account itself. */
+/** Whether the agent key may sign the action; all others need the key of the account itself. */
 export const isAgentAction = (action: VenueAction): boolean =>
   action.type === 'order' || action.type === 'cancel' || action.type === 'set_leverage'
 
 const arbitrumBridge = { chainId: '42161', address: '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7' }
-/** The deposit address of each network of the venue. */
 export const publishedBridges = {
   local: arbitrumBridge,
   mainnet: arbitrumBridge,
   testnet: { chainId: '421614', address: '0x08cfc1B6b2dCF36A1480b99353A354AA8AC56f89' },
 } as const
 
-/** A key that the venue allows to trade for an account, and nothing else. */
+/** A key that may trade for an account at the venue, and do nothing else. */
 export type Agent = {
   id: string
   address: string

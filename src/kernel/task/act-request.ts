@@ -2,21 +2,19 @@ import type { ActScope, Caller } from '#kernel/contract/caller.ts'
 import type { TaskBrief } from '#kernel/contract/task-response.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** Acts that allow more than before: a person confirms each on a page of the gateway. */
+/** Acts that allow more than before: a person confirms each of them on a page of the gateway. */
 
-/** One line of what a person confirms: what it is, and its value. */
 export type ApprovalDetail = { name: string; value: string }
 export type ActRequest = {
   operation: string
-  /** What runs, whole: the person confirms exactly this. */
+  /** The complete input: the person confirms exactly this. */
   input: JsonObject
   /** One sentence in the imperative. */
   text: string
   details: ApprovalDetail[]
 }
-/** The task that waits. */
 export type RequestedAct = TaskBrief & { approval: NonNullable<TaskBrief['approval']> }
 export type ActRequests = {
-  /** Stores the act as a task that waits. The same act of the same caller that waits already is not stored again. */
+  /** Stores the act as a waiting task, unless the same act of the same caller waits already. */
   requestAct(scope: ActScope, act: ActRequest, caller: Caller): Promise<RequestedAct>
 }

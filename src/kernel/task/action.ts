@@ -1,4 +1,4 @@
-/** An action on money as the policy evaluates it. `usdMicros` counts against the caps; an exit has 0n. */
+/** An action on money as the policy evaluates it. `usdMicros` counts against the caps, and is 0n for an exit. */
 export type Action = {
   userId: string
   taskId: string
@@ -7,19 +7,19 @@ export type Action = {
   tokens: string[]
   recipients: string[]
   usdMicros: bigint
-  /** Exits are allowed under a kill switch and beyond spent caps: they return money to the user. */
+  /** Exits are allowed under a kill switch and beyond spent caps, because they return money to the user. */
   exit: boolean
-  /** Absent: an agent. */
+  /** Absent for an agent. */
   principal?: Principal
 }
 /**
- * Who asked: a person who has approved it; an app that a person has connected; an agent with a key pair; a chat, which
- * starts by itself what the words of its user name; or the gateway itself, which goes on with what was allowed before,
- * such as an order that fires, or moves nothing, as a dry run.
+ * Who asked. A `person` has approved the action; an `app` is connected by a person; an `agent` has a key pair; a
+ * `chat` starts by itself what the words of its user name. The `gateway` continues what was allowed before, such
+ * as an order that fires, or moves nothing, as in a dry run.
  */
 export type Principal = 'person' | 'app' | 'agent' | 'chat' | 'gateway'
 
-/** What a person reads before an approval. Amounts are decimal text. */
+/** The terms that a person reads before an approval. Amounts are decimal text. */
 export type ActionTerms = {
   /** One sentence in the imperative. */
   text: string
@@ -28,41 +28,36 @@ export type ActionTerms = {
   amount: string | null
   recipient: string | null
   venue: string | null
-  /** What is bought or traded. */
   asset: string | null
-  /** What it costs beside the amount, in a sentence; null: nothing is known of that. */
+  /** The cost on top of the amount, in a sentence; null if it is unknown. */
   cost: string | null
 }
-/** Sends to others: only to effective recipients of the user. */
+/** Sends to others, and only to effective recipients of the user. */
 export const transferOperation = 'wallets_transfer'
 
-/** An action whose task does not exist yet. `terms`: of an action that a person may have to approve. */
+/** An action whose task does not exist yet. `terms` are set if a person may have to approve it. */
 export type PlannedAction = Omit<Action, 'taskId'> & {
   terms?: ActionTerms
-  /** The part of its value that may be lost, in hundredths of a percent; absent: no more than the default. */
+  /** The part of its value that may be lost, in hundredths of a percent; if absent, at most the default. */
   acceptedLossBps?: number
 }
 
-/**
- * What the policy has allowed, as data. The accepting statement counts it under the lock of the user's limits, and only
- * where nothing has changed that could refuse it since.
- */
+/** The accepting statement counts it under the lock of the user's limits, if nothing that could refuse it changed. */
 export type PolicyGrant = {
-  /** The version of the user's limits by which the action was evaluated. */
   version: number
   countedMicros: bigint
   perDayMicros: bigint
-  /** Counted where a chat has asked. */
+  /** Counted if a chat asked. */
   chatPerDayMicros: bigint
   /** The chain or venue whose switch stops the action. */
   chainId: string
-  /** Not stopped by switches, limits or caps. */
+  /** An exit is not stopped by switches, limits or caps. */
   exit: boolean
-  /** Not stopped by the switch of one venue. */
+  /** The switch of one venue does not stop the action. */
   exempt: boolean
 }
 
-/** The grant of an exit that moves nothing against the caps: only the signature asks the policy. */
+/** The grant of an exit, which counts nothing against the caps: only the signature asks the policy. */
 export const exitGrant = (chainId: string): PolicyGrant => ({
   version: 0,
   countedMicros: 0n,

@@ -4,28 +4,29 @@ import type { PlannedAction, Policy, PolicyGrant } from './signer.ts'
 import type { Admission, Spend } from './task.ts'
 
 /**
- * The admission of every operation that moves money, in one order: input and readiness, policy, balance, and what the
- * acceptance reserves. An operation fills in the parts; `createAdmission` calls them.
+ * The admission of every operation that moves money, always in this order: input and readiness, policy, balance,
+ * and the reservations of the acceptance. An operation fills in the parts; `createAdmission` calls them.
  */
 
-/** `isLast`: no further read follows, so spends that a read may not show yet count as spent. */
+/** `isLast` means that no further read follows, so spends that a read may not show yet count as spent. */
 export type BalanceAttempt = { isLast: boolean }
 export type Attempt = BalanceAttempt & Pick<Asker, 'userId' | 'principal' | 'executionId'>
 
 export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
   policy: Pick<Policy, 'check'>
-  /** 1. Checks the input, reads what the operation needs, and refuses an account that is not set up. */
+  /** Part 1 checks the input, reads what the operation needs, and refuses an account that is not set up. */
   check(input: Input, attempt: Attempt): Promise<Request>
   /**
-   * 2. `first`: the policy is checked before the balance is read. `on_shortage`: only where `fund` rejects, so that a
-   * denial wins over a shortage; otherwise it is checked right before the acceptance. Default `on_shortage`.
+   * Part 2 asks the policy. `first` asks before the balance is read. `on_shortage`, the default, asks only if
+   * `fund` rejects, so that a denial wins over a shortage; otherwise the policy is checked right before the
+   * acceptance.
    */
   asksPolicy?: 'first' | 'on_shortage'
-  /** 3. Finds the funds, and throws where they do not suffice. */
+  /** Part 3 finds the funds, and throws if they do not suffice. */
   fund?(request: Request, attempt: Attempt): Promise<Funds>
-  /** Repeats parts 1 to 3 where an older read may be the cause of a shortage; without it they run once. */
+  /** Repeats parts 1 to 3 if an older read may be the cause of a shortage; without it they run once. */
   reread?: <Result>(userId: string, admit: (attempt: BalanceAttempt) => Promise<Result>) => Promise<Result>
-  /** 4. The task, and what its acceptance reserves beside the policy's cap. */
+  /** Part 4 makes the task, and what its acceptance reserves beyond the policy's caps. */
   start(request: Request, funds: Funds, attempt: Attempt): Start
 }
 
@@ -33,7 +34,6 @@ export type TaskStart<Data, First extends string> = Pick<
   Admission<Data, First>,
   'data' | 'first' | 'deadlineMs' | 'signOnAccept' | 'rows' | 'orders'
 > & {
-  /** What the acceptance holds and charges, beside the action that it counts. */
   spend?: Omit<Spend, 'action'>
 }
 
@@ -66,7 +66,7 @@ export const createAdmission =
     return reread ? reread(userId, admit) : admit({ isLast: true })
   }
 
-/** What nobody could carry out is refused at once: a person is asked only where the funds suffice. */
+/** The need for an approval is not thrown here: a person is asked only if the funds suffice. */
 const askPolicy = (policy: Pick<Policy, 'check'>, action: PlannedAction) =>
   policy.check(action).catch((error: unknown) => {
     if (error instanceof ApprovalRequired) return error

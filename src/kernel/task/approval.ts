@@ -2,13 +2,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { ApprovalDetail } from './act-request.ts'
 import type { ActionTerms, PlannedAction } from './action.ts'
 
-/** Which rule reserves an action for a person; `confirmation`: the act allows more than before. */
+/** The rule that reserves an action for a person; with `confirmation` the act allows more than before. */
 export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound' | 'confirmation'
 
-/**
- * The action is allowed only with the approval of a person. A task waits for it; any other operation answers with this
- * fault.
- */
+/** The action is allowed only with a person's approval. A task waits for it; other operations throw this fault. */
 export class ApprovalRequired extends Fault {
   readonly action: PlannedAction
   readonly rule: ApprovalRule
@@ -24,16 +21,15 @@ const textMax = 240
 const figureMax = 80
 const costMax = 200
 
-/** Of an action whose network fee the gateway pays. */
 export const noFurtherCost = 'Nothing on top: the gateway pays the network fee'
 
-/** The value is put in one line and bounded, since names are anybody's. */
+/** The value becomes one bounded line, because anybody can choose a name. */
 export const approvalDetail = (name: string, value: string): ApprovalDetail => ({
   name,
   value: plain(value, costMax),
 })
 
-/** In one line, without marks that change the direction or the look of what follows: names of tokens are anybody's. */
+/** Makes one line without marks that change its direction or look, because anybody can name a token. */
 const plain = (text: string, lengthMax: number): string => {
   const shown = text
     .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu, '')
@@ -42,7 +38,7 @@ const plain = (text: string, lengthMax: number): string => {
   return shown.length > lengthMax ? `${shown.slice(0, lengthMax - 1).toWellFormed()}…` : shown
 }
 
-/** The terms of an action, bounded; what is left out does not apply. */
+/** Returns the terms of an action, bounded; terms that are left out do not apply. */
 export function actionTerms(text: string, figures: Partial<Omit<ActionTerms, 'text'>> = {}): ActionTerms {
   const { chain, token, amount, recipient, venue, asset, cost } = figures
   const figure = (value: string | null | undefined) => (value == null ? null : plain(value, figureMax))

@@ -1,8 +1,8 @@
 import type { Fault } from '#kernel/contract/fault.ts'
 
 /**
- * Units that the acceptance of a task holds from several accounts of its user, in their order: at least `minUnits`, or the
- * task is refused, and at most `maxUnits`. What is not posted until the task ends goes back.
+ * Units that a task's acceptance holds from several accounts of its user, in their order. The task is refused
+ * below `minUnits`; units that are not posted by its end are returned.
  */
 export type Draw = {
   asset: string
@@ -10,18 +10,17 @@ export type Draw = {
   minUnits: bigint
   maxUnits: bigint
   reason: string
-  /** The fault where the accounts have less than `minUnits`. */
   refuse(availableUnits: bigint): Fault
 }
 
-/** A part of a draw that is still held: its transfer posts or voids it. */
+/** A part of a draw that is still held, and the key of its transfer. */
 export type DrawnPart = { key: string; amountUnits: bigint }
 
 type PostedPart = DrawnPart & { move: 'post' }
 
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-/** The movements that post `units` of what was drawn, in the order of the accounts. The rest goes back when the task ends. */
+/** Posts `units` of the drawn parts, in the order of the accounts. The rest is returned when the task ends. */
 export function postDraw(parts: readonly DrawnPart[], units: bigint): PostedPart[] {
   let left = units
   const moves: PostedPart[] = []

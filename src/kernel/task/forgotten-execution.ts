@@ -4,16 +4,16 @@ import type { Effect, StepResultOf, TaskView } from './task.ts'
 import { isExposed } from './task-state.ts'
 
 /**
- * An effect that was executed before its task exists, under the same execution id: this database has forgotten it. It is
- * looked up before anything is signed, never sent again, and settled by its own record.
+ * A forgotten execution is an effect that was executed under the same execution id before its task existed: this
+ * database has lost it. It is looked up before anything is signed, never sent again, and settled by its own
+ * record.
  */
 
 /** What a task looks up on a chain before its first signature, for an operator who has to end it. */
 export type SoughtExecution = {
   chain_id: string
-  /** The kind of the effect that it was. */
   kind: string
-  /** The account has executed it, as the chain shows, although its transaction may not be known. */
+  /** Whether the chain shows that the account has executed it; its transaction may be unknown even then. */
   is_found: boolean
   tx_hash: string | null
 }
@@ -24,12 +24,12 @@ type Search<Data, Proof, Names extends string> = {
   context: Pick<SignContext<Data, Proof, Names>, 'settle'>
 }
 
-/** The proof of what was found, and what of its own terms the data of the task take over; undefined: it proves nothing. */
+/** The proof of what was found, with the terms that the task's data take over; undefined if it proves nothing. */
 export type FoundProof<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
 
 type Finding<Data, Proof, Executed> = {
   task: TaskView<Data>
-  /** Where the task proves what was found otherwise than what it has sent. */
+  /** It is set if the task proves a found execution in another way than what it has sent. */
   found?:
     | ((
         task: TaskView<Data>,
@@ -47,10 +47,7 @@ export async function proofOf<Data, Proof, Executed>(
   return proof === undefined ? undefined : { proof }
 }
 
-/**
- * The id to look up by. What has the id of its task is executed by that task alone: it looks up only where its database
- * went back.
- */
+/** The task alone executes what has its own id, so it looks that up only if the database went back. */
 export const outsideId = ({
   id,
   executionId,
@@ -58,7 +55,7 @@ export const outsideId = ({
 }: Pick<TaskView, 'id' | 'executionId' | 'mayBeForgotten'>): string | undefined =>
   executionId === id && !mayBeForgotten ? undefined : executionId
 
-/** Executions count the effects of one kind on a chain: the next one follows those that were executed. */
+/** Counts the executed effects of one kind on a chain; the next one follows them. */
 export const executedBefore = (
   { effects = [] }: { effects?: readonly Effect[] },
   wanted: { kind: string; chainId: string },
@@ -69,19 +66,19 @@ export const executedBefore = (
   ).length
 
 type SoughtTask = Pick<TaskView, 'effects' | 'outcome'>
-/** Whether a task of no effect of its own looks up what was executed before it: it is refused and ended by nothing. */
+/** Whether a task without an effect of its own looks up an earlier execution: nothing may refuse or end it then. */
 export const isLookingUp = ({ effects, outcome }: SoughtTask): boolean =>
   outcome === 'unknown' && !effects.some(isExposed)
-/** Whether a cancel or the deadline would still end the task: it is marked before a look-up goes on. */
+/** Whether a cancel or the deadline would still end the task, which is therefore marked before a look-up continues. */
 export const wouldEndUnseen = ({ effects, outcome }: SoughtTask): boolean =>
   outcome !== 'unknown' && !effects.some(isExposed)
 
-/** The data of the task count polls and have a note, which the compiler cannot see in a part of unknown data. */
+/** The task's data have a poll count and a note, which the compiler cannot see in a part of unknown data. */
 const ofTask = <Data, Names extends string>(
   result: StepResultOf<{ polls?: number; note: string | null; sought: SoughtExecution | null }, Names>,
 ) => result as unknown as Result<Data, Names>
 
-/** The look-up has answered: the mark ends before anything is signed, so that a cancel or the deadline comes first. */
+/** Ends the mark before anything is signed, so that a cancel or the deadline takes effect first. */
 export const nothingFound = <Data, Names extends string>(next: Names): Result<Data, Names> =>
   ofTask({ next, state: 'held', data: { polls: 0, note: null, sought: null } })
 
@@ -94,20 +91,20 @@ type LookUp<Data, Names extends string> = {
 type Repeated = {
   state: 'confirming' | 'reconciling' | 'review'
   note: string
-  /** Undefined where the step that signs says it, as it looks up again. */
+  /** It is undefined if the step that signs sets it when it looks up again. */
   sought?: Pick<SoughtExecution, 'chain_id' | 'kind'> & Partial<SoughtExecution>
 }
 
 /**
- * Repeats a look-up that failed, or that found what it cannot read. The mark `unknown` lets nothing else end the task. A
- * marked one that gets no answer is looked up the more rarely the older it is.
+ * Repeats a look-up that failed, or that found something it cannot read. The mark `unknown` lets nothing else
+ * end the task. The older a marked task without an answer is, the less often it is looked up.
  */
 export function lookUpAgain<Data, Names extends string>(
   { task, context: { now, steps } }: LookUp<Data, Names>,
   { state, note, sought }: Repeated,
 ): Result<Data, Names> {
   const polled = { data: task.data as { polls?: number; sought?: SoughtExecution | null } }
-  // A later look-up that fails takes nothing back.
+  // A later look-up that fails does not undo an earlier finding.
   const before = polled.data.sought ?? null
   const known = sought ? { is_found: false, tx_hash: null, ...before, ...sought } : before
   const age = { ageMs: now.getTime() - task.createdAt.getTime(), backoff }
@@ -120,7 +117,7 @@ export function lookUpAgain<Data, Names extends string>(
   return ofTask({ ...parked, outcome: 'unknown', data: { ...parked.data, note, sought: known } })
 }
 
-/** `spendsLedger`: what the task holds is known to the ledger alone. Otherwise it was read where it had left already. */
+/** With `spendsLedger` only the ledger knows what the task holds. Otherwise the units had left before the read. */
 export async function settleForgotten<Data, Proof, Names extends string>(
   { task, context, spendsLedger = false }: Search<Data, Proof, Names> & { spendsLedger?: boolean },
   { proof, data }: NonNullable<FoundProof<Data, Proof>>,

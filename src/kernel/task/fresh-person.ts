@@ -1,7 +1,6 @@
 import { type Asker, approvalsClientId, type Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Whether `assertFreshPerson` passes. */
 export function isFreshPerson({ person }: Pick<Caller, 'person'>, now: Date): boolean {
   if (person?.clientId !== approvalsClientId) return false
   const { at, ageMaxSeconds } = person.signIn
@@ -13,7 +12,7 @@ const principalOf = ({ via, person }: Caller): Asker['principal'] => {
   return person ? 'app' : 'agent'
 }
 
-/** Every caller is held by "ask me above", apps of a person too: an approval alone makes a request that of the person. */
+/** "Ask me above" applies to every caller, apps of a person included: only an approval makes a request the person's. */
 export const askerOf = (caller: Caller): Asker => ({
   userId: caller.userId,
   agentId: caller.agentId,
@@ -22,8 +21,8 @@ export const askerOf = (caller: Caller): Asker => ({
 })
 
 /**
- * The only check of who approves: the page of approvals, for a person who signed in a short time ago. A token of an app
- * never passes, refreshed or not, and neither does one of a key pair.
+ * The only check of who approves: it passes on the page of approvals, for a person who signed in a short time
+ * ago. A token of an app never passes, refreshed or not, and neither does one of a key pair.
  */
 export function assertFreshPerson(
   caller: Pick<Caller, 'person'>,
@@ -44,7 +43,7 @@ export function assertFreshPerson(
   )
 }
 
-/** Refuses what a person confirms for an account that no person owns. */
+/** Refuses an act that a person has to confirm on an account that no person owns. */
 export const personRequired = (): Fault =>
   new Fault(
     'step_up_required',

@@ -1,31 +1,30 @@
 import type { EffectUpdate, StepContext, StepResultOf, TaskView, Tx } from './task.ts'
 
 /**
- * A signed effect as two steps of a task: one signs and stores the bytes, the next one sends them and determines the
- * outcome. The author gives the plan of the effect and its settlement. States, polls, retries and the failure of an
- * effect that was not executed come from its driver.
+ * A signed effect as two steps of a task: one signs and stores the bytes, the next sends them and determines the
+ * outcome. The author supplies the plan of the effect and its settlement. Its driver handles states, polls,
+ * retries and an effect that was not executed.
  */
 
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
-/** `rejected`: the effect reached its host, which did nothing. */
+/** `rejected` means that the effect reached its host, which did nothing. */
 export type Settled<Data, Names extends string> = Result<Data, Names> & { rejected?: boolean }
 
-/** The names of the two steps in their task. */
 export type EffectNames<Names extends string> = { sign: Names; confirm: Names }
 export type EffectContext<Names extends string> = StepContext & { steps: EffectNames<Names> }
-/** `settle`: for an effect that was executed before its task, under the same execution id. */
+/** `settle` is for an effect that was executed before its task, under the same execution id. */
 export type SignContext<Data, Proof, Names extends string> = EffectContext<Names> & {
   settle(task: TaskView<Data>, proof: Proof): Promise<Settled<Data, Names>>
 }
 
-/** Signs effects of one kind, and proves their outcomes. `Names`: all steps of the task. */
+/** Signs effects of one kind and proves their outcomes. `Names` are all steps of the task. */
 export type EffectDriver<Data, Plan, Proof, Names extends string = 'sign' | 'confirm'> = {
   sign(
     task: TaskView<Data>,
     plan: Plan,
     context: SignContext<Data, Proof, Names>,
   ): Promise<Result<Data, Names>>
-  /** `settle` gives the result of an executed effect; the driver adds what became of the effect. */
+  /** `settle` gives the result of an executed effect; the driver adds the outcome of the effect. */
   confirm(
     task: TaskView<Data>,
     settle: (proof: Proof) => Promise<Settled<Data, Names>>,
@@ -35,7 +34,7 @@ export type EffectDriver<Data, Plan, Proof, Names extends string = 'sign' | 'con
 
 export type EffectRules<Data, Plan, Proof, Names extends string = 'sign' | 'confirm'> = {
   driver: EffectDriver<Data, Plan, Proof, Names>
-  /** What to sign; or the result of the step, where nothing is to be signed. */
+  /** Returns what to sign, or the result of the step if nothing is to be signed. */
   plan(
     task: TaskView<Data>,
     context: StepContext,
@@ -56,7 +55,7 @@ const isResult = <Plan extends object, Data, Names extends string>(
   planned: Plan | Result<Data, Names>,
 ): planned is Result<Data, Names> => 'next' in planned || 'park' in planned || 'end' in planned
 
-/** One effect of a task with several steps; `steps` names its two among them. */
+/** Makes one effect of a task with several steps; `steps` names its two among them. */
 export const createEffect = <Data, Plan extends object, Proof, Names extends string>({
   driver,
   plan,
@@ -73,11 +72,10 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
     driver.confirm(task, async (proof) => settle(task, proof, context), { ...context, steps }),
 })
 
-/** The steps of a task that is one effect. */
 export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
   createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
 
-/** The end of a task whose transaction is not signed, because it would fail. */
+/** Ends a task whose transaction is not signed, because it would fail. */
 export const wouldFail = ({ displayName }: { displayName: string }, reason: string) =>
   ({
     end: 'failed',
@@ -91,7 +89,6 @@ export const wouldFail = ({ displayName }: { displayName: string }, reason: stri
   }) as const
 
 type Writes = ((tx: Tx) => Promise<void>) | undefined
-/** The writes of one commit, in this order. */
 export const combineWrites =
   (...all: readonly Writes[]) =>
   async (tx: Tx): Promise<void> => {
@@ -104,7 +101,7 @@ type Addition<Patch> = {
   writes?: Writes
 }
 
-/** Adds to what a step commits, also where its signature is refused. */
+/** Adds to what a step commits, even if its signature is refused. */
 export function addToResult<Patch, Names extends string>(
   result: StepResultOf<Patch, Names>,
   addition: Addition<Patch>,

@@ -3,28 +3,27 @@ import type { SoughtExecution } from './forgotten-execution.ts'
 import type { Effect, EndResult, TaskView } from './task.ts'
 import { isLive } from './task-state.ts'
 
-/** How an operator ends a task whose outcome no look-up determines: by what was found elsewhere. */
+/** Lets an operator end a task whose outcome no look-up determines, by evidence found elsewhere. */
 
 export const operatorOutcomes = ['executed', 'partial', 'not_executed'] as const
 export type OperatorOutcome = (typeof operatorOutcomes)[number]
 
-/** What somebody else has paid. `logIndex`: its event in the transaction, where the chain numbers events. */
+/** A payment that another party made. `logIndex` is its event in the transaction, if the chain numbers events. */
 export type FoundPayment = { txHash: string; logIndex: number | null }
 export type OperatorFinding = {
   outcome: OperatorOutcome
-  /** The transaction of the task that was mined. */
+  /** The mined transaction of the task. */
   txHash: string | null
   payment: FoundPayment | null
-  /** In smallest units: what left, where the task does not know it. */
+  /** The smallest units that left, if the task does not know them. */
   inUnits: bigint | null
-  /** In smallest units: what arrived. */
   outUnits: bigint | null
   at: Date
 }
 export type Refusal = { refusal: string }
 /**
- * The end of a task of one kind, with what its own step would have booked. `ending`: the part that is the same for every
- * kind. Refused where the finding contradicts what the task knows, or does not say enough.
+ * Ends a task of one kind and books what its own step would have booked. `ending` is the part that is the same
+ * for every kind. Refuses a finding that contradicts what the task knows, or that does not say enough.
  */
 export type OperatorEnd = (
   task: TaskView<object>,
@@ -35,11 +34,11 @@ export type OperatorEnd = (
 export const isSameTransaction = (one: string, other: string) =>
   one === other || (one.startsWith('0x') && one.toLowerCase() === other.toLowerCase())
 
-/** The attempt of an effect that is this transaction, in whatever case its hash is given. */
+/** Returns the attempt of an effect that is this transaction; the case of its hash does not matter. */
 export const attemptOf = ({ txAttempts }: Pick<Effect, 'txAttempts'>, txHash: string) =>
   txAttempts.find(({ externalId }) => isSameTransaction(externalId, txHash))
 
-/** The effect of unknown outcome that this transaction would have executed. */
+/** Returns the effect of unknown outcome that this transaction would have executed. */
 export const liveEffectOf = (
   { effects }: Pick<TaskView, 'effects'>,
   txHash: string | null,
@@ -47,37 +46,34 @@ export const liveEffectOf = (
   txHash === null ? undefined : effects.find((effect) => isLive(effect) && attemptOf(effect, txHash))
 
 type LookUp = { sought?: SoughtExecution | null }
-/** What a task without an effect looks up, itself or as its swap. */
+/** Returns what a task without an effect looks up, directly or through its swap. */
 export function soughtOf({ data }: Pick<TaskView<object>, 'data'>): SoughtExecution | undefined {
   const { sought, swap } = data as LookUp & { swap?: LookUp }
   return sought ?? swap?.sought ?? undefined
 }
 
-/** Whether this transaction is of the task: one that it has signed, or that was executed before it and is looked up. */
+/** Whether this transaction may be the task's: the task has signed it, or looks up an earlier execution. */
 export const isOwnTransaction = (task: Pick<TaskView<object>, 'data' | 'effects'>, txHash: string | null) =>
   txHash !== null && (liveEffectOf(task, txHash) !== undefined || soughtOf(task) !== undefined)
 
-/** The venue takes no nonce that is older, and it is the last to forget what was signed without an expiry. */
+/** The venue accepts no nonce older than this, and it is the last to forget a signature without an expiry. */
 const unboundedMs = 2 * 24 * 3_600_000
 
-/** When what was signed can no longer be executed. */
 export const expiryOf = ({ validUntil, at }: Pick<Effect, 'validUntil' | 'at'>): Date =>
   validUntil ?? new Date(at.getTime() + unboundedMs)
 
-/** The type of an action at the venue; undefined for an effect on a chain. */
 export const actionTypeOf = ({ intent: { action } }: Pick<Effect, 'intent'>): unknown =>
   isRecord(action) ? action.type : undefined
 
-/** Changes between the user's own balances, or of a setting: nothing of the task was executed by them. */
+/** These change a setting or move money between the user's own balances: they execute nothing of the task. */
 const preparations: readonly unknown[] = ['move_cash', 'set_leverage']
 export const isPreparation = (effect: Pick<Effect, 'intent'>): boolean =>
   preparations.includes(actionTypeOf(effect))
 
-/** What was executed of the task for good. */
+/** Returns the effects by which the task was finally executed. */
 export const executedEffects = ({ effects }: Pick<TaskView, 'effects'>): Effect[] =>
   effects.filter((effect) => effect.status === 'confirmed' && !isPreparation(effect))
 
-/** The options that say nothing about a task of this kind. */
 export function unusedOption(
   { payment, inUnits, outUnits }: OperatorFinding,
   used: readonly ('payment' | 'amount-in' | 'amount-out')[] = [],
@@ -91,8 +87,8 @@ export function unusedOption(
 }
 
 /**
- * The end of a kind that books nothing: its records elsewhere are compared later, or there are none. `partial` says that
- * some of its effects were executed.
+ * The end of a kind that books nothing, because its records elsewhere are compared later, or there are none.
+ * `partial` says that some of its effects were executed.
  */
 export const reportedEnd: OperatorEnd = (task, ending, finding) => {
   const unused = unusedOption(finding)
@@ -102,7 +98,6 @@ export const reportedEnd: OperatorEnd = (task, ending, finding) => {
   return ending
 }
 
-/** Refuses a partial end of a kind that is one effect. */
 export const wholeOrNothing = (finding: OperatorFinding): Refusal | undefined =>
   finding.outcome === 'partial'
     ? { refusal: 'A task of this kind is executed as a whole, or not at all.' }

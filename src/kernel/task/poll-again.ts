@@ -1,12 +1,9 @@
 import { type Backoff, backoffMs } from '#kernel/async/backoff.ts'
 
-/**
- * A parked step that polls: the number of its polls is in the data of the task, so that the backoff survives a crash.
- */
+/** A parked step that polls. The number of its polls is in the task's data, so that the backoff survives a crash. */
 
 type PolledTask = { data: { polls?: number } }
 
-/** The polls since the task last set `polls` to 0. */
 export const pollsOf = ({ data }: PolledTask): number => data.polls ?? 0
 
 /** Parks the task with exponential backoff; spread it into the result of the step. */
@@ -16,14 +13,14 @@ export function pollAgain<Name extends string>(task: PolledTask, next: Name, bac
 }
 
 const reviewPollMaxMs = 3_600_000
-/** What has waited for an hour can wait for another minute. */
+/** A task that has waited for an hour can wait for another minute. */
 const reviewPollShare = 60
 
-/** The pause between two looks at an unknown outcome that waits for an operator: they cost less the older it is. */
+/** Returns the pause between two look-ups of an outcome in review: the older it is, the fewer they are. */
 export const reviewPollMs = (ageMs: number, leastMs: number): number =>
   Math.min(reviewPollMaxMs, Math.max(leastMs, Math.floor(ageMs / reviewPollShare)))
 
-/** Parks a task whose outcome waits for an operator; `ageMs`: since when. */
+/** Parks a task whose outcome waits for an operator; `ageMs` is how long it has waited. */
 export function pollReview<Name extends string>(
   task: PolledTask,
   next: Name,
@@ -36,7 +33,7 @@ export function pollReview<Name extends string>(
 /** A node that is silent for longer may be silent for good. */
 const silentMaxMs = 3_600_000
 
-/** Parks a task whose look-up got no answer; an operator looks into one that gets none for long. */
+/** Parks a task whose look-up got no answer; after a long silence an operator has to look into it. */
 export function pollSilent<Name extends string>(
   task: PolledTask,
   next: Name,

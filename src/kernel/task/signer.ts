@@ -7,10 +7,10 @@ import type { Tx } from './task.ts'
 export type { Action, PlannedAction, PolicyGrant }
 export { transferOperation }
 
-/** The types shared by custody, policy and chains. A key never leaves custody; nothing is signed without a receipt. */
+/** Types that custody, policy and chains share. A key never leaves custody; nothing is signed without a receipt. */
 
 export type EvmCall = { to: string; value: bigint; data: string }
-/** A batch that the user's own account executes once; the nonce is the delegate's (192-bit key, 64-bit sequence). */
+/** A batch that the user's own account executes once. The nonce is the delegate's (192-bit key, 64-bit sequence). */
 export type EvmBatch = {
   chainId: string
   account: string
@@ -18,10 +18,10 @@ export type EvmBatch = {
   calls: EvmCall[]
   nonce: bigint
   deadlineSeconds: number
-  /** The only sender that may submit the batch: once it spends the nonce otherwise, the batch is dead. Absent: any sender. */
+  /** The only sender that may submit the batch; if it spends the nonce otherwise, the batch is dead. */
   executor?: string
 }
-/** Absent where the account is delegated already. `nonce` is the account's transaction count. */
+/** Absent if the account is delegated already. `nonce` is the account's transaction count. */
 export type Delegation = { chainId: string; delegate: string; nonce: number }
 export type SignedDelegation = {
   chainId: number
@@ -51,7 +51,7 @@ export type VenueIntent = Action & {
   signer: string
   action: VenueAction
   nonce: bigint
-  /** The venue rejects the action after this time, so it can never happen then; null where the action has no expiry. */
+  /** The venue rejects the action after this time, so it cannot happen later; null if the action has no expiry. */
   expiresAtMs: number | null
 }
 
@@ -62,39 +62,36 @@ export type SvmInstruction = {
   data: string
 }
 
-/** A deposit at Relay's program; its accounts are named in full, so that each can be checked. */
+/** A deposit at Relay's program. Its accounts are named in full, so that each can be checked. */
 export type SvmDeposit = {
   program: string
   state: string
-  /** Pays and signs. */
   sender: string
-  /** Whom the deposit counts for: a refund goes there. */
+  /** The account that the deposit counts for, and to which a refund goes. */
   depositor: string
   vault: string
-  /** Null: SOL. */
+  /** Null for SOL. */
   token: { mint: string; tokenProgram: string; source: string; vaultAccount: string } | null
   amountUnits: bigint
   /** 32 bytes, as 0x and hexadecimal text. */
   depositId: string
 }
 
-/** An amount that leaves the user's wallet on Solana; `to` is the wallet, or the token account, that receives it. */
+/** An amount that leaves the user's wallet on Solana; `to` is the receiving wallet or token account. */
 export type SvmSpend = { token: string; amountUnits: bigint; to: string }
 
 export type SvmIntent = Action & {
   type: 'svm_transaction'
-  /** The user's own wallet. */
   account: string
   /** Pays the fee and the rent of new token accounts. */
   feePayer: string
   spends: SvmSpend[]
-  /** The whole message that is signed, in base64. */
+  /** The complete message that is signed, in base64. */
   message: string
-  /** The message can land in no block above this height. */
+  /** No block above this height can include the message. */
   lastValidBlockHeight: bigint
 }
 
-/** Everything that custody can sign. */
 export type SigningIntent = EvmIntent | SvmIntent | VenueIntent
 
 export const intentHash = (intent: SigningIntent): string => sha256(canonicalJson(intent))
@@ -111,19 +108,19 @@ export type PolicyReceipt = {
 }
 
 export type Policy = {
-  /** Reads only; throws a Fault before a task exists. The grant is what the accepting statement compares and counts. */
+  /** Reads only, and throws a Fault before a task exists. The accepting statement compares and counts the grant. */
   check(action: PlannedAction): Promise<PolicyGrant>
-  /** For tasks that sign before or while they are accepted: reads what `check` reads, and takes no lock. */
+  /** Reads what `check` reads, for tasks that sign before or while they are accepted. It takes no lock. */
   authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
-  /** In the signing transaction: checks everything again and issues the receipt. */
+  /** Checks everything again in the signing transaction, and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
   /**
-   * The task may sign as much again: in the transaction that drops a signature which can never be used, or before the task
-   * moves on what the signature has delivered.
+   * Lets the task sign the same amount again: in the transaction that drops a signature which can never be used, or
+   * before the task moves what the signature has delivered.
    */
   release(tx: Tx, released: ReleasedSignature): Promise<void>
 }
-/** `intent`: as it was stored. */
+/** `intent` is as it was stored. */
 export type ReleasedSignature = { userId: string; taskId: string; intent: JsonObject }
 
 /** The accepting statement counts the grant; `check` evaluates the same intent by the present limits. */
@@ -137,7 +134,6 @@ export type SignedBatch = { signature: string; delegation: SignedDelegation | nu
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
 
 export type SvmSigner = {
-  /** The signature of the user's wallet over the message of the intent. */
   signMessage(intent: SvmIntent, receipt: PolicyReceipt): Promise<Uint8Array>
 }
 
@@ -159,7 +155,7 @@ export type DecodedCall =
   /** Native coins without data. */
   | { name: 'send'; to: string; amountUnits: bigint }
 
-/** Calls of a swap. A token that is null is the native coin, whose amount in is the value of the call. */
+/** Calls of a swap. A null token is the native coin; its amount in is the value of the call. */
 export type SwapCall =
   | {
       name: 'swap'
@@ -179,10 +175,10 @@ export type SwapCall =
       token: string | null
       amountUnits: bigint
       requestId: string
-      /** Where the call itself says what is paid on the other chain. */
+      /** The payment on the other chain, if the call itself names it. */
       arrival?: { chainId: string; token: string; recipient: string; amountMinUnits: bigint }
     }
-  /** A swap whose path its contract chooses; the contract guarantees the minimum to the recipient. */
+  /** A swap whose contract chooses the path, and guarantees the minimum to the recipient. */
   | {
       name: 'aggregate'
       contract: string
@@ -196,7 +192,7 @@ export type SwapCall =
   /** A swap by calls that nothing reads; the router pays the minimum to the recipient, or reverts. */
   | {
       name: 'multicall'
-      /** The router itself for the native coin, and for a token the contract that takes it. */
+      /** The router itself for the native coin; for a token, the contract that takes it. */
       contract: string
       router: string
       tokenIn: string | null
@@ -204,32 +200,30 @@ export type SwapCall =
       amountInUnits: bigint
       amountOutMinUnits: bigint
       recipient: string
-      /** Receives native coins that are left. */
       refundTo: string
     }
 
 /** A payment in the native coin for the task that it names; `valueUnits` is the value of the call. */
 export type PaymentCall = { name: 'pay'; till: string; taskId: string; valueUnits: bigint }
 
-/** The cryptography of a foreign chain. Implemented by the chain's adapter and injected into custody. */
+/** The cryptography of a foreign chain. The chain's adapter implements it, and it is injected into custody. */
 export type EvmCrypto = {
   addressOf(secret: Uint8Array): string
   signBatch(secret: Uint8Array, batch: EvmBatch): Promise<string>
   signDelegation(secret: Uint8Array, delegation: Delegation): Promise<SignedDelegation>
   decodeCall(call: EvmCall): DecodedCall | undefined
 }
-/** Injected into custody: builds the wire format from the intent alone, and signs exactly that. */
+/** Builds the wire format from the intent alone, and signs exactly that. It is injected into custody. */
 export type VenueCrypto = {
   /** Loads its code, so that the first signature does not wait for it. */
   load(): Promise<void>
-  /** The complete body as it is stored and sent. */
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }
-/** Null: the account comes from a lookup table, whose content the message does not have. */
+/** A null address comes from a lookup table, whose content the message does not have. */
 export type SvmMessageAccount = { address: string | null; isSigner: boolean; isWritable: boolean }
 export type DecodedMessage = {
   feePayer: string
-  /** In the order of their signatures; the fee payer is the first. */
+  /** The signers in the order of their signatures; the fee payer is the first. */
   signers: string[]
   staticAddresses: string[]
   blockhash: string
@@ -237,7 +231,7 @@ export type DecodedMessage = {
   instructions: { programId: string; accounts: SvmMessageAccount[]; data: Uint8Array }[]
 }
 
-/** An instruction that custody can decode; every account that it is checked by stands in the message itself. */
+/** An instruction that custody can decode. Every account that it is checked by is in the message itself. */
 export type DecodedInstruction =
   | { name: 'transfer_lamports'; from: string; to: string; lamports: bigint }
   | {
@@ -258,7 +252,7 @@ export type DecodedInstruction =
       tokenProgram: string
     }
   | { name: 'close_token_account'; account: string; to: string; owner: string }
-  /** `reference`: an account that the program takes no notice of, by which the transaction is found. */
+  /** `reference` is an account that the program ignores, by which the transaction is found. */
   | { name: 'compute_limit'; units: bigint; reference?: string }
   | { name: 'compute_price'; microLamports: bigint }
   | { name: 'memo'; signers: string[]; text: string }
@@ -268,11 +262,11 @@ export type SvmCrypto = {
   addressOf(secret: Uint8Array): Promise<string>
   signBytes(secret: Uint8Array, message: Uint8Array): Promise<Uint8Array>
 }
-/** Lent to custody: reads what a key signs. */
+/** Reads what a key signs. It is injected into custody. */
 export type SvmDecoder = {
-  /** Undefined where the bytes are not a message of the one form that the gateway makes. */
+  /** Returns undefined if the bytes are not a message of the one form that the gateway makes. */
   decodeMessage(message: Uint8Array): DecodedMessage | undefined
-  /** Undefined where the instruction is none that custody knows. */
+  /** Returns undefined for an instruction that custody does not know. */
   decodeInstruction(instruction: DecodedMessage['instructions'][number]): DecodedInstruction | undefined
   tokenAccountOf(owner: string, mint: string, tokenProgram: string): string
 }

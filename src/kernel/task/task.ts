@@ -6,17 +6,16 @@ import type { Draw } from './draw.ts'
 import type { LiveState, Outcome } from './task-state.ts'
 import type { OrderRoom, TriggerOrder } from './trigger-order.ts'
 
-/** The types in which a feature describes a task to the runner. Types only: the runner does all writes. */
+/** The types in which a feature describes a task to the runner. They are types only: the runner does all writes. */
 
 declare const txBrand: unique symbol
 /** An open database transaction, opaque here; `store` writes through it. */
 export type Tx = { readonly [txBrand]: 'tx' }
 
-/** An account of the ledger: owner, asset, and sub-account of the owner. */
 export type AccountRef = { owner: string; asset: string; subAccount: string }
 export type LedgerToken = Pick<Token, 'symbol' | 'decimals' | 'address'>
 export const systemOwner = '00000000-0000-7000-8000-000000000000'
-/** The counterparty of every deposit and payment; the only account that may be negative. */
+/** The counterparty of every deposit and payment, and the only account that may be negative. */
 export const externalAccount = (asset: string): AccountRef => ({
   owner: systemOwner,
   asset,
@@ -24,8 +23,8 @@ export const externalAccount = (asset: string): AccountRef => ({
 })
 
 /**
- * `transfer` moves at once. `hold` reserves units for `credit` until `post` transfers them or `void` releases them.
- * `key` is unique per debit account: a repeated move changes nothing.
+ * `transfer` moves at once. `hold` reserves units for `credit` until `post` transfers them or `void` releases
+ * them. `key` is unique per debit account, so that a repeated move changes nothing.
  */
 export type Move =
   | {
@@ -43,47 +42,40 @@ export type Move =
       credit: AccountRef
       amountUnits: bigint
       reason: string
-      /** Names the asset in the message of a shortage. */
       token: LedgerToken
     }
   | { move: 'post'; key: string; amountUnits?: bigint }
   | { move: 'void'; key: string }
 
 /**
- * A balance read from a chain or venue. `version` is the account's counter read BEFORE the balance: if a hold was posted
- * or voided in between, the reading is of unknown age and the admission starts again.
+ * A balance read from a chain or venue. `version` is the account's counter read BEFORE the balance: if a hold
+ * was posted or voided in between, the reading is of unknown age and the admission starts again.
  */
 export type ReadBalance = { totalUnits: bigint; version: bigint }
-/** The balance that covers a spend, as it was read, and how to read it again. */
 export type SeenBalance = ReadBalance & { reread(): Promise<ReadBalance> }
 
-/** What the transaction of a task may cost its sponsor, counted against the user's budget of the day. */
+/** The most that the task's transaction may cost its sponsor, counted against the user's budget of the day. */
 export type GasCharge = {
   chainId: string
   wei: bigint
-  /** Null: counted and never refused. */
+  /** If null, the cost is counted but never refused. */
   budgetWei: bigint | null
-  /** The fault where the budget does not cover the charge. */
   refuse(usedWei: bigint): Fault
 }
 
-/** What a task spends: counted against the user's limits, and held, by the statement that accepts it. */
+/** A task's spend. The statement that accepts the task counts it against the user's limits, and holds it. */
 export type Spend = {
   action: PlannedAction
-  /** With `amountUnits`: held until the task ends; `spent` of a step posts it. */
+  /** The account whose `amountUnits` are held until the task ends; `spent` of a step posts them. */
   account?: AccountRef
   amountUnits?: bigint
-  /** Names the asset in the message of a shortage. */
   token?: LedgerToken
   seen?: SeenBalance
   gas?: GasCharge
 }
-/** The key of the hold of a spend. */
 export const spendKey = (taskId: string): string => `${taskId}:spend`
 export type AdmittedSpend = Spend & {
-  /** Absent where the policy was not asked yet. */
   grant?: PolicyGrant
-  /** Asks the policy, for the fault or for a grant by the present limits. */
   check(): Promise<PolicyGrant>
 }
 
@@ -123,7 +115,7 @@ export type Effect = {
   validUntil: Date | null
   at: Date
   txAttempts: TxAttempt[]
-  /** Committed by this instance in the previous step, so no other sent it. Absent on effects read from the database. */
+  /** Set if this instance committed it in the previous step: no other has sent it. Absent if read from the database. */
   neverSent?: true
 }
 export type EffectUpdate = {
@@ -133,10 +125,7 @@ export type EffectUpdate = {
   attemptExternalId?: string
 }
 
-/**
- * An event for the owner of the task, in addition to the task events that the runner writes. `taskId`: the task that the
- * event concerns, where no step of that task writes it.
- */
+/** An event for the task's owner, beyond those of the runner. `taskId` names a task if none of its steps writes it. */
 export type NewEvent = {
   type: string
   taskId?: string
@@ -147,12 +136,12 @@ export type NewEvent = {
 type StepResultBase<Patch> = {
   /** Merged into the task's data. */
   data?: Patch
-  /** Units of the task's spend that were delivered: posts its hold; the rest of it is available again. */
+  /** The delivered units of the task's spend: they post its hold, and the rest becomes available again. */
   spent?: bigint
   moves?: Move[]
   effects?: EffectUpdate[]
   events?: NewEvent[]
-  /** Writes of the feature's own tables, in the transaction that commits the step. */
+  /** Writes the feature's own tables, in the transaction that commits the step. */
   writes?: (tx: Tx) => Promise<void>
   /** Runs after `writes`, and adds to the result what only the transaction of the step knows. */
   complete?: (tx: Tx) => Promise<StepAddition>
@@ -160,29 +149,28 @@ type StepResultBase<Patch> = {
 export type StepAddition = { data?: JsonObject; events?: NewEvent[]; result?: JsonObject }
 
 /**
- * What to sign, and when: `build` within the fenced transaction of a step, with the nonce under its sequence's row lock;
- * the other two with the acceptance of the task. Nothing is sent before its signature is committed.
+ * What to sign, and when. `build` signs within the fenced transaction of a step, with the nonce under its
+ * sequence's row lock; the other two sign with the acceptance of the task. Nothing is sent before its signature
+ * is committed.
  */
 export type Intent<Patch = JsonObject, Names extends string = string> = {
   nonceSequence: NonceSequence
-  /** Lower bound of the nonce: venues with timestamp nonces reject older ones. */
+  /** The lower bound of the nonce: venues with timestamp nonces reject older ones. */
   minNonce?: bigint
-  /** Runs before the nonce is taken; what it returns runs under the lock of the sequence, and so does little. */
+  /** Runs before the nonce is taken. The returned function runs under the sequence's lock, so it should do little. */
   build: (tx: Tx) => Promise<(nonce: bigint) => Promise<SignedEffect>>
   /**
-   * For the first step of a task that does not exist yet, under a nonce from a sequence that may have gaps: reads while
-   * the nonce is taken, and signs before the acceptance is inserted.
+   * Signs the first step of a task that does not exist yet, under a nonce from a sequence that may have gaps. It
+   * reads while the nonce is taken, and signs before the acceptance is inserted.
    */
   signOnAccept?: (() => Promise<SignOnAccept>) | undefined
-  /** The same for a sequence without gaps: signs within the accepting transaction. */
+  /** The same for a sequence without gaps: it signs within the accepting transaction. */
   signInOrder?: () => Promise<SignInOrder>
-  /** The step's result where the signature is refused; without it a refusal is a failed attempt. */
+  /** The step's result if the signature is refused; without it a refusal is a failed attempt. */
   onRefused?: (fault: Fault) => StepResultOf<Patch, Names>
 }
 export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
-/** What the acceptance of a task that signs at once needs beside its admission. */
 export type SigningGrant = {
-  /** Absent where nothing counts against limits. */
   grant?: PolicyGrant
   check?: () => Promise<PolicyGrant>
   rows?: FeatureRows[]
@@ -191,20 +179,19 @@ export type SignOnAccept = (nonce: bigint) => Promise<SignedEffect & SigningGran
 export type SignInOrder = SigningGrant & { sign(nonce: bigint): Promise<SignedEffect> }
 /** New rows of a feature's table, inserted with the task. A row that exists already is left as it is. */
 export type FeatureRows = { table: string; rows: JsonObject[] }
-/** A further attempt for a live effect, under the nonce of its first one. */
 export type Replacement = {
   effectId: string
   nonceSequence: NonceSequence
   build: (tx: Tx) => Promise<NewTxAttempt>
 }
 
-/** A nonce is locked after the accounts of the ledger, so a step that takes one moves nothing. */
+/** A nonce is locked after the accounts of the ledger, so a step that takes one must not move ledger units. */
 type NonceResultBase<Patch> = Omit<StepResultBase<Patch>, 'moves' | 'spent'> & {
   moves?: never
   spent?: never
 }
 
-/** `Patch`: what the step changes in the data. `Names`: the steps that may follow. */
+/** `Patch` is what the step changes in the data, and `Names` are the steps that may follow. */
 export type StepResultOf<Patch, Names extends string = string> =
   | (StepResultBase<Patch> & { next: Names; state?: LiveState })
   | (NonceResultBase<Patch> & { sign: Intent<Patch, Names>; next: Names; state?: LiveState })
@@ -215,11 +202,9 @@ export type StepResultOf<Patch, Names extends string = string> =
       outcome?: 'unknown'
     })
   | EndResult<Patch>
-/** A step may change any part of the data. */
 type PatchOf<Data> = string extends keyof Data ? Data : Partial<Data>
 export type StepResult<Data = JsonObject, Names extends string = string> = StepResultOf<PatchOf<Data>, Names>
 
-/** The result of a step that ends its task. */
 export type EndResult<Patch = JsonObject> = StepResultBase<Patch> & StepEnd
 export type FailedResult<Patch = JsonObject> = StepResultBase<Patch> & Extract<StepEnd, { error: unknown }>
 
@@ -227,7 +212,7 @@ export type StepEnd =
   | {
       end: 'completed'
       outcome: 'executed' | 'partial'
-      /** Null only where an operator ended the task: the figures of its result are not known then. */
+      /** Null only if an operator ended the task: the figures of its result are unknown then. */
       result: JsonObject | null
     }
   | {
@@ -247,7 +232,7 @@ export type StepEnd =
 /** The input of a step. `effects` are all effects of the task, with their attempts. */
 export type TaskView<Data = JsonObject, Input = JsonObject> = {
   id: string
-  /** What chains and venues know it by; its own id where nothing outside of this database determines it. */
+  /** The id by which chains and venues know the task; its own id if nothing outside this database determines it. */
   executionId: string
   mayBeForgotten?: boolean
   userId: string
@@ -260,14 +245,14 @@ export type TaskView<Data = JsonObject, Input = JsonObject> = {
   effects: Effect[]
   createdAt: Date
   deadline: Date
-  /** `unknown` without an effect: what was executed before this task, under its execution id, is looked up. */
+  /** `unknown` without an effect means that an earlier execution under this task's execution id is being looked up. */
   outcome?: Outcome | null
 }
 export type StepContext = {
   now: Date
-  /** Aborts where the step took too long, or the task is another instance's: its result counts no more. */
+  /** Aborts if the step took too long, or if another instance owns the task: the result no longer counts. */
   signal: AbortSignal
-  /** Aborts where this instance ends: a step that only waits returns what it has seen. */
+  /** Aborts when this instance shuts down: a step that only waits returns what it has seen. */
   stopping: AbortSignal
 }
 export type Step<Data = JsonObject, Names extends string = string, Input = JsonObject> = (
@@ -281,7 +266,7 @@ export type Steps<Data, Own extends string, Names extends string = Own, Input = 
 
 export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
-/** Signs for a task that does not exist yet, and leaves its data as it is; undefined where the first step has to sign. */
+/** Signs for a task that does not exist yet, without changing its data. Undefined if the first step has to sign. */
 export type SignFirst<Names extends string = string> = (
   task: Pick<TaskView, 'id' | 'executionId' | 'userId'>,
   context: StepContext,
@@ -289,59 +274,59 @@ export type SignFirst<Names extends string = string> = (
 
 /** The result of `admit`: what the task starts with, committed together with the task itself. */
 export type Admission<Data = JsonObject, Names extends string = string> = {
-  /** The id of the task, where rows of the feature name it; absent: the engine makes one. */
+  /** The id of the task, if rows of the feature name it; otherwise the engine makes one. */
   taskId?: string
   data: Data
   first: Names
   deadlineMs?: number
   spend?: AdmittedSpend
-  /** Instead of a spend: units that no policy counts, such as credits. */
+  /** Units that no policy counts, such as credits, in place of a spend. */
   draw?: Draw
   rows?: FeatureRows[]
   orders?: OrderRoom
   /**
    * The first step signs: through `signOnAccept` or `signInOrder` of its intent it is committed together with the
-   * acceptance, where this instance has capacity. A function signs in its place, with what the admission has read.
+   * acceptance, if this instance has capacity. A function signs in its place, with what the admission has read.
    */
   signOnAccept?: boolean | SignFirst<Names>
 }
 
 /**
- * A kind of task: its steps by name, and the type of the data that its rows hold. An old version stays while rows refer to
- * it. Without type arguments: a kind as the runner reads it, see `defineTaskKind`.
+ * A kind of task: its steps by name, and the type of the data that its rows hold. An old version stays while
+ * rows refer to it. Without type arguments it is a kind as the runner reads it; see `defineTaskKind`.
  */
 export type TaskKind<Data = JsonObject, Names extends string = string, Input = JsonObject> = TaskRules & {
   kind: string
   version: number
   priority: TaskPriority
   steps: Steps<Data, Names, Names, Input>
-  /** What a task spends that a price trigger makes, where no admission precedes it. */
+  /** Returns the spend of a task that a price trigger creates, which has no admission. */
   spendOf?(userId: string, input: JsonObject): AdmittedSpend
-  /** Each attempt of an order has an execution id of its own; otherwise all of them share one, and one of them executes. */
+  /** Whether each attempt of an order has its own execution id; otherwise all share one, and one attempt executes. */
   hasExecutionPerAttempt?: boolean
-  /** The event of an order that fired, expired, or was cancelled because another one fired. */
+  /** Returns the event of an order that fired, expired, or was cancelled because another one fired. */
   orderEvent?(order: TriggerOrder): NewEvent | undefined
 }
-/** 0: exits. 1: trades. 2: background work. 3: long waits for a service, such as chats, which have slots of their own. */
+/** 0: exits. 1: trades. 2: background work. 3: long waits for a service, such as chats, which have separate slots. */
 export type TaskPriority = 0 | 1 | 2 | 3
 export type TaskRules = {
   retry?: RetryRule
-  /** Time limit of each step; beyond it the attempt fails. */
+  /** The time limit of each step, after which the attempt fails. */
   stepTimeoutMs?: number
-  /** A step continues where another run of it has ended, so an instance that stops aborts it and leaves it to others. */
+  /** A step continues where an earlier run stopped, so an instance that shuts down leaves it to others. */
   isResumable?: boolean
-  /** The first step looks up what a forgotten task executed: before it neither a cancel nor the deadline ends the task. */
+  /** The first step looks up a forgotten execution: before it, neither a cancel nor the deadline ends the task. */
   looksUp?: boolean
   /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */
   completeEnd?(task: TaskView, end: EndResult): EndResult
 }
 
-/** The only cast of task data: a row of a kind holds what its admission and its steps wrote, both typed by the kind. */
+/** This is the only cast of task data: a row holds what its admission and steps wrote, both typed by the kind. */
 export const untypedSteps = <Data, Names extends string, Input>(
   steps: Steps<Data, Names, Names, Input>,
 ): Record<string, Step> => steps as unknown as Record<string, Step>
 
-/** Ties the steps of an internal kind to its data; a kind with a route is tied by `taskOf`. */
+/** Ties the steps of an internal kind to its data; `taskOf` does so for a kind with a route. */
 export const defineTaskKind = <Data, Names extends string, Input = JsonObject>(
   kind: TaskKind<Data, Names, Input>,
 ): TaskKind => ({ ...kind, steps: untypedSteps(kind.steps) })

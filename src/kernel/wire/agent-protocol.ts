@@ -5,7 +5,7 @@ import { planWords, stopReasons } from './answerer.ts'
 import { isRecord, type Json, type JsonObject } from './json.ts'
 
 /**
- * `portico-agent.v1`, the WebSocket protocol between a gateway and the service that answers its chats:
+ * `portico-agent.v1` is the WebSocket protocol between a gateway and the service that answers its chats; see
  * docs/agent-protocol.md. A message has one frame in each line; unknown types and fields are ignored.
  */
 
@@ -15,9 +15,9 @@ export const agentPath = '/agent/v1'
 export const frameBytesMax = 1_048_576
 export const framesPerMessageMax = 2_000
 export const runsPerConnectionMax = 256
-/** The service sends no further event of a run while so much of it is not acknowledged. */
+/** The service sends no further event of a run while this much of it is not acknowledged. */
 export const windowMax = { events: 1_000, bytes: 65_536 }
-/** Requests of one run that are not answered yet. */
+/** At most this many requests of one run may be unanswered. */
 export const openRequestsMax = 32
 export const filePartBytes = 196_608
 export const fileBytesMax = 5 * 1_048_576
@@ -26,9 +26,9 @@ export const memoryBytesMax = 262_144
 export const answerCharactersMax = 200_000
 
 export const liveness = { pingEveryMs: 10_000, deadAfterMs: 25_000 }
-/** How long the service goes on with a run whose gateway is away. */
+/** How long the service continues a run whose gateway is away. */
 export const runHeldMs = 30_000
-/** How long the gateway tries to come back to a run; less than the service keeps it. */
+/** How long the gateway tries to come back to a run: less than the service holds it. */
 export const resumeMsMax = 20_000
 export const startMsMax = 5_000
 export const runMsMax = 900_000
@@ -52,7 +52,6 @@ const Name = T.String({ minLength: 1, maxLength: 128 })
 const NoteName = text(64)
 const Tokens = T.Integer({ minimum: 0, maximum: 1_000_000_000 })
 
-/** What a gateway sends. */
 export const gatewayFrames = {
   hello: T.Object({ gateway: text(128), version: text(64) }),
   start: T.Object({
@@ -82,7 +81,6 @@ export const gatewayFrames = {
   }),
 } as const
 
-/** What a service sends. */
 export const serviceFrames = {
   hello: T.Object({
     instance: text(128),
@@ -109,7 +107,7 @@ const CitationData = T.Object({
   fetched_at: text(40),
 })
 
-/** The events of a run. The requests among them are answered by a `tool_response` with their number. */
+/** The events of a run. A `tool_response` with the same number answers each request among them. */
 export const agentEvents = {
   planning: T.Object({
     v4_event: OneOf(planWords),
@@ -166,10 +164,10 @@ type FrameOf<Table extends Record<string, T.TSchema>> = {
 }[keyof Table]
 export type GatewayFrame = FrameOf<typeof gatewayFrames>
 export type ServiceFrame = FrameOf<typeof serviceFrames>
-/** `bytes` of the line, as both sides count them for the window. */
+/** `bytes` is the size of the line, as both sides count it for the window. */
 export type ReadFrame<Frame> = { frame: Frame; bytes: number }
 
-/** The other side does not follow the protocol: its connection ends. */
+/** The other side does not follow the protocol, so its connection ends. */
 export class ProtocolError extends Error {}
 
 function readLines<Table extends Record<string, T.TSchema>>(
@@ -192,7 +190,7 @@ export const readGatewayFrames = (message: string): ReadFrame<GatewayFrame>[] =>
 export const readServiceFrames = (message: string): ReadFrame<ServiceFrame>[] =>
   readLines(serviceFrames, message)
 
-/** Undefined for an event that this version does not know. */
+/** Returns undefined for an event that this version does not know. */
 export function readEvent({ event, data }: { event: string; data: JsonObject }): AgentEventRead | undefined {
   if (!Object.hasOwn(agentEvents, event)) return undefined
   if (!fits(agentEvents[event as AgentEvent], data))
@@ -203,7 +201,7 @@ export type AgentEventRead = {
   [Event in AgentEvent]: { event: Event; data: AgentEventData[Event] }
 }[AgentEvent]
 
-/** Escapes that a database refuses: the character 0, and halves of a pair. */
+/** These escapes are refused by the database: the character 0, and halves of a surrogate pair. */
 const suspicious = /\\u(?:0000|d[89a-f])/i
 
 function parse(line: string): Record<string, unknown> {

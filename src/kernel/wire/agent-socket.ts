@@ -1,8 +1,6 @@
 import { frameBytesMax, framesPerMessageMax, liveness, ProtocolError } from './agent-protocol.ts'
 
-/** What both sides of `portico-agent.v1` do with a socket. */
-
-/** A connection whose other side reads this much less than is written is cut. */
+/** A connection is cut if its other side leaves this much of the written data unread. */
 export const notSentBytesMax = 64 * 1_048_576
 
 type Pinged = { ping(): void; terminate(): void }
@@ -17,7 +15,7 @@ export function lineOf(frame: object): Line {
   return { text, bytes }
 }
 
-/** Frames of one round of the event loop leave as one message. */
+/** The frames of one round of the event loop leave as one message. */
 export function createLines(send: (message: string) => void): Lines {
   let waiting: string[] = []
   let bytes = 0
@@ -42,7 +40,7 @@ export function createLines(send: (message: string) => void): Lines {
   }
 }
 
-/** Ends a connection whose other side is silent. `received` is called for whatever arrives. */
+/** Ends a connection whose other side is silent. Call `received` for everything that arrives. */
 export function watchLiveness(
   socket: Pinged,
   { pingEveryMs, deadAfterMs }: typeof liveness = liveness,

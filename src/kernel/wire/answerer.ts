@@ -2,11 +2,10 @@ import type { Usage } from '#kernel/money/token-prices.ts'
 import type { Json, JsonObject } from './json.ts'
 
 /**
- * An answerer answers the turn of a chat: it plans, calls tools and writes. It stores nothing and has no credential. What
- * it is given and gives back is plain JSON but for the dates, so that it runs in a process of its own.
+ * An answerer answers the turn of a chat: it plans, calls tools and writes. It stores nothing and has no
+ * credential. Its inputs and outputs are plain JSON except for dates, so that it can run in a separate process.
  */
 
-/** Who answers, as a person chooses it. */
 export const agents = ['ProAgent', 'ProDeepResearchAgent', 'MarketAnalyzerAgent'] as const
 export type Agent = (typeof agents)[number]
 
@@ -22,17 +21,17 @@ export type Turn = {
   chatId: string
   agent: Agent
   query: string
-  /** When it was asked: the same for each run of the turn. */
+  /** When the question was asked, which is the same for each run of the turn. */
   askedAt: Date
-  /** What the answerer returned as `memory` at the end of the turn before. */
+  /** The `memory` that the answerer returned at the end of the previous turn. */
   memory: JsonObject | null
-  /** What an earlier run of the turn has said, which stays said. */
+  /** The text that an earlier run of the turn has emitted, which cannot be taken back. */
   said: string
-  /** What is held for the turn: an answerer that pays for a model spends no more. */
+  /** The credits that are held for the turn: an answerer that pays for a model spends no more. */
   creditsMax: number
 }
 
-/** With its user, whom no answerer needs. */
+/** The turn with its user, whom no answerer needs. */
 export type OwnedTurn = Turn & { userId: string }
 
 /** `id` names the call within the turn; a repeated run of the turn gives the same call the same id. */
@@ -40,7 +39,7 @@ export type ToolCall = {
   id: string
   name: string
   input: JsonObject
-  /** A model asks for it, which may have read what strangers wrote: the words of the user have to ask for it too. */
+  /** A model asks for the call. It may have read text by strangers, so the user's words have to ask for it too. */
   isFromModel?: boolean
 }
 export type ToolResult = { fetchedAt: Date } & (
@@ -50,13 +49,10 @@ export type ToolResult = { fetchedAt: Date } & (
 
 export type Emit = {
   planning(word: (typeof planWords)[number], step: { id: string; text: string }): void
-  /** The next piece of the answer. Resolves once it is stored, so that an answerer can write at the pace of its reader. */
+  /** Emits the next piece of the answer. Resolves once it is stored, so an answerer can follow its reader's pace. */
   chunk(text: string): Promise<void>
 }
-/**
- * `change` becomes a recommendation or is started within the user's limit for chats; with `dryrun: true` it runs without
- * effect where it has a dry run.
- */
+/** A `change` becomes a recommendation or starts within the user's limit for chats; `dryrun: true` has no effect. */
 export type ToolDescription = {
   name: string
   description: string
@@ -66,27 +62,23 @@ export type ToolDescription = {
 }
 export type PastMessage = { role: 'user' | 'assistant'; text: string }
 export type Tools = {
-  /**
-   * Announces the call, and its result, to the listeners. A call that would change anything becomes a recommendation,
-   * unless the message orders it within the limit for chats.
-   */
+  /** Announces the call and its result. A change becomes a recommendation unless the message orders it in the limit. */
   call(call: ToolCall): Promise<ToolResult>
   /**
-   * What must not be done twice in a turn, such as asking a model: made once and stored under its name, and answered from
-   * there in a repeated run. `usage` of a note counts for a turn that is stopped.
+   * Does something that must not be done twice in a turn, such as asking a model: the result is stored under its
+   * name, and a repeated run of the turn gets it from there. `usage` of a note counts for a turn that is stopped.
    */
   note(name: string, make: () => Promise<JsonObject>): Promise<JsonObject>
-  /** The tools that this turn may call, within the access of its caller. */
   describe(): Promise<readonly ToolDescription[]>
-  /** The messages of the thread before this turn, oldest first: the newest ones, up to a bound. */
+  /** Returns the newest messages of the thread before this turn, up to a bound, oldest first. */
   history(): Promise<readonly PastMessage[]>
-  /** A file of the answer. A repeated run of the turn gives the same file the same name, and stores it once. */
+  /** Publishes a file of the answer. A repeated run of the turn uses the same name, and the file is stored once. */
   publish(file: NewFile): Promise<void>
 }
 
 export type TurnEnd = {
   stopReason: StopReason
-  /** Of all models that the turn has asked, those of earlier runs included; absent where it has asked none. */
+  /** The usage of all models that the turn has asked, earlier runs included; absent if it has asked none. */
   usage?: Usage
   citations: Citation[]
   memory: JsonObject | null
@@ -94,8 +86,8 @@ export type TurnEnd = {
 
 export type Answerer = {
   /**
-   * Ends soon after the signal. Another instance may run the turn again: its calls are answered from memory then, and
-   * what was emitted before is not sent again, so an answerer depends on nothing but the turn and its results.
+   * Ends soon after the signal. Another instance may run the turn again: its calls are then answered from memory,
+   * and what was emitted before is not sent again. So an answerer must depend only on the turn and its results.
    */
   run(turn: Turn, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd>
 }

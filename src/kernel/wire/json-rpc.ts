@@ -4,7 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from './json.ts'
 import type { Net } from './net.ts'
 
-/** JSON-RPC 2.0 over HTTP, as the nodes of every chain speak it; calls go out as batches of the size that the node takes. */
+/** JSON-RPC 2.0 over HTTP, for the nodes of every chain. Calls are sent in batches of a size that the node accepts. */
 
 export type RpcCall = { method: string; params: unknown[] }
 export type RpcError = { code: number; message: string; data?: unknown }
@@ -14,21 +14,19 @@ export type JsonRpc = (calls: readonly RpcCall[], signal?: AbortSignal) => Promi
 type JsonRpcOptions = {
   url: string
   net: Net
-  /** The name of the node in messages. */
   name: string
-  /** For all requests that the calls need. */
+  /** The time limit of all requests that the calls need. */
   timeoutMs: number
   batchLimit?: LearnedLimit
   parse?: (body: string) => unknown
 }
 
-/** Public nodes take 3, 10, 20 or 100 calls in one batch. */
+/** Public nodes accept 3, 10, 20 or 100 calls in one batch. */
 export const createBatchLimit = (): LearnedLimit => createLearnedLimit({ max: 50, growAfterMs: 600_000 })
 
 const maxBytes = 4 * 1024 * 1024
 const rateLimit = new Error('rate limit')
 
-/** A node refused a whole request because of its rate limit. */
 export const isRateLimitFault = (error: unknown): error is Fault =>
   error instanceof Fault && error.cause === rateLimit
 
@@ -42,8 +40,9 @@ type Reply = { answers: RpcAnswer[] } | { refusal: RpcError }
 type Post = (calls: readonly RpcCall[]) => Promise<Reply>
 
 /**
- * One answer per call, in the order of the calls. Throws `unavailable` for a reply that answers no call: a status, an
- * error page, a malformed or incomplete batch. A batch that the node refuses for its length is sent again in halves.
+ * Returns one answer per call, in the order of the calls. Throws `unavailable` for a reply that answers no call:
+ * a status, an error page, a malformed or incomplete batch. A batch that the node refuses for its length is sent
+ * again in halves.
  */
 export function createJsonRpc(options: JsonRpcOptions): JsonRpc {
   const { url, net, timeoutMs, batchLimit = createBatchLimit() } = options
@@ -83,7 +82,7 @@ async function sendPiece(post: Post, calls: readonly RpcCall[], limit: LearnedLi
   const { refusal } = reply
   const half = Math.floor(calls.length / 2)
   const first = await sendInPieces(post, calls.slice(0, half), limit)
-  // The same error for fewer calls was not caused by their number.
+  // If fewer calls get the same error, their number was not the cause.
   if (first.every((answer) => isSameError(answer, refusal))) return calls.map(() => ({ error: refusal }))
   limit.lower(half)
   return [...first, ...(await sendInPieces(post, calls.slice(half), limit))]
@@ -95,10 +94,10 @@ const isSameError = (answer: RpcAnswer, { code, message }: RpcError): boolean =>
 type Received = { status: number; body: string; count: number }
 
 function replyOf(options: JsonRpcOptions, { status, body, count }: Received): Reply {
-  // Some nodes refuse a long batch with an error of the server.
+  // Some nodes refuse a long batch with a server error.
   if (count > 1 && (status === 413 || (status >= 400 && /batch/i.test(body))))
     return { refusal: { code: status, message: `status ${status}` } }
-  // An error page of a proxy is no reply to the call, with any status.
+  // A proxy's error page is no reply to the call, whatever its status.
   if (status === 429 || status >= 500 || (status >= 400 && !body.includes('jsonrpc')))
     throw unusable(options, `status ${status}`, status === 429 ? rateLimit : undefined)
   const answers = answersOf(options, body, count)
@@ -106,7 +105,7 @@ function replyOf(options: JsonRpcOptions, { status, body, count }: Received): Re
   return refusal ? { refusal } : { answers }
 }
 
-/** An error that names the batch, or that all calls share. */
+/** Returns an error that names the batch, or that all calls share. */
 function batchRefusalOf(answers: readonly RpcAnswer[]): RpcError | undefined {
   const errors = answers.flatMap((answer) => ('error' in answer ? [answer.error] : []))
   const isOwn = ({ message }: RpcError): boolean => /revert|simulation/i.test(message)
@@ -134,7 +133,7 @@ function answersOf(options: JsonRpcOptions, body: string, count: number): RpcAns
     if (!isRecord(item)) throw unusable(options, 'a malformed envelope')
     byId.set(item.id, answerOf(options, item))
   }
-  // Some nodes answer a refused batch with one error of no id.
+  // Some nodes answer a refused batch with one error without an id.
   const unnamed = list.length === 1 ? byId.get(null) : undefined
   const whole = unnamed && 'error' in unnamed ? unnamed : undefined
   return Array.from({ length: count }, (_, index) => {

@@ -1,4 +1,4 @@
-/** JSON as data: values that survive a round trip through text. */
+/** Values that survive a round trip through text. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
 

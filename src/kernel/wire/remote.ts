@@ -1,6 +1,5 @@
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** Whether a URL points to another machine. */
 export const isRemote = (value: string | undefined): boolean =>
   value !== undefined && URL.canParse(value) && !loopback.test(new URL(value).hostname)
 

@@ -10,7 +10,7 @@ export type Kek = {
 /** New data keys are wrapped under `current`; the others only unwrap existing ones. */
 export type KeyEncryptionKeys = { current: Kek; find(id: string): Kek | undefined }
 
-/** A secret as a row stores it: encrypted under a data key of its own, which a key-encryption key wraps. */
+/** A secret as a row stores it: encrypted under its own data key, which a key-encryption key wraps. */
 export type SealedSecret = { ciphertext: Uint8Array; wrapped_dek: Uint8Array; kek_id: string }
 
 export class UnknownKek extends Error {
@@ -18,9 +18,9 @@ export class UnknownKek extends Error {
 }
 
 export type Sealer = {
-  /** `aad` names the row, so that the secret cannot be opened from another one. Wrapping may be a network call. */
+  /** `aad` names the row, so that the secret cannot be opened from another row. Wrapping may be a network call. */
   seal(secret: Uint8Array, aad: string): Promise<SealedSecret>
-  /** Throws where the key-encryption key is missing or another one. */
+  /** Throws if the key-encryption key is missing or is not the one that wrapped the data key. */
   unseal(sealed: SealedSecret, aad: string): Promise<Buffer>
 }
 

@@ -1,7 +1,5 @@
 import { isRecord, type Json } from './json.ts'
 
-/** The output of a tool as an event holds it. */
-
 const bytesMax = 16 * 1_024
 const textMax = 2_000
 const listLengths = [50, 20, 8, 3, 1]

@@ -19,8 +19,8 @@ import { systemIdentifier } from './cluster.ts'
 import { errorCode, prepareClusterPaths, serverAccount, syncFolder } from './cluster-paths.ts'
 
 /**
- * A physical copy of a running cluster, as pg_basebackup makes one: the files in their current state, and every WAL
- * record that makes them consistent. The binaries of the package have neither pg_basebackup nor pg_dump.
+ * A physical copy of a running cluster, like that of pg_basebackup: the files in their current state, and every
+ * WAL record that makes them consistent. The package's binaries include neither pg_basebackup nor pg_dump.
  */
 
 export type BackupFile = { path: string; bytes: number; sha256: string }
@@ -46,7 +46,7 @@ export type BackupOptions = {
 }
 export type Backup = { files: number; bytes: number; stopLsn: string }
 
-/** Folders whose content is excluded; the folders themselves must exist at a start. */
+/** Folders whose content is excluded; the folders themselves must exist at startup. */
 const excludedContent = new Set([
   'pg_wal',
   'pg_replslot',
@@ -178,7 +178,6 @@ function copyFiles(from: string, to: string): { folders: string[]; files: Backup
   return { folders, files }
 }
 
-/** Every segment from the first WAL record that recovery needs to the last one. */
 function copyLog(from: string, to: string, first: string, last: string): BackupFile[] {
   const names = readdirSync(join(from, 'pg_wal')).filter(
     (name) => name.endsWith('.history') || (segmentName.test(name) && name >= first && name <= last),
@@ -188,7 +187,7 @@ function copyLog(from: string, to: string, first: string, last: string): BackupF
   return names.sort().map((name) => copyFile(from, to, `pg_wal/${name}`)!)
 }
 
-/** Undefined where the file was deleted meanwhile: the WAL contains the deletion. */
+/** Returns undefined if the file was deleted meanwhile: the WAL contains the deletion. */
 export function copyFile(from: string, to: string, path: string): BackupFile | undefined {
   let source: number
   try {

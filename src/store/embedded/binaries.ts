@@ -13,7 +13,7 @@ const run = promisify(execFile)
 const majorMin = 15
 const suffix = process.platform === 'win32' ? '.exe' : ''
 
-/** Options of server processes: the environment of the gateway holds secrets, so none of it is passed on. */
+/** Server processes inherit nothing of the gateway's environment, which holds secrets. */
 export const spawnOptions = (account: Account | undefined) => ({
   ...account,
   cwd: process.platform === 'win32' ? undefined : '/',
@@ -21,7 +21,6 @@ export const spawnOptions = (account: Account | undefined) => ({
   windowsHide: true,
 })
 
-/** The folder `native` of the installed binary package; undefined where none is installed for this machine. */
 export function packagedNative(): string | undefined {
   const os = process.platform === 'win32' ? 'windows' : process.platform
   try {
@@ -110,7 +109,7 @@ async function fromPath(account: Account | undefined): Promise<Binaries> {
   return inspectBinaries(dirname(realpathSync(found)), account)
 }
 
-/** Runs the binary itself, as the account that will run it: file modes alone do not show whether it can run. */
+/** Runs the binary as the account that will run it: file modes alone do not show whether it can run. */
 async function inspectBinaries(folder: string, account: Account | undefined): Promise<Binaries> {
   const program = (name: string) => join(folder, `${name}${suffix}`)
   const answers = await Promise.all(

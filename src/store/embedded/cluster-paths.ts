@@ -27,7 +27,7 @@ export type ClusterPaths = {
   data: string
   log: string
   socketDir: string
-  /** The account that the server runs as, where it is not that of this process. */
+  /** The account that runs the server, if it is not that of this process. */
   account: Account | undefined
 }
 
@@ -47,11 +47,11 @@ export function serverAccount(): Account | undefined {
 }
 
 /**
- * Finds or creates the folder of the cluster. `postgres.json` in the data folder records its path, because the server's
- * account often cannot traverse the parent folders (root's home has mode 0700, and the data folder itself protects
- * secrets from other accounts). Then the cluster is under /var/lib, and only the marker is in the data folder. The
- * marker also proves that a cluster existed: without it, a deleted folder would silently be replaced by an empty
- * database, and every balance and every running task would be lost.
+ * Finds or creates the folder of the cluster. `postgres.json` in the data folder records its path: if the
+ * server's account cannot traverse the parent folders (root's home has mode 0700), the cluster is under
+ * /var/lib, and only this marker is in the data folder. The marker also proves that a cluster existed: without
+ * it, an empty database would silently replace a deleted folder, and every balance and every running task would
+ * be lost.
  */
 export function prepareClusterPaths(wantedDir: string, account: Account | undefined): ClusterPaths {
   const dataDir = ownDataDir(wantedDir, account)
@@ -97,7 +97,6 @@ export function confirmIdentity(paths: ClusterPaths, systemIdentifier: string | 
   }
 }
 
-/** After a restore: records the cluster that is there now. */
 export function adoptIdentity(paths: ClusterPaths, systemIdentifier: string): void {
   const marker = readMarker(paths.dataDir)
   if (!marker) throw new StoreRefusal(`${markerPath(paths.dataDir)} was deleted during the restore.`)
@@ -122,7 +121,8 @@ export function ensurePrivate(path: string, account: Account | undefined): void 
         'Start as the user who created it, or move it away.',
     )
   }
-  // Also for an existing folder: another process may have created it and not changed its owner yet.
+  // This applies to an existing folder too: another process may have created it without changing its owner
+  // yet.
   if (account && uid !== account.uid) chownTo(path, account)
 }
 
@@ -138,7 +138,6 @@ function chownTo(path: string, account: Account): void {
   }
 }
 
-/** Whether the mode bits let the account traverse every folder down to this one. */
 export function isReachable(path: string, account: Account): boolean {
   for (let folder = path; ; folder = dirname(folder)) {
     const { mode, uid, gid } = statSync(folder)
@@ -169,7 +168,7 @@ export function processExists(pid: number): boolean {
   }
 }
 
-/** A killed process keeps its id until its parent reaps it, which in a container may be never. */
+/** A killed process keeps its id until its parent reaps it, which may never happen in a container. */
 export function isAlive(pid: number): boolean {
   if (!processExists(pid) || process.platform !== 'linux') return processExists(pid)
   try {
@@ -186,7 +185,7 @@ export const errorMessage = (error: unknown) => (error instanceof Error ? error.
 function ownDataDir(wantedDir: string, account: Account | undefined): string {
   const path = resolve(wantedDir)
   try {
-    // Others may traverse, but not list, where the server's account needs to reach its own folder inside.
+    // Others may traverse, but not list, if the server's account needs to reach its folder inside.
     mkdirSync(path, { recursive: true, mode: account ? 0o711 : 0o700 })
     return realpathSync(path)
   } catch (cause) {
@@ -214,7 +213,7 @@ function readMarker(dataDir: string): Marker | undefined {
   )
 }
 
-/** Of several processes that start at once, the one whose link succeeds determines the path. */
+/** If several processes start at once, the one whose link succeeds determines the path. */
 function claimMarker(dataDir: string, account: Account | undefined): Marker {
   const inside = !account || isReachable(dataDir, account) || isNonEmpty(join(dataDir, 'postgres'))
   const marker = { home: inside ? 'postgres' : pickExternalHome(dataDir) }
@@ -243,8 +242,8 @@ function draftMarker(dataDir: string, marker: Marker): string {
 }
 
 /**
- * An unpredictable name, so that after the data folder is deleted its old database is never opened with new keys.
- * /var/lib is preferred to /var/tmp: only root writes there, and no cleanup deletes old files.
+ * The name is unpredictable, so that after the data folder is deleted its old database is never opened with new
+ * keys. /var/lib is preferred to /var/tmp: only root writes there, and no cleanup deletes old files.
  */
 function pickExternalHome(dataDir: string): string {
   const name = `${hash(dataDir, 12)}-${randomBytes(4).toString('hex')}`

@@ -43,10 +43,9 @@ export const superuser = 'portico'
 const logBytesMax = 8 * 1024 * 1024
 const stopFastMs = 8_000
 const stopTimeoutMs = 10_000
-/** Above every system's limit on process ids, so no process has it. */
+/** This is above every system's limit on process ids, so no process has it. */
 const unusedPid = 2_147_483_647
 
-/** The major version that wrote the data folder; undefined where none exists. */
 export function majorOf(paths: ClusterPaths): number | undefined {
   const content = readIfPresent(join(paths.data, 'PG_VERSION'))
   return content === undefined ? undefined : Number.parseInt(content, 10)
@@ -58,7 +57,7 @@ export function systemIdentifier(paths: ClusterPaths): string {
   return bytes.readBigUInt64LE(0).toString()
 }
 
-/** Where to connect; undefined on Windows while no server runs, because the port is in its pid file. */
+/** Returns undefined on Windows while no server runs, because the port is in its pid file. */
 export function addressOf(paths: ClusterPaths): Address | undefined {
   if (!windows) return { host: paths.socketDir, port: socketPort }
   const port = Number(pidFile(paths)?.[3])
@@ -66,7 +65,7 @@ export function addressOf(paths: ClusterPaths): Address | undefined {
   return port > 0 && password ? { host: '127.0.0.1', port, password } : undefined
 }
 
-/** Created under another name and renamed, so that a crash leaves no partial cluster; the loser of a race uses the winner's. */
+/** The cluster is renamed once complete, so a crash leaves no partial one; the loser of a race uses the winner's. */
 export async function initCluster(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -140,7 +139,7 @@ export async function launchServer(
   return { process: child, failureText: () => failure || tailOf(paths.log, offset) }
 }
 
-/** Fast shutdown: a SIGTERM would wait for every client to disconnect. */
+/** Uses the fast shutdown, because a SIGTERM would wait for every client to disconnect. */
 export async function stopServer(paths: ClusterPaths, pgCtl?: string): Promise<boolean> {
   const pid = postmasterPid(paths)
   if (pid === undefined) return true
@@ -152,7 +151,7 @@ export async function stopServer(paths: ClusterPaths, pgCtl?: string): Promise<b
   const started = performance.now()
   let isImmediate = false
   signal(pid, 'SIGINT')
-  // The pid file is deleted after the final checkpoint. The process id proves nothing: a zombie has it.
+  // The pid file is deleted after the final checkpoint. The process id proves nothing, since a zombie has it.
   while (postmasterPid(paths) === pid) {
     const elapsedMs = performance.now() - started
     if (elapsedMs > stopTimeoutMs) return false
@@ -179,8 +178,8 @@ function signal(pid: number, name: NodeJS.Signals): true {
 }
 
 /**
- * After a reboot, or in a new container, the process id in postmaster.pid may belong to an unrelated process, and
- * PostgreSQL would never start. The id is replaced instead of deleting the file, because the file also names the shared
+ * After a reboot, or in a new container, the process id in postmaster.pid may belong to an unrelated process,
+ * and PostgreSQL would never start. The id is replaced and the file stays, because it also names the shared
  * memory by which PostgreSQL detects that children of a killed server are still writing.
  */
 function replaceStalePid(paths: ClusterPaths): void {
@@ -196,8 +195,8 @@ function replaceStalePid(paths: ClusterPaths): void {
 }
 
 /**
- * Under root the server runs as an account that other services may share, so connections are accepted only from processes
- * of root: peer authentication identifies the client's account.
+ * Under root the server runs as an account that other services may share, so connections are accepted only from
+ * root's processes: peer authentication identifies the client's account.
  */
 function allowOnlyRoot(paths: ClusterPaths, { uid, gid }: Account): void {
   const files = {
@@ -212,7 +211,6 @@ function allowOnlyRoot(paths: ClusterPaths, { uid, gid }: Account): void {
   }
 }
 
-/** Deletes partial clusters of starts that were killed. */
 function removeStaleDrafts(paths: ClusterPaths): void {
   for (const name of readdirSync(paths.home)) {
     const pid = /^data\.tmp-(\d+)-/.exec(name)?.[1]

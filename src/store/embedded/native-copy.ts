@@ -15,7 +15,6 @@ import { dirname, join, relative } from 'node:path'
 import { StoreRefusal } from '#store/refusal.ts'
 import { errorCode } from './cluster-paths.ts'
 
-/** Both paths are relative to the folder `native`. */
 export type Link = { source: string; target: string }
 
 export function readLinks(native: string): Link[] {
@@ -33,9 +32,10 @@ export function readLinks(native: string): Link[] {
 }
 
 /**
- * Copies the binaries once to a path where any account can run them, and compares them with the package each time. Every
- * account can write to the parent folder, so links, owners and contents of the copy are all verified. A missing file is
- * restored, because systems clean old files out of /var/tmp; one that differs is refused.
+ * Copies the binaries once to a path where any account can run them, and compares them with the package each
+ * time. Every account can write to the parent folder, so links, owners and contents of the copy are all
+ * verified. A missing file is restored, because systems clean old files out of /var/tmp; a file that differs is
+ * refused.
  */
 export function nativeCopy(native: string, links: Link[], progress: (line: string) => void): string {
   const target = copyPath(native)
@@ -63,7 +63,7 @@ function copyPath(native: string): string {
   return join('/var/tmp', `portico-pg-${manifest.version}-${process.getuid?.()}`)
 }
 
-/** Static libraries and build files are left out: the server never reads them. */
+/** Static libraries and build files are left out, because the server never reads them. */
 function filesOf(native: string): string[] {
   return readdirSync(native, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !/\.(a|pc|json)$/.test(entry.name))

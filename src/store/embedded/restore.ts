@@ -23,8 +23,8 @@ export type RestoreOptions = {
 }
 
 /**
- * Replaces the cluster by a backup and keeps the previous one beside it. The next start of the server recovers to the
- * moment at which the backup ended.
+ * Replaces the cluster by a backup and leaves the previous one beside it. The server's next start recovers to
+ * the moment at which the backup ended.
  */
 export async function restoreCluster({
   dataDir,

@@ -24,7 +24,7 @@ export type TaskRow = {
   cancel_requested: boolean
   parent_id: string | null
   idempotency_key: string | null
-  /** Null: its own id, which nothing outside has to be asked for. */
+  /** Null means the task's own id, which need not be looked up outside. */
   execution_id: string | null
   created_at: Date
   updated_at: Date

@@ -1,5 +1,3 @@
-/** Row types of the files of users and of the keys that sign their addresses. */
-
 export type FileContentRow = { sha256: Buffer; bytes: Buffer; stored_at: Date }
 export type FileRow = {
   id: string

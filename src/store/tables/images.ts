@@ -1,5 +1,3 @@
-/** Row types of the servers that call for users. */
-
 export type BackendRow = { id: string; name: string; account_id: string | null; created_at: Date }
 export type BackendKeyRow = {
   id: string

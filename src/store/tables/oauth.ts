@@ -26,7 +26,7 @@ export type OAuthKeyRow = {
 export type PersonRow = {
   id: string
   email: string
-  /** Null where the person signs in without one. */
+  /** Null if the person signs in without a password. */
   password_hash: string | null
   signup: Record<string, unknown> | null
   access_ended_at: Date | null

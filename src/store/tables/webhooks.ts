@@ -27,7 +27,7 @@ export type WebhookCursorRow = {
   disabled_at: Date | null
   attempts: number
   retry_at: Date | null
-  /** Null: the address has answered nothing yet. */
+  /** Null until the address has answered. */
   is_slow: boolean | null
   messages: bigint
   owner: string | null
