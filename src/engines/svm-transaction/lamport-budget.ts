@@ -5,8 +5,8 @@ import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 /**
- * Fees and rent that the sponsor pays per user and UTC day. Rent counts in full, although it
- * returns to the sponsor when the account is closed: that may be never.
+ * Limits the fees and rent that the sponsor pays per user and UTC day. Rent counts in full: it returns to the
+ * sponsor only when the account is closed, which may never happen.
  */
 
 export type LamportOrder = {
@@ -14,13 +14,12 @@ export type LamportOrder = {
   chainId: string
   /** The maximum cost of the transaction. */
   lamports: bigint
-  /** A full exit counts towards the budget, and is never refused. */
+  /** A full exit counts towards the budget, but is never refused. */
   fullExit: boolean
 }
 export type LamportBudget = {
-  /** What the accepting statement compares with the budget and counts. */
   chargeOf(order: LamportOrder): GasCharge
-  /** Runs in the transaction that ends the task. `lamports`: what was paid, 0n where nothing landed. */
+  /** Runs in the transaction that ends the task. `lamports` is what was paid, 0n if nothing landed. */
   settle(tx: Tx, taskId: string, lamports: bigint): Promise<void>
 }
 
