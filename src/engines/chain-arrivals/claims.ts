@@ -3,20 +3,14 @@ import type { Chain } from '#kernel/money/chains.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/**
- * A payment that somebody else made to an account counts once: it ends one swap, or it is a payout of the venue.
- * A transaction that the gateway signed is never such a payment.
- */
+/** A payment by somebody else counts once: as the end of one swap, or as a payout of the venue. Our own never count. */
 
 type Receiver = { chain: Pick<Chain, 'id' | 'family'>; account: string }
-/**
- * One transaction can pay several swaps. The `part` says which of its payments to the account is meant, as the
- * chain numbers them; `a:1` is one of the payments that `a` names together.
- */
+/** `part` is one of a transaction's payments to the account, as the chain numbers them; `a:1` is a part of `a`. */
 export type Paid = { txHash: string; part: string }
 export type ArrivalId = Receiver & Paid
 
-/** The venue can pay several withdrawals with one transaction; its own events tell them apart. */
+/** The venue can pay several withdrawals with one transaction; its own events distinguish them. */
 export const venuePayouts = 'venue_payouts'
 
 /** On EVM chains, names that differ only in case are the same name. */
@@ -46,10 +40,7 @@ export async function unclaimed<Each extends Paid>(
   return paid.filter(({ part }, at) => !isClaimed(hashes[at]!, part))
 }
 
-/**
- * Counts a payment in the commit that uses it. Returns false where this claimant had counted it already, and
- * throws where another claimant was faster, so that the step decides again.
- */
+/** Runs in the commit that counts a payment. Returns false if its claimant had counted it; throws if another had. */
 export async function claimArrival(
   tx: Tx,
   { chain, txHash, part, account }: ArrivalId,

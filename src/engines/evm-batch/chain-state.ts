@@ -75,7 +75,7 @@ export async function awaitFinality(
     if (isLate && !isSendDue) return { ...state, ...sent }
     if (state.mined) continue
     if (sent.isInvalid) return { ...state, ...sent }
-    // Either our transaction is mined and not visible yet, or another one used the nonce: a poll cannot tell which.
+    // Our transaction is mined and not visible yet, or another one used the nonce: a poll cannot distinguish them.
     if (sent.nonceUsed) {
       if (elapsedMs() > nonceUsedMs) return { ...state, ...sent }
       await sleep(nonceUsedMs)

@@ -37,10 +37,7 @@ type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptio
 /** The account's own counter includes this batch. */
 const foundOnChain = ({ chainId }: BatchPlan) => ({ chain_id: chainId, kind: effectKind, is_found: true })
 
-/**
- * Settles such a batch. A node that is away proves nothing, so the look-up is repeated; the task is marked
- * before, so that nothing else ends it.
- */
+/** A node that is away proves nothing, so the look-up is repeated. The task is marked so that nothing else ends it. */
 export async function settleFound<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
 ): Promise<StepResultOf<Partial<Data>, Names>> {

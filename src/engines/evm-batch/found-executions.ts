@@ -11,10 +11,7 @@ import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { balanceChangesOf } from './tx-views.ts'
 
-/**
- * Finds what users' accounts executed on a chain without the knowledge of the database: the batches in the
- * sponsors' transactions whose nonces are above our counters.
- */
+/** Finds batches unknown to the database: those in the sponsors' transactions with nonces above our counters. */
 
 export type FoundExecution = NamedExecution & {
   chainId: string
@@ -39,7 +36,6 @@ type FindDeps = {
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, options?: SearchOptions) => Promise<bigint>
-  /** Called once per page. */
   store: (executions: readonly FoundExecution[]) => Promise<void>
 }
 

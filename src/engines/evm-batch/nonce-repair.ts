@@ -12,10 +12,7 @@ import { counterKey, readCounters } from './nonce-counters.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { holdChain, readUnknownNonces, type UnknownNonces, type UnknownNoncesDeps } from './unknown-nonces.ts'
 
-/**
- * Reconciles the nonce counters of the sponsors with the chains: at start, then every minute, and every second
- * while the node of a chain takes no transactions.
- */
+/** Reconciles the sponsors' nonce counters with the chains at start, each minute, and each second while sends fail. */
 
 export type NonceReport = {
   chainId: string
@@ -129,8 +126,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     const report = { chainId: chain.row.id, signer, mined, counter }
     const unchanged = { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
     if (mined === counter) return unchanged
-    // What is missing on the chain may be missing in the database too; until that is known, nothing is signed or
-    // sent.
+    // What is missing on the chain may be missing in the database; until that is known, nothing is signed or sent.
     if (deps.holds.find(chain.row.id)) return unchanged
     let repairPlan = await reconcileCounter(chain.row.id, signer, mined, { skipsUnknown: false })
     if (repairPlan?.unknown) {
@@ -165,7 +161,6 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     )
   }
 
-  /** Leaves undefined for each counter that was not reconciled. */
   async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
     return Promise.all(
       (await countersOf(only)).map((each) =>

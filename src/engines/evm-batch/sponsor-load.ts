@@ -28,8 +28,7 @@ const freshMs = 1_000
 export function createSponsorLoad({ chain, sponsor, nonces, onUnknownNonces }: SponsorLoadDeps): SponsorLoad {
   const read = async () => {
     const { signers } = sponsor
-    // The chain is read first: a nonce is stored before its transaction is sent, so the counter knows every mined
-    // one.
+    // The chain is read first: a nonce is stored before its transaction is sent, so the counter knows it.
     const counts = await Promise.all(signers.map((signer) => chain.transactionCount(signer, 'latest')))
     const next = await nonces.nextNonces(nonceKind, chain.row.id)
     if (signers.some((signer, index) => counts[index]! > (next.get(signer) ?? counts[index]!)))

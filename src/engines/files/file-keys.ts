@@ -9,7 +9,6 @@ import { builder, fetchAll, type Queryable } from '#store/query.ts'
 /** The keys that sign file addresses. They are in the database, so that every instance serves what another signed. */
 
 export type FileKeys = {
-  /** Signs with the newest key, and makes a new one if that is a day old. */
   sign(text: string): Promise<string>
   verify(text: string, signature: string): Promise<boolean>
 }

@@ -19,7 +19,7 @@ export type FileAddress = { sha256: string; file: string; exp: string; sig: stri
 export type Files = {
   /** Throws if the file is empty or too large. */
   put(owner: string, name: string, contentType: string, bytes: Uint8Array): Promise<StoredFile>
-  /** Whoever has the address can read the file for 15 minutes, unless an access to the account ends before. */
+  /** Every holder of the address can read the file for 15 minutes, unless an access to the account ends before. */
   urlOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<string>
   linkOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<{ url: string; expiresAt: Date }>
   /** Returns the file of a currently valid address; any other address is not found. */

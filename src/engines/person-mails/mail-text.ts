@@ -70,10 +70,7 @@ export const timeText = (at: Date): string =>
   `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${twoDigits(at.getUTCHours())}:${twoDigits(at.getUTCMinutes())} UTC`
 
 const nameMax = 60
-/**
- * Returns a name that others have chosen as letters, digits and a few marks. Mail programs turn anything that
- * looks like an address into a link, so none may be left in it.
- */
+/** Mail programs turn what looks like an address into a link, so a name keeps only letters, digits and a few marks. */
 export const mailName = (name: string): string =>
   name
     .replace(/[^\p{L}\p{N} '()&+,_-]/gu, ' ')

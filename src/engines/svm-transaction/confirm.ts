@@ -21,8 +21,6 @@ import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
 import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'
 
-/** Determines the outcome of a stored transaction from the chain's record of it. */
-
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
 /** The poll interval of a task that the signature watcher wakes: the poll is only needed if this instance dies. */
 const watchedBackoff = { firstMs: 4_000, maxMs: 15_000 }

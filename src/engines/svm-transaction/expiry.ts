@@ -70,7 +70,6 @@ export async function findExpiry(
   }
 }
 
-/** Returns the units of each token that the transaction takes from the wallet. */
 const spentBy = ({ intent }: Effect): Map<string, bigint> => {
   const spends = Array.isArray(intent.spends) ? (intent.spends as JsonObject[]) : []
   const spent = new Map<string, bigint>()

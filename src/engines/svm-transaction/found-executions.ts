@@ -60,10 +60,7 @@ export async function findSvmExecutions(
   }
 }
 
-/**
- * Waits until nothing older can land. An instance that died may have sent a transaction that lands, and is
- * listed, only while its blockhash is valid.
- */
+/** An instance that died may have sent a transaction that lands, and only then is listed, before it becomes void. */
 async function untilVoid(
   chain: SearchedPort['chain'],
   { signal, progress, everyMs = everyMsDefault }: Range,

@@ -4,10 +4,7 @@ import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
 import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
-/**
- * Limits the fees and rent that the sponsor pays per user and UTC day. Rent counts in full: it returns to the
- * sponsor only when the account is closed, which may never happen.
- */
+/** Limits fees and rent per user and UTC day. Rent counts in full, as the account may never be closed to return it. */
 
 export type LamportOrder = {
   userId: string

@@ -15,10 +15,7 @@ type Changes = {
   readBy: bigint
 }
 
-/**
- * The listed changes must explain the difference of every token without the signed transaction, and must not be
- * able to explain it with that transaction.
- */
+/** Whether the changes explain all differences without the signed transaction, and cannot explain them with it. */
 export function isMovedByOthers({ before, held, spent, changes, readBy }: Changes): boolean {
   const differences = before.map(({ token, units }) => {
     const now = held.find((each) => each.token === token)?.units ?? '0'

@@ -227,10 +227,7 @@ async function executedTransaction(
   return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
 }
 
-/**
- * Whether any transaction names the reference, as far as that is known. The step finds out which, so that the
- * trial of a request stays cheap.
- */
+/** Whether any transaction names the reference, as far as known. The step finds out which, so the trial stays cheap. */
 const isNamed = async (
   { chain }: SvmPort,
   { reference, since }: { reference: string | undefined; since: Date },

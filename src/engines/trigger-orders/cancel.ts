@@ -11,10 +11,7 @@ export type Cancelled = { cancelled: TriggerOrder[]; armed: TriggerOrder[] }
 /** Stores the events of these orders, in the transaction that changed them. */
 export type PublishOrders = (act: OrderAct, userId: string, changed: Cancelled) => Promise<void>
 
-/**
- * Cancels orders of these kinds that have not fired, or whose task has signed nothing. An order that another one
- * of its group had cancelled stays cancelled.
- */
+/** Cancels orders that have not fired, or whose task has signed nothing. Those that a sibling cancelled stay so. */
 export async function cancelOrders(
   act: CancelAct & { tx: Tx },
   tasks: CancelTasks,

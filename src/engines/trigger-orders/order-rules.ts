@@ -13,10 +13,7 @@ export type Attempts = { failures?: number; moved?: number }
 export type OrderRules<Input extends JsonObject> = {
   kind: string
   soldToken(input: Input): { chainId: string; address: string }
-  /**
-   * Returns the most that the order may sell whatever the balance is, and how much of it the tasks of other orders
-   * are selling. Null means that there is no such limit.
-   */
+  /** Returns the most that the order may sell and what other orders' tasks sell of it; null if there is no limit. */
   unitsMax?(db: Queryable, order: OrderRow<Input>): Promise<AvailableUnits | null>
   /** Returns the swap for the units that may be sold, or null if nothing is left. */
   swapOf(input: Input, availableUnits: bigint): OrderSwap | null

@@ -28,10 +28,7 @@ export type PriceWatchDeps = {
   priceTriggers: PriceTriggers
   /** Returns prices by market. Markets without a recent trusted price are missing. */
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
-  /**
-   * Returns the price of the trade at its size, in dollars per token, and charges the user's share of the quotes.
-   * Throws a Fault if there is no price.
-   */
+  /** Returns dollars per token at the trade's size, charged to the user's share. Throws a Fault if there is none. */
   quotePrice(quoteKey: string, userId: string): Promise<string>
   quotesPerMinute: number
   everyMs?: number | undefined
@@ -263,8 +260,7 @@ function createQuotes({
         const [userId] = owners.inTurn(keyOf(each), each.owners)
         return userId === undefined ? [] : [{ ...each, user_id: userId }]
       })
-      // A quote that reached its trigger comes first while a second one can confirm it, and later takes its turn
-      // again.
+      // A quote that reached its trigger comes first while a second one can confirm it; later it takes its turn.
       const isFirst = (each: DueQuote) => isAwaited(remembered.get(keyOf(each)))
       const asked = turns.inTurns(due, isFirst).slice(0, budget.take(due.length))
       const startedMs = clockMs()

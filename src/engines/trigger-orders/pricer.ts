@@ -21,7 +21,6 @@ export type PricerDeps = {
 export type Pricer = {
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
   quotePrice(quoteKey: string, userId: string): Promise<string>
-  /** Returns the price of the trade's priced token at the amounts of a route. */
   priceOf(trade: Pick<QuotedTrade, 'tokenIn' | 'tokenOut' | 'priced'>, amounts: Amounts): Promise<string>
   /** Returns the executable price of selling an amount of a token for USDC. */
   sellPrice(asset: string, amountInUnits: bigint, userId: string): Promise<string>

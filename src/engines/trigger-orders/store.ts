@@ -73,10 +73,7 @@ export async function rearmTriggerOrder<Input = JsonObject>(
   )
 }
 
-/**
- * Takes units from what a group of orders may sell of a purchase; negative units are given back. Does nothing if
- * the order sells from the whole balance.
- */
+/** Takes units from what a group may sell of a purchase (negative ones return to it), if the order has that limit. */
 export async function takeFromLot(tx: Tx, orderId: string, units: bigint): Promise<void> {
   await query(
     tx,

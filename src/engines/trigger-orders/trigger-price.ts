@@ -41,10 +41,7 @@ export const fractionOf = (units: bigint, fraction: string): bigint =>
 
 const classBits = 3n
 
-/**
- * Returns the smallest amount of the class, which names it. Amounts of one class differ by less than a quarter,
- * and one quote serves them all.
- */
+/** Returns the least amount of the class. Amounts of a class differ by less than a quarter, and share one quote. */
 export function sizeClass(units: bigint): bigint {
   const bits = BigInt(units.toString(2).length)
   const dropped = bits > classBits ? bits - classBits : 0n

@@ -6,7 +6,6 @@ import type { Effect, EffectUpdate, StepResultOf, TaskProgress, TaskView } from 
 export const effectKind = 'hyperliquid_action'
 
 export type ActionTaskData = {
-  /** Counts the look-ups of the current action. */
   polls?: number
   /** How many signatures the venue's request limit rejected, by action key. */
   throttled?: Record<string, number>

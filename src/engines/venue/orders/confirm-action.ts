@@ -163,8 +163,7 @@ async function timingOf(
   const at = (atMs: number): Timing => ({
     atMs,
     isExpired: typeof ends === 'number' && atMs > ends,
-    // An agent's action has an expiry. A user's action must be rejected, and stay without a record for a grace
-    // period.
+    // An agent's action has an expiry. A user's action must be rejected, and have no record for a grace period.
     isLast:
       typeof ends === 'number'
         ? atMs > ends + readLagMs

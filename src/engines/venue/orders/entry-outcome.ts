@@ -158,7 +158,6 @@ export async function lookUpEntry(
 }
 
 type ExitResolution = {
-  /** The exits of the reply, or of the last look-up. */
   exits: readonly Exit[]
   entryRests: boolean
   /** The suffix of the action key of each exit. */

@@ -60,7 +60,6 @@ type SizeRules = {
   /** The price by which the venue computes the order's value; `price` by default. */
   worthPrice?: string
   minimum: string
-  /** The name of the section's field for the notional. */
   notionalField: string
   /** Rounds up to the minimum if the notional suffices and the rounded size is worth less. */
   mayRoundUp?: boolean

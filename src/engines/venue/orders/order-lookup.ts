@@ -13,10 +13,7 @@ import type {
   Position,
 } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/**
- * Finds an order in the venue's records: its status, the open orders, and the fills. The records lag behind each
- * other, so absence from one of them proves nothing.
- */
+/** Finds an order in the venue's records, which lag behind each other: absence from one of them proves nothing. */
 
 export type OrderLookupSource = Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
 export type OrderRef = { cloid?: string; orderId?: number | null }
@@ -24,7 +21,6 @@ export type FoundOrder = {
   orderId: number
   /** `waiting` means that it waits for its entry; `filling`, that it has fills and may or may not still be open. */
   phase: Phase | 'waiting' | 'filling'
-  /** The venue's status, if it is known. */
   status: string | null
   filledSize: string
   atMs: number

@@ -60,7 +60,6 @@ export type OrderTaskData = TransferTaskData & {
   exit_size?: string
   tp: WantedExit | null
   sl: WantedExit | null
-  /** The balance of the traded token when the task began. */
   held_before?: HeldBefore
   /** `entry` by default. It is an exit leg if a trigger held by the gateway fired and became this order. */
   role?: OrderRole

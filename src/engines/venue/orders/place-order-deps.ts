@@ -40,7 +40,6 @@ export type PlaceOrderDeps<
   pricing: Pricing
   /** Returns the writes of the commit that continues after the leverage was set. */
   onLeverageSet?(task: TaskView<Data>, now: Date): (tx: Tx) => Promise<void>
-  /** Continues a task whose bracket lacks an exit. */
   repairBracket(
     task: TaskView<Data>,
     context: StepContext,

@@ -53,10 +53,7 @@ async function lastPositionOf(
 type AccountDeps = TaskDeps & { venue: Pick<Hyperliquid, 'account' | 'recentFills'> }
 type Wanted = { userId: string; account: string; symbol: string }
 
-/**
- * Returns the account with a position at least as recent as the user's last task in the market. Throws
- * `unavailable` while the venue shows an older one.
- */
+/** Returns the account as recent as the user's last task in the market, or throws `unavailable` while it is older. */
 export async function accountAfterTasks(
   { db, clock, venue }: AccountDeps,
   { userId, account, symbol }: Wanted,

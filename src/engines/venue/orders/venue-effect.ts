@@ -39,15 +39,9 @@ export type VenueAction<Data, Proof, Names extends string> = {
   /** Unique within the task; a function computes it from the data that is committed with the signature. */
   actionKey: string | ((data: Data) => string)
   search(task: TaskView<Data>): ActionSearch<Proof>
-  /**
-   * Called before the first send, if an earlier task of the same execution id may have sent the action. Returns
-   * undefined if the venue has no such action.
-   */
+  /** Called before the first send if an earlier task of the execution may have sent it; undefined if it did not. */
   before?(task: TaskView<Data>): Promise<SentBefore<Data> | undefined>
-  /**
-   * Returns what to change in the data before an exit that the venue's request limit rejected is signed again.
-   * False makes it count as rejected.
-   */
+  /** Returns the data changes for signing an exit again after the request limit; false makes it count as rejected. */
   retry?: false | ((data: Data) => Partial<Data>)
   /** Returns the result if the venue did not execute the action; by default, or if undefined, the task fails. */
   onRejected?(

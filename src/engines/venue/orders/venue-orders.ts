@@ -20,7 +20,6 @@ export type Pricing = {
 
 type ExitRequest = { leg: ExitLeg; wanted: WantedExit; size: string; name: string }
 
-/** Returns a reduce-only order on the opposite side of the entry. */
 export function exitOrder(
   executionId: string,
   taskData: OrderTaskData,

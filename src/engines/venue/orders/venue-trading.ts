@@ -18,7 +18,6 @@ export type VenueTrading = {
   readStreamedOrder: PlaceOrderDeps['readStreamedOrder']
   /** Returns prices from the stream, or undefined while they are stale. */
   streamedMids: () => ReadonlyMap<string, string> | undefined
-  /** The chain id that identifies the venue. */
   chainId: string
   signedActions: SignedActions
   pricing: Pricing & Sizing & { minPrice(usd: string, size: string, grid: Grid): string }

@@ -22,9 +22,9 @@ type OrderClosureDeps = {
 type OrderClosure = Pick<OrderEvent, 'orderId' | 'status' | 'atMs'> & { cloid: string }
 type OwnOrder = { cloid: string; task_id: string; leg: string; symbol: string }
 
-/** By this age, the stream or the task itself has reported the end. */
+/** The stream or the task itself has reported the end by this age. */
 const minAgeMs = 10_000
-/** By this age every action has expired, so an order that the venue does not know cannot appear any more. */
+/** Every action has expired by this age, so an order that the venue does not know cannot appear any more. */
 const absentAfterMs = 3_600_000
 const pollBatch = 10
 const absentStatus = 'absent'

@@ -1,12 +1,8 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/**
- * These have separate perp and spot balances. The discontinued `dexAbstraction` is one of them: only third-party
- * perp exchanges draw on its perp side.
- */
+/** Perp and spot are separate. In the discontinued `dexAbstraction`, only third-party perps draw on the perp side. */
 const separateModes: readonly string[] = ['default', 'disabled', 'dexAbstraction']
 
-/** These have one balance for perp and spot, on the spot side. */
 const unifiedModes: readonly string[] = ['unifiedAccount', 'portfolioMargin']
 
 /** Serves views only: an unknown mode is shown as separate balances. */

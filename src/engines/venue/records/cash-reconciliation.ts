@@ -47,10 +47,7 @@ export function expectedCash(
   return { total: fromFixedPoint(sum), entries: paid.length + moved.length }
 }
 
-/**
- * Returns the transfers of the account since then. Throws while the balance and the lists contradict each other,
- * because one of them is stale.
- */
+/** Returns the account's transfers since then. Throws while balance and lists disagree, as one of them is stale. */
 export async function reconciledTransfers(
   venue: CashSource,
   account: string,

@@ -4,10 +4,7 @@ const pagesMax = 20
 /** The venue's largest pages. */
 const pageMax = { fills: 2_000, fundings: 500, updates: 500 } as const
 
-/**
- * Reads a list that is paged by time, oldest first. Throws if a full page has a single timestamp, because the
- * rest of that timestamp cannot be requested.
- */
+/** Reads a list oldest first. Throws if a full page has a single timestamp, as its rest cannot be requested. */
 export async function readAllPages<T extends { atMs: number }>(
   read: (sinceMs: number) => Promise<T[]>,
   sinceMs: number,

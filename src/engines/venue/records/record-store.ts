@@ -257,7 +257,7 @@ export async function signatureOf(
   if (nonce === null) return undefined
   const [row] = await query<{ is_found: boolean }>(
     db,
-    // The nonce sequence is joined because the index of the nonces begins with kind and chain.
+    // The sequence is joined because the index of the nonces begins with kind and chain.
     `select e.policy_receipt = $3 as is_found from nonce_sequence s
      join tx_attempt t on t.nonce_kind = s.kind and t.chain = s.chain and t.signer = s.signer
      join effect e on e.id = t.effect_id
