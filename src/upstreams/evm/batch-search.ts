@@ -26,7 +26,7 @@ export const sequenceCall = (account: string, key: bigint, at: BlockTag): RpcCal
   params: [{ to: account, data: sequenceData(key) }, tagOf(at)],
 })
 
-/** An account without code returns nothing, because it has run no batch. */
+/** An account without code returns nothing, so it has run no batch. */
 export const sequenceIn = (returned: unknown): bigint =>
   typeof returned === 'string' && returned.length > 2 ? BigInt(returned) : 0n
 

@@ -128,7 +128,7 @@ export async function readExecuted(
   const view = { to: account, data: sequenceData(nonceKeyOf(executionId)) }
   const { head, results } = await readViews(node, [view], { at })
   const [found] = results
-  // An account without code returns no word, because it has executed nothing.
+  // An account without code returns no word, so it has executed nothing.
   const times = (found && wordOf(found)) ?? 0n
   if (found && !found.success)
     throw new Fault('unavailable', `The ${node.row.displayName} node returned no sequence`)
