@@ -6,7 +6,7 @@ import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel
 
 type Options = {
   failpoints: Failpoints
-  /** A readable name per origin for failpoints and messages; the host without one. */
+  /** A readable name per origin for failpoints and messages; the host is used if there is none. */
   labels?: Readonly<Record<string, string>>
   connectionsPerOrigin?: number
 }
@@ -15,7 +15,7 @@ const connectTimeoutMs = 2_000
 const failuresToOpen = 8
 const openForMs = 1_000
 
-/** Error codes that occur before any byte of a request is sent. */
+/** These errors occur before any byte of a request is sent. */
 const notSentCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -33,7 +33,7 @@ const nowMs = () => performance.now()
 
 const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** The keep-alive HTTP client of all adapters: explicit timeouts, a size limit, one circuit breaker per origin. */
+/** The keep-alive HTTP client of all adapters, with timeouts, a size limit and one circuit breaker per origin. */
 export function createHttpClient({
   failpoints,
   labels = {},
@@ -70,14 +70,14 @@ export function createHttpClient({
     durationBounds,
   )
 
-  /** One exchange behind the breaker of its origin, counted by its result. */
+  /** Runs one exchange behind the breaker of its origin, and counts its result. */
   async function send<Reply extends { status: number }>(
     request: NetRequest,
     exchange: (agent: Agent, url: URL, label: string) => Promise<Reply>,
   ): Promise<Reply> {
     const url = new URL(request.url)
     const label = labels[url.origin] ?? url.host
-    // Hosts without a name come from the settings too, and are summed up.
+    // Hosts without a name also come from the settings, and are counted together.
     const upstream = labels[url.origin] ?? 'other'
     const breaker = breakerOf(url.origin)
     if (breaker.openUntilMs > nowMs()) {
@@ -101,7 +101,7 @@ export function createHttpClient({
         count(cause instanceof Fault ? 'invalid_reply' : 'cancelled')
         throw cause
       }
-      // An open breaker admits one request after its pause; another failure opens it again at once.
+      // After its pause, an open breaker admits one request; another failure opens it again at once.
       if (++breaker.failures >= failuresToOpen) breaker.openUntilMs = nowMs() + openForMs
       const fault = faultOf(label, cause)
       count(fault.code === 'unavailable' ? 'unreachable' : 'timeout')
@@ -144,7 +144,7 @@ function begin(agent: Agent, url: URL, request: NetRequest): Promise<Dispatcher.
 
 async function* boundedChunks(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let size = 0
-  // A body that is not read to its end is destroyed with the loop.
+  // A body that is not read to its end is destroyed when the loop ends.
   for await (const chunk of body) {
     size += chunk.length
     if (size > maxBytes) throw new Fault('upstream_rejected', `The reply exceeds ${maxBytes} bytes`)
@@ -189,7 +189,7 @@ async function* translated(
   }
 }
 
-/** Seconds; no upstream of the gateway uses the date form. */
+/** The header is in seconds; no upstream of the gateway uses the date form. */
 const delayOf = (header: string | string[] | undefined): number | undefined =>
   typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) * 1_000 : undefined
 

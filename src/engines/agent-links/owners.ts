@@ -3,20 +3,19 @@ import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Who decides for a user: a person for the own account and for the agents that are linked to it. */
+/** A person decides for the person's own account and for the agents that are linked to it. */
 
 export type Owner = {
-  /** The user of the person. */
   userId: string
   agentId: string
-  /** When the agent was linked to the person; null where the user is the person's own. */
+  /** When the agent was linked to the person. It is null where the user is the person's own. */
   linkedAt: Date | null
   /** Since when the holder of the agent's key contests the link. */
   contestedAt: Date | null
 }
 type OwnerRow = { id: string; agent_id: string; linked_at: Date | null; contested_at: Date | null }
 
-/** Until when a young link decides less: a thief of the key may have made it, and the owner has time to notice. */
+/** Until when a new link allows less: a thief of the agent's key may have made it, so the owner needs time to react. */
 export function linkCoolsUntil(
   linkedAt: Date | null,
   { now, coolingMs }: { now: Date; coolingMs: number },
@@ -25,7 +24,7 @@ export function linkCoolsUntil(
   return until && until > now ? until : undefined
 }
 
-/** `sentence`: what the link allows, and from when on. */
+/** The `sentence` says what the link allows, and from when on. */
 export function assertEstablished(
   linkedAt: Date | null,
   at: { now: Date; coolingMs: number },
@@ -38,7 +37,7 @@ export function assertEstablished(
   })
 }
 
-/** Nothing is loosened through a contested link, until the link ends or the holder of the key withdraws. */
+/** Refuses to loosen anything through a contested link, until the link ends or the holder of the key withdraws. */
 export function assertUncontested(contestedAt: Date | null): void {
   if (contestedAt)
     throw new Fault(
@@ -51,17 +50,17 @@ export function assertUncontested(contestedAt: Date | null): void {
 }
 
 type LockOptions = {
-  /** In a transaction: until its end nobody unlinks the agent. */
+  /** Prevents anybody from unlinking the agent until the end of the transaction. */
   lock?: boolean
 }
 
-/** The person who decides for a user; undefined for an agent that is linked to nobody. */
+/** Returns the person who decides for a user, or undefined for an agent that is linked to nobody. */
 export async function personOf(
   db: Queryable,
   userId: string,
   { lock = false }: LockOptions = {},
 ): Promise<Owner | undefined> {
-  // The outer join below cannot lock.
+  // The outer join below cannot lock rows.
   if (lock) await query(db, 'select from agent_link where user_id = $1 for share', [userId])
   const [row] = await query<OwnerRow>(
     db,
@@ -81,7 +80,7 @@ const ownerOf = ({ id, agent_id, linked_at, contested_at }: OwnerRow): Owner => 
   contestedAt: contested_at,
 })
 
-/** The users for whom this one decides: itself first, then its linked agents, oldest first. */
+/** Returns the users for whom this one decides: the user itself, then its linked agents, oldest first. */
 export async function usersOf(db: Queryable, userId: string): Promise<string[]> {
   const rows = await query<{ user_id: string }>(
     db,
@@ -91,12 +90,9 @@ export async function usersOf(db: Queryable, userId: string): Promise<string[]> 
   return [userId, ...rows.map((row) => row.user_id)]
 }
 
-/** The user for whom a call acts, with the name of a linked agent. */
+/** The user for whom a call acts, with the name if it is a linked agent. */
 export type Subject = Owner & { name: string | null }
-/**
- * The caller, or the agent linked to the caller that the call names. An agent of somebody else is answered like one that
- * does not exist.
- */
+/** Returns the caller, or the linked agent that the call names. Somebody else's agent is treated as missing. */
 export async function subjectOf(
   db: Queryable,
   { userId, agentId }: Pick<Caller, 'userId' | 'agentId'>,

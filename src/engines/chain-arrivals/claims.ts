@@ -3,30 +3,24 @@ import type { Chain } from '#kernel/money/chains.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/**
- * What somebody else paid to an account counts once: as the end of one swap, or as payouts of the venue.
- * One that the gateway has signed is no payment of somebody else.
- */
+/** A payment by somebody else counts once: as the end of one swap, or as a payout of the venue. Our own never count. */
 
 type Receiver = { chain: Pick<Chain, 'id' | 'family'>; account: string }
-/**
- * One transaction can pay several swaps. `part`: which of its payments to the account, as the chain numbers them; `a:1` is
- * one of those that `a` names together.
- */
+/** `part` is one of a transaction's payments to the account, as the chain numbers them; `a:1` is a part of `a`. */
 export type Paid = { txHash: string; part: string }
 export type ArrivalId = Receiver & Paid
 
-/** The venue can pay several withdrawals with one transaction, and its events distinguish them. */
+/** The venue can pay several withdrawals with one transaction; its own events distinguish them. */
 export const venuePayouts = 'venue_payouts'
 
-/** Names that differ only by case are one on EVM chains. */
+/** On EVM chains, names that differ only in case are the same name. */
 const nameOn = ({ family }: Receiver['chain'], name: string): string =>
   family === 'evm' ? name.toLowerCase() : name
 
 const overlaps = (one: string, other: string): boolean =>
   one === other || one.startsWith(`${other}:`) || other.startsWith(`${one}:`)
 
-/** Those that nothing else has counted. `claimant`: a task that a payment ends, `venuePayouts`, or '' for nobody. */
+/** Returns the payments that nothing else has counted. `claimant` is a task, `venuePayouts`, or '' for nobody. */
 export async function unclaimed<Each extends Paid>(
   db: Queryable,
   { chain, account, claimant }: Receiver & { claimant: string },
@@ -46,17 +40,14 @@ export async function unclaimed<Each extends Paid>(
   return paid.filter(({ part }, at) => !isClaimed(hashes[at]!, part))
 }
 
-/**
- * Runs in the commit that counts it, and answers whether its claimant had not counted it yet. Throws where something else
- * was faster, so that the step decides again.
- */
+/** Runs in the commit that counts a payment. Returns false if its claimant had counted it; throws if another had. */
 export async function claimArrival(
   tx: Tx,
   { chain, txHash, part, account }: ArrivalId,
   { claimant, at }: { claimant: string; at: Date },
 ): Promise<boolean> {
   const named = { hash: nameOn(chain, txHash), account: nameOn(chain, account) }
-  // The key of the table does not know that a sum and one of its parts are the same money.
+  // The unique key of the table does not know that a sum and one of its parts are the same money.
   const payment = `arrival ${chain.id} ${named.hash} ${named.account}`
   await query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [payment])
   const [claimed] = await query<{ is_new: boolean }>(
@@ -77,7 +68,7 @@ export async function claimArrival(
 export const countedAlready = (txHash: string): Fault =>
   new Fault('conflict', `Something else has counted the payment ${txHash}, or it is our own`)
 
-/** Counts a payment that an operator has found; throws where it is counted already, or where the gateway has signed it. */
+/** Counts a payment that an operator has found. Throws if it is counted already, or if the gateway signed it. */
 export async function claimFound(
   tx: Tx,
   arrival: ArrivalId,

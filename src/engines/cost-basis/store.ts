@@ -3,7 +3,7 @@ import { fixedPointDecimals, fixedPointOne, fromUnits, mulDiv } from '#kernel/mo
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** The average cost of the tokens that a user bought with swaps of the gateway. */
+/** The average cost of the tokens that a user bought through swaps of the gateway. */
 
 export type TokenAmount = { chainId: string; address: string; decimals: number; units: bigint }
 export type SwapFill = {
@@ -15,10 +15,10 @@ export type SwapFill = {
   at: Date
 }
 
-/** The most that a column holds. A hostile token announces any number, and must not keep a swap from ending. */
+/** The largest value of a column. A hostile token can report any number, and must not keep a swap from ending. */
 const unitsMax = 10n ** 78n - 1n
 
-/** Runs in the commit that ends the swap. Units that were sold take their share of the cost with them. */
+/** Records a swap in the commit that ends it. Units that were sold take their share of the cost with them. */
 export async function recordFill(tx: Tx, { userId, sold, bought, value, at }: SwapFill): Promise<void> {
   await query(
     tx,
@@ -49,7 +49,7 @@ export async function recordFill(tx: Tx, { userId, sold, bought, value, at }: Sw
   )
 }
 
-/** What a user bought of a token and has not sold, and what sales have brought beyond their cost. */
+/** How much of a token a user bought and has not sold, and what its sales have brought beyond their cost. */
 export type CostBasis = {
   chainId: string
   token: string
@@ -75,7 +75,7 @@ export async function basesOf(db: Queryable, userId: string): Promise<CostBasis[
   }))
 }
 
-/** Dollars per whole token, rounded down; undefined where the user bought none with the gateway. */
+/** Returns dollars per whole token, rounded down, or undefined if the user bought none through the gateway. */
 export async function entryPriceOf(
   db: Queryable,
   userId: string,
@@ -92,10 +92,10 @@ export async function entryPriceOf(
   return fillPrice({ units, decimals }, cost)
 }
 
-/** The highest price, in units of 1e-18 dollars: further digits are no decimal here. */
+/** The highest price, in units of 1e-18 dollars: a decimal has no room for more digits. */
 const priceMax = 10n ** 56n
 
-/** Dollars per whole token, rounded down, of a fill of some units that was worth `value`. */
+/** Returns the price in dollars per whole token, rounded down, of a fill that was worth `value`. */
 export function fillPrice({ units, decimals }: { units: bigint; decimals: number }, value: bigint): string {
   const price = mulDiv(value, 10n ** BigInt(decimals), units)
   return fromUnits(price < priceMax ? price : priceMax, fixedPointDecimals)
@@ -103,7 +103,7 @@ export function fillPrice({ units, decimals }: { units: bigint; decimals: number
 
 type Valued = { isUsdc: boolean; decimals: number; units: bigint }
 
-/** USDC counts as dollars; without it on either side the value is the one that the swap was accepted with. */
+/** USDC counts as dollars. A swap without USDC on either side is valued as it was when it was accepted. */
 export function swapValue(sold: Valued, bought: Valued, acceptedMicros: bigint): bigint {
   const dollars = [sold, bought].find(({ isUsdc }) => isUsdc)
   if (dollars) return mulDiv(dollars.units, fixedPointOne, 10n ** BigInt(dollars.decimals))

@@ -42,21 +42,20 @@ import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { costRose, failureOf } from './refusals.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
-/** A batch of calls from the user's account in one sponsored transaction, as the driver of an effect. */
+/** Runs calls from the user's account as one sponsored transaction, as the driver of an effect. */
 
 export type EvmBatches = {
-  /** Throws before a task exists where the chain is not served or no sponsor can pay. */
+  /** Throws before a task exists if the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
-  /** What the user's gas budget is charged; it belongs to the spend of the admission. */
+  /** Returns what the user's gas budget is charged, which is a part of the admission's spend. */
   gasCharge(order: ChargeOrder): Promise<GasCharge>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** Simulates the batch of an admission, and reads what its signature needs beside that. */
+  /** Simulates the batch of an admission, and reads what else its signature needs. */
   trial(asker: TrialAsker, plan: BatchPlan): Promise<BatchTrial>
-  /** The first batch that the account has run under this id; undefined where it has run none. */
+  /** Returns the first batch that the account has executed under this id, if any. */
   executed(order: ExecutedOrder): Promise<ExecutedBatch | undefined>
-  /** Ends the charge of a batch that was never mined, where its task ends with something else executed. */
+  /** Ends the charge of a batch that was never mined, when its task ends with another execution. */
   releaseGas(tx: Tx, taskId: string): Promise<void>
-  /** The driver of an effect; its steps may have any names. */
   driver<Data extends BatchTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: BatchOptions<Data, Proof>,
   ): EffectDriver<Data, BatchPlan, Proof, Names>
@@ -64,10 +63,10 @@ export type EvmBatches = {
 
 export type BatchTrial = {
   simulation: Simulation
-  /** Signs with what the trial has read, so that nothing is simulated twice; undefined where that is outdated. */
+  /** Signs with what the trial has read, so that nothing is simulated twice; undefined if that is outdated. */
   signOnAccept: SignFirst<'confirm'>
 }
-/** `gas`: what the simulation needs; `gasMin`: that of the plan. */
+/** `gas` is what the simulation needs, and `gasMin` is the plan's own minimum. */
 export type ChargeOrder = {
   userId: string
   chainId: string
@@ -83,19 +82,17 @@ type EvmBatchesDeps = {
   signer: Signer
   nonces: Pick<NonceSequences, 'ensure' | 'nextNonces' | 'take'>
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
-  /** Compares the counters of a chain with it, and holds its money where they show a lost commit. */
+  /** Compares the nonce counters with a chain, and holds the chain's money if they show a lost commit. */
   reconcileNonces: (chainId: string) => Promise<unknown>
   comparedHash: ComparedHash
-  /** Throws while the money of the chain is on hold. */
   assertFree: (chainId: string) => void
   clock: Clock
 }
-/** What a batch is signed with. */
 type BatchReadings = { account: AccountState; gas: bigint; fees: Fees }
-/** Without effects: the task does not exist yet. */
+/** The task does not exist yet, so it has no effects. */
 type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick<TaskView, 'effects'>>
 
-/** The step `sign` reads again where the readings of the admission are older. */
+/** Readings of the admission that are older than this are read again by the step `sign`. */
 const trialMsMax = 3_000
 
 export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
@@ -152,7 +149,7 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     const unable = failureOf(port.chain.row, plan, { account, simulation })
     if (unable || !simulation.ok) return unable!
     const gas = gasOf(port.chain, plan, simulation.gas)
-    // Everything can be withdrawn at any fee: its calls are those of the vault alone.
+    // A full withdrawal may cost any fee: its calls are the vault's alone.
     if (!plan.fullExit && exceedsCharge(fees.maxFeeWei * gas, chargedWei)) return costRose(port.chain.row)
     const prepared = await prepareBatch(preparing, task, plan, { account, gas, fees, now })
     return { sign: prepared.sign, next: steps.confirm, state: 'signed' }
@@ -181,7 +178,7 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     }
     return {
       simulation,
-      // Where custody or a sponsor is away the task is accepted without a signature, and its step tries again.
+      // If custody or a sponsor is away, the task is accepted without a signature, and its step tries again.
       signOnAccept: (task, context) =>
         signFirst(task, context).catch((fault: unknown) => {
           if (fault instanceof Fault && fault.retryable) return undefined
@@ -242,7 +239,7 @@ type PrepareDeps = Pick<EvmBatchesDeps, 'policy' | 'signer'> & {
   loads: ReadonlyMap<string, SponsorLoad>
 }
 
-/** The intent under the least busy sponsor. The user's account signs it before the sponsor's nonce is taken. */
+/** Prepares the intent under the least busy sponsor. The account signs it before the sponsor's nonce is taken. */
 async function prepareBatch(
   { policy, signer, portOf, openSequence, loads }: PrepareDeps,
   task: SignedTask,

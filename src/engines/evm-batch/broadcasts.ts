@@ -1,11 +1,11 @@
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { SendVerdict } from '#upstreams/evm/wire.ts'
 
-/** The broadcasts of this instance on one chain, and whether the node took the last one. */
+/** Sends the transactions of this instance to one chain, and knows whether the node took the last one. */
 export type Broadcasts = {
   send(raw: string): Promise<SendVerdict>
   isFailing(): boolean
-  /** Calls the listener when broadcasts begin to fail, and at the first accepted one after that. */
+  /** Calls the listener when broadcasts begin to fail, and again at the first one that is accepted. */
   onChange(listener: () => void): Disposable
 }
 
@@ -21,7 +21,7 @@ export function createBroadcasts(chain: Pick<Evm, 'sendRaw'>): Broadcasts {
     async send(raw) {
       try {
         const answer = await chain.sendRaw(raw)
-        // A used nonce, a low fee or a wrong gas limit shows nothing about other transactions.
+        // A used nonce, a low fee or a wrong gas limit says nothing about other transactions.
         if (answer.verdict === 'accepted') note({ fails: false })
         if (answer.verdict === 'rejected') note({ fails: true })
         return answer

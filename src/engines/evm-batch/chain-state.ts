@@ -11,15 +11,13 @@ import type { BatchTaskData } from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
-/** Sends the transaction attempts of a batch and reads their receipts. */
-
-/** A fast chain confirms within this time; the task is parked for a slower one. */
+/** A fast chain confirms within this time; for a slower one the task is parked. */
 const inlineMs = 2_000
 const slowReplyMs = 4_000
 const resendBackoff = { firstMs: 15, maxMs: 250 }
-/** Sends per step run. */
+/** At most this many sends in one run of a step. */
 const sendsMax = 4
-/** A node that reports the nonce as used may show the receipt a little later. */
+/** A node that reports the nonce as used may show the receipt only after this time. */
 const nonceUsedMs = 100
 
 export type ReceiptState = {
@@ -30,10 +28,8 @@ export type ReceiptState = {
 }
 export type ChainState = ReceiptState & SendResult
 type SendResult = {
-  /** The last send got no reply. */
   outcomeUnknown: boolean
   nonceUsed: boolean
-  /** The node refused the gas limit of the bytes. */
   isInvalid: boolean
 }
 export type ConfirmContext<Names extends string> = {
@@ -44,11 +40,11 @@ export type ConfirmContext<Names extends string> = {
   gasBudget: Pick<GasBudget, 'settle'>
   steps: EffectNames<Names>
   now: Date
-  /** Monotonic, for elapsed time; `now` is the time of the task. */
+  /** The monotonic time, for measuring; `now` is the time of the task. */
   nowMs: () => number
 }
 
-/** Sends bytes that were never sent; looks up bytes that were, and sends them again only where absent. */
+/** Sends bytes that were never sent. Looks up bytes that were, and sends them again only if they are absent. */
 export async function awaitFinality(
   { effect, port: { chain, watcher, broadcasts }, nowMs }: ConfirmContext<string>,
   signal: AbortSignal,
@@ -62,7 +58,7 @@ export async function awaitFinality(
   using watch = watcher.watch(hashesOf(effect), signal)
   let state: ReceiptState | undefined
   for (let isFresh = true; ; ) {
-    // A lone request that is slow has its own timeout.
+    // A lone slow request has its own timeout.
     const timeoutMs = state || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
     const reading = await watch.next({ timeoutMs, isFresh })
     isFresh = false
@@ -74,12 +70,12 @@ export async function awaitFinality(
       continue
     }
     if (state.final || signal.aborted) return { ...state, ...sent }
-    // Absent bytes are sent once also after a slow reply: whether the node takes them decides about higher fees.
+    // Absent bytes are sent once even after a slow reply: whether the node takes them decides about higher fees.
     const isSendDue = sends === 0 && !state.mined
     if (isLate && !isSendDue) return { ...state, ...sent }
     if (state.mined) continue
     if (sent.isInvalid) return { ...state, ...sent }
-    // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.
+    // Our transaction is mined and not visible yet, or another one used the nonce: a poll cannot distinguish them.
     if (sent.nonceUsed) {
       if (elapsedMs() > nonceUsedMs) return { ...state, ...sent }
       await sleep(nonceUsedMs)
@@ -96,7 +92,7 @@ export async function awaitFinality(
 
 const notSent: SendResult = { outcomeUnknown: false, nonceUsed: false, isInvalid: false }
 
-/** A lost reply is not a failure: the outcome is unknown and is looked up. */
+/** A lost reply is not a failure: the outcome is unknown, and is looked up. */
 async function send(broadcasts: EvmPort['broadcasts'], raw: string): Promise<SendResult> {
   try {
     const { verdict } = await broadcasts.send(raw)
@@ -113,7 +109,7 @@ export const newestOf = (effect: Effect): TxAttempt => {
   return newest
 }
 
-/** How many batches of the task the account has executed before this one. */
+/** Returns how many batches of the task the account had executed before this one. */
 export const sequenceOf = ({ intent }: Effect): bigint =>
   BigInt.asUintN(64, BigInt(String((intent.batch as JsonObject).nonce)))
 

@@ -25,16 +25,16 @@ import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'
 import { balanceChangesOf, transactionsOf } from './tx-views.ts'
 
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
-/** For a task that the watcher of the receipts wakes: only where this instance ends does another one need the poll. */
+/** The poll interval of a task that the receipt watcher wakes: the poll is only needed if this instance dies. */
 const watchedBackoff = { firstMs: 4_000, maxMs: 15_000 }
 
 export type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort
   nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
-  /** Another transaction of the sponsor used the nonce of a batch, or a batch of before was mined unseen. */
+  /** Called when another transaction used the nonce of a batch, or when an earlier batch was mined unseen. */
   onNonceUsed: (chainId: string) => void
-  /** Monotonic, for elapsed time; `now` is the time of the task. */
+  /** The monotonic time, for measuring; `now` is the time of the task. */
   nowMs?: () => number
 }
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
@@ -81,11 +81,11 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
   }
 }
 
-/** The data of the task has the fields of a batch, which the compiler cannot see in a part of unknown data. */
+/** The task data has the fields of a batch, which the compiler cannot see in a part of an unknown type. */
 const ofTask = <Data extends BatchTaskData, Names extends string>(result: BatchStepResult<Names>) =>
   result as Result<Data, Names>
 
-/** The receipt is final. Only the expected events prove the execution: a successful status alone does not. */
+/** Resolves a final receipt. Only the expected events prove the execution: a successful status does not. */
 async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   context: ConfirmContext<Names>,
   { task, prove, settle, balanceChanges, tokens = [], onFinal }: Settling<Data, Proof, Names>,
@@ -93,7 +93,7 @@ async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   receipt: Receipt,
 ): Promise<Result<Data, Names>> {
   const { effect, port } = context
-  // A receipt of a block that was reorganised away proves nothing.
+  // The block of the receipt may have been reorganised away; then the receipt proves nothing.
   const { head } = chainState
   const block = head.number === receipt.block ? head : await port.chain.headAt(receipt.block)
   if (block.hash.toLowerCase() !== receipt.blockHash.toLowerCase())
@@ -111,7 +111,7 @@ async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   return addToResult(await settle(proof), {
     effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: receipt.txHash }],
     data: data as Partial<Data>,
-    // Lock the budget row first, as the accepting transaction does: another order could deadlock.
+    // The budget row is locked first, as in the accepting transaction; another order could deadlock.
     writes: (tx) => context.gasBudget.settle(tx, task.id, receipt.feeWei),
   })
 }
@@ -123,11 +123,11 @@ async function notProven<Names extends string>(
 ): Promise<BatchStepResult<Names>> {
   const { task, effect, port } = context
   const account = String((effect.intent.batch as JsonObject).account)
-  // A node without an archive has the state of this block, and not that of an older one.
+  // A node without an archive has the state of this block, but not of an older one.
   const finalBlock = finalBlockOf(port, chainState.head)
   const { times: executed } = await port.chain.executed(account, task.executionId, finalBlock)
   if (executed > sequenceOf(effect)) return reviewResult(context, chainState)
-  // The batch names its sender: it cannot be executed once every nonce of its attempts is used.
+  // A batch names its sender, so it cannot execute once every nonce of its attempts is used.
   const spent = await port.chain.transactionCount(newestOf(effect).nonceSequence.signer, finalBlock)
   if (effect.txAttempts.some(({ nonce }) => nonce >= spent)) return waitingResult(context, chainState)
   const end = droppedResult(context, chainState, {
@@ -152,7 +152,7 @@ async function failureOf(
     calls: { to: string; value: string; data: string }[]
   }
   const calls = batch.calls.map(({ to, value, data }) => ({ to, data, value: BigInt(value) }))
-  // The reason is only a help: an account whose coins are gone makes the node refuse the simulation.
+  // The reason is only a help, and the node refuses the simulation if the account's coins are gone.
   const simulation = await chain.simulate(batch.account, calls).catch((fault: unknown) => {
     if (fault instanceof Fault) return undefined
     throw fault
@@ -162,7 +162,7 @@ async function failureOf(
     : `The transaction reverted: ${simulation.reason}`
 }
 
-/** Fails the task when the deadline passed at a final block in which the batch was not executed. */
+/** Fails the task if the deadline passed at a final block in which the batch was not executed. */
 async function expire<Names extends string>(
   context: ConfirmContext<Names>,
   { head }: ChainState,
@@ -175,10 +175,10 @@ async function expire<Names extends string>(
   const final = await chain.headAt(finalBlock)
   if (final.timestampSeconds <= deadlineSeconds) return undefined
   const { times: executed, timestampSeconds } = await chain.executed(account, task.executionId, finalBlock)
-  // Compare by the timestamp of the state that was read, which may be older than the final block.
+  // The comparison uses the timestamp of the state that was read, which may be older than the final block.
   if (timestampSeconds <= deadlineSeconds) return undefined
   const chainState = await readChainState(effect, chain)
-  // The batch was executed but no receipt is visible: the node lags or prunes receipts.
+  // The batch was executed but shows no receipt: the node lags, or prunes receipts.
   if (executed > sequenceOf(effect) || chainState.mined)
     return chainState.mined ? undefined : reviewResult(context, chainState)
   return droppedResult(context, chainState, {
@@ -197,13 +197,13 @@ const update = ({ effect }: ConfirmContext<string>, status: EffectUpdate['status
   { effectId: effect.id, status },
 ]
 
-/** The watcher wakes the task at a receipt, at its finality, and where the receipt vanishes. */
+/** The watcher wakes the task when a receipt appears, becomes final, or vanishes. */
 function parkWatched<Names extends string>(
   { task, effect, port: { chain, watcher }, steps, now }: ConfirmContext<Names>,
   { mined, outcomeUnknown }: ChainState,
 ) {
   const stuckInMs = newestOf(effect).at.getTime() + chain.row.stuckAfterMs - now.getTime()
-  // A transaction that may have to be sent again, or replaced, is due without news.
+  // A transaction that may have to be sent again, or replaced, is due even if nothing happens.
   const waitsForNews = !outcomeUnknown && (mined !== undefined || stuckInMs > 0)
   const { data, park } = pollAgain(task, steps.confirm, waitsForNews ? watchedBackoff : pollBackoff)
   const afterMs = waitsForNews && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs

@@ -1,13 +1,13 @@
 type Lifetime = {
   nowSeconds: number
-  /** Of the newest block. */
+  /** The timestamp of the newest block. */
   headSeconds: number
   /** How long signatures on the chain last. */
   ttlSeconds: number
   validUntil?: Date | undefined
 }
 
-/** When a batch that is signed now is void. The chain enforces it by its own clock, which can be ahead of ours. */
+/** Returns when a batch signed now becomes void. The chain enforces it by its own clock, which can be ahead of ours. */
 export function deadlineOf({ nowSeconds, headSeconds, ttlSeconds, validUntil }: Lifetime): number {
   const leftSeconds = validUntil
     ? Math.floor(validUntil.getTime() / 1_000) - nowSeconds

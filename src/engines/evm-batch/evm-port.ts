@@ -3,5 +3,4 @@ import type { ReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
 import type { Broadcasts } from './broadcasts.ts'
 
-/** One chain, its sponsor, the watcher of its receipts, and what is sent to it. */
 export type EvmPort = { chain: Evm; sponsor: Sponsor; watcher: ReceiptWatcher; broadcasts: Broadcasts }

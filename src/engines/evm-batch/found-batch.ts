@@ -23,7 +23,7 @@ import type { GasBudget } from './gas-budget.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { balanceChangesOf } from './tx-views.ts'
 
-/** A batch that the account has run before its task exists: its own transaction says what the task executed. */
+/** A batch that the account executed before its task existed: its own transaction says what the task executed. */
 
 type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptions<Data, Proof> & {
   port: EvmPort
@@ -34,10 +34,10 @@ type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptio
   context: SignContext<Data, Proof, Names>
 }
 
-/** The sequence of the account has counted it. */
+/** The account's own counter includes this batch. */
 const foundOnChain = ({ chainId }: BatchPlan) => ({ chain_id: chainId, kind: effectKind, is_found: true })
 
-/** A node that is away proves nothing: the look-up is repeated. The task is marked before, so that nothing ends it. */
+/** A node that is away proves nothing, so the look-up is repeated. The task is marked so that nothing else ends it. */
 export async function settleFound<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
 ): Promise<StepResultOf<Partial<Data>, Names>> {
@@ -101,7 +101,7 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
         step: context.steps.sign,
         kind: effectKind,
         externalId: batch.txHash,
-        // No limit has counted it.
+        // No limit of the policy has counted it.
         intent: {
           chainId: plan.chainId,
           batch: { account: plan.account, nonce: String(nonce) },
@@ -127,7 +127,7 @@ const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): Jso
 
 export type ExecutedOrder = { chainId: string; account: string; executionId: string }
 
-/** The execution of an order that fired before its task exists. The fault says so where no node shows the transaction. */
+/** Returns the execution of an order that fired before its task existed. Its fault says so if no node has it. */
 export async function executedBatch(
   { chain, comparedHash }: EvmPort & { comparedHash: ComparedHash },
   { chainId, account, executionId }: ExecutedOrder,

@@ -11,10 +11,7 @@ import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { balanceChangesOf } from './tx-views.ts'
 
-/**
- * What the accounts of users executed on a chain without the database knowing it: the batches in the transactions of the
- * sponsors whose nonces are above our counters.
- */
+/** Finds batches unknown to the database: those in the sponsors' transactions with nonces above our counters. */
 
 export type FoundExecution = NamedExecution & {
   chainId: string
@@ -23,9 +20,9 @@ export type FoundExecution = NamedExecution & {
   balanceChanges: object[]
   executedAt: Date
 }
-/** Of one signer: the nonces that the chain has used and our counter does not know, and the next one to look at. */
+/** The nonces of a signer that the chain has used and our counter does not know, and the next one to examine. */
 type SignerProgress = { blocks: BlocksRead; range?: NonceRange; next?: bigint }
-/** By signer: a search that was aborted goes on from there. */
+/** The progress of each signer; a search that was aborted continues from it. */
 export type EvmProgress = Map<string, SignerProgress>
 
 type FindDeps = {
@@ -39,20 +36,16 @@ type FindDeps = {
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, options?: SearchOptions) => Promise<bigint>
-  /** Called page by page. */
   store: (executions: readonly FoundExecution[]) => Promise<void>
 }
 
-/** `point`: the last moment that the database knows. */
+/** `point` is the last moment that the database knows. */
 export type SearchRange = { point: Date | null; signal: AbortSignal }
 
-/** Receipts that are asked for at once. */
+/** At most this many receipts are requested at once. */
 const pageMax = 50
 
-/**
- * Returns by signer the nonces that the chain has used and our counter does not know. Throws where the node does not
- * answer.
- */
+/** Returns, by signer, the nonces that the chain has used and our counter lacks. Throws if the node does not answer. */
 export async function findExecutions(
   deps: FindDeps,
   port: EvmPort,
@@ -94,7 +87,7 @@ async function unknownRange(
   return { from, to }
 }
 
-/** A sponsor that had sent nothing at that moment has no counter. */
+/** Returns where the search begins for a sponsor without a counter: at the nonce that it had at `point`. */
 export const startAt = (
   { nonceAt }: Pick<FindDeps, 'nonceAt'>,
   { chain }: EvmPort,
@@ -123,7 +116,7 @@ async function executionsIn(
     const batch = batchIn(input)
     const receipt = receipts[index]
     const execution = batch && executionOf(batch.nonce)
-    // One that failed moved nothing: the account still runs its batch once.
+    // A batch that failed moved nothing, and the account can still execute it once.
     if (!execution || account === null || !receipt?.success) continue
     const { timestampSeconds } = await chain.headAt(block)
     found.push({

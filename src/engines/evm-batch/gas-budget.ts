@@ -4,26 +4,26 @@ import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
 import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Sponsored gas per user and UTC day, so that one user cannot use up the gas that others need to withdraw. */
+/** Limits sponsored gas per user and UTC day, so that no user can use up the gas that others need to withdraw. */
 
 export type GasOrder = {
   userId: string
   chainId: string
   /** The maximum cost of the transaction. */
   wei: bigint
-  /** A full withdrawal counts towards the budget, and is never refused. */
+  /** A full withdrawal counts towards the budget, but is never refused. */
   fullExit: boolean
 }
 export type GasBudget = {
-  /** What the accepting statement compares with the budget and counts. */
+  /** Returns what the accepting statement compares with the budget and counts. */
   chargeOf(order: GasOrder): GasCharge
-  /** What a task is charged for its transaction on this chain, until the transaction is final. */
+  /** Returns what a task is charged for its transaction on this chain, until the transaction is final. */
   chargedWei(taskId: string, chainId: string): Promise<bigint>
-  /** Runs in the transaction that ends the task. `wei`: the fee paid, 0n where nothing was mined. */
+  /** Runs in the transaction that ends the task. `wei` is the fee that was paid, 0n if nothing was mined. */
   settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
 }
 
-/** Fees and gas rise between the admission and the signature: up to this multiple of the charge the sponsor bears it. */
+/** Fees and gas can rise between admission and signature; the sponsor bears up to this multiple of the charge. */
 const costFactorMax = 2n
 export const exceedsCharge = (costWei: bigint, chargedWei: bigint): boolean =>
   costWei > chargedWei * costFactorMax

@@ -10,15 +10,14 @@ import {
   type UnknownNoncesDeps,
 } from './unknown-nonces.ts'
 
-/** Compares chains with the counters of their sponsors, before anything is accepted or signed. */
+/** Compares chains with the nonce counters of their sponsors, before anything is accepted or signed. */
 
-/** Beyond it the chain alone waits for its node. */
+/** After this time, only the chain whose node is slow has to wait. */
 const compareMsMax = 3_000
 
-/** Compares a chain with the counters of its sponsors, and changes nothing. */
 export function createChainComparison(deps: UnknownNoncesDeps) {
   const { db, log } = deps
-  /** The chain is read before the counter: a nonce is stored before its transaction is sent. */
+  /** The chain is read before the counter, because a nonce is stored before its transaction is sent. */
   const compareSigner = async (
     port: EvmPort,
     signer: string,

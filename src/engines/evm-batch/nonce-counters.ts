@@ -4,7 +4,6 @@ import { nonceKind } from './sponsor-load.ts'
 
 export const counterKey = (chain: string, signer: string): string => `${chain} ${signer}`
 
-/** By chain and signer. */
 export async function readCounters(db: Queryable, ports: readonly EvmPort[]): Promise<Map<string, bigint>> {
   const statement = builder
     .selectFrom('nonce_sequence')

@@ -12,10 +12,7 @@ import { counterKey, readCounters } from './nonce-counters.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { holdChain, readUnknownNonces, type UnknownNonces, type UnknownNoncesDeps } from './unknown-nonces.ts'
 
-/**
- * Reconciles the nonce counters of the sponsors with the chains: at start, every minute after, and each second while the
- * node of a chain takes no transactions, until the first one that it takes.
- */
+/** Reconciles the sponsors' nonce counters with the chains at start, each minute, and each second while sends fail. */
 
 export type NonceReport = {
   chainId: string
@@ -25,19 +22,19 @@ export type NonceReport = {
   next: bigint
   resent: number
   filled: number
-  /** Nonces of final effects that got an empty transaction with higher fees. */
+  /** How many nonces of final effects got an empty transaction with higher fees. */
   replaced: number
-  /** Of nonces that were mined above the counter. */
+  /** What was found about nonces that were mined above the counter. */
   unknown?: UnknownNonces['found']
 }
 
 export type NonceRepair = {
   /**
-   * Resends stored transactions that are missing, fills nonce gaps, replaces the transactions of ended tasks that later
-   * ones wait for, and advances counters to the chain's nonce.
+   * Resends stored transactions that are missing, fills nonce gaps, replaces transactions of ended tasks that
+   * block later ones, and advances counters to the chain's nonce.
    */
   reconcile(chainId?: string): Promise<NonceReport[]>
-  /** Compares all chains, and changes nothing. `point`: the last moment that the database knows. */
+  /** Compares all chains and changes nothing. `point` is the last moment that the database knows. */
   compare(point: Date | null): Promise<ChainComparison[]>
   start(everyMs?: number): AsyncDisposable
 }
@@ -60,7 +57,7 @@ type NonceRepairDeps = {
 
 const everyMsDefault = 60_000
 const quickEveryMs = 1_000
-/** Transactions of one signer per request, after the first one, which shows whether the node takes any. */
+/** At most this many transactions of a signer are sent at once, after a first one that shows if the node takes any. */
 const sendsMax = 20
 
 async function storedAttempts(tx: Queryable, chain: string, signer: string, mined: bigint) {
@@ -95,7 +92,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     return row && BigInt(row.next)
   }
 
-  /** While the counter's row is locked no nonce is taken, and every nonce that was taken has its stored bytes. */
+  /** While the counter's row is locked, no nonce is taken, and every nonce that was taken has its stored bytes. */
   const reconcileCounter = (
     chain: string,
     signer: string,
@@ -129,7 +126,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     const report = { chainId: chain.row.id, signer, mined, counter }
     const unchanged = { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
     if (mined === counter) return unchanged
-    // What is missing on the chain may be missing in the database: nothing is signed or sent before that is known.
+    // What is missing on the chain may be missing in the database; until that is known, nothing is signed or sent.
     if (deps.holds.find(chain.row.id)) return unchanged
     let repairPlan = await reconcileCounter(chain.row.id, signer, mined, { skipsUnknown: false })
     if (repairPlan?.unknown) {
@@ -164,12 +161,10 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     )
   }
 
-  /** Undefined for a counter that was not reconciled. */
   async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
     return Promise.all(
       (await countersOf(only)).map((each) =>
         repair(each, round).catch((error: unknown) => {
-          // The next round retries.
           const { port, signer } = each
           log.warn({ error, chain: port.chain.row.id, signer }, 'nonce counter not reconciled: will retry')
           return undefined
@@ -202,7 +197,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
   }
 }
 
-/** The first transaction goes alone; where the node does not take it, a quick round ends. */
+/** Sends the first transaction alone; a quick round ends if the node does not take it. */
 async function sendAll(
   { broadcasts }: EvmPort,
   inOrder: readonly { raw: string }[],
@@ -220,7 +215,7 @@ type RoundsOptions = {
   run: (round: Round) => Promise<(NonceReport | undefined)[]>
 }
 
-/** The rounds of one chain. Quick ones are at least a second apart, however often broadcasts fail and recover. */
+/** Starts the rounds of one chain. Quick ones are at least a second apart, however often broadcasts fail. */
 function startRounds(broadcasts: Broadcasts, { everyMs, log, run }: RoundsOptions): AsyncDisposable {
   const parts = new AsyncDisposableStack()
   let startedMs = monotonicMs()
@@ -246,7 +241,7 @@ function startRounds(broadcasts: Broadcasts, { everyMs, log, run }: RoundsOption
 
 type OpenSequence = { port: EvmPort; signer: string; mined: bigint; resend: readonly StoredAttempt[] }
 
-/** By nonce, the bytes of the replacements that this instance has stored; they may be sent. */
+/** Returns the bytes of the replacements that this instance has stored, by nonce; only these may be sent. */
 async function replaceAbandoned(
   { db, abandoned, clock, log }: NonceRepairDeps,
   { port, signer, ...open }: OpenSequence,
@@ -258,7 +253,7 @@ async function replaceAbandoned(
   const byNonce = new Map(found.map((attempt) => [attempt.nonce, attempt]))
   const signed = await sponsor.replaceAbandoned(signer, found)
   if (signed.length === 0) return new Map()
-  // The number of the attempt decides between two instances: the second one stores nothing, and its bytes end here.
+  // The attempt number decides between two instances: the second one stores nothing, and never sends its bytes.
   const stored = await query<{ nonce: string | bigint; raw: string }>(
     db,
     `insert into tx_attempt (effect_id, n, raw, external_id, nonce_kind, chain, signer, nonce, status, at)

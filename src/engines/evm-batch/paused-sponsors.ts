@@ -5,11 +5,10 @@ import { builder, fetchAll, type Queryable } from '#store/query.ts'
 /** Sponsor accounts that an operator has paused: they pay for nothing new. */
 export type PausedSponsors = {
   has(chainId: string, signer: string): Promise<boolean>
-  /** The next call reads the database again. */
   invalidate(): void
 }
 
-/** Without a notification a change takes effect after this time. */
+/** A change takes effect after this time if its notification is lost. */
 const freshMs = 5_000
 
 export function pausedSponsors({ db }: { db: Queryable }): PausedSponsors {

@@ -4,11 +4,9 @@ import { wouldFail } from '#kernel/task/one-effect.ts'
 import type { AccountState, Simulation } from '#upstreams/evm/evm.ts'
 import type { BatchPlan } from './batch-rules.ts'
 
-/** Why a batch is not signed. */
-
 type Readings = { account: Pick<AccountState, 'hasOtherCode'>; simulation: Simulation }
 
-/** Undefined where the batch would be executed. */
+/** Returns undefined if the batch would be executed. */
 export function failureOf(
   chain: Pick<Chain, 'displayName'>,
   { minBlock = 0n }: Pick<BatchPlan, 'minBlock'>,

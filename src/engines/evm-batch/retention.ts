@@ -1,6 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** Budgets count one day. Charges stay longer, so that an operator can see who used the gas. */
+/** Budgets count one day. Charges are kept longer, so that an operator can see who used the gas. */
 
 const ageMs = 31 * 86_400_000
 

@@ -5,20 +5,20 @@ import type { SponsorOptions } from '#upstreams/evm/sponsor.ts'
 import type { EvmPort } from './evm-port.ts'
 
 /**
- * Distributes the batches of one chain over its sponsors. The transactions in flight of a sponsor are the nonces that
- * were taken and are not mined, by all instances together: one statement and one request per second, whatever the
- * number of tasks. Between two readings this instance adds its own choices.
+ * Distributes the batches of one chain over its sponsors. A sponsor's transactions in flight are the nonces that
+ * all instances together have taken and that are not mined. They are read once per second, with one statement
+ * and one request, however many tasks there are; between two readings this instance adds its own choices.
  */
 export type SponsorLoad = {
-  /** The least busy sponsor that can pay, and the nonce that the chain expects of it. */
+  /** Returns the least busy sponsor that can pay, and the nonce that the chain expects from it. */
   pick(options: SponsorOptions): Promise<{ payer: string; mined: bigint }>
-  /** The chain used a nonce that the last reading does not have. */
+  /** Called when the chain has used a nonce that the last reading lacks. */
   invalidate(): void
 }
 
 type SponsorLoadDeps = Pick<EvmPort, 'chain' | 'sponsor'> & {
   nonces: Pick<NonceSequences, 'nextNonces'>
-  /** Nonces were mined that nobody took: decides what they are, before one above them is taken. */
+  /** Called when nonces were mined that nobody took: it finds out what they are before a later one is taken. */
   onUnknownNonces: () => Promise<unknown>
 }
 
@@ -28,7 +28,7 @@ const freshMs = 1_000
 export function createSponsorLoad({ chain, sponsor, nonces, onUnknownNonces }: SponsorLoadDeps): SponsorLoad {
   const read = async () => {
     const { signers } = sponsor
-    // The chain first: a nonce is stored before its transaction is sent, so none is mined that the counter lacks.
+    // The chain is read first: a nonce is stored before its transaction is sent, so the counter knows it.
     const counts = await Promise.all(signers.map((signer) => chain.transactionCount(signer, 'latest')))
     const next = await nonces.nextNonces(nonceKind, chain.row.id)
     if (signers.some((signer, index) => counts[index]! > (next.get(signer) ?? counts[index]!)))

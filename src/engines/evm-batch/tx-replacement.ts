@@ -10,13 +10,13 @@ import {
 } from './chain-state.ts'
 import { transactionsOf } from './tx-views.ts'
 
-/** A further transaction attempt for a batch whose first attempt was not mined. */
+/** Adds a further transaction attempt to a batch whose first attempt was not mined. */
 
-/** After this many attempts only the deadline ends the batch. */
+/** After this many attempts, only the deadline ends the batch. */
 const attemptsMax = 60
 
 /**
- * Another transaction of the same signer used the nonce: the same batch is sent under the next one. The account
+ * Sends the same batch under the next nonce after another transaction of the signer used its nonce. The account
  * executes a batch at most once, so a wrong finding here cannot execute it twice.
  */
 export async function reassignNonce<Names extends string>(
@@ -55,8 +55,9 @@ export async function reassignNonce<Names extends string>(
 }
 
 /**
- * The node refused the gas limit of the newest bytes, which never become valid: an empty transaction uses their nonce.
- * Where another node has taken them one of the two is mined, since both have the same nonce, and its receipt decides.
+ * The node refused the gas limit of the newest bytes, which can never become valid, so an empty transaction
+ * takes their nonce. If another node has accepted the bytes, only one of the two is mined, since both have the
+ * same nonce, and its receipt decides.
  */
 export async function cancelInvalid<Names extends string>(
   context: ConfirmContext<Names>,

@@ -5,8 +5,6 @@ import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
 import type { BatchTaskData } from './batch-rules.ts'
 import { hashesOf } from './chain-state.ts'
 
-/** Views of the transactions of a task. */
-
 type TxSource = {
   task: { data: BatchTaskData }
   effect: Effect
@@ -14,10 +12,7 @@ type TxSource = {
 }
 type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
 
-/**
- * What the task has sent before, and every transaction attempt of the effect; of several under one nonce only one can be
- * mined.
- */
+/** Returns what the task sent before, and all attempts of the effect. Of those under one nonce, one can be mined. */
 export function transactionsOf(
   { task, effect, port }: TxSource,
   { receipts, mined }: ReceiptState,
@@ -50,7 +45,6 @@ const nameOf = (row: EvmChainRow, extra: readonly Token[], address: string): Tok
     address,
   }
 
-/** Net change per token, from the token's transfer events. */
 export function balanceChangesOf(
   chain: Pick<Evm, 'row' | 'transfers'>,
   receipt: Receipt,

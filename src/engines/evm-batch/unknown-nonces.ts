@@ -8,10 +8,11 @@ import type { NonceRange, SentTransaction } from '#upstreams/evm/sent-transactio
 import type { EvmPort } from './evm-port.ts'
 
 /**
- * Nonces of a sponsor that were mined above our counter: the database lost the commit that took them, or somebody else
- * has the key. A batch of an account that this database knows shows a lost commit, since only custody signs one. A batch
- * of any other account does not: another installation sends it, or the account was lost with its user, whose requests
- * nobody repeats here. Its nonces are skipped, with an error; what runs no batch is skipped with a warning.
+ * Examines nonces of a sponsor that were mined above our counter: either the database lost the commit that took
+ * them, or somebody else has the key. A batch of an account that this database knows shows a lost commit, since
+ * only custody signs one. A batch of any other account does not: another installation sent it, or the account
+ * was lost with its user, whose requests nobody repeats here. Such nonces are skipped with an error, and those
+ * that run no batch with a warning.
  */
 
 export type UnknownNoncesDeps = {
@@ -21,19 +22,19 @@ export type UnknownNoncesDeps = {
   findSent: (chain: EvmPort['chain'], signer: string, nonces: NonceRange) => Promise<SentTransaction[]>
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date) => Promise<bigint>
   isBatch: (input: string) => boolean
-  /** The users of these accounts, by account in lower case. */
+  /** Returns the users of these accounts, by account in lower case. */
   usersOf: (accounts: readonly string[]) => Promise<ReadonlyMap<string, string>>
   clock: Clock
   log: Log
 }
 export type Unknown = NonceRange & { port: EvmPort; signer: string }
 
-/** `foreign`: none of them runs a batch of an account of ours. */
+/** `foreign` means that none of them runs a batch of an account of ours. */
 export type UnknownNonces = { found: 'foreign' } | { found: 'lost'; detail: JsonObject }
 
 const namedMax = 100
 
-/** Up to the first page with a lost commit. Throws where the node does not show them. */
+/** Reads up to the first page that shows a lost commit. Throws if the node does not show the transactions. */
 export async function readUnknownNonces(deps: UnknownNoncesDeps, unknown: Unknown): Promise<UnknownNonces> {
   const { port, signer, from, to } = unknown
   for (let next = from; next < to; ) {
@@ -79,7 +80,7 @@ async function lostAmong(
   return undefined
 }
 
-/** Holds the chain on all instances. */
+/** Holds the money of the chain on all instances. */
 export async function holdChain(
   { db, holds, storeHold, clock, log }: UnknownNoncesDeps,
   { chain }: EvmPort,
@@ -92,7 +93,7 @@ export async function holdChain(
   await storeHold(db, hold)
 }
 
-/** What was found about the sponsors of one chain; undefined: its node did not answer in time. */
+/** Sums up what was found about the sponsors of one chain; undefined means that its node did not answer in time. */
 export function comparisonOf(
   chainId: string,
   found: readonly (UnknownNonces | 'clean' | undefined)[],

@@ -6,10 +6,9 @@ import { keyBytes } from '#kernel/wire/envelope.ts'
 import { createSealer, type KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
-/** The keys that sign addresses of files: in the database, so that every instance serves what another one signed. */
+/** The keys that sign file addresses. They are in the database, so that every instance serves what another signed. */
 
 export type FileKeys = {
-  /** Signs with the newest key; makes one where that is a day old. */
   sign(text: string): Promise<string>
   verify(text: string, signature: string): Promise<boolean>
 }
@@ -19,9 +18,9 @@ type Key = { id: string; secret: Buffer; createdAt: Date }
 
 const rotationMs = 86_400_000
 const cachedMs = 60_000
-/** Unknown key ids read the table at most once in this time. */
+/** The table is read for unknown key ids at most once in this time. */
 const unknownKeyPauseMs = 2_000
-/** Those that may have signed an address which is still valid, and a few of instances that made one at the same time. */
+/** Enough for the keys whose addresses are still valid, and for those that several instances made at the same time. */
 const keysMax = 16
 
 const aadOf = (id: string) => `file|${id}`
@@ -35,7 +34,7 @@ export function createFileKeys({ db, keyEncryptionKeys, clock, random }: FileKey
       db,
       builder.selectFrom('file_key').selectAll().orderBy('created_at', 'desc').limit(keysMax),
     )
-    // A key of a former key-encryption key that is configured no more is a day old at most: a new one replaces it.
+    // A key under a key-encryption key that is no longer configured is at most a day old, and is then replaced.
     const usable = rows.filter(({ kek_id }) => keyEncryptionKeys.find(kek_id) !== undefined)
     return Promise.all(
       usable.map(async (row) => ({

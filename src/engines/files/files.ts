@@ -5,7 +5,7 @@ import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import { createFileKeys } from './file-keys.ts'
 
-/** Files that the gateway makes for users: their bytes are stored once, by their SHA-256, and read at signed addresses. */
+/** Files that the gateway makes for users. Their bytes are stored once, by SHA-256, and read at signed addresses. */
 
 export const fileBytesMax = 5 * 1024 * 1024
 const addressMs = 15 * 60_000
@@ -14,16 +14,15 @@ const contentTypeForm = /^[a-z]+\/[a-z0-9.+-]+(?:; charset=utf-8)?$/
 
 export type StoredFile = { id: string; sha256: string; name: string; contentType: string; size: number }
 export type FileContent = StoredFile & { bytes: Uint8Array }
-/** The parts of an address, as a client sent them. */
 export type FileAddress = { sha256: string; file: string; exp: string; sig: string }
 
 export type Files = {
-  /** Throws where the file is empty or too large. */
+  /** Throws if the file is empty or too large. */
   put(owner: string, name: string, contentType: string, bytes: Uint8Array): Promise<StoredFile>
   /** Every holder of the address can read the file for 15 minutes, unless an access to the account ends before. */
   urlOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<string>
   linkOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<{ url: string; expiresAt: Date }>
-  /** The file of an address that is valid now; anything else is not found. */
+  /** Returns the file of a currently valid address; any other address is not found. */
   open(address: FileAddress): Promise<FileContent>
 }
 
@@ -87,7 +86,7 @@ const noFile = () =>
   new Fault('not_found', 'There is no file at this address: it is wrong, or its 15 minutes are over')
 
 type Content = { sha256: Buffer; bytes: Uint8Array; now: Date }
-/** The bytes travel only where they are not stored yet. The row is touched, so that its deletion does not take it. */
+/** The bytes are sent only if they are not stored yet. Touching the row keeps the retention from deleting it. */
 async function storeContent(db: Queryable, { sha256: digest, bytes, now }: Content): Promise<void> {
   const text =
     'update file_content set stored_at = greatest(stored_at, $2) where sha256 = $1 returning 1 as known'
@@ -97,7 +96,7 @@ async function storeContent(db: Queryable, { sha256: digest, bytes, now }: Conte
   await query(db, insertion, [digest, Buffer.from(bytes), now])
 }
 
-/** Voids the addresses of the files of a user, in the transaction that ends an access to the account. */
+/** Voids the addresses of a user's files, in the transaction that ends an access to the account. */
 export const endFileLinks = (tx: Queryable, userId: string, now: Date) =>
   query(
     tx,

@@ -2,7 +2,7 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const dayMs = 86_400_000
 
-/** Files by their age, then content that no file has. Keys sign for a day, and addresses last 15 minutes. */
+/** Deletes files by age, and then content that no file uses. Keys sign for a day, and addresses last 15 minutes. */
 export const fileDeletions = (filesMs: number): readonly Deletion[] => [
   {
     name: 'retention of files',
@@ -13,7 +13,7 @@ export const fileDeletions = (filesMs: number): readonly Deletion[] => [
   {
     name: 'retention of file content',
     ageMs: dayMs,
-    // A row that was stored again meanwhile is read again by this condition, and stays.
+    // Postgres checks this condition again for a row that was stored again meanwhile, so that row stays.
     text: `delete from file_content c where c.stored_at < $1 and c.sha256 in
       (select k.sha256 from file_content k where k.stored_at < $1
         and not exists (select from file f where f.sha256 = k.sha256)

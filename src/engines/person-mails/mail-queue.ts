@@ -6,13 +6,13 @@ import type { MailItem, MailKind } from './mail-text.ts'
 
 /** Changes of which people are notified, stored by the transactions that make them. */
 
-/** Changes of one message; further ones are counted. */
+/** At most this many changes are listed in one message; further ones are only counted. */
 export const itemsMax = 20
-/** Between two messages of one kind to one person. */
+/** The shortest time between two messages of one kind to one person. */
 export const pauseMs = 60_000
 
 type StoredItem = { text: string; at: string; effective_at: string | null }
-/** A message that is being sent. It stays the same until it is accepted, so that a repetition is recognised. */
+/** A message that is being sent. It does not change until it is accepted, so that a repeated send is recognised. */
 export type Sending = { key: string; begun_at: string; items: StoredItem[]; more: number }
 export type ClaimedMail = {
   person_id: string
@@ -29,7 +29,7 @@ export const itemsOf = ({ items }: Sending): MailItem[] =>
     effectiveAt: effective_at === null ? null : new Date(effective_at),
   }))
 
-/** The last lock that a transaction takes: one row of one person. */
+/** Locks one row of one person; it must be the last lock that a transaction takes. */
 export async function addToMailQueue(
   tx: Tx,
   { personId, kind, item }: { personId: string; kind: MailKind; item: MailItem },
@@ -53,7 +53,7 @@ export async function addToMailQueue(
 }
 
 type Claim = { now: Date; leaseMs: number; max: number }
-/** Messages that are due. Until the end of the lease no other instance takes them. */
+/** Claims the messages that are due. No other instance takes them before the lease ends. */
 export async function claimMails(db: Queryable, { now, leaseMs, max }: Claim): Promise<ClaimedMail[]> {
   const claimed = await query<Omit<ClaimedMail, 'sending'> & { sending: Omit<Sending, 'key'> }>(
     db,
@@ -70,7 +70,7 @@ export async function claimMails(db: Queryable, { now, leaseMs, max }: Claim): P
   )
   return claimed.map(({ sending, ...row }) => ({
     ...row,
-    // A message of a kind to a person begins at most once a minute.
+    // At most one message of a kind to a person begins in a minute, so its key is unique.
     sending: { ...sending, key: sha256(`${row.person_id} ${row.kind} ${sending.begun_at}`) },
   }))
 }
@@ -79,7 +79,7 @@ type Named = Pick<ClaimedMail, 'person_id' | 'kind' | 'sending'>
 const ofMessage = "person_id = $1 and kind = $2 and sending is not null and sending->>'begun_at' = $3"
 const namesOf = ({ person_id, kind, sending }: Named) => [person_id, kind, sending.begun_at]
 
-/** What was added meanwhile follows a minute later. False where another instance has settled it. */
+/** What was added meanwhile follows a minute later. Returns false if another instance has settled the message. */
 export async function settleMail(db: Queryable, mail: Named, { now }: { now: Date }): Promise<boolean> {
   const rows = await query(
     db,
@@ -98,15 +98,15 @@ export async function postponeMail(db: Queryable, mail: Named, until: Date): Pro
   ])
 }
 
-/** When the next message of this person becomes due; undefined where none waits. */
+/** Returns when the next message of this person becomes due, or undefined if none waits. */
 export type MailQueue = {
-  /** In the transaction of the change; the message survives a crash after its commit. */
+  /** Runs in the transaction of the change; the message survives a crash after the commit. */
   add(tx: Tx, personId: string, kind: MailKind, change: { text: string; effectiveAt?: Date }): Promise<void>
-  /** After that commit: sends without waiting for the poll. It cannot fail. */
+  /** Called after that commit, to send without waiting for the poll. It cannot fail. */
   wake(): void
 }
 
-/** Of a gateway without people, or without a way to write to them. */
+/** The queue of a gateway that has no people, or no way to write to them. */
 export const silentMailQueue: MailQueue = { add: async () => {}, wake: () => {} }
 
 export const createMailQueue = ({ clock, wake }: { clock: Clock; wake: () => void }): MailQueue => ({

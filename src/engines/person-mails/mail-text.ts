@@ -1,6 +1,6 @@
 import type { EmailMessage } from '#kernel/wire/email.ts'
 
-/** Messages about the accounts of people. No message has a secret, or an address that does something when it is opened. */
+/** The texts of messages to people about their accounts. None contains a secret or an address that acts when opened. */
 
 export const mailKinds = [
   'limits_raised',
@@ -15,12 +15,12 @@ export const mailKinds = [
 ] as const
 export type MailKind = (typeof mailKinds)[number]
 
-/** One change: sentences in the past tense, and when it takes effect; null: it has. */
+/** One change, as sentences in the past tense. A null `effectiveAt` means that it is already in effect. */
 export type MailItem = { text: string; at: Date; effectiveAt: Date | null }
 
 type KindText = {
   subject: string
-  /** How it is undone, after the address of the page is opened. */
+  /** How to undo the change once the page is open. */
   undo: string
 }
 
@@ -65,15 +65,12 @@ const texts: Record<MailKind, KindText> = {
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const twoDigits = (n: number): string => String(n).padStart(2, '0')
-/** In UTC: the place of the person is not known. */
+/** Formats a time in UTC, because the place of the person is unknown. */
 export const timeText = (at: Date): string =>
   `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${twoDigits(at.getUTCHours())}:${twoDigits(at.getUTCMinutes())} UTC`
 
 const nameMax = 60
-/**
- * A name that others have chosen: letters, digits and few marks. Programs for mail make links of whatever looks like an
- * address, so none is left in it.
- */
+/** Mail programs turn what looks like an address into a link, so a name keeps only letters, digits and a few marks. */
 export const mailName = (name: string): string =>
   name
     .replace(/[^\p{L}\p{N} '()&+,_-]/gu, ' ')
@@ -91,10 +88,8 @@ const itemText = ({ text, at, effectiveAt }: MailItem): string =>
 type Message = {
   kind: MailKind
   items: readonly MailItem[]
-  /** Further changes that are counted alone. */
   more: number
   gateway: string
-  /** The address of the page of the account. */
   accountPage: string
 }
 export function mailOf({

@@ -17,8 +17,8 @@ import {
 import { mailOf } from './mail-text.ts'
 
 /**
- * Sends what the queue has. A message is sent at least once: an instance that dies between the sending and its record
- * leaves it to the next one, which sends the same text under the same key.
+ * Sends what the queue has. A message is sent at least once: if an instance dies after sending and before
+ * recording it, the next one sends the same text under the same key.
  */
 
 export type MailerDeps = {
@@ -27,9 +27,8 @@ export type MailerDeps = {
   log: Log
   sendEmail: SendEmail
   gateway: () => string
-  /** The address of the page of the account. */
   accountPage: () => string
-  /** Interval of the poll for messages that wait for their time, and for those of instances that died. */
+  /** How often the queue is polled for messages that wait for their time, and for those of instances that died. */
   pollMs: number
 }
 export type Mailer = {
@@ -38,12 +37,12 @@ export type Mailer = {
 } & AsyncDisposable
 
 const perRun = 10
-/** Longer than the attempts of one message take. */
+/** The lease outlasts all attempts to send one message. */
 const leaseMs = 60_000
 const retry = { firstMs: 60_000, maxMs: 3_600_000 }
-/** What the service has not accepted for so long is news no more. */
+/** A message that the service has not accepted for this long is no longer news. */
 const givenUpMs = 86_400_000
-/** At a shutdown the messages under way may end for this long. */
+/** At shutdown, messages that are being sent have this long to finish. */
 const drainMs = 2_000
 
 export function createMailer(deps: MailerDeps): Mailer {

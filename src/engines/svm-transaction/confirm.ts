@@ -21,12 +21,10 @@ import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
 import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'
 
-/** Determines the outcome of a stored transaction by what the chain recorded of it. */
-
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
-/** For a task that the watcher of the signatures wakes: only where this instance ends does another one need the poll. */
+/** The poll interval of a task that the signature watcher wakes: the poll is only needed if this instance dies. */
 const watchedBackoff = { firstMs: 4_000, maxMs: 15_000 }
-/** Signatures of one task; each but the last can never land. */
+/** At most this many signatures of one task; each but the last can never land. */
 const signaturesMax = 3
 
 export type ConfirmDeps = {
@@ -61,7 +59,7 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
   try {
     const found = await awaitLanding(effect, port, AbortSignal.any([signal, stopping]))
     const finding = found.reading.status ? undefined : await findExpiry(context, found.reading)
-    // Signing again could move the money twice: a person decides, or a node that finds the record.
+    // Signing again could move the money twice, so a person decides, or a node that finds the record.
     if (finding && 'unprovable' in finding) return ofTask(reviewResult(context))
     if (finding && !('reading' in finding)) return ofTask(expire(context, finding, { signsAgain }))
     const state = { ...found, ...finding }
@@ -73,11 +71,11 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
   }
 }
 
-/** The data of the task has the fields of a transaction, which the compiler cannot see in a part of unknown data. */
+/** The task data has the fields of a transaction, which the compiler cannot see in a part of an unknown type. */
 const ofTask = <Data extends SvmTaskData, Names extends string>(result: StepResultOf<SvmTaskData, Names>) =>
   result as Result<Data, Names>
 
-/** The transaction is final. Its own record proves the outcome: the status of its signature alone does not. */
+/** Resolves a final transaction. Its own record proves the outcome; the status of its signature does not. */
 async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
   context: ConfirmContext<Names>,
   { task, prove, settle, tokens = [], onFinal }: Settling<Data, Proof, Names>,
@@ -86,7 +84,7 @@ async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
   const { effect, port, budget } = context
   const { raw, externalId: signature } = attemptOf(effect)
   const landed = await port.chain.transaction(signature, port.chain.row.finality)
-  // The node that showed the status may be ahead of the one that has the record, or on a fork of its own.
+  // The node that showed the status may be ahead of the one that is asked for the record, or on its own fork.
   if (!landed) return ofTask(waitingResult(context, state))
   const landing = port.readLanding(landed, { raw, account: String(effect.intent.account) })
   onFinal?.(task)
@@ -100,17 +98,17 @@ async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
   return addToResult(await settle(proof), {
     effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: signature }],
     data: data as Partial<Data>,
-    // Lock the budget row first, as the accepting transaction does: another order could deadlock.
+    // The budget row is locked first, as in the accepting transaction; another order could deadlock.
     writes: (tx) => budget.settle(tx, task.id, landing.sponsorLamports),
   })
 }
 
-/** Included and failed: nothing but the fee was paid, and that by the sponsor. */
+/** The transaction was included and failed: only the fee was paid, by the sponsor. */
 function failedResult<Names extends string>(
   context: ConfirmContext<Names>,
   landing: Landing,
 ): SvmStepResult<Names> {
-  // A record that contradicts itself is for a person.
+  // A record that contradicts itself is left to a person.
   if (landing.deltas.length > 0) return reviewResult(context)
   const { task, budget } = context
   const end = droppedResult(context, {
@@ -123,7 +121,7 @@ function failedResult<Names extends string>(
   return { ...end, writes: (tx) => budget.settle(tx, task.id, landing.sponsorLamports) }
 }
 
-/** Once it can never land any more, it is signed again, or the task ends. */
+/** Signs a transaction again once it can never land, or ends its task. */
 function expire<Names extends string>(
   context: ConfirmContext<Names>,
   finding: Exclude<ExpiryFinding, { reading: unknown } | { unprovable: true }>,
@@ -143,10 +141,10 @@ function expire<Names extends string>(
   const dropped = {
     effects: [{ effectId: effect.id, status: 'dropped' as const, proof: finding.proof }],
     data: { absence: null, polls: 0, transactions: transactionsOf(context, { status: 'dropped' }) },
-    // What the dead signature counted against the caps is there for the next one.
+    // What the dead signature counted against the caps becomes available to the next one.
     writes: (tx: Tx) => policy.release(tx, release),
   }
-  // A database that went back does not know the signatures after this one: they are looked up before anything else.
+  // A database that went back does not know later signatures: they are looked up before anything else.
   if (signsAgain && outsideId(task) !== undefined)
     return { ...dropped, park: { afterMs: 0, next: steps.sign }, state: 'reconciling', outcome: 'unknown' }
   if (signsAgain && maySignAgain(task, { now, step: steps.sign }))
@@ -160,7 +158,7 @@ const maySignAgain = (task: TaskView<object>, { now, step }: { now: Date; step: 
   now < task.deadline &&
   task.effects.filter((each) => each.kind === effectKind && each.step === step).length < signaturesMax
 
-/** Of a task whose signatures can never land, and which may sign no more; undefined while it has signed none or may. */
+/** Ends a task whose signatures can never land and that may not sign again; undefined if it has signed none or may. */
 export function endOfDropped(
   task: TaskView<object>,
   { port, ...at }: { port: SvmPort; now: Date; step: string },
@@ -181,7 +179,7 @@ const update = <Names extends string>(
   status: EffectUpdate['status'],
 ): EffectUpdate[] => [{ effectId: effect.id, status }]
 
-/** The watcher wakes the task where the signature appears, is final, or vanishes with its fork. */
+/** The watcher wakes the task when the signature appears, becomes final, or vanishes with its fork. */
 function waitingResult<Names extends string>(
   context: ConfirmContext<Names>,
   { reading: { status }, outcomeUnknown }: LandingState,

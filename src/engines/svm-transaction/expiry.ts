@@ -8,26 +8,27 @@ import type { SvmPort } from './svm-port.ts'
 import type { Absence, SvmTaskData } from './transaction-rules.ts'
 
 /**
- * Whether stored bytes can still land. They cannot, once the chain has finalised a block above their last valid one, and
- * nodes at or beyond that block do not know the signature. One node may lag or may have lost it: two looks are needed,
- * apart in time, each with the history searched, and neither at a node that is behind the finalised block.
+ * Whether stored bytes can still land. They cannot once the chain has finalised a block above their last valid
+ * one, and nodes at or beyond that block do not know the signature. One node may lag or have lost it, so two
+ * look-ups are needed, apart in time, each in the whole history, and neither at a node behind the finalised
+ * block.
  *
- * Nodes can have lost their history, and state they cannot lose: the wallet must hold what it held at the signature, or
- * what other transactions alone have made of it.
+ * Nodes can lose their history but not their state: the wallet must hold what it held at the signature, or what
+ * other transactions alone have made of it.
  */
 
-/** Blocks beyond the last valid one: more than forks at the tip are deep. */
+/** Blocks beyond the last valid one, more than forks at the tip are deep. */
 export const marginBlocks = 32n
 const apartMs = 2_000
-/** The balance was read within so many slots of the signature. */
+/** The balance was read within this many slots of the signature. */
 const readingSlots = 64n
-/** Slots without a block are frequent, so a height is reached in more slots than blocks. */
+/** Slots without a block are frequent, so a height takes more slots than blocks to reach. */
 const validSlots = 150n
 
 type ExpiryContext = { task: TaskView<SvmTaskData>; effect: Effect; port: SvmPort; now: Date }
 /**
- * `reading`: it landed, so long ago that only a search of the history shows it. `unprovable`: the wallet holds something else
- * than other transactions made of it since the signature, so that it may have landed.
+ * `reading` means that the transaction landed so long ago that only a search of the history shows it.
+ * `unprovable` means that other transactions do not explain what the wallet holds, so that it may have landed.
  */
 export type ExpiryFinding =
   | { reading: SignatureReading }
@@ -35,7 +36,7 @@ export type ExpiryFinding =
   | { unprovable: true }
   | { proof: JsonObject }
 
-/** Undefined while it may land. */
+/** Returns undefined while the transaction may still land. */
 export async function findExpiry(
   { task, effect, port, now }: ExpiryContext,
   { slot }: SignatureReading,
@@ -69,7 +70,6 @@ export async function findExpiry(
   }
 }
 
-/** Units by token that the transaction takes from the wallet. */
 const spentBy = ({ intent }: Effect): Map<string, bigint> => {
   const spends = Array.isArray(intent.spends) ? (intent.spends as JsonObject[]) : []
   const spent = new Map<string, bigint>()

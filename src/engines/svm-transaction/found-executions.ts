@@ -6,8 +6,9 @@ import { marginBlocks } from './expiry.ts'
 import type { SvmPort } from './svm-port.ts'
 
 /**
- * What the wallets of users executed on Solana without the database knowing it. No counter shows what is missing there:
- * everything that the sponsors sent since a moment is looked at, once nothing of before can land any more.
+ * Finds what users' wallets executed on Solana without the knowledge of the database. No counter shows what is
+ * missing there, so everything that the sponsors sent since a moment is examined, once nothing older can still
+ * land.
  */
 
 type FoundExecution = NamedExecution & {
@@ -17,10 +18,10 @@ type FoundExecution = NamedExecution & {
   balanceChanges: object[]
   executedAt: Date
 }
-/** A search that was aborted goes on from there. */
+/** A search that was aborted continues from here. */
 export type SvmProgress = {
   landed: Map<string, LandedTransaction>
-  /** Where the chain was when the search began, and money was on hold. */
+  /** The height of the chain when the search began, with money on hold. */
   beganAt?: bigint
   isPast?: boolean
 }
@@ -31,7 +32,7 @@ type SearchedPort = {
 type Range = { since: Date; signal: AbortSignal; progress: SvmProgress; everyMs?: number }
 
 const everyMsDefault = 1_000
-/** A blockhash serves for 150 blocks. */
+/** A blockhash is valid for 150 blocks. */
 const voidAfterBlocks = 150n + marginBlocks
 
 type FindDeps = {
@@ -59,12 +60,12 @@ export async function findSvmExecutions(
   }
 }
 
-/** An instance that has died may have sent a transaction that lands while its blockhash serves, and is listed only then. */
+/** An instance that died may have sent a transaction that lands, and only then is listed, before it becomes void. */
 async function untilVoid(
   chain: SearchedPort['chain'],
   { signal, progress, everyMs = everyMsDefault }: Range,
 ): Promise<void> {
-  // A local chain executes what it is sent at once.
+  // A local chain executes at once what it is sent.
   if (chain.row.finality !== 'finalized') return
   progress.beganAt ??= (await chain.height('confirmed')).height
   const last = progress.beganAt + voidAfterBlocks

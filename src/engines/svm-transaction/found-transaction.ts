@@ -31,7 +31,7 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
   const { port, budget, task, plan, transaction, context, tokens = [] } = found
   const { signature, landed } = transaction
   const sought = { chain_id: plan.chainId, kind: effectKind, is_found: true, tx_hash: signature }
-  // Marked, the task is ended by nothing else while this is looked into.
+  // A marked task cannot be ended by anything else while this is examined.
   if (wouldEndUnseen(task))
     return lookUpAgain(found, { state: 'reconciling', note: 'this request was executed before', sought })
   const landing = { ...port.readLanding(landed, { raw: landed.raw, account: plan.account }), signature }
@@ -70,10 +70,10 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
         step: context.steps.sign,
         kind: effectKind,
         externalId: signature,
-        // No limit has counted it.
+        // No limit of the policy has counted it.
         intent: { chainId: plan.chainId, account: plan.account, usdMicros: '0' },
         nonceSequence: { kind: nonceKind, chain: plan.chainId, signer: plan.account },
-        // A negative number is below all of the sequence, which has given this one to nothing.
+        // A negative number lies below the whole sequence, which has never given it out.
         nonce: -landing.slot,
         proof: { tx_hash: signature, slot: String(landing.slot) },
         at: context.now,

@@ -1,6 +1,6 @@
 import type { Solana, StateAt } from '#upstreams/solana/solana.ts'
 
-/** What a wallet holds of the tokens that a transaction spends. */
+/** Reads how much a wallet holds of the tokens that a transaction spends. */
 
 export type HeldUnits = { token: string; units: string }
 type Wallet = { account: string; tokens: readonly string[] }

@@ -4,23 +4,19 @@ import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
 import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
-/**
- * Fees and rent that the sponsor pays per user and UTC day. Rent counts in full, although it
- * returns to the sponsor when the account is closed: that may be never.
- */
+/** Limits fees and rent per user and UTC day. Rent counts in full, as the account may never be closed to return it. */
 
 export type LamportOrder = {
   userId: string
   chainId: string
   /** The maximum cost of the transaction. */
   lamports: bigint
-  /** A full exit counts towards the budget, and is never refused. */
+  /** A full exit counts towards the budget, but is never refused. */
   fullExit: boolean
 }
 export type LamportBudget = {
-  /** What the accepting statement compares with the budget and counts. */
   chargeOf(order: LamportOrder): GasCharge
-  /** Runs in the transaction that ends the task. `lamports`: what was paid, 0n where nothing landed. */
+  /** Runs in the transaction that ends the task. `lamports` is what was paid, 0n if nothing landed. */
   settle(tx: Tx, taskId: string, lamports: bigint): Promise<void>
 }
 

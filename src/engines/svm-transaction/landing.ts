@@ -5,20 +5,17 @@ import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
 import type { SignatureStatus } from '#upstreams/solana/solana.ts'
 import type { SvmPort } from './svm-port.ts'
 
-/** Sends the bytes of a transaction and reads their status. */
-
-/** A local chain, and an idle one, confirms within this time; the task is parked for a slower one. */
+/** A local or idle chain confirms within this time; for a slower one the task is parked. */
 const inlineMs = 2_000
 const slowReplyMs = 4_000
-/** Leaders drop transactions, so the same bytes are sent again while they are not seen. */
+/** Leaders drop transactions, so the same bytes are sent again until they are seen. */
 export const resendMs = 2_000
 const sendPauseMs = 100
-/** Sends per step run. */
+/** At most this many sends in one run of a step. */
 const sendsMax = 4
 
 export type LandingState = {
   reading: SignatureReading
-  /** The last send got no reply. */
   outcomeUnknown: boolean
 }
 
@@ -33,7 +30,7 @@ export const isFinal = ({ chain }: SvmPort, status: SignatureStatus | undefined)
   (status.commitment === 'finalized' ||
     (chain.row.finality === 'confirmed' && status.commitment === 'confirmed'))
 
-/** Sends bytes that are not seen, the same ones again and again: the network executes them at most once. */
+/** Sends unseen bytes again and again; they are always the same, so the network executes them at most once. */
 export async function awaitLanding(
   effect: Effect,
   port: SvmPort,
@@ -55,7 +52,7 @@ export async function awaitLanding(
   using watch = watcher.watch(externalId, signal)
   let reading: SignatureReading | undefined
   for (let isFresh = true; ; isFresh = false) {
-    // A lone request that is slow has its own timeout.
+    // A lone slow request has its own timeout.
     const timeoutMs = reading || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
     reading = (await watch.next({ timeoutMs, isFresh })) ?? reading
     const isLate = signal.aborted || elapsedMs() >= inlineMs

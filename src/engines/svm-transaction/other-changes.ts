@@ -4,21 +4,18 @@ import type { HeldUnits } from './held-units.ts'
 /** Whether other transactions alone changed a wallet since its balance was read for a signature. */
 
 type Changes = {
-  /** As it was read about the time of the signature. */
+  /** The balances that were read at about the time of the signature. */
   before: readonly HeldUnits[]
   held: readonly HeldUnits[]
-  /** What the signed transaction takes, by token. */
+  /** The units of each token that the signed transaction takes. */
   spent: ReadonlyMap<string, bigint>
-  /** In the order of their slots. */
+  /** The changes are in the order of their slots. */
   changes: readonly WalletChange[]
-  /** The balance was read at this slot or before it: which of the earlier changes it contained is not known. */
+  /** The balance was read at this slot or before it, so which of the earlier changes it contained is unknown. */
   readBy: bigint
 }
 
-/**
- * The listed changes have to make the difference of every token without the signed transaction, and must not be able to
- * make it with it.
- */
+/** Whether the changes explain all differences without the signed transaction, and cannot explain them with it. */
 export function isMovedByOthers({ before, held, spent, changes, readBy }: Changes): boolean {
   const differences = before.map(({ token, units }) => {
     const now = held.find((each) => each.token === token)?.units ?? '0'
@@ -33,7 +30,7 @@ export function isMovedByOthers({ before, held, spent, changes, readBy }: Change
   return differences.every(({ isWithout }) => isWithout) && differences.some(({ isWith }) => !isWith)
 }
 
-/** The sum of all changes, and of those that are left where the balance contained the first ones. */
+/** Returns the sum of all changes, and the sums that remain if the balance already contained the first ones. */
 function possibleSums(token: string, changes: readonly WalletChange[], readBy: bigint): Set<bigint> {
   const unitsOf = ({ units }: WalletChange) => units.get(token) ?? 0n
   let rest = changes.reduce((sum, each) => sum + unitsOf(each), 0n)

@@ -7,25 +7,24 @@ import type { SignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import type { LandedTransaction, Solana } from '#upstreams/solana/solana.ts'
 import type { SvmSponsor } from '#upstreams/solana/sponsor.ts'
 
-/** One chain, its sponsor, and the watcher of its signatures. */
 export type SvmPort = {
   chain: Solana
   sponsor: SvmSponsor
   watcher: SignatureWatcher
   draft(order: DraftOrder): Promise<DraftResult>
-  /** The address by which the transaction of an execution is found. */
+  /** Returns the address by which the transaction of an execution is found. */
   referenceOf(execution: NamedExecution): string
   /**
-   * The transaction of the account that names the reference and did not fail; throws while it is not final, and where
-   * the node keeps too little history to know that there is none.
+   * Returns the account's transaction that names the reference and did not fail. Throws while it is not final, or
+   * if the node keeps too little history to know that there is none.
    */
   findReferenced(search: Search): Promise<FoundTransaction | undefined>
-  /** The final transactions since the slot that moved the wallet; undefined where they are too many. */
+  /** Returns the final transactions that moved the wallet since the slot, or undefined if there are too many. */
   changesSince(wallet: {
     wallet: string
     tokens: readonly string[]
     fromSlot: bigint
   }): Promise<WalletChange[] | undefined>
-  /** What a transaction changed for this account; `raw`: the stored bytes. */
+  /** Returns what a transaction changed for this account; `raw` is the stored bytes. */
   readLanding(landed: LandedTransaction, of: { raw: string; account: string }): Landing
 }

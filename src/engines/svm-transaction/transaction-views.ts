@@ -6,8 +6,6 @@ import { attemptOf } from './landing.ts'
 import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmTaskData } from './transaction-rules.ts'
 
-/** Views of the transactions of a task. */
-
 export type ShownStatus = 'pending' | 'confirmed' | 'finalized' | 'dropped' | 'failed'
 type TransactionSource = {
   task: TaskView<SvmTaskData>
@@ -15,7 +13,7 @@ type TransactionSource = {
   port: { chain: Pick<SvmPort['chain'], 'row'> }
 }
 
-/** Every transaction that was signed; all but the last one can never land. */
+/** Returns every transaction that was signed; all but the last one can never land. */
 export function transactionsOf(
   { task, effect, port }: TransactionSource,
   { status, slot }: { status: ShownStatus; slot?: bigint },
@@ -41,7 +39,6 @@ export function transactionsOf(
   return [...known, ...earlier, view(externalId, status, slot === undefined ? null : Number(slot))]
 }
 
-/** Net change per token, as the chain recorded it. */
 export const balanceChangesOf = (
   row: SolanaChainRow,
   { deltas }: Pick<Landing, 'deltas'>,

@@ -39,16 +39,15 @@ import {
   type SvmTaskData,
 } from './transaction-rules.ts'
 
-/** Instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */
+/** Runs instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */
 
 export type SvmTransactions = {
-  /** Throws before a task exists where the chain is not served or no sponsor can pay. */
+  /** Throws before a task exists if the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
   /** Composes and simulates the transaction of an admission, and says what it charges the user's budget. */
   trial(asker: TrialAsker, plan: SvmPlan): Promise<SvmTrial>
-  /** What the first transaction under this id changed; undefined where the account has signed none. */
+  /** Returns what the first transaction under this id changed, or undefined if the account has signed none. */
   executed(order: ExecutedOrder): Promise<Landing | undefined>
-  /** The driver of an effect; its steps may have any names. */
   driver<Data extends SvmTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: SvmOptions<Data, Proof>,
   ): EffectDriver<Data, SvmPlan, Proof, Names>
@@ -60,7 +59,7 @@ export type SvmTrial =
       feeLamports: bigint
       rentLamports: bigint
       charge: GasCharge
-      /** Signs what the trial has simulated, so that nothing is simulated twice; undefined where that is outdated. */
+      /** Signs what the trial has simulated, so that nothing is simulated twice; undefined if that is outdated. */
       signOnAccept: SignFirst<'confirm'>
     }
   | { ok: false; reason: string }
@@ -71,7 +70,6 @@ type SvmTransactionsDeps = {
   policy: Pick<Policy, 'authorize' | 'authorizeOnAccept' | 'release'>
   signer: SvmSigner
   nonces: Pick<NonceSequences, 'ensure'>
-  /** Throws while the money of the chain is on hold. */
   assertFree: (chainId: string) => void
   clock: Clock
   random: Random
@@ -79,11 +77,11 @@ type SvmTransactionsDeps = {
 
 const openedMax = 10_000
 /**
- * A blockhash serves for 150 blocks, about a minute; slow blocks make it longer. The height of the last valid block is in
- * the intent: only a finalised block above it proves that the bytes are void.
+ * A blockhash is valid for 150 blocks, about a minute, or longer if blocks are slow. The height of the last
+ * valid block is in the intent: only a finalised block above it proves that the bytes are void.
  */
 const validForMs = 10 * 60_000
-/** The step `sign` composes again where the trial of the admission is older. */
+/** A trial of the admission that is older than this is composed again by the step `sign`. */
 const trialMsMax = 3_000
 
 export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
@@ -93,7 +91,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const find = referenceFinder(portOf)
   const confirmDeps: ConfirmDeps = { portOf, budget, policy }
 
-  /** Two equal orders have to differ, or they were one transaction: no two have the same `id`. */
+  /** Two equal orders would be the same transaction, so each is composed with its own `id`. */
   const compose = async (plan: SvmPlan, { id, reference }: { id: string; reference: string | undefined }) => {
     const port = portOf(plan.chainId)
     const { account, spends } = plan
@@ -180,7 +178,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
       feeLamports,
       rentLamports,
       charge,
-      // Where custody or the sponsor is away the task is accepted without a signature, and its step tries again.
+      // If custody or the sponsor is away, the task is accepted without a signature, and its step tries again.
       signOnAccept: (task, context) =>
         signFirst(task, context).catch((fault: unknown) => {
           if (fault instanceof Fault && fault.retryable) return undefined
@@ -212,7 +210,7 @@ const portsOf =
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 
-/** Finds what names the reference and is not in this database, or was taken for dead. */
+/** Finds a transaction that names the reference and is missing in this database, or that was taken for dead. */
 const referenceFinder =
   (portOf: (chainId: string) => SvmPort) =>
   async (userId: string, { chainId, account }: SvmPlan, reference: string | undefined) =>
@@ -229,7 +227,7 @@ async function executedTransaction(
   return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
 }
 
-/** Whether anything names it, where that is known: its step finds out what, and the trial of a request stays cheap. */
+/** Whether any transaction names the reference, as far as known. The step finds out which, so the trial stays cheap. */
 const isNamed = async (
   { chain }: SvmPort,
   { reference, since }: { reference: string | undefined; since: Date },
@@ -242,7 +240,7 @@ const isNamed = async (
   )
 }
 
-/** A task counts its transactions that were executed: each of them has a reference of its own. */
+/** A task counts its executed transactions, because each of them has its own reference. */
 function referenceOf(port: SvmPort, task: TaskView<SvmTaskData>, { chainId }: SvmPlan): string {
   const sequence = executedBefore(task, { kind: effectKind, chainId })
   return port.referenceOf({ executionId: task.executionId, sequence })
@@ -256,7 +254,7 @@ type SignOrder = {
   held: HeldUnits[]
 }
 
-/** Both signatures; the number of the wallet comes last, and changes no byte. */
+/** Adds both signatures. The wallet's sequence number is taken last, and changes no byte. */
 async function signUnder(
   { signer, clock }: Pick<SvmTransactionsDeps, 'signer' | 'clock'>,
   { port, intent, receipt, draft, held }: SignOrder,
@@ -275,8 +273,8 @@ async function signUnder(
 }
 
 /**
- * Solana has no nonce: a signature is unique by its bytes. A number per wallet, taken with the signature, orders the
- * signatures of a user without a row that all users share.
+ * Solana has no nonce: a signature is unique by its bytes. A number per wallet, taken with the signature, orders
+ * a user's signatures without a row that all users share.
  */
 function openedSequences({ nonces }: SvmTransactionsDeps) {
   const opened = new LRUCache<string, true>({ max: openedMax })

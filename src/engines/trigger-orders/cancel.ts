@@ -3,20 +3,15 @@ import type { Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { query } from '#store/query.ts'
 
-/** Cancels of orders, in the transaction of the caller. */
-
 export type OrderAct = Required<CancelAct>
 export type CancelTasks = Pick<TaskQueries, 'cancelNotSent'>
 export type CancelRequest = { ids: readonly string[]; kinds: readonly string[]; at: Date }
-/** Orders that are cancelled now, and those of their groups that are armed again. */
+/** Orders that are now cancelled, and those of their groups that are armed again. */
 export type Cancelled = { cancelled: TriggerOrder[]; armed: TriggerOrder[] }
 /** Stores the events of these orders, in the transaction that changed them. */
 export type PublishOrders = (act: OrderAct, userId: string, changed: Cancelled) => Promise<void>
 
-/**
- * Cancels orders of these kinds that have not fired, or whose task has signed nothing. One that another one of its group
- * had cancelled stays cancelled.
- */
+/** Cancels orders that have not fired, or whose task has signed nothing. Those that a sibling cancelled stay so. */
 export async function cancelOrders(
   act: CancelAct & { tx: Tx },
   tasks: CancelTasks,
@@ -33,7 +28,7 @@ export async function cancelOrders(
   }
 }
 
-/** Rows of a firing transaction are waited for. */
+/** Waits for the rows of a transaction that is firing. */
 export async function cancelWaiting(
   tx: Tx,
   userId: string,
@@ -78,7 +73,7 @@ async function cancelFired(
 
 type CancelledTasks = { taskIds: readonly string[]; ids: readonly string[]; at: Date }
 
-/** Orders whose task is cancelled in this transaction, and those of their groups apart from `ids`. */
+/** Returns orders whose task is cancelled in this transaction, and orders of their groups that are not among `ids`. */
 export async function cancelTaskOrders(tx: Tx, { taskIds, ids, at }: CancelledTasks): Promise<Cancelled> {
   const changed = await query<TriggerOrder>(
     tx,

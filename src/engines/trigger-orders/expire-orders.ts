@@ -8,13 +8,13 @@ import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { type FireDeps, fireBatchMax, inOrderSavepoint } from './fire-orders.ts'
 
-/** Ends orders whose time has passed: all of them in one transaction, or each by itself where one of them cannot end. */
+/** Ends orders whose time has passed: all in one transaction, or each on its own if one of them cannot end. */
 
 type ExpiryDeps = Pick<FireDeps, 'transactions' | 'tasks' | 'clock' | 'log'> & Pick<Engine, 'appendEvents'>
 type Left = { users: string[]; orders: string[] }
 type DueOrder = Pick<TriggerOrder, 'id' | 'user_id'>
 
-/** What could not expire is left out for so long, so that it holds up nothing behind it. */
+/** An order that could not expire is left out for this long, so that it does not delay the others. */
 const blockedMs = 2_000
 const failedMs = 60_000
 const leftMax = 10_000

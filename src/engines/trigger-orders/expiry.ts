@@ -1,6 +1,5 @@
 import { invalid } from '#kernel/contract/fault.ts'
 
-/** When the order of a request expires; null where it does not. */
 export function expiryOf({ expires_at: at }: { expires_at?: string | null }, now: Date): Date | null {
   if (!at) return null
   const expiresAt = new Date(at)

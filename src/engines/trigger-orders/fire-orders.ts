@@ -9,10 +9,10 @@ import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { OrderTasks } from './order-tasks.ts'
 
-/** Fires what a price crossed: all of it in one transaction, or each order by itself where one of them cannot fire. */
+/** Fires the orders that a price crossed: all in one transaction, or each on its own if one of them cannot fire. */
 
 export type MarketLease = { market: string; epoch: number }
-/** `quoteKey` null: the orders that the price of their market decides. */
+/** A null `quoteKey` means the orders for which the price of their market decides. */
 export type Crossing = { market: string; price: PriceRange; quoteKey: string | null }
 /** The number of orders that fired, and the users whose rows are locked elsewhere. */
 export type Fired = { count: number; blocked: ReadonlySet<string> }
@@ -23,13 +23,13 @@ export type FireDeps = {
   log: Log
   instanceId: string
 }
-/** `only`: the orders of these users; null: of all. */
+/** `only` restricts the orders to these users; null means all users. */
 type Users = { only: string[] | null; except: string[] }
 type CrossedOrder = Pick<TriggerOrder, 'id' | 'user_id'>
 
 export const fireBatchMax = 100
 
-/** Three round trips: the orders fire, their tasks are inserted, and the commit. */
+/** Takes three round trips: one fires the orders, one inserts their tasks, and one commits. */
 export const fireTogether = (
   { transactions, tasks, clock, instanceId }: FireDeps,
   { market, price, quoteKey }: Crossing,
@@ -98,7 +98,6 @@ async function fireSingly(
   return { count, blocked }
 }
 
-/** An order that fails to fire stays armed and does not block the other orders of its market. */
 const fireInSavepoint = (
   { tasks, clock, log }: FireDeps,
   tx: Tx,
@@ -112,7 +111,7 @@ const fireInSavepoint = (
 
 type OrderAttempt = { id: string; log: Log; failure: string }
 
-/** The change of one order among those of a transaction, which goes on where it is not possible. */
+/** Changes one order within a transaction, which continues if the change is not possible. */
 export async function inOrderSavepoint<T>(
   tx: Tx,
   { id, log, failure }: OrderAttempt,

@@ -5,7 +5,7 @@ import { DecIn } from '#kernel/contract/wire-types.ts'
 import type { TriggerDirection } from '#kernel/task/trigger-order.ts'
 import { profitPrice, stopPrice } from './trigger-price.ts'
 
-/** Stops and profits of a request, checked, as triggers around a reference price. */
+/** Checks the stops and profits of a request, and makes them triggers around a reference price. */
 
 export const legsMax = 10
 
@@ -38,7 +38,7 @@ export type WantedLeg = { leg: LegInput; field: string; type: Exclude<LegType, '
 export type CheckedLeg = {
   type: LegType
   field: string
-  /** A fraction of the reference; null where the price is given. */
+  /** A fraction of the reference, or null if the price is given. */
   fraction: string | null
   price: string | null
   sell: string
@@ -55,7 +55,6 @@ export const listedLegs = (
 export const singleLeg = (leg: LegInput | undefined, type: WantedLeg['type']): WantedLeg[] =>
   leg ? [{ leg, field: type, type }] : []
 
-/** A leg that does not follow the market. */
 export type FixedLeg = CheckedLeg & { type: WantedLeg['type'] }
 
 export function checkLeg({ leg, field, type }: WantedLeg): FixedLeg {
@@ -111,7 +110,7 @@ export function triggerOf(
   }
 }
 
-/** A price on the wrong side of the present one would fire at once. */
+/** A price on the wrong side of the current one would fire at once. */
 export function assertSide({ type, field, price }: CheckedLeg, mark: string): void {
   if (price === null) return
   const isProfit = type === 'take_profit'

@@ -1,25 +1,24 @@
 import type { Band, NearQuote } from './store.ts'
 
 /**
- * The quotes near the prices of many markets. One read takes a bounded number of orders of all of them together: where
- * there are more, the markets take turns, and those that are awaited are read beside them.
+ * The quotes near the prices of many markets. One read takes a limited number of orders from all markets
+ * together. If there are more, the markets take turns, and the awaited ones are read in addition.
  */
 
 export type NearRead = {
-  /** Keys of quotes that are left out. */
   except: readonly string[]
-  /** Markets with a quote whose second one has to come in time. */
+  /** Markets with a quote that needs a second one while both are recent. */
   awaited: ReadonlySet<string>
 }
 export type NearQuotes = (bands: readonly Band[], options: NearRead) => Promise<NearQuote[]>
 type Options = {
-  /** Of the first markets, up to `ordersMax` orders of all together. */
+  /** Reads up to `ordersMax` orders in total, in the order of the markets. */
   read(bands: readonly Band[], except: readonly string[]): Promise<NearQuote[]>
   ordersMax: number
 }
 
 export function createNearQuotes({ read, ordersMax }: Options): NearQuotes {
-  /** The market that the next read begins with. */
+  /** The market with which the next read begins. */
   let from = ''
   return async (bands, { except, awaited }) => {
     const sorted = bands.toSorted((one, other) => (one.market < other.market ? -1 : 1))
@@ -31,7 +30,7 @@ export function createNearQuotes({ read, ordersMax }: Options): NearQuotes {
     const near = await read(inTurn, except)
     if (near.reduce((sum, { orders }) => sum + orders, 0) < ordersMax) return near
     const found = new Set(near.map(({ market }) => market))
-    // The last one may be read in part.
+    // The last market may have been read only in part.
     const last = inTurn.findLastIndex(({ market }) => found.has(market))
     from = inTurn[Math.max(last, 1)]?.market ?? ''
     const late = inTurn.slice(last).filter(({ market }) => awaited.has(market))

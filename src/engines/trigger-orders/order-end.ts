@@ -7,11 +7,11 @@ import type { Attempts, OrderEnding, OrderRules, OrderTask } from './order-rules
 import { quoteKeyOf, tradeOf } from './quote-key.ts'
 import { type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
 
-/** What the end of the task of an order leaves: the order has ended with it, or is armed again. */
+/** What happens to an order when its task ends: the order ends with it, or is armed again. */
 
 const failuresMax = 10
 const movedMax = 100
-/** Nothing was executed, and a later attempt can succeed; beside the faults that a retry can help. */
+/** With these codes nothing was executed, and a later attempt can succeed. Retryable faults count too. */
 const retriedCodes = [
   'conflict',
   'ended_by_operator',
@@ -23,9 +23,9 @@ const retriedCodes = [
   'upstream_rejected',
 ]
 export const movedBack = 'price_moved_back'
-/** A hold of its chain is no failure of an order: it is armed again for as long as the hold lasts. */
+/** A hold of its chain is no failure of the order, which is armed again for as long as the hold lasts. */
 export const moneyHeld = 'money_on_hold'
-/** An order whose refund cost more is left to its owner: ten attempts would cost ten times as much. */
+/** If a refund returns less than this, the owner decides about the order: ten attempts would cost ten times as much. */
 const refundMinBps = 9_800n
 
 export const toRow = <Input>(order: TriggerOrder<Input>): OrderRow<Input> => ({
@@ -40,7 +40,7 @@ export const toRow = <Input>(order: TriggerOrder<Input>): OrderRow<Input> => ({
 const isRetried = (code: string): boolean =>
   retriedCodes.includes(code) || faults[code as FaultCode]?.retryable === true
 
-/** The counts of the next attempt; undefined where there is none. */
+/** Returns the counts of the next attempt, or undefined if there is none. */
 function attemptsAfter({ failures = 0, moved = 0 }: Attempts, code: string): Required<Attempts> | undefined {
   if (code === moneyHeld) return { failures, moved }
   if (code === movedBack) return moved < movedMax ? { failures, moved: moved + 1 } : undefined
@@ -51,8 +51,8 @@ function attemptsAfter({ failures = 0, moved = 0 }: Attempts, code: string): Req
 export type OrderEnd<Input> = { task: OrderTask<Input>; now: Date }
 
 /**
- * Reports the end of the task as that of its order, or arms the order again where nothing was sold. The events show the
- * rows as the commit leaves them: an order of the group that the user cancels at the same time is not armed.
+ * Reports the end of the task as that of its order, or arms the order again if nothing was sold. The events show
+ * the rows as the commit leaves them: an order of the group that the user cancels at the same time is not armed.
  */
 export function endOrder<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
@@ -99,12 +99,12 @@ const rearm = <Input extends JsonObject & Attempts>(
     taskId,
     input: attempts,
     quoteKey: quoteKeyAfter(order, ending),
-    // Also a refund of all of it was an execution of the chain, which would be found as that of the next attempt.
+    // Even if all of it was refunded, the chain executed it, and a search would take it for the next attempt.
     executionId: isRecord(ending.result?.refunded) ? rearmedExecutionId(order) : null,
     at,
   })
 
-/** The token is still in the wallet, or is there again, less what the refund may have cost. */
+/** Whether the token is still in the wallet or has returned to it, less what the refund may have cost. */
 function isUnsold<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
   task: OrderTask<Input>,
@@ -116,7 +116,7 @@ function isUnsold<Input extends JsonObject & Attempts>(
   return back > 0n && back * 10_000n >= sent * refundMinBps
 }
 
-/** Also where the provider has not paid yet: what it refunds after the end is given back. */
+/** Counts units even if the provider has not paid yet: what it refunds later is given back. */
 function unitsGone<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
   task: OrderTask<Input>,
@@ -140,7 +140,7 @@ function unitsMoved<Input extends JsonObject & Attempts>(
   return { sent, back: isSoldToken ? BigInt(String(refunded.amount)) : 0n }
 }
 
-/** The balance may have grown since the order was left: then the quotes at its earlier size would fire it in vain. */
+/** The balance may have grown since the order was left; quotes at the earlier size would then fire it in vain. */
 function quoteKeyAfter({ quote_key: quoteKey }: OrderRow<unknown>, { data }: OrderEnding): string | null {
   const units = data?.priced_units
   return units && quoteKey ? quoteKeyOf({ ...tradeOf(quoteKey), amountInUnits: BigInt(units) }) : quoteKey

@@ -8,8 +8,6 @@ import type { NewEvent, TaskKind, Tx } from '#kernel/task/task.ts'
 import type { PriceRange, TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { query, settleAll } from '#store/query.ts'
 
-/** The tasks and events of orders that fire. */
-
 export type OrderTaskDeps = Pick<Engine, 'kindOf' | 'enqueueAll'> & {
   clock: Clock
   random: Random
@@ -47,7 +45,7 @@ export function createOrderTasks({ kindOf, enqueueAll, clock, random }: OrderTas
         ...(kind.spendOf && { spend: kind.spendOf(userId, input) }),
       },
       key: {
-        // An order that is armed again after a task that executed nothing has a further task.
+        // An order that is armed again after a task that executed nothing gets a further task.
         key: internalKey('trigger', attempts === 1 ? id : `${id}:${attempts}`),
         operation: `trigger:${order.kind}`,
         hash: bodyHash(order.kind, input),

@@ -32,18 +32,18 @@ type PriceTriggerDeps = {
 
 export type { MarketLease } from './fire-orders.ts'
 export type PriceTriggers = {
-  /** One instance watches a market; the epoch is the fencing token against a stale watcher. */
+  /** One instance watches a market; the epoch is the fencing token against a stale one. */
   lease(markets: readonly string[]): Promise<MarketLease[]>
-  /** Fires armed orders that the price crossed, at most a batch, and returns their number. */
+  /** Fires at most one batch of the armed orders that the price crossed, and returns their number. */
   fireTriggers(lease: MarketLease, price: string | PriceRange, quoteKey?: string | null): Promise<number>
-  /** Ends orders whose time has passed, at most a batch, and returns their number. */
+  /** Ends at most one batch of the orders whose time has passed, and returns their number. */
   expire(): Promise<number>
 }
 
-/** Users whose orders wait for their rows, each on a connection. Those of more users stay armed until the next price. */
+/** At most this many users' orders wait for locked rows, each on a connection; the rest wait for the next price. */
 const blockedUsersMax = 4
 
-/** Reads the ends of two ranges of an index: the planner expects a condition on the price to match a third of the rows. */
+/** Reads the ends of two index ranges: the planner expects a condition on the price to match a third of the rows. */
 const isCrossedSql = (quoteCondition: string): string => {
   const armed = `from trigger_order where market = $1 and status = 'armed' and ${quoteCondition}`
   return `select coalesce((select max(trigger_price) ${armed} and direction = 'lte') >= $2::numeric, false)
@@ -53,8 +53,8 @@ const isCrossedByPrice = isCrossedSql('quote_key is null')
 const isCrossedByQuote = isCrossedSql('quote_key = $4')
 
 /**
- * One transaction fires the orders, inserts their tasks and cancels their OCO siblings, so each order fires once. A row
- * of a user that is locked elsewhere delays the orders of that user only.
+ * Fires orders, inserts their tasks and cancels their OCO siblings in one transaction, so each order fires once.
+ * A row of a user that is locked elsewhere delays only the orders of that user.
  */
 export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
   const { transactions, taskEngine, clock, random, log, leaseMs } = deps
@@ -63,7 +63,7 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
   const fireDeps = { transactions, tasks, clock, log, instanceId }
   const expire = createOrderExpiry({ ...fireDeps, appendEvents })
 
-  /** Users whose orders wait for locks, beside the others of their markets. */
+  /** Users whose orders wait for locks while the others of their markets fire. */
   const waiting = new Set<string>()
   const notifyOf = (count: number) => {
     if (count > 0) announceQueued()
@@ -84,7 +84,7 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
       return { count: await fireTogether(fireDeps, crossing, lease, except), blocked: new Set() }
     } catch (error) {
       if (isDatabaseUnavailable(error) || isConflict(error)) throw error
-      // One of them is the cause: each by itself fires or not.
+      // One of the orders is the cause, so each is tried on its own.
       return fireEach(fireDeps, crossing, lease, except)
     }
   }
@@ -106,7 +106,7 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
 
     async fireTriggers(lease, given, quoteKey = null) {
       const { market } = lease
-      // An order that the database shows as armed may have fired.
+      // An order that the database shows as armed may already have fired.
       if (holds.find()) return 0
       const price = typeof given === 'string' ? { low: given, high: given } : given
       const ofQuote = quoteKey === null ? [] : [quoteKey]

@@ -15,8 +15,9 @@ import { raiseAllTrails } from './trailing.ts'
 import { bandAround, placesOf } from './trigger-price.ts'
 
 /**
- * Watches the prices of tokens with armed orders, in two stages. Displayed prices choose what is asked for: a displayed
- * price alone fires nothing. Then an executable quote decides, at the size of the orders: two of them that agree fire.
+ * Watches the prices of tokens with armed orders, in two stages. Displayed prices only choose which quotes to
+ * ask for, and fire nothing themselves. Executable quotes at the size of the orders decide: two of them that
+ * agree fire.
  */
 
 export type DisplayPrice = { price: string; at: Date }
@@ -25,18 +26,15 @@ export type PriceWatchDeps = {
   clock: Clock
   log: Log
   priceTriggers: PriceTriggers
-  /** By market. Markets without a trusted recent price are missing. */
+  /** Returns prices by market. Markets without a recent trusted price are missing. */
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
-  /**
-   * The price of the trade at its size, in dollars per token, counted against the share of this user; throws a Fault where
-   * there is none.
-   */
+  /** Returns dollars per token at the trade's size, charged to the user's share. Throws a Fault if there is none. */
   quotePrice(quoteKey: string, userId: string): Promise<string>
   quotesPerMinute: number
   everyMs?: number | undefined
-  /** Of a clock that is never set. */
+  /** Returns the monotonic time. */
   nowMs?: (() => number) | undefined
-  /** The other instances look for open orders rarely while there are none. */
+  /** While there are no open orders, the other instances look for them rarely. */
   isOnDuty: () => boolean
 }
 
@@ -45,25 +43,25 @@ const idleMs = 3_000
 const restMs = 15_000
 const retryMs = 5_000
 const bandBps = 200n
-/** Quotes that are further apart do not agree on one moment. */
+/** Two quotes that are further apart do not confirm each other. */
 const agreeMsMax = 30_000
-/** A quote that fires nothing is not asked for again before. */
+/** A quote that fired nothing is not asked for again within this time. */
 const coolMs = 10_000
 const quotesAtOnce = 4
-/** Of one round, beside those under way: in the next round a quote has its second one, while both are of one moment. */
+/** How long a round starts new quotes. The next one then asks for second quotes while the first are recent. */
 const askMsMax = 10_000
 const batchesMax = 20
 const rememberedMax = 10_000
-/** Of one round: where more markets have orders, the rounds take turns. */
+/** At most this many markets in a round; if more have orders, the rounds take turns. */
 const marketsPerRound = 5_000
 const pricesMax = 50_000
-/** Of one round, beside its quotes: a price that rises delays no later round for long. */
+/** How long a round raises trailing stops, in parallel with its quotes, so that it delays no later round for long. */
 const raiseMsMax = 1_000
 
 type Remembered = { price: string; atMs: number; coolUntilMs: number }
-/** `user_id`: the owner who is asked first. */
+/** `user_id` is the owner who is asked first. */
 type DueQuote = NearQuote & { user_id: string }
-/** `price` undefined: there is none now. `no_share`: no provider was asked, since no owner has a share left. */
+/** An undefined `price` means that there is none now; `no_share`, that no owner has a share left, so none was asked. */
 type Answer = { price: string | undefined } | 'no_share'
 
 export type PriceWatch = { start(): PacedJob }
@@ -83,7 +81,7 @@ export function createPriceWatch(deps: PriceWatchDeps): PriceWatch {
   }
 }
 
-/** Reads the prices of all markets of this instance once; returns whether there are markets with open orders. */
+/** Reads the prices of all markets of this instance once, and returns whether any market has open orders. */
 export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
   const { db, clock, log, priceTriggers, displayPrices } = deps
   const highest = createHighestPrices()
@@ -115,7 +113,7 @@ export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
   }
 }
 
-/** The markets of the next round, and those of which a quote awaits a second one that agrees. */
+/** Chooses the markets of the next round, and adds those whose quote awaits a second one. */
 function createMarketTurns() {
   let from = 0
   return (open: readonly string[], awaited: ReadonlySet<string>): readonly string[] => {
@@ -127,7 +125,7 @@ function createMarketTurns() {
   }
 }
 
-/** The lower one of the last two displayed prices, so that one wrong price moves no trailing stop. */
+/** Takes the lower of the last two displayed prices, so that one wrong price moves no trailing stop. */
 function createHighestPrices() {
   const last = new Map<string, { current: DisplayPrice; before: DisplayPrice | undefined }>()
   return {
@@ -149,7 +147,6 @@ function createHighestPrices() {
   }
 }
 
-/** What of the quotes of a minute is left. */
 function createMinuteBudget(perMinute: number, clockMs: () => number) {
   let left = perMinute
   let refilledMs = clockMs()
@@ -168,7 +165,7 @@ function createMinuteBudget(perMinute: number, clockMs: () => number) {
   }
 }
 
-/** Asks for quotes under a budget, and fires what two of them agree on. */
+/** Asks for quotes within a budget, and fires the orders on which two quotes agree. */
 function createQuotes({
   db,
   log,
@@ -194,11 +191,10 @@ function createQuotes({
     }
   }
 
-  /** Whether a second quote can still agree with this one. */
   const isAwaited = (quote: Remembered | undefined): boolean =>
     quote?.coolUntilMs === 0 && clockMs() - quote.atMs <= agreeMsMax
 
-  /** Where the share of one owner is used up the next one is asked; after any other failure, in a later round. */
+  /** If the share of one owner is used up, the next one is asked; after any other failure, a later round asks again. */
   const ask = async (near: NearQuote): Promise<Answer> => {
     const { market, quote_key: quoteKey } = near
     const key = keyOf(near)
@@ -239,7 +235,7 @@ function createQuotes({
       if ((await priceTriggers.fireTriggers(lease, range, near.quote_key)) === 0) break
   }
 
-  /** What one of them meets delays no other one. */
+  /** An error of one quote does not stop the others. */
   const decideAlone = (near: NearQuote, lease: MarketLease): Promise<void> =>
     decide(near, lease).catch((error: unknown) => {
       log.error({ error, market: near.market }, 'orders not fired by a quote: it is asked for again')
@@ -264,7 +260,7 @@ function createQuotes({
         const [userId] = owners.inTurn(keyOf(each), each.owners)
         return userId === undefined ? [] : [{ ...each, user_id: userId }]
       })
-      // A quote that reached its trigger once comes first while its second one fires; later it is one of many again.
+      // A quote that reached its trigger comes first while a second one can confirm it; later it takes its turn.
       const isFirst = (each: DueQuote) => isAwaited(remembered.get(keyOf(each)))
       const asked = turns.inTurns(due, isFirst).slice(0, budget.take(due.length))
       const startedMs = clockMs()

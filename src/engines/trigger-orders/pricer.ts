@@ -9,22 +9,20 @@ import { type QuotedTrade, tokenMarketPrefix, tokenOf, tradeOf } from './quote-k
 import type { Amounts, SwapExecution } from './swap-execution.ts'
 import { unitPrice } from './trigger-price.ts'
 
-/** Prices of tokens in dollars: as they are displayed, and as a trade at its size would have them. */
+/** Prices of tokens in dollars: as they are displayed, and as a trade of a given size would get them. */
 
 export type PricerDeps = {
   chains: readonly Chain[]
   prices: Pick<Prices, 'get'>
   tokenFacts: TokenFacts
-  /** The output of the route that a swap of this user would take. */
+  /** Returns the output of the route that a swap of this user would take. */
   quoteOut: SwapExecution['quoteOut']
 }
 export type Pricer = {
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
-  /** Asks the providers for the trade of a quote key. */
   quotePrice(quoteKey: string, userId: string): Promise<string>
-  /** The price of the token of a trade that is priced, at the amounts of a route. */
   priceOf(trade: Pick<QuotedTrade, 'tokenIn' | 'tokenOut' | 'priced'>, amounts: Amounts): Promise<string>
-  /** The executable price of selling an amount of a token for USDC. */
+  /** Returns the executable price of selling an amount of a token for USDC. */
   sellPrice(asset: string, amountInUnits: bigint, userId: string): Promise<string>
 }
 
@@ -56,7 +54,7 @@ export function createPricer(deps: PricerDeps): Pricer {
     const chain = chainOf(tokenOf(asset).chainId)
     return assetOf(chain, chain.usdc) === asset
   }
-  /** USDC counts as a dollar: it is what orders are paid in. */
+  /** USDC counts as a dollar, because orders are paid in it. */
   const dollarsOf = async (asset: string): Promise<string> => {
     if (isUsdc(asset)) return '1'
     const key = priceKeyOf(asset)
@@ -104,7 +102,6 @@ export function createPricer(deps: PricerDeps): Pricer {
 
 type DisplayDeps = Pick<PricerDeps, 'chains' | 'prices'>
 
-/** Displayed prices by market. */
 export const displayPricesOf =
   ({ chains, prices }: DisplayDeps): Pricer['displayPrices'] =>
   async (markets) => {

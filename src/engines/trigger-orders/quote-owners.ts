@@ -1,25 +1,25 @@
 import { monotonicMs } from '#kernel/clock.ts'
 
 /**
- * In whose name a quote is asked for that decides orders of several users. It counts against the share of that user:
- * where the share is used up another one is asked, so that one user's quotes keep no order of another one from firing.
+ * Chooses the user whose share pays for a quote that decides orders of several users. If that share is used up,
+ * another owner is asked, so that one user's quotes do not keep another user's order from firing.
  */
 
 export type QuoteOwners = {
   /**
-   * Those of the users who can be asked for the quote now, at most a few. As they are given where nobody was asked before;
-   * else in the order of their ids, from the one who answered last, or the one after the last who failed. So each of them
-   * is asked before any other one fails twice, however many fail.
+   * Returns a few of the users who can be asked for the quote now. They keep their order if nobody was asked
+   * before. Otherwise they are ordered by id, from the last one who answered or from the one after the last who
+   * failed, so each of them is asked before any other fails twice.
    */
   inTurn(quote: string, userIds: readonly string[]): string[]
   answered(quote: string, userId: string): void
-  /** `waitMs`: until the share of the user has a quote again. */
+  /** `waitMs` is the time until the user's share has a quote again. */
   failed(quote: string, userId: string, waitMs: number): void
 }
 
-/** Of one quote in one round. None but the last one reaches a provider. */
+/** At most this many owners are tried for one quote in one round; only the last one reaches a provider. */
 const triesMax = 5
-/** Another provider may have a quote of the share sooner. */
+/** Another provider may have a quote for this share sooner. */
 const waitMsMax = 10_000
 const usersMax = 10_000
 const quotesMax = 20_000
@@ -27,7 +27,7 @@ const quotesMax = 20_000
 type LastAsked = { userId: string; isAnswered: boolean }
 
 export function createQuoteOwners(nowMs: () => number = monotonicMs): QuoteOwners {
-  /** By user: when the user can be asked again. */
+  /** When each user can be asked again. */
   const restUntilMs = new Map<string, number>()
   const lastAsked = new Map<string, LastAsked>()
   return {

@@ -1,14 +1,13 @@
 import type { NearQuote } from './store.ts'
 
 /**
- * Which quotes are asked for first where the budget does not cover all: users take turns, and of one user the quote that
- * was asked for longest ago comes first. The orders of one user, however many, delay those of another by one turn.
+ * Decides which quotes come first if the budget does not cover all: users take turns, and each user's turn goes
+ * to the quote that was asked for longest ago. One user's orders, however many, delay another's by one turn.
  */
 
-/** `user_id`: whose turn it is. */
 export type TurnQuote = Pick<NearQuote, 'market' | 'quote_key'> & { user_id: string }
 export type QuoteTurns = {
-  /** `isFirst`: quotes that come before all turns. */
+  /** `isFirst` marks quotes that come before all turns. */
   inTurns<Q extends TurnQuote>(quotes: readonly Q[], isFirst: (quote: Q) => boolean): Q[]
   asked(quote: TurnQuote): void
 }
@@ -20,7 +19,7 @@ export const keyOf = ({ market, quote_key: quoteKey }: Pick<TurnQuote, 'market' 
 
 export function createQuoteTurns(): QuoteTurns {
   let turn = 0
-  /** The turn in which a quote, or a quote of a user, was asked for last. */
+  /** The turn in which each quote and each user was last asked. */
   const lastTurns = new Map<string, number>()
   const lastTurnOf = (name: string): number => lastTurns.get(name) ?? 0
   const remember = (name: string): void => {

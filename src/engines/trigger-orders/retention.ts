@@ -1,4 +1,4 @@
-/** Orders that fired, expired or were cancelled. One whose task has not ended may be armed again. */
+/** Deletes orders that fired, expired or were cancelled. One with a running task stays: it may be armed again. */
 export const orderDeletion = (ageMs: number) => ({
   name: 'retention of orders',
   ageMs,

@@ -39,7 +39,7 @@ import { ordersById } from './store.ts'
 import type { Amounts, SwapExecution } from './swap-execution.ts'
 import { bandAround } from './trigger-price.ts'
 
-/** The task of an order that fired: a swap whose amount, price, safety and permission are determined once more. */
+/** The task of an order that fired: a swap whose amount, price, safety and permission are checked once more. */
 
 export type RunOrderDeps = {
   db: Queryable
@@ -52,11 +52,11 @@ export type RunOrderDeps = {
   reserve: ReserveSpend
 }
 
-/** Retries until the deadline: the usual cause is an overloaded provider. */
+/** A step is retried until the deadline, because the usual cause is an overloaded provider. */
 const retry: RetryRule = { attemptsMax: 1_000, firstMs: 500, maxMs: 10_000 }
-/** Time before the deadline at which the task fails with its own error. */
+/** How long before the deadline the task fails with its own error. */
 const failureReserveMs = 60_000
-/** A node can lag behind the purchase: an empty wallet is read once more. */
+/** A node can lag behind the purchase, so an empty wallet is read once more after this time. */
 const emptyRepeatMs = 5_000
 const backoff = { firstMs: 5_000, maxMs: 300_000 }
 
@@ -90,7 +90,7 @@ export function orderKind<Input extends JsonObject & Attempts>(
         sign: finishing(async (task, context) => {
           const result = await steps.sign(task as TaskView, context)
           if (!task.data.is_sold || !('next' in result) || result.next !== 'sign') return result
-          // Another node knows nothing of what was sold: the order is prepared as any other one.
+          // The other node does not know what was sold, so the order is prepared like any other.
           return { ...result, next: 'prepare', data: { ...result.data, is_sold: false } }
         }),
         confirm: finishing((task, context) => steps.confirm(task as TaskView, context)),
@@ -106,7 +106,7 @@ export function orderKind<Input extends JsonObject & Attempts>(
   }
 }
 
-/** What one node of a chain refuses, another one can answer. */
+/** Another node of the chain may accept what one refuses. */
 function throwRetried(fault: unknown): never {
   if (!(fault instanceof Fault) || fault.code !== 'upstream_rejected') throw fault
   throw new Fault('unavailable', fault.message, { cause: fault })
@@ -130,7 +130,7 @@ async function prepare<Input extends JsonObject & Attempts>(
   if (waitMs > 0 && !isLookingUp(task))
     return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
   try {
-    // The node of a chain on hold may be away too, so the hold comes first. A look-up signs nothing.
+    // The hold is checked first, because the node of a chain on hold may be away too. A look-up signs nothing.
     if (!isLookingUp(task)) deps.assertFree(rules.soldToken(task.input).chainId)
     return (await lookUp(deps, rules, task, now)) ?? (await prepareOnce(deps, rules, task, now))
   } catch (fault) {
@@ -145,8 +145,8 @@ async function prepare<Input extends JsonObject & Attempts>(
 }
 
 /**
- * What the order sold before this task, which the database forgot, comes first: the wallet, the price and the limits of
- * today end no order that was executed. Undefined where nothing was.
+ * Looks up what the order sold before this task, which the database may have lost. This comes first, so that
+ * today's wallet, price and limits do not end an executed order. Returns undefined if it sold nothing.
  */
 async function lookUp<Input extends JsonObject & Attempts>(
   { swaps }: Pick<RunOrderDeps, 'swaps'>,
@@ -190,15 +190,15 @@ async function lookUp<Input extends JsonObject & Attempts>(
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     isExecuted ||= fault.extras.executed === true
-    // An order of which nothing is known to be executed is retried, and may be cancelled.
+    // An order that is not known to be executed is retried, and may be cancelled.
     if (wouldEndUnseen(task) && !isExecuted) throw fault
     return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }
 }
 
 /**
- * A security check that proved nothing, as where a node is away, a node that refuses the call, and a balance that another
- * task reserved since it was read, end no order: the step decides again.
+ * Whether the step decides again, and the order goes on: a security check proved nothing (for example, because a
+ * node is away), a node refused the call, or another task reserved the balance after it was read.
  */
 const isPassing = ({ code, extras }: Fault): boolean =>
   code === 'upstream_rejected' ||
@@ -244,7 +244,7 @@ async function prepareOnce<Input extends JsonObject & Attempts>(
     data: prepared.data,
     async writes(tx) {
       await reserve(tx, task, prepared.spend, now).catch((cause: unknown) => {
-        // Another task took the balance or the gas meanwhile: the step decides again.
+        // Another task took the balance or the gas meanwhile, so the step decides again.
         if (cause instanceof Fault) throw new Fault('unavailable', cause.message, { cause })
         throw cause
       })
@@ -252,11 +252,11 @@ async function prepareOnce<Input extends JsonObject & Attempts>(
   }
 }
 
-/** What another task has reserved may be available again; the rest can be too little for a swap. */
+/** What another task has reserved may become available again; what is left can be too little for a swap. */
 const reservedElsewhere = (): OrderEnding =>
   failed('conflict', 'The order fired, but another task has reserved the token, or nearly all of it')
 
-/** The order accepts its slippage, here too: the quote that fired it was at a smaller size. */
+/** The order's slippage applies here too, because the quote that fired it was for a smaller size. */
 function isReached(
   { direction, trigger_price: trigger }: Pick<TriggerOrder, 'direction' | 'trigger_price'>,
   price: string,

@@ -3,8 +3,6 @@ import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import type { OrderRoom, TriggerOrder, TriggerStatus } from '#kernel/task/trigger-order.ts'
 import { type Queryable, query, settleAll } from '#store/query.ts'
 
-/** The rows of orders that wait for a price, of every kind. */
-
 export type NewTriggerOrder = Pick<
   TriggerOrder,
   'id' | 'user_id' | 'kind' | 'market' | 'direction' | 'trigger_price' | 'input'
@@ -24,7 +22,7 @@ export type NewTriggerOrder = Pick<
     >
   > & { status?: 'waiting' | 'armed'; created_at: Date }
 
-/** A repeated insert changes nothing, so the ids come from what asked for the orders. */
+/** Inserts orders under ids that follow from the request, so that a repeated insert changes nothing. */
 export async function insertTriggerOrders(tx: Tx, orders: readonly NewTriggerOrder[]): Promise<void> {
   if (orders.length === 0) return
   const rows = orders.map((order) => ({
@@ -46,16 +44,16 @@ export type RearmRequest = {
   orderId: string
   taskId: string
   input?: JsonObject
-  /** Null: as it was. */
+  /** Null leaves it unchanged. */
   quoteKey?: string | null
-  /** Null: as it was. */
+  /** Null leaves it unchanged. */
   executionId?: string | null
   at: Date
 }
 
 /**
- * Arms an order again whose task executed nothing, and with it the orders of its group that it had cancelled. Runs in
- * the commit that ends this task; a later task of the order, or an order that was cancelled since, stays as it is.
+ * Arms an order again whose task executed nothing, and the orders of its group that it had cancelled. Runs in
+ * the commit that ends this task. An order with a later task, or one cancelled since, stays as it is.
  */
 export async function rearmTriggerOrder<Input = JsonObject>(
   tx: Tx,
@@ -75,10 +73,7 @@ export async function rearmTriggerOrder<Input = JsonObject>(
   )
 }
 
-/**
- * Takes units from what a group of orders may sell of a purchase, or gives them back where they are negative; nothing
- * where the order sells from the whole balance.
- */
+/** Takes units from what a group may sell of a purchase (negative ones return to it), if the order has that limit. */
 export async function takeFromLot(tx: Tx, orderId: string, units: bigint): Promise<void> {
   await query(
     tx,
@@ -90,7 +85,6 @@ export async function takeFromLot(tx: Tx, orderId: string, units: bigint): Promi
   )
 }
 
-/** Markets with open orders whose names begin with the prefix. */
 export const marketsWithOrders = (
   db: Queryable,
   prefix: string,
@@ -99,29 +93,29 @@ export const marketsWithOrders = (
     prefix,
     marketsMax,
   ])
-/** A round watches a part of them where there are many. */
+/** If there are more markets, a round watches a part of them. */
 const marketsMax = 50_000
 
-/** Without a recent price of its market an order does not fire. */
+/** Records that markets had a price: without a recent one, an order does not fire. */
 export const notePriced = (db: Queryable, markets: readonly string[], at: Date) =>
   query(db, 'update market_lease set priced_at = $2 where market = any($1)', [markets, at])
 
 export type NearQuote = {
   market: string
   quote_key: string
-  /** The nearest trigger of orders at or below their price, and of those at or above it. */
+  /** The nearest trigger of orders that fire at or below their price, and of those that fire at or above it. */
   lte: string | null
   gte: string | null
-  /** Users who have such an order, those with the fewest first; in the name of one of them the quote is asked for. */
+  /** Users who have such an order, those with the fewest first. One of them is asked for the quote. */
   owners: string[]
-  /** How many of them were read. */
+  /** How many of their orders were read. */
   orders: number
 }
 export type Band = { market: string; low: string; high: string }
 
 /**
- * Quotes that may fire an order: its trigger is within the band of its market, or beyond it. `ordersMax`: of all markets
- * together, of those that come first.
+ * Returns quotes that may fire an order: its trigger is within the band of its market, or beyond it. At most
+ * `ordersMax` orders are read of all markets together, in their order.
  */
 export const quotesNear = (
   db: Queryable,
@@ -138,15 +132,15 @@ export const quotesNear = (
     nearReadMax,
     ordersMax,
   ])
-/** On each side of a market. */
+/** At most this many on each side of a market. */
 const nearMax = 500
 const nearPerUserMax = 10
-/** The orders of fifty users, each with as many as a user may have. */
+/** Enough for the orders of fifty users, each with as many as a user may have. */
 const nearReadMax = 10_000
-/** Of twenty markets with as many as are read of one, at least. */
+/** Enough for at least twenty markets from which the most orders are read. */
 export const nearOrdersMax = 20_000
 
-/** An order with what became of its last task, and when its market last had a price. */
+/** An order with the state of its last task, and when its market last had a price. */
 export type OrderRow<Input = JsonObject> = TriggerOrder<Input> & {
   task_status: string | null
   task_state: string | null
@@ -167,13 +161,13 @@ export const ordersById = <Input = JsonObject>(
     ids,
   ])
 
-/** Orders that have not fired, or were cancelled or expired; those that fired, by what became of their task. */
+/** Selects orders that wait, were cancelled or expired by their status, and fired ones by the end of their task. */
 export type StatusFilter =
   | { status: Exclude<TriggerStatus, 'fired'> }
   | { taskEnd: NonNullable<TriggerOrder['task_end']> | null }
 type OrderPage = { kind: string; limit: number; after: string | null }
 
-/** Literals, so that the planner can use the partial indexes of ends. */
+/** Literals let the planner use the partial indexes on ends. */
 function filterSql(filter: StatusFilter | null): string {
   if (filter === null) return ''
   if ('status' in filter) return `and o.status = '${filter.status}'`
@@ -181,7 +175,7 @@ function filterSql(filter: StatusFilter | null): string {
   return `and o.status = 'fired' and o.task_end ${taskEnd === null ? 'is null' : `= '${taskEnd}'`}`
 }
 
-/** Orders of a kind, newest first, which match one of the filters: each filter reads one range of an index. */
+/** Returns orders of a kind, newest first, that match one of the filters; each filter reads one range of an index. */
 export async function ordersOf<Input = JsonObject>(
   db: Queryable,
   userId: string,
@@ -205,7 +199,7 @@ export async function ordersOf<Input = JsonObject>(
 }
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** Orders that may still fire or whose task goes on. */
+/** Returns orders that may still fire, or whose task has not ended. */
 export const openOrdersOf = <Input = JsonObject>(
   db: Queryable,
   userId: string,
@@ -221,7 +215,7 @@ export const openOrdersOf = <Input = JsonObject>(
     [userId, kinds],
   )
 
-/** Orders of a kind and a market that have not fired, and those that are armed again if the one that fired fails. */
+/** Returns orders of a kind and a market that have not fired, and those that are armed again if the fired one fails. */
 export const openOrdersOn = <Input = JsonObject>(
   db: Queryable,
   userId: string,
@@ -237,7 +231,7 @@ export const openOrdersOn = <Input = JsonObject>(
     [userId, kind, market],
   )
 
-/** Orders that are armed again where the ones that cancelled them execute nothing. */
+/** Returns orders that are armed again if the ones that cancelled them execute nothing. */
 export const cancelledBy = <Input = JsonObject>(
   db: Queryable,
   orderIds: readonly string[],
@@ -268,14 +262,14 @@ const limitFault = (open: number, field?: string): Fault =>
     { extras: { reason: `${open} orders are open` } },
   )
 
-/** What the acceptance of a task that will arm orders counts against the limit; `field`: of the request. */
+/** Returns what the acceptance of a task counts against the order limit; a fault names the request's `field`. */
 export const orderRoom = (count: number, field?: string): OrderRoom => ({
   count,
   max: ordersPerUserMax,
   refuse: (open) => limitFault(open, field),
 })
 
-/** Throws 409 where the user would have more open orders. */
+/** Throws 409 if the user would have more open orders than allowed. */
 export async function assertOrderLimit(
   db: Queryable,
   userId: string,
@@ -286,7 +280,7 @@ export async function assertOrderLimit(
   if (open + added > ordersPerUserMax) throw limitFault(open, field)
 }
 
-/** The same in the transaction that inserted orders: those of other transactions are counted before, or wait. */
+/** Checks the limit in the transaction that inserted orders; the lock lets one such transaction count at a time. */
 export async function assertOrdersFit(tx: Tx, userId: string, at: Date): Promise<void> {
   await query(tx, 'select policy_lock($1, $2)', [userId, at])
   await assertOrderLimit(tx, userId, { added: 0 })

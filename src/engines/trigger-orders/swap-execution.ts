@@ -3,8 +3,6 @@ import type { Chain, Token } from '#kernel/money/chains.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { JsonObject, Steps } from '#kernel/task/task.ts'
 
-/** Swaps as orders need them: their quotes, their admission and their steps. */
-
 export type SwapStep = 'sign' | 'confirm' | 'track'
 export type OrderSwap = {
   chainIn: string
@@ -13,14 +11,14 @@ export type OrderSwap = {
   tokenOut: string
   amount: { units: bigint } | { usd: string }
   slippageBps: number
-  /** How much of the value at trusted prices may be lost; undefined: as of a swap that does not say. */
+  /** How much of the value at trusted prices may be lost. If undefined, the default of swaps applies. */
   maxImpactBps?: number | undefined
-  /** It returns money to the user: caps and switches do not stop it while it accepts no more than the default loss. */
+  /** The swap returns money to the user: caps and switches do not stop it while it accepts at most the default loss. */
   isExit: boolean
 }
 type TokenAt = { chain: Chain; token: Token }
 export type OrderTrade = { origin: TokenAt; destination: TokenAt; amountInUnits: bigint }
-/** A swap that was quoted, checked and simulated, up to its acceptance. */
+/** A swap that is quoted, checked and simulated, but not yet accepted. */
 export type PreparedOrder = {
   data: JsonObject
   spend: ReservedSpend
@@ -31,24 +29,23 @@ export type PreparedOrder = {
 export type Amounts = { inUnits: bigint; outUnits: bigint }
 export type AvailableUnits = { units: bigint; heldUnits: bigint }
 export type SwapExecution = {
-  /** Units of the wallet that no task has reserved, and those that one has. */
+  /** Returns the wallet's units that no task has reserved, and those that one has. */
   available(userId: string, token: { chainId: string; address: string }): Promise<AvailableUnits>
-  /** The output of the best route that the gateway would sign for the user. */
+  /** Returns the output of the best route that the gateway would sign for the user. */
   quoteOut(trade: OrderTrade, userId: string): Promise<bigint>
-  /** Whether a sale that may lose so much is an exit for the policy: who may sell at any price may empty a wallet. */
+  /** Whether a sale with so much loss is an exit for the policy: a sale at any price could empty a wallet. */
   isExitLoss(maxImpactBps: number | undefined): boolean
   prepare(swap: OrderSwap, userId: string): Promise<PreparedOrder>
-  /** The kind of the effect of a sale on this chain. */
   effectKindOn(chainId: string): string
   /**
-   * Units of the token that left the wallet under this execution id; undefined where nothing was executed under it. A fault
-   * with the extra `executed` says that it was, and that no node shows by what.
+   * Returns the units of the token that left the wallet under this execution id, or undefined if nothing was
+   * executed. A fault with the extra `executed` means that something was, but no node shows what.
    */
   soldBefore(
     userId: string,
     sale: { chainId: string; address: string; executionId: string },
   ): Promise<bigint | undefined>
-  /** The data by which the swap is settled where it was executed before: nothing is reserved, and nothing signed. */
+  /** Returns the data that settles a swap that was executed before; nothing is reserved or signed. */
   quoteSold(swap: OrderSwap, userId: string): Promise<JsonObject>
   steps: Steps<JsonObject, SwapStep>
 }

@@ -1,16 +1,16 @@
 import { monotonicMs } from '#kernel/clock.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Trailing orders: their trigger price follows a higher price of the market. */
+/** Raises the trigger price of trailing orders when the price of their market rises. */
 
 export type MarketPrice = { market: string; price: string; places: number }
 
-/** Of one statement, in equal shares for its markets. */
+/** At most this many orders per statement, in equal shares for its markets. */
 const batchMax = 1_000
 
 const shareOf = (prices: readonly MarketPrice[]): number => Math.ceil(batchMax / prices.length)
 
-/** At most a batch of them, those first that are furthest behind; returns the market of each. */
+/** Raises at most one batch of orders, those furthest behind first, and returns the market of each. */
 export const raiseTrails = (db: Queryable, prices: readonly MarketPrice[]): Promise<{ market: string }[]> =>
   query<{ market: string }>(
     db,
@@ -30,8 +30,9 @@ export const raiseTrails = (db: Queryable, prices: readonly MarketPrice[]): Prom
   )
 
 /**
- * Batch after batch until all have followed, or the time is used up: then the next call goes on, and no market with many
- * orders keeps those of another one behind. Rows that are locked elsewhere follow in the next call.
+ * Raises batch after batch until all orders have followed or the time is used up; the next call continues. A
+ * market with many orders does not hold back another one. Rows that are locked elsewhere follow in the next
+ * call.
  */
 export async function raiseAllTrails(
   db: Queryable,

@@ -8,12 +8,12 @@ import {
   toFixedPoint,
 } from '#kernel/money/money.ts'
 
-/** Arithmetic of trigger prices, on decimal text and whole numbers only. */
+/** Computes trigger prices with decimal text and whole numbers only. */
 
 const significantDigits = 8
 const placesMin = 2
 
-/** Decimal places of the prices that are derived from a reference: eight digits, and at least cents. */
+/** Returns the decimal places of prices that are derived from a reference: eight digits, and at least cents. */
 export function placesOf(reference: string): number {
   const units = toFixedPoint(reference)
   const leading = units.toString().length - 1 - fixedPointDecimals
@@ -21,28 +21,27 @@ export function placesOf(reference: string): number {
   return Math.min(Math.max(wanted, decimalPlaces(reference)), fixedPointDecimals)
 }
 
-/** `reference * factor`, rounded up to the places of prices near the reference. */
 function scaledUp(reference: string, factor: bigint): string {
   const places = placesOf(reference)
   const divisor = fixedPointOne * 10n ** BigInt(fixedPointDecimals - places)
   return fromUnits(mulDiv(toFixedPoint(reference) * factor, 1n, divisor, 'up'), places)
 }
 
-/** A stop is rounded up: it never fires later than at the exact price. */
+/** A stop is rounded up, so that it never fires later than at the exact price. */
 export const stopPrice = (reference: string, fraction: string): string =>
   scaledUp(reference, fixedPointOne - toFixedPoint(fraction))
 
-/** A profit is rounded up: it is never less than the exact one. */
+/** A profit is rounded up, so that it is never less than the exact one. */
 export const profitPrice = (reference: string, fraction: string): string =>
   scaledUp(reference, fixedPointOne + toFixedPoint(fraction))
 
-/** The part of a balance that a leg sells, rounded down: never more than is held. */
+/** Returns the part of a balance that a leg sells, rounded down so that it is never more than is held. */
 export const fractionOf = (units: bigint, fraction: string): bigint =>
   mulDiv(units, toFixedPoint(fraction), fixedPointOne)
 
 const classBits = 3n
 
-/** Amounts of one class differ by less than a quarter, and its name is its smallest amount: one quote serves all of them. */
+/** Returns the least amount of the class. Amounts of a class differ by less than a quarter, and share one quote. */
 export function sizeClass(units: bigint): bigint {
   const bits = BigInt(units.toString(2).length)
   const dropped = bits > classBits ? bits - classBits : 0n
@@ -51,13 +50,12 @@ export function sizeClass(units: bigint): bigint {
 
 export type PricedAmount = { units: bigint; decimals: number }
 
-/** Dollars per whole token, where `usd` of another token at its price were paid for it, or received. Rounded down. */
+/** Returns dollars per whole token, rounded down, if the `other` amount at its price was paid or received for it. */
 export function unitPrice(token: PricedAmount, other: PricedAmount & { price: string }): string {
   const dollars = other.units * toFixedPoint(other.price) * 10n ** BigInt(token.decimals)
   return fromUnits(mulDiv(dollars, 1n, token.units * 10n ** BigInt(other.decimals)), fixedPointDecimals)
 }
 
-/** The lower and the upper end of the band around a price. */
 export function bandAround(price: string, bandBps: bigint): { low: string; high: string } {
   const units = toFixedPoint(price)
   return {

@@ -1,8 +1,8 @@
 import { type OperatorEnd, unusedOption } from '#kernel/task/operator-end.ts'
 
 /**
- * How an operator ends the task of an order whose sale of before was found and never quoted: the task knows no amount of
- * it, so the operator says what left and what arrived.
+ * Lets an operator end the task of an order whose earlier sale was found but never quoted. The task knows no
+ * amounts of that sale, so the operator says what left and what arrived.
  */
 export const unquotedEnd: OperatorEnd = (_task, ending, finding) => {
   const { outcome, txHash, inUnits, outUnits } = finding

@@ -5,11 +5,10 @@ import { createLink, type LinkDeps } from './link.ts'
 import type { GatewayNames } from './requests.ts'
 import { runAtService } from './run.ts'
 
-/** Answers turns by the agent service: decision 109. The service has no key, and calls tools through this side alone. */
+/** Answers turns through the agent service (decision 109), which has no key and calls tools only through this side. */
 
 export type AgentClientDeps = Omit<LinkDeps, 'random'> & {
   names: () => Promise<GatewayNames>
-  /** The longest that a turn may take. */
   turnMsMax: number
   clock: Clock
   random: Random

@@ -1,11 +1,10 @@
 import { type GatewayFrame, openRequestsMax, ProtocolError } from '#kernel/wire/agent-protocol.ts'
 import type { Answer } from './requests.ts'
 
-/** The answers to the requests of a run: each is kept until the service acknowledges it. */
+/** Keeps the answers to the requests of a run until the service acknowledges them. */
 
 type Frame = Extract<GatewayFrame, { type: 'tool_response' }>
 export type Answers = {
-  /** A request came. */
   open(seq: number): void
   answer(seq: number, found: Answer & { thrown?: boolean }): void
   received(seq: number): void

@@ -16,7 +16,6 @@ export type AttachmentDeps = { link: Link; random: Pick<Random, 'fraction'> }
 type Parts = {
   runId: string
   start: GatewayFrame
-  /** The last event that has come. */
   lastSeq: () => number
   onFrame(read: ReadFrame<ServiceFrame>): void
   /** The service has the run, for the first time or again. */
@@ -28,7 +27,6 @@ type Reply = Extract<ServiceFrame, { type: 'accepted' }> | Refused | 'lost'
 export type Attachment = {
   begin(): void
   send(frame: GatewayFrame): void
-  /** Whether frames reach the service now. */
   isAttached(): boolean
   close(): void
 }
@@ -62,7 +60,6 @@ export function createAttachment({ link, random }: AttachmentDeps, parts: Parts)
       if (wasAccepted && !isClosed) void connect(resumeMsMax)
     },
   }
-  /** Starts or resumes the run on the connection of now. */
   const request = async (): Promise<Reply> => {
     attached?.detach()
     const waiting = Promise.withResolvers<Reply>()
@@ -77,7 +74,7 @@ export function createAttachment({ link, random }: AttachmentDeps, parts: Parts)
     const timer = setTimeout(() => waiting.resolve('lost'), replyMs)
     return waiting.promise.finally(() => clearTimeout(timer))
   }
-  /** Until the service has the run, or the time is over. */
+  /** Tries until the service has the run, or the time is over. */
   const connect = async (msMax: number): Promise<void> => {
     const limitMs = performance.now() + msMax
     let problem: unknown = new Fault('unavailable', 'The agent service does not answer')

@@ -16,11 +16,11 @@ import {
 } from '#kernel/wire/agent-protocol.ts'
 import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wire/agent-socket.ts'
 
-/** The connection to the agent service, which all runs of this instance share. It is opened by the first run. */
+/** The connection to the agent service, which all runs of this instance share; the first run opens it. */
 
 export type AgentAddress = { url: string; key: string }
 export type LinkDeps = {
-  /** Resolves once the service listens, where this process starts it. */
+  /** Resolves once the service listens, if this process starts it. */
   address: () => Promise<AgentAddress>
   /** The instance and its release, as `hello` names them to the service. */
   gateway: string
@@ -35,11 +35,11 @@ export type Receiver = {
 }
 export type Attached = { send(frame: GatewayFrame): void; detach(): void }
 export type Link = {
-  /** One attempt to connect, which all callers share; it waits longer after each failure. */
+  /** All callers share one attempt to connect, which waits longer after each failure. */
   attach(runId: string, receiver: Receiver): Promise<Attached>
 } & AsyncDisposable
 
-/** The settings are wrong: a run does not try again. */
+/** The settings are wrong, so a run does not try again. */
 export class ServiceRefused extends Fault {}
 
 const refusedStatus = [401, 403, 404]
@@ -110,7 +110,7 @@ const unavailable = (sentence: string, cause?: unknown) => new Fault('unavailabl
 /** Resolves once the service has sent its `hello`. */
 async function open(deps: LinkDeps): Promise<Connection> {
   const { gateway, version, log } = deps
-  // Loaded with the first turn.
+  // Only the first turn loads it.
   const [{ url, key }, ws] = await Promise.all([deps.address(), import('ws')])
   const socket: WebSocket = new ws.WebSocket(`${url.replace(/^http/, 'ws')}${agentPath}`, agentProtocol, {
     headers: { authorization: `Bearer ${key}` },

@@ -1,11 +1,11 @@
 import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
 
-/** The events of a run in their order: which has come, and up to which one all are done with. */
+/** Orders the events of a run: which ones have arrived, and up to which one all are handled. */
 
 export type Received = {
-  /** False for one that has come before. */
+  /** Returns false for an event that arrived before. */
   take(seq: number, bytes: number): boolean
-  /** The number up to which all are done with, where it has grown. */
+  /** Returns the number up to which all events are handled, if it has grown. */
   done(seq: number): number | undefined
   last(): number
 }

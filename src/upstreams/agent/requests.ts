@@ -10,15 +10,15 @@ import {
 import type { Tools } from '#kernel/wire/answerer.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
-/** What the service asks for in a run, done with the tools of that run alone. */
+/** Serves the requests that the service makes in a run, with the tools of that run only. */
 
 export type Answer = { ok: boolean; output?: Json; fetched_at?: string; code?: string; message?: string }
 export type Requests = {
   perform(request: Request): Promise<Answer>
-  /** A note that the service was to make will not come. */
+  /** Fails the notes that the service was to make and never will. */
   close(): void
 }
-/** The names of chains, tokens and markets, which the service keeps by their version. */
+/** The names of chains, tokens and markets, which the service caches by their version. */
 export type GatewayNames = { version: string; chains: readonly object[]; assets: readonly object[] }
 export type Request = Extract<AgentEventRead, { event: AgentRequest }>
 type Note = { made: PromiseWithResolvers<JsonObject>; stored: Promise<JsonObject> }
@@ -30,7 +30,7 @@ export function createRequests(tools: Tools, names: GatewayNames): Requests {
   const notes = new Map<string, Note>()
   let assembly: Assembly | undefined
 
-  /** Answers whether the note has to be made: the service makes it, and its `note_put` is answered with what is stored. */
+  /** Says whether the note must be made. Then the service makes it, and `note_put` is answered with what is stored. */
   const getNote = async (name: string): Promise<Answer> => {
     const made = Promise.withResolvers<JsonObject>()
     const wanted = Promise.withResolvers<undefined>()
@@ -57,7 +57,7 @@ export function createRequests(tools: Tools, names: GatewayNames): Requests {
     await known?.stored.catch(() => undefined)
     return done
   }
-  /** Parts come in order, and one file after the other. */
+  /** The parts of a file arrive in order, and one file after the other. */
   const addPart = async (part: AgentEventData['file']): Promise<Answer> => {
     if (part.part === 1) assembly = { name: part.name, parts: [], bytes: 0 }
     const file = assembly
@@ -77,7 +77,7 @@ export function createRequests(tools: Tools, names: GatewayNames): Requests {
     })
     return done
   }
-  /** What does not say otherwise is asked for by a model: it proposes nothing that the words of the user do not ask for. */
+  /** A model makes the call by default, and then proposes nothing that the user's words do not ask for. */
   const call = async ({
     id,
     name,

@@ -16,7 +16,7 @@ import { type AttachmentDeps, createAttachment, lostRun, pause } from './attachm
 import { createReceived } from './received.ts'
 import { createRequests, type GatewayNames, type Request } from './requests.ts'
 
-/** One run of a turn at the agent service: its events go to the turn in their order, and its requests to the turn's tools. */
+/** Runs one turn at the agent service: its events go to the turn in order, and its requests to the turn's tools. */
 
 export type RunInput = {
   runId: string
@@ -31,7 +31,7 @@ type End = Extract<AgentEventRead, { event: 'done' | 'error' }>
 
 /** How long the service may take to end a run that was cancelled. */
 const cancelMs = 5_000
-/** How long the calls under way may take once a run has failed. */
+/** How long running calls may take once a run has failed. */
 const settleMs = 25_000
 
 export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<TurnEnd> {
@@ -53,7 +53,7 @@ export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<Tur
     attachment.close()
     signal.removeEventListener('abort', onAbort)
   }
-  /** Calls under way are finished first: a run that follows finds their results. */
+  /** Calls that are still running are finished first, so that a later run finds their results. */
   const reject = (error: unknown) =>
     void Promise.race([Promise.allSettled(working), whenAborted(signal), pause(settleMs)]).then(() =>
       ended.reject(error),
@@ -193,7 +193,6 @@ const reasons = {
   deadline: 'deadline',
 } as const
 
-/** Why the turn ends, as the cause of the signal's error says it. */
 function reasonOf({ reason }: AbortSignal): (typeof reasons)[keyof typeof reasons] | 'shutdown' {
   const cause = reason instanceof Error ? String(reason.cause) : ''
   return Object.hasOwn(reasons, cause) ? reasons[cause as keyof typeof reasons] : 'shutdown'

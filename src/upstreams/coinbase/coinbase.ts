@@ -4,9 +4,9 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { spotPriceOf } from './wire.ts'
 
-/** Public spot prices of an exchange: a second opinion where money depends on a price. */
+/** The public spot prices of an exchange, as a second opinion where money depends on a price. */
 export type Coinbase = {
-  /** Dollars for one unit, as decimal text. */
+  /** Returns dollars for one unit, as decimal text. */
   spotUsd(symbol: string): Promise<string>
 }
 

@@ -1,9 +1,7 @@
 import { canonicalDecimal } from '#kernel/money/money.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** Coinbase's `data` of a spot price: `amount` in `currency` for one unit of `base`. */
-
-/** Undefined where the body is malformed, or the price of another pair. */
+/** Returns undefined if the body is malformed, or prices another pair. */
 export function spotPriceOf(body: string, base: string, currency: string): string | undefined {
   let parsed: unknown
   try {

@@ -4,16 +4,15 @@ import type { Log } from '#kernel/log.ts'
 import type { EmailMessage } from '#kernel/wire/email.ts'
 import type { Net } from '#kernel/wire/net.ts'
 
-/** A service that delivers messages: `POST {to, subject, text}`. */
+/** Delivers messages through a service: `POST {to, subject, text}`. */
 
 type Options = {
   url: string
   token: string | undefined
   net: Net
   log: Log
-  /** Makes the key of a message without one; by it the service recognises a repetition. */
+  /** Makes the key of a message that has none; the service recognises a repeated message by it. */
   newKey: () => string
-  /** Between the attempts. */
   pausesMs?: readonly number[]
 }
 

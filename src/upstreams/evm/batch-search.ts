@@ -9,14 +9,14 @@ import { readBlockTransactions } from './native-transfers.ts'
 import { type BlockTag, callOne, type EvmNode, tagOf } from './rpc.ts'
 import { type Hex, headOf, receiptOf } from './wire.ts'
 
-/** The transaction that ran a batch of an account, found by the nonce of the batch. */
+/** Finds the transaction that ran a batch of an account by the nonce of the batch. */
 
-/** `nonce`: of its sender. */
+/** The `nonce` is the sender's. */
 export type FoundBatch = { txHash: string; from: string; nonce: bigint; block: bigint; calls: EvmCall[] }
 type SearchDeps = { node: EvmNode; searchLogs: ReturnType<typeof createLogSearch> }
 type Wanted = { account: string; nonce: bigint }
 
-/** The account's contract logs nothing about a batch, but a batch that moves tokens makes them log their transfer. */
+/** The account's contract logs nothing about a batch, but tokens that the batch moves log their transfers. */
 const transferTopic = toEventSelector('Transfer(address,address,uint256)')
 const windowBlocks = 10_000n
 const windowsMax = 10
@@ -26,7 +26,7 @@ export const sequenceCall = (account: string, key: bigint, at: BlockTag): RpcCal
   params: [{ to: account, data: sequenceData(key) }, tagOf(at)],
 })
 
-/** An account without code returns nothing: it has run no batch. */
+/** An account without code returns nothing, so it has run no batch. */
 export const sequenceIn = (returned: unknown): bigint =>
   typeof returned === 'string' && returned.length > 2 ? BigInt(returned) : 0n
 
@@ -37,7 +37,7 @@ export function createBatchSearch({ node, searchLogs }: SearchDeps) {
     if (found) return found
     const { number: head } = headOf(await callOne(node, 'eth_getBlockByNumber', ['latest', false]))
     return (
-      // The state of the account needs no logs, which nodes limit, but a node may not have it any more.
+      // The account's state needs no logs, which nodes limit, but a node may no longer have that state.
       (await byState(node, wanted, head).catch(ignoreFault)) ??
       (await byTransfers({ node, searchLogs }, wanted, head))
     )
@@ -92,7 +92,7 @@ async function inBlock(
   for (const { hash, from, nonce: sentNonce, to, input } of await readBlockTransactions(node, block)) {
     const batch = to === account.toLowerCase() ? executedBatchIn(input) : undefined
     if (batch?.nonce !== nonce) continue
-    // A further attempt of the same batch is mined and fails.
+    // A further attempt of the same batch is mined, and fails.
     const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
     if (receipt?.success) return { txHash: hash, from, nonce: sentNonce, block, calls: batch.calls }
   }

@@ -15,7 +15,7 @@ import type { NamedExecution } from '#kernel/task/execution-id.ts'
 import type { EvmBatch, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex } from './wire.ts'
 
-/** Calibur's signed batches and Multicall3's views, as bytes. */
+/** Encodes Calibur's signed batches and Multicall3's views. */
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 const zeroWord: Hex = `0x${'0'.repeat(64)}`
@@ -61,7 +61,7 @@ const signedCallOf = (batch: EvmBatch) => ({
   deadline: BigInt(batch.deadlineSeconds),
 })
 
-/** The typed data that the account's key signs; the salt names the implementation, not the account. */
+/** Returns the typed data that the account's key signs; the salt names the implementation, not the account. */
 export const batchTypedData = (batch: EvmBatch) => ({
   domain: {
     name: 'Calibur',
@@ -83,7 +83,7 @@ export const executeData = (batch: EvmBatch, signature: string): Hex =>
     functionName: 'execute',
     args: [
       signedCallOf(batch),
-      // The second part is data for hooks, which the account's own key has none of.
+      // The second part is data for hooks, of which the account's own key has none.
       encodeAbiParameters(parseAbiParameters('bytes, bytes'), [signature as Hex, '0x']),
     ],
   })
@@ -91,21 +91,19 @@ export const executeData = (batch: EvmBatch, signature: string): Hex =>
 export const sequenceData = (key: bigint): Hex =>
   encodeFunctionData({ abi: accountAbi, functionName: 'getSeq', args: [key] })
 
-/**
- * A key per execution, so that the parallel tasks of an account never queue behind each other; its batches count from 0.
- */
+/** Each execution has its own key, so that an account's parallel tasks never queue; its batches count from 0. */
 export const nonceOf = (executionId: string, sequence = 0): bigint =>
   (nonceKeyOf(executionId) << 64n) + BigInt(sequence)
 export const nonceKeyOf = (executionId: string): bigint => BigInt(`0x${executionId.replaceAll('-', '')}`)
 
-/** Undefined for a nonce that the gateway has not made. */
+/** Returns undefined for a nonce that the gateway did not make. */
 export function executionOf(nonce: bigint): NamedExecution | undefined {
   const hex = (nonce >> 64n).toString(16).padStart(32, '0')
   if (hex.length > 32) return undefined
   return { executionId: uuidOf(hex), sequence: Number(BigInt.asUintN(64, nonce)) }
 }
 
-/** The batch that a transaction to an account runs; undefined for other calls of it. `data` of a call is in lower case. */
+/** Returns the batch that a transaction to an account runs, if any. The `data` of its calls is in lower case. */
 export type ExecutedBatch = Pick<EvmBatch, 'calls' | 'nonce' | 'deadlineSeconds'> & { executor: string }
 export function executedBatchIn(input: string): ExecutedBatch | undefined {
   if (!input.toLowerCase().startsWith(executeSelector)) return undefined
@@ -119,7 +117,6 @@ export function executedBatchIn(input: string): ExecutedBatch | undefined {
       executor: signed.executor,
     }
   } catch {
-    // Bytes of another form.
     return undefined
   }
 }

@@ -1,11 +1,8 @@
-/** Searches over blocks for something that, once it is reached, stays so. */
+/** Searches blocks for something that stays true once it is reached. */
 
 export type IsReached = (block: bigint) => Promise<boolean>
 
-/**
- * A block at which it is not reached yet, from the head backwards in steps that double, because nodes have the state of
- * recent blocks at least. Block 0 is not asked.
- */
+/** Searches back from the head in doubling steps, because nodes have at least recent state. Block 0 is not asked. */
 export async function findUnreached(isReached: IsReached, head: bigint): Promise<bigint> {
   for (let step = 1n; ; step *= 2n) {
     const block = head > step ? head - step : 0n
@@ -13,7 +10,7 @@ export async function findUnreached(isReached: IsReached, head: bigint): Promise
   }
 }
 
-/** The first block at which it is reached. At `below` it is not, and at `upTo` it is. */
+/** Returns the first block at which it is reached. It is not reached at `below`, and is reached at `upTo`. */
 export async function firstReached(
   isReached: IsReached,
   { below, upTo }: { below: bigint; upTo: bigint },

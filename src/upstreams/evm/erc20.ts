@@ -9,7 +9,7 @@ import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import { taskOfWord } from './till.ts'
 import type { Hex, Log } from './wire.ts'
 
-/** The calls that custody knows how to read, and the tokens' own views. */
+/** The calls that custody can read, and the tokens' own views. */
 
 const abi = parseAbi([
   'function approve(address spender, uint256 amount) returns (bool)',
@@ -31,7 +31,7 @@ export const transferData = (to: string, amountUnits: bigint): Hex =>
 export const balanceData = (owner: string): Hex =>
   encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner as Hex] })
 
-/** Undefined for anything that custody was not taught, and for bytes that say more than the call does. */
+/** Returns undefined for anything that custody was not taught, and for bytes that say more than the call. */
 export function readCall({ to, data, value }: EvmCall): DecodedCall | undefined {
   if (data === '0x') return value > 0n ? { name: 'send', to, amountUnits: value } : undefined
   const decoded = decode(data as Hex)
@@ -63,7 +63,7 @@ export function readCall({ to, data, value }: EvmCall): DecodedCall | undefined 
 function decode(data: Hex) {
   try {
     const decoded = decodeFunctionData({ abi, data })
-    // Bytes after the arguments are ignored by contracts and could hide something from a reader.
+    // Contracts ignore bytes after the arguments, which could hide something from a reader.
     const again = encodeFunctionData({ abi, ...decoded } as Parameters<typeof encodeFunctionData>[0])
     return again.toLowerCase() === data.toLowerCase() ? decoded : undefined
   } catch {
@@ -71,11 +71,10 @@ function decode(data: Hex) {
   }
 }
 
-/** What the logs of transfers to an account are found by. */
 export const incomingTransferTopics = (owner: string) =>
   encodeEventTopics({ abi, eventName: 'Transfer', args: { to: owner as Hex } })
 
-/** `index`: of the event, in its block. */
+/** `index` is the index of the event in its block. */
 export type TransferLog = { token: string; from: string; to: string; amountUnits: bigint; index: number }
 
 export function transfersOf(logs: readonly Log[]): TransferLog[] {

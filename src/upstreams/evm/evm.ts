@@ -43,17 +43,16 @@ export type AccountState = {
   delegate: string | null
   hasOtherCode: boolean
   head: Head
-  /** Batches that it has run of the execution that was asked about; 0 without one. */
+  /** How many batches of the execution it has run, or 0 if no execution was given. */
   executedTimes: bigint
 }
 
-/** One chain, read and written over JSON-RPC. */
 export type Evm = {
   row: EvmChainRow
   identify(): Promise<{ chainId: string; clientVersion: string }>
   head(signal?: AbortSignal): Promise<Head>
   headAt(block: bigint): Promise<Head>
-  /** The newest block with the confirmations that the chain requires. */
+  /** Returns the newest block that has the confirmations which the chain requires. */
   finalBlock(): Promise<bigint>
   balance(address: string): Promise<bigint>
   transactionCount(address: string, at: BlockTag): Promise<bigint>
@@ -64,38 +63,33 @@ export type Evm = {
     views: readonly View[],
     options?: { at?: bigint; signal?: AbortSignal },
   ): Promise<{ head: StateHead; results: ViewResult[] }>
-  /** Native and token balances of one account, all at one block; undefined for a token that returns none. */
+  /** Returns an account's native and token balances, all at one block; undefined for a token that returns none. */
   balances(owner: string, tokens: readonly string[], signal?: AbortSignal): Promise<Balances>
-  /** Native balances of one account at these blocks. */
   nativeBalances(owner: string, blocks: readonly bigint[]): Promise<bigint[]>
-  /** What the calls of a transaction paid an account in native coins; undefined where the node shows no calls. */
+  /** Returns what a transaction's calls paid an account in native coins, or undefined if the node shows no calls. */
   nativeGains(txHash: string, owner: string): Promise<bigint[] | undefined>
   blockTransactions(block: bigint): Promise<BlockTransaction[]>
-  /** Undefined where the address is no token. */
+  /** Returns undefined if the address is no token. */
   tokenFacts(address: string): Promise<Token | undefined>
-  /** Undefined while the node does not know the transaction. */
+  /** Returns undefined while the node does not know the transaction. */
   transaction(hash: string): Promise<Transaction | undefined>
   /** Simulates the calls in sequence from the account, without a signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** The number of batches of an execution that the account has run, and the time of the block that was read. */
+  /** Returns how many batches of an execution the account has run, and the time of the block that was read. */
   executed(
     account: string,
     executionId: string,
     at: bigint,
   ): Promise<{ times: bigint; timestampSeconds: number }>
-  /** The account nonce of a batch of an execution; `sequence` batches of it were run before. */
+  /** Returns the account nonce of a batch of an execution after `sequence` earlier batches. */
   batchNonce(executionId: string, sequence?: number): bigint
-  /** The transaction that ran the batch with this nonce of an account; undefined where the node shows none. */
-  /** `known`: the hash of the transaction that is said to have run it. */
+  /** Returns the transaction that ran the batch with this nonce of an account, or undefined if the node shows none. */
+  /** `known` is the hash of the transaction that is said to have run it. */
   findBatch(account: string, nonce: bigint, known?: string): Promise<FoundBatch | undefined>
-  /** The token transfers in the logs of a receipt. */
   transfers(receipt: Receipt): TransferLog[]
-  /**
-   * Logs of an inclusive range of blocks. The search may end before the last block: where the node lags, or limits the
-   * blocks of one request.
-   */
+  /** Returns logs of an inclusive range. The search may end early if the node lags or limits a request's blocks. */
   logs(filter: LogFilter, blocks: BlockRange): Promise<LogSearch>
-  /** Transfers of tokens to an account, searched likewise. */
+  /** Returns transfers of tokens to an account, with the same limits. */
   incomingTransfers(
     token: string | readonly string[],
     owner: string,
@@ -186,14 +180,11 @@ async function readAccount(node: EvmNode, address: string, executionId?: string)
   }
 }
 
-/** Takes payments as an account does, which the multicall contract refuses; all else runs as that contract's code. */
+/** Accepts payments as an account does, which the multicall contract refuses; all else runs as that contract's code. */
 const batchCode = (multicall: string): Hex =>
   `0x36600557005b363d3d373d3d3d363d73${multicall.slice(2).toLowerCase()}5af43d82803e903d91603157fd5bf3`
 
-/**
- * Overrides the account's code with that of a batch, so that the account itself makes the calls, with the gas that one
- * transaction may have.
- */
+/** Overrides the account's code with that of a batch, so that the account makes the calls, with a transaction's gas. */
 async function simulateCalls(node: EvmNode, account: string, calls: readonly EvmCall[]): Promise<Simulation> {
   const { row } = node
   await node.multicallCode.get()
@@ -216,7 +207,7 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
   const estimated = { answer: estimate!, data: measured.data }
   const simulation = simulationOf(row, calls.length, tried!, estimated)
   if (simulation.ok || simulation.reason !== noReason) return simulation
-  // A call that runs out of gas gives no reason: with more gas it succeeds, or gives its own.
+  // A call that runs out of gas gives no reason; with more gas it succeeds, or gives its own.
   const { gas: _gas, ...unlimited } = attempt
   const [repeated] = await node.rpc([{ method: 'eth_call', params: [unlimited, 'latest', override] }])
   const again = simulationOf(row, calls.length, repeated!, estimated)

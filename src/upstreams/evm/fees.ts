@@ -1,4 +1,4 @@
-/** EIP-1559 fees: the fees of a new transaction, and the minimum increase of a replacement. */
+/** EIP-1559 fees of a new transaction, and the smallest increase for a replacement. */
 
 export type Fees = { maxFeeWei: bigint; priorityWei: bigint }
 export type FeeRule = { priorityFloorWei: bigint; priorityCapWei: bigint; capWei: bigint }
@@ -7,7 +7,7 @@ const ceilDiv = (a: bigint, b: bigint) => (a + b - 1n) / b
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
-/** Public nodes require about 10 % more; 12.5 % satisfies all of them. The development node accepts less. */
+/** Public nodes require about 10 % more, and 12.5 % satisfies all of them. The development node accepts less. */
 const raised = (wei: bigint): bigint => ceilDiv(wei * 9n, 8n)
 
 export const raiseFees = (old: Fees): Fees => ({
@@ -18,7 +18,7 @@ export const raiseFees = (old: Fees): Fees => ({
 export const isValidReplacement = (old: Fees, next: Fees): boolean =>
   next.maxFeeWei >= raised(old.maxFeeWei) && next.priorityWei >= raised(old.priorityWei)
 
-/** Twice the base fee outlives six full blocks in a row. Undefined while the chain costs more than the cap. */
+/** Twice the base fee outlives six full blocks in a row. Returns undefined while the chain costs more than the cap. */
 export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRule): Fees | undefined {
   if (baseFeeWei >= rule.capWei) return undefined
   // A node may suggest any tip, and the chain takes all of it.
@@ -30,8 +30,8 @@ export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRul
 export type Replacement = { kind: 'raise' | 'cancel'; fees: Fees }
 
 /**
- * The next try at the same nonce: both fees bumped, and up to the market where that is higher. Above the cap the nonce
- * is given up by one last transaction that moves nothing; after it there is none.
+ * Plans the next try at the same nonce: both fees rise by the required step, or to the market if that is higher.
+ * Above the cap, one last transaction that moves nothing gives up the nonce, and none follows it.
  */
 export function planReplacement(
   old: Fees,
@@ -50,8 +50,8 @@ export function planReplacement(
 }
 
 /**
- * The fees of an empty transaction in place of one that nobody needs any more. Undefined where the old one pays enough
- * and is not overdue, and where more would exceed the cap.
+ * Returns the fees of an empty transaction that replaces one nobody needs any more. Returns undefined if the old
+ * one pays enough and is not overdue, or if more would exceed the cap.
  */
 export function planEmptyReplacement(
   { fees: old, isOverdue }: { fees: Fees; isOverdue: boolean },

@@ -2,10 +2,8 @@ import { incomingTransferTopics, type TransferLog, transfersOf } from './erc20.t
 import type { BlockRange, LogFilter, LogSearch } from './log-search.ts'
 import type { FoundLog, Hex } from './wire.ts'
 
-/** Transfers of tokens to one account, searched in the logs of blocks. */
-
 export type IncomingTransfer = TransferLog & { txHash: Hex; index: number; block: bigint }
-/** `searchedTo`: the last block whose logs were read. It may be before the requested block. */
+/** `searchedTo` is the last block whose logs were read, which may lie before the requested one. */
 export type IncomingTransferSearch = { transfers: IncomingTransfer[]; searchedTo: bigint }
 
 type Search = (filter: LogFilter, blocks: BlockRange) => Promise<LogSearch>

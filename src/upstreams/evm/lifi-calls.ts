@@ -2,7 +2,7 @@ import { decodeEventLog, decodeFunctionData, encodeFunctionData, getAddress, par
 import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
-/** The calls of LI.FI's contract that custody reads: swaps, and the start of a bridge in the forms of Across. */
+/** Reads the calls of LI.FI's contract for custody: swaps, and the start of a bridge in the forms of Across. */
 
 const structs = [
   'struct SwapData { address callTo; address approveTo; address sendingAssetId; address receivingAssetId; uint256 fromAmount; bytes callData; bool requiresDeposit; }',
@@ -32,13 +32,13 @@ type SwapData = ArgsOf<'swapTokensGeneric'>[5][number]
 type BridgeData = ArgsOf<'startBridgeTokensViaAcrossV4'>[0]
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
-/** A fee, and the exchanges of one route. */
+/** The most swaps of one route, its fee included. */
 const swapsMax = 4
 /** The multiplier of an output that depends on the amount after the swaps. */
 const multiplierOne = 10n ** 18n
 const tokenOf = (address: string): string | null => (address === zeroAddress ? null : address)
 
-/** Undefined for other calls, for bytes that say more than the call, and for parts that we never ask for. */
+/** Returns undefined for other calls, for bytes that say more than the call, and for parts that we never ask for. */
 export function readLifiCall(call: EvmCall): DecodedCall | undefined {
   const decoded = decode(call.data as Hex)
   if (!decoded) return undefined
@@ -60,7 +60,7 @@ export function readLifiCall(call: EvmCall): DecodedCall | undefined {
       const taken = takenBySwaps(swaps)
       const isJoined = swaps.at(-1)?.receivingAssetId === bridge.sendingAssetId
       if (!bridge.hasSourceSwaps || !across || !taken || !isJoined) return undefined
-      // The contract computes the output anew from what the swaps bring, which is at least the minimum.
+      // The contract computes the output again from what the swaps yield, which is at least the minimum.
       const outputAmount = (bridge.minAmount * data.outputAmountMultiplier) / multiplierOne
       return bridgeOf(call, { bridge, taken, across: { ...across, outputAmount } })
     }
@@ -79,7 +79,7 @@ export function readLifiCall(call: EvmCall): DecodedCall | undefined {
 
 type Taken = { token: string | null; amountUnits: bigint }
 
-/** What the first swap takes from the caller, where no later one takes more. */
+/** Returns what the first swap takes from the caller, if no later one takes more. */
 function takenBySwaps(swaps: readonly SwapData[]): Taken | undefined {
   const [first, ...others] = swaps
   if (!first || swaps.length > swapsMax || others.some((each) => each.requiresDeposit)) return undefined
@@ -134,10 +134,7 @@ type Across = {
   message: string
 }
 
-/**
- * The addresses of the fourth form are words. Undefined where one of them is none of an EVM chain, or where the token is
- * another one than that of the bridge.
- */
+/** The fourth form has words as addresses. Undefined if one is no EVM address, or the token is not the bridge's. */
 function plainAcross(
   data: ArgsOf<'startBridgeTokensViaAcrossV4'>[1],
   bridge: BridgeData,
@@ -194,7 +191,7 @@ function decode(data: Hex) {
 /** The event names no payer. */
 export type LifiDepositLog = {
   contract: string
-  /** Null where the contract swapped first: the event has what the swaps brought. */
+  /** Null if the contract swapped first, because the event then shows what the swaps yielded. */
   taken: { token: string | null; amountUnits: bigint } | null
   requestId: string
 }

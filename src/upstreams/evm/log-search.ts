@@ -6,11 +6,9 @@ import type { JsonRpc } from '#kernel/wire/json-rpc.ts'
 import { resultOf } from './simulation.ts'
 import { type FoundLog, foundLogsOf, headOf, hexQuantity } from './wire.ts'
 
-/** Logs searched in ranges of blocks, by the contracts that wrote them and by their topics. */
-
 export type LogFilter = { address?: string | readonly string[]; topics: unknown[] }
 export type BlockRange = { from: bigint; to: bigint }
-/** `searchedTo`: the last block whose logs were read. It may be before the requested block. */
+/** `searchedTo` is the last block whose logs were read, which may lie before the requested one. */
 export type LogSearch = { logs: FoundLog[]; searchedTo: bigint }
 
 type LogSearchDeps = {
@@ -21,10 +19,10 @@ type LogSearchDeps = {
 
 const requestsMax = 40
 const blocksMax = 1_000
-/** The node that searched has fewer blocks than the one that named its head. */
+/** The node that searched has fewer blocks than the one that reported its head. */
 const isBehind = ({ message }: { message: string }): boolean =>
   /(beyond|after|greater than) (the )?(current |latest )?(head|block)/i.test(message)
-/** Providers limit the results of one search, or its blocks, each with a sentence of its own. */
+/** Providers limit the results of one search or its blocks, each with its own error text. */
 const hasTooManyResults = ({ message }: { message: string }): boolean =>
   /more than \d+ results|too many results|max(imum)? results|response size/i.test(message)
 const isRangeTooLarge = ({ message }: { message: string }): boolean => /range/i.test(message)
@@ -44,7 +42,7 @@ export function createLogSearch({ row, rpc, nowMs = monotonicMs }: LogSearchDeps
     for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
       const end = min(last, next + window - 1n)
       const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
-      // A node that lags answers with no logs for blocks that it has not seen, so its own head is read with them.
+      // A lagging node returns no logs for blocks that it has not seen, so its own head is read with them.
       const [block, found] = await rpc([
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
         { method: 'eth_getLogs', params: [{ ...filter, ...range }] },
@@ -55,7 +53,7 @@ export function createLogSearch({ row, rpc, nowMs = monotonicMs }: LogSearchDeps
       if ('error' in found! && isBehind(found.error) && end === next) break
       if ('error' in found! && end > next) {
         const half = (end - next + 1n) / 2n
-        // Many results belong to this filter alone, and a lag to one node: the searches of others keep their window.
+        // Too many results concern only this filter, and a lag only one node, so other searches keep their window.
         if (isBehind(found.error) || hasTooManyResults(found.error)) {
           window = half
           continue

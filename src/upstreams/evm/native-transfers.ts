@@ -3,7 +3,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { callOne, type EvmNode, tagOf } from './rpc.ts'
 import { hexOf, quantityOf } from './wire.ts'
 
-/** Native coins leave no event where a contract pays them: the calls of the transaction show them. */
+/** A contract that pays native coins leaves no event; the calls of the transaction show the payment. */
 
 export type BlockTransaction = {
   hash: string
@@ -11,20 +11,16 @@ export type BlockTransaction = {
   nonce: bigint
   to: string | null
   valueUnits: bigint
-  /** In lower case. */
   input: string
 }
 
 const framesMax = 20_000
-/** Other types move nothing: a delegate call repeats the value of its caller. */
+/** Other types move nothing: a delegate call only repeats the value of its caller. */
 const movingTypes = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
 
 const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
 
-/**
- * What the calls of a trace paid to the account, in their order; where it paid as well, the difference alone. What a
- * failed call moved was taken back.
- */
+/** Returns what a trace's calls paid to the account, or the net if it paid too. Failed calls move nothing. */
 export function nativeGainsOf(trace: unknown, owner: string): bigint[] {
   const own = owner.toLowerCase()
   const open = [trace]
@@ -49,13 +45,13 @@ export function nativeGainsOf(trace: unknown, owner: string): bigint[] {
   return [received.reduce((sum, units) => sum + units, -spentUnits)]
 }
 
-/** Undefined where the node shows no traces, or no longer has the state for this one. */
+/** Returns undefined if the node shows no traces, or no longer has the state for this one. */
 export async function readNativeGains(
   { rpc }: EvmNode,
   { txHash, owner, timeoutMs }: { txHash: string; owner: string; timeoutMs: number },
 ): Promise<bigint[] | undefined> {
   const params = [txHash, { tracer: 'callTracer' }]
-  // A request of its own: a provider may refuse the whole batch for this method.
+  // This is a separate request, because a provider may refuse a whole batch for this method.
   const own = AbortSignal.timeout(timeoutMs)
   const [answer] = await rpc([{ method: 'debug_traceTransaction', params }], own)
   if (!answer || 'error' in answer) return undefined
@@ -63,7 +59,7 @@ export async function readNativeGains(
   try {
     return nativeGainsOf(answer.result, owner)
   } catch (fault) {
-    // Traces of another form, or cut off: they would stay so.
+    // The traces have another form or are cut off, and would stay so.
     if (fault instanceof Fault) return undefined
     throw fault
   }

@@ -1,12 +1,9 @@
-/** Whether a node is the one that the table means, and of the kind that the environment allows. */
+/** Whether a node is the one that the configuration means, and of the kind that the environment allows. */
 
 type Node = { chainId: string; clientVersion: string }
 type Expected = { chainId: string; local: boolean }
 
-/**
- * Real chain ids make a signature of the local world valid on the real chain, so the two must never be connected.
- * Returns the error sentence, or undefined.
- */
+/** The local world's chain ids are real, so the two must never be connected: its signatures are valid on both. */
 export function nodeMismatch({ chainId, clientVersion }: Node, expected: Expected): string | undefined {
   if (chainId !== expected.chainId)
     return `The node serves chain ${chainId} where chain ${expected.chainId} was configured`

@@ -1,6 +1,6 @@
 import type { Evm } from './evm.ts'
 
-/** The first nonce of a new sequence: after every transaction of the signer that the node knows, pending ones included. */
+/** Returns the first nonce of a new sequence, after every transaction that the node knows, pending ones included. */
 export const startNonce = (chain: Pick<Evm, 'transactionCount'>, signer: string): Promise<bigint> =>
   chain.transactionCount(signer, 'pending')
 
@@ -8,27 +8,27 @@ export type StoredAttempt = {
   nonce: bigint
   raw: string
   effectId: string
-  /** Its number among the attempts of the effect. */
+  /** The number of the attempt within its effect. */
   n: number
-  /** The effect can change nothing any more: its bytes only hold their nonce. */
+  /** The effect can change nothing any more, and its bytes only hold their nonce. */
   isFinal: boolean
   storedAt: Date
 }
 
 export type NonceRepairPlan = {
-  /** The next nonce to hand out. Equals the counter when nothing is wrong. */
+  /** The next nonce to hand out, which equals the counter if nothing is wrong. */
   next: bigint
   /** Stored bytes that the chain lacks. They are sent again unchanged, in the order of their nonces. */
   resend: StoredAttempt[]
-  /** Nonces without stored bytes. A transaction that moves nothing fills each. */
+  /** Nonces without stored bytes. Each is filled by a transaction that moves nothing. */
   gaps: bigint[]
   /** Mined nonces that were never handed out: the commits that took them are lost, or somebody else has the key. */
   unknown?: { from: bigint; to: bigint }
 }
 
 /**
- * Plans how the nonce counter and the chain agree again. `mined` is the account's transaction count, `counter` the
- * next nonce to hand out, `attempts` all bytes stored for the sequence from `mined` on. The newest per nonce is sent.
+ * Plans how the nonce counter and the chain agree again. `mined` is the account's transaction count, `counter`
+ * the next nonce to hand out, and `attempts` all bytes stored from `mined` on; the newest of each nonce is sent.
  */
 export function planNonceRepair(
   mined: bigint,
@@ -41,23 +41,24 @@ export function planNonceRepair(
   const afterLast = resend.length > 0 ? resend.at(-1)!.nonce + 1n : mined
   const gaps: bigint[] = []
   for (let nonce = mined; nonce < afterLast; nonce++) if (!newest.has(nonce)) gaps.push(nonce)
-  // Nonces above the last stored attempt were never signed: the counter goes back instead of filling them.
+  // Nonces above the last stored attempt were never signed, so the counter goes back instead of filling them.
   const unknown = mined > counter && { unknown: { from: counter, to: mined } }
   return { next: afterLast, resend, gaps, ...unknown }
 }
 
 export type AbandonedAttempt = StoredAttempt & {
-  /** The oldest nonce, unmined for so long that its fees alone do not explain it. */
+  /** Whether this is the oldest nonce, unmined for so long that its fees alone do not explain it. */
   isOverdue: boolean
 }
 
-/** Signatures of one round; the next round makes the others. */
+/** At most this many signatures in one round; the next round makes the others. */
 const abandonedMax = 100
 const overdueMs = 600_000
 
 /**
- * The attempts of final effects that every later nonce waits for, from the oldest unmined nonce on. They end at the
- * first live effect, which only its own task replaces. New bytes get the time that the chain needs to mine them.
+ * Returns the attempts of final effects that every later nonce waits for, from the oldest unmined nonce on. They
+ * end at the first live effect, which only its own task replaces. New bytes get the time that the chain needs to
+ * mine them.
  */
 export function abandonedAttempts(
   { mined, resend }: { mined: bigint; resend: readonly StoredAttempt[] },

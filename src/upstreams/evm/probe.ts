@@ -13,20 +13,19 @@ import { type Hex, headOf, hexOf, hexQuantity } from './wire.ts'
 export type ProbeStep = { done: boolean; quotedUnits: bigint; gotUnits: bigint; reason: string }
 export type ProbeTrade = {
   buy: ProbeStep
-  /** A hundredth of what was bought, to another account. */
+  /** The transfer moves a hundredth of the purchase to another account. */
   transfer: ProbeStep
   sell: ProbeStep
-  /** USDC on the other side of the token's pool, at the price of the pool of the native coin; null without one. */
+  /** The USDC on the other side of the token's pool, at the price of the native coin's pool; null without a pool. */
   liquidityUnits: bigint | null
 }
 export type TokenProbe = {
   block: bigint
   hasCode: boolean
-  /** The code can be replaced: a proxy, a diamond, or an account that delegates to code (EIP-7702). */
+  /** The code can be replaced: it is a proxy, a diamond, or an account that delegates to code (EIP-7702). */
   isUpgradeable: boolean
-  /** A copy that runs the code of another contract (ERC-1167), which cannot be replaced. */
+  /** The contract is a copy that runs another contract's code (ERC-1167), which cannot be replaced. */
   isMinimalProxy: boolean
-  /** Null without an owner. */
   owner: string | null
   trade:
     | { type: 'traded'; trade: ProbeTrade }
@@ -41,7 +40,7 @@ const abi = parseAbi([
   'function run(Request request) returns (Report)',
 ])
 
-/** Slots of ERC-1967 for code and beacon, of ERC-1822 for code, and that of OpenZeppelin's earlier proxies. */
+/** The slots of ERC-1967 for code and beacon, of ERC-1822 for code, and of OpenZeppelin's earlier proxies. */
 const proxySlots = [
   '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc',
   '0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50',
@@ -53,15 +52,15 @@ const minimalProxyPrefix = '0x363d3d373d3d3d363d73'
 const noAddress = ['0x0000000000000000000000000000000000000000', '0x000000000000000000000000000000000000dead']
 
 const balanceWei = 10n ** 30n
-/** Beyond what the contract gives its calls; nodes allow 25 million and more. */
+/** This exceeds what the contract gives its calls; nodes allow 25 million and more. */
 const gasMax = 24_000_000n
 
 type ProbeDeps = { node: EvmNode; random: Random }
 type Deps = ProbeDeps & { swaps: SwapContracts }
 
 /**
- * Runs the contract `Probe` at an unused address in one call. The addresses are random, so that no token can recognise
- * them; the price of gas is not zero, because tokens recognise simulations by that.
+ * Runs the contract `Probe` at an unused address in one call. The addresses are random, so that no token can
+ * recognise them, and the gas price is not zero, because tokens recognise simulations by that.
  */
 function probeCall({ node: { row }, swaps, random }: Deps, token: string): RpcCall {
   const [probe, sender, receiver] = Array.from({ length: 3 }, () => randomAddress(random)) as [Hex, Hex, Hex]

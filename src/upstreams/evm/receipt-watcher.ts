@@ -7,19 +7,19 @@ import type { Evm } from './evm.ts'
 import type { Head, Receipt } from './wire.ts'
 
 /**
- * Follows the head of one chain for all transactions that this instance waits for. One request per poll asks for the
- * head; the receipts of all of them are asked for together, once per block. Without a waiter nothing is sent. Every
- * reading stands for itself: what an earlier one showed, of this node or of a sibling, proves nothing.
+ * Follows the head of one chain for all transactions that this instance waits for. One request per poll asks for
+ * the head, and all receipts are requested together, once per block. Nothing is sent while nobody waits. Each
+ * reading stands alone: what an earlier one showed, from this node or a sibling, proves nothing.
  */
 
-/** The newest block, and the receipts that the same reply showed. */
+/** The newest block, and the receipts in the same reply. */
 export type ReceiptReading = { head: Head; receipts: (Receipt | undefined)[] }
 
 export type ReceiptWatch = {
   /**
-   * The reading of the next block, or one that came since the last call; undefined at the timeout. `isFresh`: one that
-   * begins after the call, without waiting for a block; the first call always asks for one. Throws the failure of the
-   * last request where no reading came in time.
+   * Returns the reading of the next block, or one that arrived since the last call, or undefined at the timeout.
+   * With `isFresh`, and at the first call, the reading begins after the call and waits for no block. If no reading
+   * arrives in time, throws the failure of the last request.
    */
   next(options: { timeoutMs: number; isFresh?: boolean }): Promise<ReceiptReading | undefined>
 } & Disposable
@@ -27,25 +27,25 @@ export type ReceiptWatch = {
 export type ParkedTask = {
   taskId: string
   hashes: readonly string[]
-  /** The task falls due by itself. */
+  /** The task becomes due by itself after this time. */
   afterMs: number
-  /** True where the reading changes what the task does next. */
+  /** Whether the reading changes what the task does next. */
   isNews: (reading: ReceiptReading) => boolean
 }
 
 export type ReceiptWatcher = {
   watch(hashes: readonly string[], signal?: AbortSignal): ReceiptWatch
-  /** Wakes a parked task once a reading is news to it; false where too many are waiting. */
+  /** Wakes a parked task once a reading is news to it. Returns false if too many are waiting. */
   wakeOnNews(parked: ParkedTask): boolean
-  /** The task runs: nothing has to wake it. */
+  /** The task is running, so nothing has to wake it. */
   forget(taskId: string): void
-  /** Wakes no task any more; watches go on. */
+  /** Stops waking tasks; watches continue. */
   close(): void
 }
 
 type Waiter = {
   hashes: readonly string[]
-  /** Asked for with the next request. */
+  /** The next request asks for it. */
   isDue: boolean
   readMs: number
   onReading(reading: ReceiptReading): void
@@ -55,16 +55,16 @@ type Parked = { task: ParkedTask; untilMs: number; waiter: Waiter }
 
 type WatcherDeps = {
   chain: Pick<Evm, 'row' | 'head' | 'receipts'>
-  /** Makes parked tasks due; returns those that were parked. */
+  /** Makes parked tasks due, and returns those that were parked. */
   wake: (taskIds: readonly string[]) => Promise<string[]>
   log: Log
   nowMs?: () => number
 }
 
-/** Hashes per request; the head is one call more. */
+/** At most this many hashes per request; the head is one more call. */
 const hashesMax = 48
 const parkedMax = 5_000
-/** A node that reports a new block may show its receipts a little later. */
+/** A node that reports a new block may show its receipts only after this time. */
 const askAgainMs = 1_000
 const failureBackoffMaxMs = 2_000
 
@@ -79,7 +79,7 @@ export function createReceiptWatcher(deps: WatcherDeps): ReceiptWatcher {
 
   const dueWaiters = () => [...waiters].filter(({ isDue }) => isDue)
 
-  /** Reads the due ones, at most as many as one request takes. */
+  /** Reads the due waiters, at most as many as fit one request. */
   const readOnce = async (): Promise<void> => {
     const asked: Waiter[] = []
     let count = 0
@@ -112,7 +112,7 @@ export function createReceiptWatcher(deps: WatcherDeps): ReceiptWatcher {
     }
   }
 
-  /** A block that these did not ask at yet, and receipts that may have come after their block. */
+  /** Marks waiters as due that were not asked for at this block, or whose receipts may have appeared after it. */
   const noteHead = (head: Head, asked: readonly Waiter[]): void => {
     const isNew = head.hash !== newestHash
     newestHash = head.hash
@@ -141,7 +141,7 @@ export function createReceiptWatcher(deps: WatcherDeps): ReceiptWatcher {
     isRunning = true
     void run().finally(() => {
       isRunning = false
-      // One that came while the last request ended.
+      // A waiter may have arrived while the last request ended.
       if (waiters.size > 0) start()
     })
   }
@@ -209,7 +209,7 @@ function watchOf(
   }
 }
 
-/** The tasks that no run waits for: each is woken at its news, and forgotten once it falls due by itself. */
+/** Holds the tasks that no run waits for. Each is woken by its news, and forgotten once it becomes due by itself. */
 function createParkedTasks({ wake, log }: WatcherDeps, waiters: Waiters & { nowMs: () => number }) {
   const { nowMs } = waiters
   const parked = new Map<string, Parked>()

@@ -3,8 +3,9 @@ import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
 /**
- * Calls of Relay's routers, which run other calls, in the forms of 2.1 and 3. The inner calls swap in ways that nothing
- * here reads; what binds them is a payout of the whole minimum, which `withMinimum` adds and without which no call is read.
+ * Reads the calls of Relay's routers, which run other calls, in the forms of versions 2.1 and 3. Nothing here
+ * reads how the inner calls swap. What binds them is a payout of the whole minimum: `withMinimum` adds it, and a
+ * call without it is not read.
  */
 
 const call = 'struct RelayCall { address target; bool allowFailure; uint256 value; bytes callData; }'
@@ -28,14 +29,14 @@ const payoutsAbi = parseAbi([
 const eventsAbi = parseAbi(['event SolverNativeTransfer(address to, uint256 amount)'])
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
-/** With the payout that is added. */
+/** The added payout is included. */
 const innerCallsMax = 33
-/** The id of the request may follow the arguments, which the contracts ignore. */
+/** The id of the request may follow the arguments, and the contracts ignore it. */
 const requestIdDigits = 64
 
 type Inner = { target: Hex; allowFailure: boolean; value: bigint; callData: Hex }
 type Multicall = {
-  /** Null where the call is sent with the native coin to the router itself. */
+  /** Null if the call goes to the router itself, with the native coin. */
   pulled: { tokens: readonly Hex[]; amounts: readonly bigint[] } | null
   calls: readonly Inner[]
   refundTo: Hex
@@ -43,14 +44,14 @@ type Multicall = {
   /** Null in the form of 2.1. */
   metadata: Hex | null
 }
-/** Zero units are all that the router holds. A token that is null is the native coin. */
+/** Zero units mean all that the router holds. A null token is the native coin. */
 type Payout = { token: string | null; recipient: string; units: bigint }
 
 const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 const isSameToken = (a: string | null, b: string | null): boolean =>
   a === null || b === null ? a === b : isSame(a, b)
 
-/** Undefined for other calls, and for one without a payout of a minimum to whom the rest is paid. */
+/** Returns undefined for other calls, and for one without a payout of a minimum to the receiver of the rest. */
 export function readRelayCall({ to, value, data }: EvmCall): DecodedCall | undefined {
   const read = decode(data as Hex)
   if (!read) return undefined
@@ -83,8 +84,8 @@ export function readRelayCall({ to, value, data }: EvmCall): DecodedCall | undef
 export type MinimumOut = { token: string | null; recipient: string; units: bigint }
 
 /**
- * The same call with a payout of the minimum before the payout of the rest, so that the contract reverts where the inner
- * calls bring less. Other calls, and those that do not end with payouts of the rest, are returned as they are.
+ * Adds a payout of the minimum before the payout of the rest, so that the contract reverts if the inner calls
+ * yield less. Other calls, and those that do not end with payouts of the rest, are returned unchanged.
  */
 export function withMinimum(sent: EvmCall, minimum: MinimumOut): EvmCall {
   const read = decode(sent.data as Hex)
@@ -97,7 +98,7 @@ export function withMinimum(sent: EvmCall, minimum: MinimumOut): EvmCall {
   return { ...sent, data: `${encode({ ...multicall, calls })}${tail}` }
 }
 
-/** What the call takes from its sender; undefined where it takes more, or runs calls that it must not. */
+/** Returns what the call takes from its sender, or undefined if it takes more, or runs calls that it must not. */
 function spentBy(
   { pulled, calls, refundTo, nftRecipient }: Multicall,
   value: bigint,
@@ -118,7 +119,7 @@ function spentBy(
 
 type Rest = { router: string; recipient: string; tokens: (string | null)[]; count: number }
 
-/** The last calls, which pay all that is left to one account. */
+/** Returns the last calls, which pay all that is left to one account. */
 function restOf(multicall: Multicall): Rest | undefined {
   const last = multicall.calls.at(-1)
   const recipient = last && payoutsOf(last, multicall, last.target)?.[0]?.recipient
@@ -134,7 +135,7 @@ function restOf(multicall: Multicall): Rest | undefined {
   return count === 0 ? undefined : { router: last.target, recipient, tokens, count }
 }
 
-/** Undefined where the call is no plain payout of this router, in the form of the whole call. */
+/** Returns undefined if the call is no plain payout of this router, in the form of the whole call. */
 function payoutsOf(
   { target, allowFailure, value, callData }: Inner,
   { metadata }: Multicall,
@@ -180,7 +181,7 @@ function tokenPayout(token: Hex, recipient: Hex, units: bigint, metadata: Hex | 
   return encodeFunctionData({ abi: payoutsAbi, functionName: 'cleanupErc20s', args })
 }
 
-/** `cleanupNativeViaCall` reports no payment in 2.1; the plain one reports it in every form. */
+/** `cleanupNativeViaCall` reports no payment in 2.1; the plain call reports it in every form. */
 function withEvent(inner: Inner, multicall: Multicall): Inner {
   const decoded = decodePayout(inner.callData)
   if (decoded?.functionName !== 'cleanupNativeViaCall') return inner
@@ -199,7 +200,7 @@ function encode({ pulled, calls, refundTo, nftRecipient, metadata }: Multicall):
   return encodeFunctionData({ abi: callsAbi, functionName: 'transferAndMulticall', args })
 }
 
-/** The arguments, and the id that may follow them. */
+/** Returns the arguments, and the id that may follow them. */
 function decode(data: Hex): { multicall: Multicall; tail: string } | undefined {
   try {
     const multicall = multicallOf(data)
@@ -236,7 +237,7 @@ function decodePayout(data: Hex) {
   }
 }
 
-/** Native coins that one of these routers paid; undefined for other events, and for coins that it received. */
+/** Returns native coins that one of these routers paid, or undefined for other events and coins that it received. */
 export function routerPaymentOf(
   log: Log,
   routers: readonly string[],

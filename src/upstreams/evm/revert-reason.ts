@@ -1,8 +1,6 @@
 import { decodeErrorResult, parseAbi } from 'viem/utils'
 import type { Hex } from './wire.ts'
 
-/** Why a call reverted, in words. */
-
 const abi = parseAbi([
   'error Error(string)',
   'error Panic(uint256)',
@@ -27,7 +25,7 @@ const sentences: Record<string, string> = {
   SignatureExpired: 'the signature expired before it was mined',
 }
 
-/** Also what a call leaves that ran out of gas. */
+/** A call that ran out of gas gives this reason too. */
 export const noReason = 'the call reverted without a reason'
 
 export function revertReason(data: Hex): string {

@@ -21,13 +21,11 @@ export type BlockTag = bigint | 'latest' | 'pending'
 export type EvmNode = {
   row: EvmChainRow
   rpc: JsonRpc
-  /** The code of the chain's multicall contract, read once. */
   multicallCode: CachedValue<Hex>
 }
 
 export const tagOf = (at: BlockTag) => (typeof at === 'bigint' ? hexQuantity(at) : at)
 
-/** The results of the calls; throws the first error among them. */
 export const callAll = async (
   node: EvmNode,
   calls: readonly RpcCall[],
@@ -51,8 +49,9 @@ const isBroadcast = ({ calls }: Waiting): boolean =>
   calls.some(({ method }) => method === 'eth_sendRawTransaction')
 
 /**
- * Calls that are made in one turn of the event loop go out as one request; nothing waits for a timer. Broadcasts have a
- * request of their own: a node that takes no transactions may refuse all of the request, and the reads of others with it.
+ * Calls that are made in one turn of the event loop go out as one request, without a timer. Broadcasts have
+ * their own request: a node that takes no transactions may refuse the whole request, with the reads of others in
+ * it.
  */
 export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'value'>): JsonRpc {
   let waiting: Waiting[] = []
@@ -110,7 +109,7 @@ export function createNode({ row, net, timeoutMs }: NodeOptions): EvmNode {
   const rpc = repeatRateLimited(coalesceCalls(single, batchLimit), { timeoutMs })
   const readMulticallCode = async () => {
     const code = hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
-    // One node of a provider may lack the state; a failure is not cached.
+    // One of the provider's nodes may lack the state; a failure is not cached.
     if (code === '0x')
       throw new Fault('unavailable', `The ${row.displayName} node shows no code of the multicall contract`)
     return code

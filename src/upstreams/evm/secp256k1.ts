@@ -6,14 +6,14 @@ import type { Hex } from './wire.ts'
 
 export type Signature = { r: Hex; s: Hex; yParity: number }
 
-/** With the checksum in upper and lower case. */
+/** Returns the address with its checksum in upper and lower case. */
 export function addressOfKey(secret: Uint8Array): Hex {
   const point = pointFromScalar(secret, false)
   if (!point) throw new Error('the key has no point')
   return publicKeyToAddress(bytesToHex(point))
 }
 
-/** Deterministic (RFC 6979), with the lower `s`, as chains require it. */
+/** Signs deterministically (RFC 6979) with the lower `s`, as chains require. */
 export function signDigest(secret: Uint8Array, digest: Hex): Signature {
   const { signature, recoveryId } = signRecoverable(hexToBytes(digest), secret)
   return {

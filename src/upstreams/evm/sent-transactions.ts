@@ -2,28 +2,25 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { findUnreached, firstReached } from './block-search.ts'
 import type { Evm } from './evm.ts'
 
-/** The mined transactions of an account by their nonces, which no method of a node lists. */
+/** Finds the mined transactions of an account by their nonces, which no method of a node lists. */
 
 export type SentTransaction = { nonce: bigint; hash: string; to: string | null; input: string; block: bigint }
 export type NonceRange = { from: bigint; to: bigint }
 
-/** Read one by one where the node has no state of their time; a search that keeps what it has read is not bounded. */
+/** The most blocks read one by one if the node lacks their state. A search that keeps what it has read has no limit. */
 const readBlocksMax = 50_000n
 const readAtOnce = 16n
-/** Of one page. */
+/** The size of a page. */
 export const sentMax = 50
 
-/** Blocks that were read one by one, from the head backwards, and what they have of the account, the oldest first. */
+/** Blocks that were read one by one, from the head backwards, and the account's transactions in them, oldest first. */
 export type BlocksRead = { head?: bigint; oldest?: bigint; found: SentTransaction[] }
-/** `blocks`: a search that was aborted goes on below them. */
+/** A search that was aborted continues below these `blocks`. */
 export type SearchOptions = { signal?: AbortSignal; blocks?: BlocksRead }
 
 type Chain = Pick<Evm, 'head' | 'headAt' | 'transactionCount' | 'blockTransactions'>
 
-/**
- * The first `sentMax` of them or, where all blocks had to be read, all of them, the oldest first. A search whose signal is
- * aborted throws.
- */
+/** Returns the first `sentMax` of them, or all if every block had to be read, oldest first. Throws when aborted. */
 export const findSent = (
   chain: Chain,
   signer: string,
@@ -69,7 +66,7 @@ type Reading = SearchOptions & {
   isEnough: (found: readonly SentTransaction[], oldest: bigint) => Promise<boolean>
 }
 
-/** Blocks from the newest one on, until it is enough; what they have of the account, the oldest first. */
+/** Reads back from the newest block until `isEnough`, and returns the account's transactions, oldest first. */
 async function readBack(
   chain: Chain,
   signer: string,
@@ -91,7 +88,7 @@ async function readBack(
         (await chain.blockTransactions(block)).map((each) => ({ ...each, block })),
       ),
     ).catch((error: unknown) => {
-      // Full blocks together may exceed what one answer may be.
+      // Full blocks together may exceed the size limit of one answer.
       if (!(error instanceof Fault) || atOnce === 1n) throw error
       atOnce /= 2n
       return undefined
@@ -104,7 +101,7 @@ async function readBack(
   return read.found
 }
 
-/** The nonce that followed at a time: for a sequence of which nothing is stored. */
+/** Returns the nonce that followed at a time, for a sequence of which nothing is stored. */
 export const nonceAt = (
   chain: Chain,
   signer: string,

@@ -8,7 +8,7 @@ import { addressOfKey, signDigest } from './secp256k1.ts'
 import { readSwapCall } from './swap-calls.ts'
 import type { Hex } from './wire.ts'
 
-/** Lent to custody: what a key has to do on EVM chains, and nothing else. */
+/** The EVM operations that need a key, for custody. */
 export const evmCrypto: EvmCrypto = {
   addressOf: addressOfKey,
 

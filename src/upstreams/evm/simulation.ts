@@ -5,19 +5,17 @@ import { resultsOf, type ViewResult } from './batch.ts'
 import { revertReason } from './revert-reason.ts'
 import { type Hex, hexOf, quantityOf } from './wire.ts'
 
-/** What a node answers to calls that were only tried. */
-
-/** `block`: the state that the calls ran on; undefined where they cannot see it. */
+/** `block` is the state on which the calls ran; it is undefined if they cannot see it. */
 export type Simulation = { block: bigint | undefined } & (
   | { ok: true; returns: Hex[]; gas: bigint }
   | { ok: false; failedCall: number; reason: string }
 )
 
-/** What a batch costs beside its calls: the authorization, the delegate's own work, the signature check. */
+/** What a batch costs besides its calls: the authorization, the delegate's own work, and the signature check. */
 const batchOverheadGas = 150_000n
 const gasPerCallUnmeasured = 400_000n
 
-/** The most that a transaction without any code costs (EIP-7623): a node that estimates less ran none of the calls. */
+/** The most that a transaction without code costs (EIP-7623); a node whose estimate is lower ran none of the calls. */
 const emptyTransactionGas = (data: Hex): bigint =>
   Buffer.from(data.slice(2), 'hex').reduce((gas, byte) => gas + (byte === 0 ? 10n : 40n), 21_000n)
 
@@ -36,15 +34,15 @@ export const needsTooMuchGas = (
   reason: `the calls need more gas than one transaction on ${displayName} may use`,
 })
 
-/** Invalid request, no such method, invalid params; 3: reverted. */
+/** The codes for an invalid request, an unknown method, invalid params, and, as 3, a revert. */
 const finalCodes: readonly number[] = [-32600, -32601, -32602, 3]
-/** A block that this node does not have yet, another one has. */
+/** Another node may have a block that this one lacks. */
 const isTransient = (message: string): boolean =>
   /header not found|unknown block|block not found|outofrange|missing trie node|rate limit|too many requests|timeout/i.test(
     message,
   )
 
-/** Providers name their limits and lags in ever new ways: only a refusal that is about the call itself is final. */
+/** Providers keep inventing words for their limits and lags, so only a refusal of the call itself is final. */
 const isFinalRefusal = (code: number, message: string): boolean =>
   !isTransient(message) && (finalCodes.includes(code) || /revert|insufficient/i.test(message))
 
@@ -60,7 +58,7 @@ export function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
 export const wordOf = ({ success, data }: ViewResult): bigint | undefined =>
   success && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
-/** `data`: what the measured transaction sends. Nodes may ignore the override, and measure an account without code. */
+/** `data` is what the measured transaction sends. Nodes may ignore the override and measure an account without code. */
 function measuredGas(calls: number, { answer, data }: { answer: RpcAnswer; data: Hex }): bigint {
   const gas = 'result' in answer ? quantityOf(answer.result) : 0n
   const emptyGas = emptyTransactionGas(data)

@@ -7,8 +7,6 @@ import type { Fees } from './fees.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import type { Hex } from './wire.ts'
 
-/** The transactions of a sponsor: built, signed, and read back from their bytes. */
-
 export type SignedTx = { externalId: string; raw: string; nonce: bigint }
 export type BatchTxOrder = {
   intent: EvmIntent
@@ -48,7 +46,7 @@ const feeFields = ({ row }: SponsorKeys, nonce: bigint, { maxFeeWei, priorityWei
   maxPriorityFeePerGas: priorityWei,
 })
 
-/** Signs a transfer of nothing to the signer itself, which only consumes the nonce. */
+/** Signs a transfer of nothing to the signer itself, which only uses the nonce. */
 export const signEmptyTx = (
   keys: SponsorKeys,
   signer: string,
@@ -93,7 +91,6 @@ export function prepareBatch(
   }
 }
 
-/** Signs the same call again, under another nonce or other fees. */
 export const signAgain = (
   keys: SponsorKeys,
   raw: string,
@@ -102,7 +99,7 @@ export const signAgain = (
 ): Promise<SignedTx> =>
   signTx(keys, signer, { ...unsignedOf(raw), ...feeFields(keys, nonce, fees) } as Unsigned)
 
-/** It moves nothing: no call is in it. */
+/** Whether the transaction contains no call, so that it moves nothing. */
 export const isEmptyTx = (raw: string): boolean => unsignedOf(raw).data === undefined
 
 export const nonceOfTx = (raw: string): bigint => BigInt(unsignedOf(raw).nonce ?? 0)

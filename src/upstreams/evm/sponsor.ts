@@ -33,49 +33,48 @@ export type SponsorOptions = { fullExit: boolean }
 /** The accounts that pay the gas of all users on one chain; each has its own nonces. */
 export type Sponsor = {
   signers: readonly string[]
-  /** Native coin of each signer; read from the chain at most every few seconds. */
+  /** Returns the native balance of each signer, which is read from the chain at most every few seconds. */
   balances(): Promise<ReadonlyMap<string, bigint>>
   /** Throws `unavailable` while no signer can pay. */
   ready(options?: SponsorOptions): Promise<void>
-  /** The signer with the fewest transactions in flight, among those that can pay. */
+  /** Returns the signer with the fewest transactions in flight among those that can pay. */
   pick(inFlight: ReadonlyMap<string, number>, options?: SponsorOptions): Promise<string>
-  /** The present fees of the chain, read at most every second; throws `unavailable` above the cap. */
+  /** Returns the chain's current fees, which are read at most every second; throws `unavailable` above the cap. */
   fees(): Promise<Fees>
   /** Checks the receipt and encodes everything, so that only the signature waits for the nonce. */
   prepareBatchTx(order: BatchTxOrder): PreparedBatchTx
-  /** The next replacement of a transaction at its nonce; undefined where none is allowed any more. */
+  /** Returns the next replacement of a transaction at its nonce, or undefined if no more is allowed. */
   replacementOf(raw: string): Promise<Replacement | undefined>
-  /** An empty transaction in place of one that no node takes; undefined where it is empty already. */
+  /** Returns an empty transaction in place of one that no node takes, or undefined if it is already empty. */
   cancellationOf(raw: string): Promise<Replacement | undefined>
   isEmpty(raw: string): boolean
-  /** The same call with higher fees, or an empty transaction that cancels it. */
+  /** Signs the same call with higher fees, or an empty transaction that cancels it. */
   replace(raw: string, signer: string, plan: Replacement): Promise<SignedTx>
-  /** The same call under another nonce, where another transaction of the signer consumed the first one. */
+  /** Signs the same call under another nonce, after another transaction of the signer used the first one. */
   reassignNonce(raw: string, signer: string, options: { nonce: bigint; fees: Fees }): Promise<SignedTx>
-  /** An empty transaction that only consumes its nonce. */
+  /** Signs an empty transaction that only uses its nonce. */
   fillNonce(signer: string, nonce: bigint): Promise<SignedTx>
-  /** Empty transactions at the nonces of those that nobody needs any more, where those pay too little or are overdue. */
+  /** Signs empty transactions in place of those that nobody needs any more and that pay too little or are overdue. */
   replaceAbandoned(signer: string, abandoned: readonly AbandonedTx[]): Promise<SignedTx[]>
 }
 export type AbandonedTx = { raw: string; isOverdue: boolean }
 
 type SponsorDeps = {
   chain: Evm
-  /** The private keys of the signers, from configuration. */
   secrets: readonly Uint8Array[]
   clock: Clock
-  /** The least balance of a signer that pays. */
+  /** The least balance with which a signer pays. */
   balanceMinWei: bigint
-  /** An operator paused this signer: it pays for nothing new. */
+  /** An operator has paused this signer, so it pays for nothing new. */
   isPaused?: (signer: string) => Promise<boolean>
-  /** The least balance of a signer that pays for a full exit. */
+  /** The least balance with which a signer pays for a full exit. */
   exitMinWei?: bigint
 }
 type SponsorState = {
   deps: Required<SponsorDeps>
   keys: SponsorKeys
   signers: readonly string[]
-  /** Counts picks, for the turn among equally busy signers. */
+  /** Counts picks, so that equally busy signers take turns. */
   picks: number
   balances: CachedValue<Map<string, bigint>>
   fees: CachedValue<Fees>
@@ -121,7 +120,6 @@ export function sponsor({
   }
 }
 
-/** The signers that can pay; balances are read at most every few seconds. */
 async function fundedSigners(
   state: SponsorState,
   { fullExit }: SponsorOptions = { fullExit: false },

@@ -5,7 +5,7 @@ import { lifiDepositOf } from './lifi-calls.ts'
 import { routerPaymentOf } from './relay-calls.ts'
 import type { Hex, Log } from './wire.ts'
 
-/** Calls of swaps as custody reads them: the Uniswap V2 router, the wrapped coin, and Relay's depository. */
+/** Reads the calls of swaps for custody: the Uniswap V2 router, the wrapped coin, and Relay's depository. */
 
 const callsAbi = parseAbi([
   'function swapExactTokensForTokens(uint256 amountIn, uint256 amountOutMin, address[] path, address to, uint256 deadline) returns (uint256[])',
@@ -23,7 +23,7 @@ const eventsAbi = parseAbi([
   'event RelayNativeDeposit(address from, uint256 amount, bytes32 id)',
 ])
 
-/** Calls of the router and of the wrapped coin end with the id of their request, which the contracts ignore. */
+/** Calls of the router and of the wrapped coin may end with the id of their request, which the contracts ignore. */
 const requestIdDigits = 64
 const taggable = [
   'swapExactTokensForTokens',
@@ -36,7 +36,7 @@ const taggable = [
 const swapAt = (router: string, path: readonly string[]) =>
   ({ name: 'swap', router, path: [...path] }) as const
 
-/** Undefined for other calls, and for bytes that say more than the call and the id of a request. */
+/** Returns undefined for other calls, and for bytes that say more than the call and a request's id. */
 export function readSwapCall({ to, value, data }: EvmCall): DecodedCall | undefined {
   const decoded = decode(data as Hex)
   if (!decoded) return undefined
@@ -86,17 +86,17 @@ function decode(data: Hex) {
   }
 }
 
-/** The id that follows the arguments of a call, where one does. */
+/** Returns the id that follows the arguments of a call, if there is one. */
 export const requestIdOf = ({ data }: Pick<EvmCall, 'data'>): string | undefined =>
   data.length > requestIdDigits + 2 ? `0x${data.slice(-requestIdDigits).toLowerCase()}` : undefined
 
-/** A change that no transfer event shows: wrapped into the wrapped coin, unwrapped out of it, or paid in the native coin. */
+/** A change that no transfer event shows: coins were wrapped, unwrapped, or paid in the native coin. */
 export type WrapLog = { kind: 'wrapped' | 'unwrapped' | 'paid'; account: string; amountUnits: bigint }
 export type BridgeDepositLog = {
   depository: string
-  /** Null where the event names none: then only the id of the request says whose it is. */
+  /** Null if the event names no payer; then only the request's id says whose deposit it is. */
   from: string | null
-  /** A token that is null is the native coin. Null as a whole where the contract swapped before it bridged. */
+  /** A null token is the native coin. The whole is null if the contract swapped before it bridged. */
   taken: { token: string | null; amountUnits: bigint } | null
   requestId: string
 }
@@ -109,7 +109,7 @@ const eventOf = (log: Log) => {
   }
 }
 
-/** In the order of their logs. Only those of the wrapped coin and of Relay's routers. */
+/** Returns the changes in the order of their logs: only those of the wrapped coin and of Relay's routers. */
 export function wrapsOf(
   logs: readonly Log[],
   { wrapped, relayRouters }: Pick<SwapContracts, 'wrapped' | 'relayRouters'>,
@@ -130,7 +130,6 @@ export function wrapsOf(
   })
 }
 
-/** Only those of the contract at `depository`. */
 export const bridgeDepositsOf = (logs: readonly Log[], depository: string): BridgeDepositLog[] =>
   logs.flatMap((log): BridgeDepositLog[] => {
     if (log.address.toLowerCase() !== depository.toLowerCase()) return []

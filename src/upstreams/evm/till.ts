@@ -1,8 +1,6 @@
 import { decodeEventLog, encodeEventTopics, encodeFunctionData, parseAbi } from 'viem/utils'
 import type { FoundLog, Hex, Log } from './wire.ts'
 
-/** The contract that takes payments in the native coin, and its events. */
-
 const tillAbi = parseAbi([
   'function pay(bytes32 task) payable',
   'function isTill() pure returns (bool)',
@@ -10,10 +8,10 @@ const tillAbi = parseAbi([
 ])
 
 const zeroHalf = '0'.repeat(32)
-/** The id of a task, a UUID, in the right half of a word. */
+/** Returns a task id, which is a UUID, in the right half of a word. */
 export const taskWord = (taskId: string): Hex => `0x${zeroHalf}${taskId.replaceAll('-', '')}`
 
-/** Undefined where the word is not that of a task. */
+/** Returns undefined if the word is not that of a task. */
 export function taskOfWord(word: string): string | undefined {
   const hex = word.toLowerCase().slice(2)
   if (!hex.startsWith(zeroHalf) || /^0+$/.test(hex)) return undefined

@@ -5,7 +5,7 @@ import type { EvmNode } from './rpc.ts'
 import { wordOf } from './simulation.ts'
 import { readViews } from './views.ts'
 
-/** What the contract of a token says of itself. Its words are those of a stranger. */
+/** What the contract of a token says about itself. Its words are those of a stranger. */
 
 const abi = parseAbi(['function symbol() view returns (string)', 'function decimals() view returns (uint8)'])
 const symbolMax = 32
@@ -23,7 +23,7 @@ export async function readTokenFacts(node: EvmNode, address: string): Promise<To
   return { symbol, name: symbol, decimals: Number(decimals), address: getAddress(address) }
 }
 
-/** Printable letters only; some tokens return 32 bytes in place of text. */
+/** Keeps only printable letters; some tokens return 32 bytes instead of text. */
 function symbolOf({ data }: ViewResult): string {
   try {
     const text =

@@ -16,8 +16,6 @@ import { type BlockTag, callAll, type EvmNode, tagOf } from './rpc.ts'
 import { wordOf } from './simulation.ts'
 import { headOf, hexOf } from './wire.ts'
 
-/** Contract views, read together at one block. */
-
 /** The block that the calls themselves report, which exposes a node that lags behind its siblings. */
 export type StateHead = { number: bigint; timestampSeconds: number }
 export type Balances = { head: StateHead; nativeUnits: bigint; tokens: (bigint | undefined)[] }
@@ -29,7 +27,7 @@ const readsMax = 3
 const otherBlock = ({ row }: EvmNode) =>
   new Fault('unavailable', `The ${row.displayName} node answered from another block`)
 
-/** Reads again where a provider answered the calls of one request from nodes at different blocks. */
+/** Reads again if a provider answered the calls of one request from nodes at different blocks. */
 export async function readViews(
   node: EvmNode,
   asked: readonly View[],
@@ -44,7 +42,7 @@ export async function readViews(
   }
 }
 
-/** Undefined where the node ran the calls at another block than the requested one. */
+/** Returns undefined if the node ran the calls at another block than the requested one. */
 async function readSelfNumbered(
   node: EvmNode,
   asked: readonly View[],
@@ -57,7 +55,7 @@ async function readSelfNumbered(
   return { head: { number, timestampSeconds }, results }
 }
 
-/** Where calls see the block of another chain, the header beside them has the number. */
+/** Where calls see the block of another chain, the header in the same reply supplies the number. */
 async function readNumberedByHeader(
   node: EvmNode,
   asked: readonly View[],
@@ -73,7 +71,7 @@ async function readNumberedByHeader(
   if (first.timestampSeconds === timestampSeconds) return { head, results: first.results }
   // The header stays the same, so only the calls are repeated, at its block.
   const [repeated] = await node.rpc([viewsCall(node, asked, number)], signal)
-  // A node that lags does not have the block yet.
+  // A lagging node does not have the block yet.
   if (!repeated || !('result' in repeated)) return undefined
   const again = viewedOf(asked, repeated.result)
   return again.timestampSeconds === timestampSeconds ? { head, results: again.results } : undefined
@@ -130,7 +128,7 @@ export async function readExecuted(
   const view = { to: account, data: sequenceData(nonceKeyOf(executionId)) }
   const { head, results } = await readViews(node, [view], { at })
   const [found] = results
-  // An account without code returns no word: it executed nothing.
+  // An account without code returns no word, so it has executed nothing.
   const times = (found && wordOf(found)) ?? 0n
   if (found && !found.success)
     throw new Fault('unavailable', `The ${node.row.displayName} node returned no sequence`)

@@ -2,8 +2,6 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 
-/** What nodes answer, read with suspicion. */
-
 export type Hex = `0x${string}`
 
 const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
@@ -30,7 +28,7 @@ export type Receipt = {
   blockHash: Hex
   success: boolean
   gasUsed: bigint
-  /** The fee that the sender paid, as far as the receipt contains it: some chains add the cost of the data. */
+  /** The fee that the sender paid, as far as the receipt contains it; some chains add the cost of the data. */
   feeWei: bigint
   from: string
   logs: Log[]
@@ -48,7 +46,7 @@ export function headOf(value: unknown): Head {
 
 export type Transaction = { from: string; to: string | null; valueUnits: bigint }
 
-/** Undefined where the node does not know the transaction. */
+/** Returns undefined if the node does not know the transaction. */
 export function transactionOf(value: unknown): Transaction | undefined {
   if (value === null || value === undefined) return undefined
   if (!isRecord(value)) throw broken('a malformed transaction')
@@ -59,7 +57,7 @@ export function transactionOf(value: unknown): Transaction | undefined {
   }
 }
 
-/** Undefined while the transaction is in no block. */
+/** Returns undefined while the transaction is in no block. */
 export function receiptOf(value: unknown): Receipt | undefined {
   if (value === null) return undefined
   if (!isRecord(value) || !Array.isArray(value.logs)) throw broken('a malformed receipt')
@@ -88,7 +86,6 @@ function logOf(value: unknown): Log {
   }
 }
 
-/** Logs selected by their topics, each with its transaction. */
 export function foundLogsOf(value: unknown): FoundLog[] {
   if (!Array.isArray(value)) throw broken('no list of logs')
   return value
@@ -101,8 +98,8 @@ export function foundLogsOf(value: unknown): FoundLog[] {
 }
 
 /**
- * What a node says to a raw transaction. `rejected` is a definite no to these bytes, and only for now; `invalid` is one
- * that no later time changes, by the gas limit of the bytes. Neither says what another node did with them.
+ * A node's verdict on a raw transaction. `rejected` is a definite no to these bytes, but only for now; `invalid`
+ * is a no to their gas limit that never changes. Neither says what another node did with them.
  */
 export type SendVerdict =
   | { verdict: 'accepted' }
@@ -110,7 +107,7 @@ export type SendVerdict =
   | { verdict: 'underpriced' }
   | { verdict: 'rejected' | 'invalid'; reason: string }
 
-/** Of the block or of one transaction, exceeded or too low for the transaction to begin. Each node has its own words. */
+/** The gas limit of the block or transaction is exceeded or too low. Each node has its own words for it. */
 const gasLimitRefusals = [
   /intrinsic ?gas/,
   /floor data gas/,

@@ -2,9 +2,9 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 
-/** What it says that it paid; a faucet need not say it. */
+/** What the faucet says that it paid; it does not have to say so. */
 export type FaucetCredit = { token: string; amountUnits: bigint }
-/** Optional faucet that funds a new wallet, once per id. */
+/** An optional faucet that funds a new wallet, once per id. */
 export type Faucet = {
   fund(order: { chainId: string; address: string; id: string }): Promise<FaucetCredit[]>
 }

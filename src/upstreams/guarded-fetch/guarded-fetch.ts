@@ -8,11 +8,10 @@ import { isPublicAddress } from '#kernel/wire/public-address.ts'
 type GuardOptions = {
   timeoutMs?: number
   bytesMax?: number
-  /** Sockets to one origin. */
   connections?: number
-  /** Addresses of this machine are allowed too, over http and on any port: for development only. */
+  /** Allows addresses of this machine too, over http and on any port; for development only. */
   allowLoopback?: boolean
-  /** Overrides of a test: the resolver, which addresses are public, and a certificate to trust. */
+  /** A test can replace the resolver, which addresses are public, and the trusted certificate. */
   lookup?: LookupFunction
   isPublic?: (address: string) => boolean
   ca?: string
@@ -25,7 +24,7 @@ export class RefusedAddress extends Error {
 const loopback = /^(?:127\.0\.0\.1|\[::1\]|localhost)$/
 const isLoopbackAddress = (address: string): boolean => address === '127.0.0.1' || address === '::1'
 
-/** `undefined` where the URL may be fetched; the addresses of a name are checked where the socket opens. */
+/** Returns undefined if the URL may be fetched; the addresses of a name are checked when the socket opens. */
 export function refusalOf(
   text: string,
   {
@@ -41,7 +40,7 @@ export function refusalOf(
   if (url.port !== '') return 'only the default port is fetched'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (isIP(host) > 0) return isPublic(host) ? undefined : 'the address is not public'
-  // Names without a dot, and those that never leave the own network.
+  // Names without a dot, and those that never leave the local network, are not public.
   const name = host.replace(/\.$/, '')
   if (!name.includes('.') || /\.(?:localhost|local|internal|lan|home|arpa|test|invalid|onion)$/.test(name))
     return 'the name is not public'
@@ -50,7 +49,6 @@ export function refusalOf(
 
 export type GuardedFetch = {
   fetch(url: string, init?: RequestInit): Promise<Response>
-  /** Why `fetch` refuses the URL; undefined where it does not. */
   refusalOf(url: string): string | undefined
 } & AsyncDisposable
 

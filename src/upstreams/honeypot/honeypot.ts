@@ -2,10 +2,10 @@ import { createTokenReports, type TokenReports } from '#kernel/money/token-repor
 import type { Net } from '#kernel/wire/net.ts'
 import { assessReply, source } from './wire.ts'
 
-/** Chains of the gateway that the service covers. */
+/** The gateway's chains that the service covers. */
 const covered = ['1', '8453']
 
-/** honeypot.is: simulated trades of EVM tokens. */
+/** Reports from honeypot.is, which simulates trades of EVM tokens. */
 export const honeypot = ({ url, net }: { url: string; net: Net }): TokenReports =>
   createTokenReports(
     {

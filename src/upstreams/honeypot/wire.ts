@@ -9,7 +9,7 @@ import {
 import { foreignText } from '#kernel/money/token-reports.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** What honeypot.is answers to `GET /v2/IsHoneypot`. An absent field is unknown, never false. */
+/** Reads the answer of honeypot.is to `GET /v2/IsHoneypot`. An absent field is unknown, never false. */
 
 export const source = 'honeypot.is'
 
@@ -59,7 +59,7 @@ function scoreOf(summary: unknown): number | null {
   return typeof score === 'number' && score >= 0 && score <= 100 ? score : null
 }
 
-/** A percentage; rounded up, as our own figures are. */
+/** Converts a percentage, rounded up like our own figures. */
 function bpsOf(value: unknown): number | null {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 100) return null
   return Math.ceil(Number((value * 100).toFixed(6)))

@@ -9,8 +9,8 @@ import type { VenueStreams } from './stream.ts'
 import type { InfoType } from './wire.ts'
 
 /**
- * Cached account state for views. A view uses the streams, or the last reply where the account's share of the view
- * budget does not cover a new request; each value carries the time of its read.
+ * The cached account state for views. A view uses the streams, or the last reply if the account's share of the
+ * view budget does not cover a new request; each value carries the time of its read.
  */
 
 export type Viewed<T> = { value: T; atMs: number }
@@ -23,7 +23,6 @@ type Parts = {
   rateLimit: Awaited<ReturnType<Hyperliquid['rateLimit']>>
 }
 type Part = keyof Parts
-/** Parts that the venue pushes for a subscribed account. */
 export type PushedPart = 'account' | 'openOrders' | 'spotBalances'
 
 export type AccountViews = {
@@ -41,9 +40,9 @@ export type AccountViews = {
 type AccountViewDeps = {
   venue: Hyperliquid
   clock: Clock
-  /** 0: no budget, and every view sends a request. */
+  /** With 0 there is no budget, and every view sends a request. */
   perMinute: number
-  /** Start of the account's stream without a gap; undefined where the account is not subscribed. */
+  /** Returns since when the account's stream has no gap, or undefined if the account is not subscribed. */
   subscribedSinceMs: (user: string) => number | undefined
   /** Reads an account without a lasting subscription by a brief one, which costs no weight. */
   brief?: VenueStreams['brief']
@@ -72,23 +71,22 @@ const pushedFreshMs: Readonly<Record<PushedPart, number>> = {
   openOrders: 30_000,
   spotBalances: 30_000,
 }
-/** How long a view waits for the push after an action; without a push the last value is current. */
+/** How long a view waits for the push after an action; without a push, the last value is current. */
 const pushWaitMs = 250
-/** Maximum age of a cached reply. */
 const staleMaxMs = 180_000
-/** Interval of brief subscriptions for a part of an idle account. */
+/** The interval of brief subscriptions for a part of an idle account. */
 const briefEveryMs = 5_000
 const briefMs = 1_000
 const accountsMax = 10_000
-/** Token bucket per account: burst weight, and refill per second. */
+/** The token bucket of an account: its burst weight, and its refill per second. */
 const burstWeight = 24
 const refillPerSecond = 1
 /**
- * A missing or stale value may be paid in advance, up to this debt. With the burst it covers the first read of every
+ * A missing or stale value may be paid ahead, up to this debt. With the burst it covers the first read of every
  * part of one account, which costs 84.
  */
 const debtMaxWeight = 60
-/** Percent of the budget for the views of all accounts together. */
+/** The percentage of the budget for the views of all accounts together. */
 const viewsShare = 30
 const activeMs = 60_000
 
@@ -119,7 +117,7 @@ function viewShares(perMinute: number, nowMs: () => number) {
   }
 
   return {
-    /** Takes the weight from the share where it suffices. `ahead`: the share may go into debt. */
+    /** Takes the weight from the share if that suffices. With `ahead`, the share may go into debt. */
     take(account: string, weight: number, { ahead }: { ahead: boolean }): boolean {
       if (perMinute === 0) return true
       const share = shareOf(account)
@@ -135,12 +133,12 @@ function viewShares(perMinute: number, nowMs: () => number) {
   }
 }
 
-/** `version`: that of the state when the value was pushed or requested. */
+/** `version` is that of the state when the value was pushed or requested. */
 type Entry = Viewed<unknown> & { pushed: boolean; version: number }
 type State = {
   entries: Map<Part, Entry>
   requests: Map<Part, { promise: Promise<Entry>; version: number }>
-  /** Rises with each invalidation: values and requests of an earlier version are outdated. */
+  /** Rises with each invalidation; values and requests of an earlier version are outdated. */
   version: number
   invalidatedMs: number
   latches: Set<Latch>
@@ -179,7 +177,7 @@ export function accountViews({
   const isAnswerCurrent = (part: Part, { atMs, pushed, version }: Entry, state: State): boolean =>
     perMinute > 0 && !pushed && version === state.version && Math.abs(nowMs() - atMs) <= freshMs[part]
 
-  /** Waits for a push where the gateway acted after the last one. */
+  /** Waits for a push if the gateway acted after the last one. */
   const currentPush = async (account: string, part: Part, state: State): Promise<Entry | undefined> => {
     const last = () => {
       const entry = state.entries.get(part)

@@ -3,8 +3,8 @@ import { createKeyCounts } from '#kernel/async/key-counts.ts'
 import type { Channel, ChannelMessage } from './wire.ts'
 
 /**
- * Subscriptions that end with the first useful message. A subscription begins with a snapshot and costs no request
- * weight, so accounts without a lasting stream are read this way; requests remain the fallback.
+ * Subscriptions that end with the first useful message. A subscription begins with a snapshot and costs no
+ * request weight, so accounts without a lasting stream are read this way; requests remain the fallback.
  */
 
 type Subscriber = Pick<WebSocketTransport, 'subscribe'>
@@ -16,10 +16,7 @@ type Deps = {
   read: <K extends Channel>(channel: K, detail: unknown) => ChannelMessage<K> | undefined
 }
 export type BriefSubscriptions = {
-  /**
-   * The first defined result of `accept`; undefined where the user limit or the message limit is reached, or after
-   * `withinMs`.
-   */
+  /** Returns the first defined result of `accept`, or undefined at either limit or after `withinMs`. */
   read<K extends UserChannel, T>(
     user: string,
     channel: K,
@@ -27,7 +24,7 @@ export type BriefSubscriptions = {
     withinMs: number,
   ): Promise<T | undefined>
 }
-/** Channels whose messages name their user, and which begin with a snapshot. */
+/** The messages of these channels name their user and begin with a snapshot. */
 export type UserChannel = 'userFills' | 'clearinghouseState' | 'openOrders' | 'spotState'
 
 /** The venue accepts 2,000 messages per minute and address; lasting subscriptions and pings need few of them. */
@@ -97,7 +94,7 @@ export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps):
         const value = accept(message)
         if (value !== undefined) resolve(value)
       } catch {
-        // The exception of a listener would end the process; the caller falls back to a request.
+        // An exception in a listener would end the process; the caller falls back to a request.
         resolve(undefined)
       }
     }
@@ -126,7 +123,7 @@ export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps):
         return undefined
       }
       const { value, ended } = await first(name, channel, accept, leftMs)
-      // The slot is free after the venue has ended the subscription.
+      // The slot is free once the venue has ended the subscription.
       void Promise.resolve(ended).finally(() => leave(name))
       return value
     },

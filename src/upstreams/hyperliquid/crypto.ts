@@ -4,7 +4,6 @@ import type { VenueNetwork } from './sign.ts'
 /** Encoding and signing take 81 modules of the venue's library, which no start needs. */
 const loadSigning = () => import('./sign.ts')
 
-/** Injected into custody. */
 export const hyperliquidCrypto = (network: VenueNetwork): VenueCrypto => ({
   async load() {
     await loadSigning()

@@ -4,8 +4,6 @@ import { decimalPattern, plain } from './decimals.ts'
 import { parseJson } from './records.ts'
 import { rejectionMessage } from './rejections.ts'
 
-/** The venue's reply to an action. */
-
 const text = T.String()
 const decimal = T.String({ pattern: decimalPattern })
 const whole = T.Integer()
@@ -25,7 +23,6 @@ const ExchangeAnswer = T.Union([
   }),
 ])
 
-/** The venue's status of one order of an action. */
 export type LegStatus =
   | { type: 'resting'; orderId: number }
   | { type: 'filled'; orderId: number; size: string; price: string }
@@ -47,7 +44,7 @@ function parseLeg(leg: T.Static<typeof Leg>): LegStatus {
   return { type: 'filled', orderId: oid, size: plain(totalSz), price: plain(avgPx) }
 }
 
-/** Parsed per order: a reply with status 200 may contain both errors and placed orders. */
+/** Parses each order separately, because a reply with status 200 may contain both errors and placed orders. */
 export function parseExchangeReply(body: string): ExchangeReply {
   const value = parseJson(body)
   if (!fits(ExchangeAnswer, value)) return { type: 'unreadable' }

@@ -1,13 +1,13 @@
 import { parseJson } from './records.ts'
 
 /**
- * Frames of the venue's web socket, checked before the client library reads them. The library trusts the form of the
- * frames that it reads itself, and an exception in the listener of an event ends the process.
+ * Checks frames of the venue's web socket before the client library reads them. The library trusts the form of
+ * its frames, and an exception in the listener of an event ends the process.
  */
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** False for a frame that the library ignores, and for one that it cannot read. */
+/** Returns false for a frame that the library ignores or cannot read. */
 export function isReadableFrame(payload: unknown): boolean {
   if (typeof payload !== 'string') return false
   const frame = parseJson(payload)
@@ -22,7 +22,7 @@ function isReadable(channel: string, data: unknown): boolean {
   return channel !== 'error' || isReadableError(data)
 }
 
-/** The library parses what is between the first and the last brace of an error as the request that was refused. */
+/** The library parses what is between the first and the last brace of an error as the refused request. */
 function isReadableError(data: unknown): boolean {
   if (typeof data !== 'string') return false
   const echo = /{.*}/.exec(data)

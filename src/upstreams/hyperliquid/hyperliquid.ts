@@ -50,22 +50,19 @@ export type {
 export type { Egress, SendResult } from './requests.ts'
 
 export type Hyperliquid = MarketHistory & {
-  /** Prices are at most `maxAgeMs` old. */
+  /** The prices are at most `maxAgeMs` old. */
   perps(maxAgeMs?: number): Promise<MarketList<PerpMarket>>
   spots(maxAgeMs?: number): Promise<MarketList<SpotMarket>>
   mids(): Promise<ReadonlyMap<string, string>>
   account(user: string): Promise<Account>
-  /** The venue's clock; reads the account where no recent reply contained the time. */
+  /** Returns the venue's clock, and reads the account if no recent reply contained the time. */
   timeMs(user: string): Promise<number>
-  /**
-   * A time that both clocks of the venue have passed: that of the account, and that of its blocks, which decides the
-   * expiry of an action. Never cached.
-   */
+  /** Returns a time that the account's clock and the block clock, which decides expiries, have passed. Never cached. */
   passedMs(user: string): Promise<number>
-  /** Throws `unavailable` where the balance of one of the tokens has an unknown format. */
+  /** Throws `unavailable` if the balance of one of the tokens has an unknown format. */
   spotBalances(user: string, tokens: readonly string[]): Promise<SpotBalance[]>
   spotHoldings(user: string): Promise<{ balances: SpotBalance[]; unread: Unread }>
-  /** The account's leverage setting of a market, and the free margin per side. */
+  /** Returns the account's leverage setting of a market, and the free margin per side. */
   marketSettings(
     user: string,
     symbol: string,
@@ -76,22 +73,21 @@ export type Hyperliquid = MarketHistory & {
     freeUsd: { buy: string; sell: string }
   }>
   openOrders(user: string): Promise<OpenOrder[]>
-  /** Undefined where the venue does not know the order. */
+  /** Returns undefined if the venue does not know the order. */
   order(user: string, id: number | string): Promise<OrderState | undefined>
-  /** Oldest first, at most one page. */
+  /** Returns at most one page, oldest first. */
   fillsSince(user: string, sinceMs: number): Promise<Fill[]>
-  /** The newest page. */
+  /** Returns the newest page. */
   recentFills(user: string): Promise<Fill[]>
   fundingSince(user: string, sinceMs: number): Promise<Funding[]>
   agents(user: string): Promise<{ address: string; name: string; validUntilMs: number }[]>
   role(address: string): Promise<string>
   ledgerSince(user: string, sinceMs: number): Promise<LedgerUpdate[]>
-  /** The venue's name of the account mode: one balance for perp and spot, or two. */
+  /** Returns the venue's name of the account mode, which has one balance for perp and spot, or two. */
   accountMode(user: string): Promise<string>
-  /** Used and allowed requests of the account, as counted by the venue per address. */
+  /** Returns the account's used and allowed requests, as the venue counts them per address. */
   rateLimit(user: string): Promise<{ used: number; cap: number; tradedUsd: string }>
   send(body: string, account?: string): Promise<SendResult>
-  /** The same venue and budget for another urgency. */
   withUrgency(urgency: Urgency): Hyperliquid
 }
 
@@ -101,7 +97,7 @@ type Options = Omit<VenueAddress, 'nowMs'> & { clock: Clock; prices?: Prices }
 const modeMaxAgeMs = 300_000
 const modesMax = 10_000
 const defaultMaxAgeMs = 60_000
-/** A market that trades in every block, so that the time of its book is that of the last block. */
+/** This market trades in every block, so the time of its book is that of the last block. */
 const clockCoin = 'BTC'
 
 export function hyperliquid(options: Options): Hyperliquid {
@@ -123,7 +119,7 @@ export function hyperliquid(options: Options): Hyperliquid {
   const modes = createTtlCache<string>({ ttlMs: modeMaxAgeMs, entriesMax: modesMax, nowMs })
   const accountMode = async (user: string, ask: () => Promise<string>): Promise<string> => {
     const account = user.toLowerCase()
-    // Forced, so that an urgent caller never waits for the request of a caller with less priority.
+    // It is forced, so that an urgent caller never waits for a request of lower priority.
     return modes.peek(account) ?? modes.get(account, ask, { force: true })
   }
   const known = new Map<Urgency, Hyperliquid>()

@@ -7,8 +7,8 @@ import type { Urgency } from './urgency.ts'
 import type { InfoAnswer, InfoType } from './wire.ts'
 
 /**
- * What a market was: candles, funding, and its order book now. Shared by all users for a few seconds. `owner`: whose share
- * of the request budget is used, so that the reports of one user leave the budget to others.
+ * A market's candles, funding and current order book, which all users share for a few seconds. `owner` is the
+ * user whose share of the request budget is used, so that one user's reports leave the budget to others.
  */
 
 export const candleIntervals = ['15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d'] as const
@@ -27,11 +27,11 @@ export type Book = { timeMs: number; bids: BookLevel[]; asks: BookLevel[] }
 export type RateOfHour = { atMs: number; rate: string }
 
 export type MarketHistory = {
-  /** Oldest first, with the one that is still open. */
+  /** Returns the candles oldest first, including the one that is still open. */
   candles(symbol: string, interval: CandleInterval, sinceMs: number, owner?: string): Promise<MarketCandle[]>
-  /** Hourly, oldest first. */
+  /** Returns hourly rates, oldest first. */
   fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
-  /** The best levels of each side, and the time of the venue. */
+  /** Returns the best levels of each side, and the time of the venue. */
   book(symbol: string, owner?: string): Promise<Book>
 }
 
@@ -44,7 +44,7 @@ type Info = <K extends InfoType>(
 
 const cachedMs = 10_000
 const entriesMax = 200
-/** The venue answers at most so many rates; the next page begins after the last one. */
+/** The venue returns at most this many rates; the next page begins after the last one. */
 const ratesPerPage = 500
 const pagesMax = 6
 

@@ -7,14 +7,14 @@ import { Fault } from '#kernel/contract/fault.ts'
 type ListedMarket = {
   asset: number
   midPrice: string | null
-  /** From an earlier reply, because the last one does not show the market readably: enough for exits only. */
+  /** Comes from an earlier reply, because the last one does not show the market readably; suffices only for exits. */
   isStale?: boolean
 }
 export type MarketList<M> = {
   markets: M[]
   /** The time of the request. */
   at: number
-  /** False where a market may be missing, because a record was skipped. */
+  /** False if a market may be missing, because a record was skipped. */
   isComplete: boolean
   /** Why the last request failed; every market is then from an earlier one. */
   failure?: Fault
@@ -26,14 +26,14 @@ type Options<M> = {
   ttlMs: number
 }
 
-/** A list with a gap is read again soon, at a price that the rate budget can bear for ever. */
+/** A list with a gap is read again soon, at a price that the rate budget can bear forever. */
 const incompleteRereads: Backoff = { firstMs: 2_000, maxMs: 10_000 }
 
 export function createMarketsCache<M extends ListedMarket>({ ask, nowMs, ttlMs }: Options<M>) {
   let last: MarketList<M> | undefined
   let incompleteReads = 0
 
-  /** The venue delists a market and never removes one, so that a missing one is a gap in the reply. */
+  /** The venue delists markets but never removes them, so a missing one is a gap in the reply. */
   const withKnown = (read: readonly M[]): M[] => {
     const shown = new Set(read.map(({ asset }) => asset))
     const missing = (last?.markets ?? []).filter(({ asset }) => !shown.has(asset))

@@ -15,7 +15,7 @@ export type OrderUpdate = {
 export type OrderUpdates = {
   fills(fills: readonly Fill[]): void
   order(orderId: number, left: OrderUpdate['left'], cloid?: string | null): void
-  /** The first defined result of `read`; undefined after `withinMs`. */
+  /** Returns the first defined result of `read`, or undefined after `withinMs`. */
   waitFor<T>(
     id: number | string,
     read: (update: OrderUpdate) => T | undefined,
@@ -91,7 +91,6 @@ export function createOrderUpdates(): OrderUpdates {
 
 const recentMs = 60_000
 
-/** The fills within one minute of the newest one. */
 export function recentOf(fills: readonly Fill[]): Fill[] {
   const newestMs = Math.max(...fills.map(({ atMs }) => atMs))
   return fills.filter(({ atMs }) => atMs > newestMs - recentMs)

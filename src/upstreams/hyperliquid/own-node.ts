@@ -2,11 +2,11 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
-/** The info server of an operator's own node, which has no rate limit; what it cannot answer, the venue answers. */
+/** The info server of an operator's own node, which has no rate limit; the venue answers what it cannot. */
 
 type OwnNodeOptions = { url: string | undefined; net: Net; nowMs: () => number }
 export type OwnNode = {
-  /** Undefined where the node gives no current answer of a known form: the caller then requests the venue. */
+  /** Returns undefined if the node gives no current answer of a known form; the caller then asks the venue. */
   ask<K extends InfoType>(
     type: K,
     fields: Record<string, unknown>,
@@ -24,12 +24,12 @@ const served: ReadonlySet<InfoType> = new Set<InfoType>([
   'userRateLimit',
 ])
 const maxBytes = 8 * 1024 * 1024
-/** Short, because the request to the venue follows it. */
+/** This is short, because the request to the venue follows it. */
 const timeoutMs = 2_000
-/** With the age of the check, the read lag that every record of the venue may have. */
+/** Together with the age of the check, this is the read lag that every record of the venue may have. */
 const clockDifferenceMaxMs = 4_000
 const checkMaxAgeMs = 1_000
-/** How long a type that failed is requested from the venue alone. */
+/** How long a type that failed is requested only from the venue. */
 const failedForMs = 5_000
 
 export function createOwnNode({ url, net, nowMs }: OwnNodeOptions): OwnNode {
@@ -79,7 +79,7 @@ export function createOwnNode({ url, net, nowMs }: OwnNodeOptions): OwnNode {
         const state = await read('clearinghouseState', fields, onSkipped)
         return state && noteTime(state) ? (state as InfoAnswer<typeof type>) : undefined
       }
-      // Checked before the read, so that the answer is as recent.
+      // The node is checked before the read, so that the answer is at least as recent.
       return (await isCurrent(fields.user)) ? read(type, fields, onSkipped) : undefined
     },
   }

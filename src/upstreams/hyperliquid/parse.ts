@@ -9,15 +9,13 @@ import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, usdOf } from '
 import { type Grid, priceDecimalsOf } from './rounding.ts'
 import type { InfoAnswer } from './wire.ts'
 
-/** Parses the venue's replies into our types. */
-
 export type PerpMarket = Grid & {
   symbol: string
   asset: number
   maxLeverage: number
   onlyIsolated: boolean
   isDelisted: boolean
-  /** From an earlier reply, because the last one does not show the market readably. */
+  /** Comes from an earlier reply, because the last one does not show the market readably. */
   isStale?: boolean
   markPrice: string
   oraclePrice: string
@@ -29,7 +27,6 @@ export type PerpMarket = Grid & {
 }
 export type SpotMarket = Grid & {
   symbol: string
-  /** As of a perp market. */
   isStale?: boolean
   coin: string
   asset: number
@@ -41,7 +38,7 @@ export type SpotMarket = Grid & {
 }
 export type Position = {
   symbol: string
-  /** Negative for a short. */
+  /** Negative for a short position. */
   signedSize: string
   isCross: boolean
   leverage: number
@@ -52,7 +49,7 @@ export type Position = {
   marginUsedUsd: string
   fundingPaidUsd: string
 }
-/** Names of records in an unknown format; null where the name is unknown too. */
+/** The names of records in an unknown format; null if the name is unknown too. */
 export type Unread = readonly (string | null)[]
 export type Account = {
   accountValueUsd: string
@@ -60,10 +57,9 @@ export type Account = {
   withdrawableUsd: string
   /** The balance without the value of positions. */
   cashUsd: string
-  /** Cross margin that is not used by positions, by initial margin. */
+  /** The cross margin that positions do not use, by initial margin. */
   crossFreeUsd: string
   positions: Position[]
-  /** Positions in an unknown format. */
   unread: Unread
   /** The venue's clock at the reply. */
   timeMs: number
@@ -94,17 +90,17 @@ export type Fill = {
   isBuy: boolean
   price: string
   size: string
-  /** The position before the fill, as reported by the venue. */
+  /** The position before the fill, as the venue reports it. */
   startSize: string
   feeUsd: string
   feeToken: string
   closedPnlUsd: string
-  /** `liquidation`: of this account. `venue`: made by the venue itself, such as a settlement. */
+  /** `liquidation` is one of this account; `venue` means that the venue itself made the fill, such as a settlement. */
   cause: 'order' | 'liquidation' | 'venue'
   atMs: number
 }
 export type Funding = { symbol: string; paidUsd: string; signedSize: string; rate: string; atMs: number }
-/** Effect of a non-trade ledger update on one balance: `perp`, or a token of the spot side. */
+/** The effect of a non-trade ledger update on one balance: `perp`, or a token of the spot side. */
 export type BalanceMove = { balance: string; amount: string }
 export type LedgerUpdate = {
   type: string
@@ -114,9 +110,8 @@ export type LedgerUpdate = {
   /** Set for a transfer between the two sides of an account. */
   toPerp: boolean | null
   hash: string
-  /** Null where the type of the update is unknown. */
+  /** Null if the type of the update is unknown. */
   moves: BalanceMove[] | null
-  /** The update took money out of the account. */
   isOutgoing: boolean
   atMs: number
 }
@@ -144,7 +139,7 @@ export function parseOrder(order: Omit<WireOrder, 'children'>, parentId: number 
   }
 }
 
-/** An order, followed by the exits that wait for it. */
+/** Returns an order, followed by the exits that wait for it. */
 export const parseOrders = (order: WireOrder): OpenOrder[] => [
   parseOrder(order, null),
   ...(order.children ?? []).map((child) => parseOrder(child, order.oid)),
@@ -176,7 +171,7 @@ export function parsePerps([meta, contexts]: InfoAnswer<'metaAndAssetCtxs'>): Pe
 }
 
 const spotOffset = 10_000
-/** Display names of wrapped tokens. */
+/** The display names of wrapped tokens. */
 const aliases: Readonly<Record<string, string>> = { UBTC: 'BTC', UETH: 'ETH', USOL: 'SOL' }
 
 export function parseSpots([meta, contexts]: InfoAnswer<'spotMetaAndAssetCtxs'>): SpotMarket[] {
@@ -274,12 +269,10 @@ export const parseFunding = ({ time, delta }: InfoAnswer<'userFunding'>[number])
 
 type WireUpdate = InfoAnswer<'userNonFundingLedgerUpdates'>[number]
 
-/** The fields depend on the type. */
 type Delta = { type: string } & Readonly<Record<string, unknown>>
 
 const decimal = new RegExp(decimalPattern)
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-/** Undefined where the field is absent or not a number. */
 const numberOf = (value: unknown): string | undefined =>
   typeof value === 'string' && decimal.test(value) ? value : undefined
 
@@ -302,7 +295,7 @@ export function parseLedgerUpdate({ time, hash, delta: given }: WireUpdate, user
 
 const outgoingTypes: readonly string[] = ['withdraw', 'vaultDeposit', 'vaultCreate']
 
-/** Decided by sender and receiver, so that an unknown type is detected too. */
+/** Decides by sender and receiver, so that an unknown type is detected too. */
 function isOutgoing({ type, user, destination, isDeposit }: Delta, account: string): boolean {
   if (outgoingTypes.includes(type) || (type === 'cStakingTransfer' && isDeposit === true)) return true
   const [from, to] = [textOf(user), textOf(destination)].map((address) => address?.toLowerCase())

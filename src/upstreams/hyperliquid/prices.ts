@@ -1,8 +1,7 @@
 export type Mids = ReadonlyMap<string, string>
 
-/** Prices shared by concurrent orders while the price stream is connected. */
+/** Prices that concurrent orders share while the price stream is connected. */
 export type Prices = {
-  /** Stores prices from the stream. */
   push(mids: Mids): void
   /** Stores the reply to a request sent at `askedMs`. */
   answered(mids: Mids, askedMs: number): void

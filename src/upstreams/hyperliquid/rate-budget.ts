@@ -3,10 +3,10 @@ import { isSpotAsset } from '#kernel/money/venue.ts'
 import type { Urgency } from './urgency.ts'
 import { weightWindow } from './weight-window.ts'
 
-/** The venue's rate budget per minute and address: weight of each call, and shares per class and account. */
+/** The venue's rate budget per minute and address: the weight of each call, and shares per class and account. */
 
 const order: readonly Urgency[] = ['exit', 'work', 'admission', 'view', 'background']
-/** Percent of the budget that one account may use in each class. */
+/** The percentage of the budget that one account may use in each class. */
 const accountShare: Readonly<Record<Urgency, number>> = {
   exit: 40,
   work: 40,
@@ -14,17 +14,17 @@ const accountShare: Readonly<Record<Urgency, number>> = {
   view: 25,
   background: 25,
 }
-/** Percent that one account may use in all classes together. */
+/** The percentage that one account may use in all classes together. */
 const accountShareOfAll = 60
-/** Percent up to which the exits of an account may use the part reserved for exits. */
+/** The percentage up to which the exits of an account may use the part reserved for exits. */
 const lightShare = 8
 /**
- * New orders of an account above the first percentage leave the second one of their class to other accounts, so that a
- * person with several users cannot use up the class.
+ * New orders of an account above the first percentage leave the second one of their class to other accounts, so
+ * that a person with several users cannot use up the class.
  */
 const heavyAboveShare = 15
 const heavyLeavesShare = 10
-/** Maximum wait; a call that would wait longer fails with `retry_after`. */
+/** The maximum wait; a call that would wait longer fails with `retry_after`. */
 const waitMaxMs: Readonly<Record<Urgency, number>> = {
   exit: 5_000,
   work: 3_000,
@@ -32,7 +32,6 @@ const waitMaxMs: Readonly<Record<Urgency, number>> = {
   view: 0,
   background: 0,
 }
-/** Class names in fault texts. */
 const className: Readonly<Record<Urgency, string>> = {
   exit: 'exits',
   work: 'accepted tasks',
@@ -42,7 +41,7 @@ const className: Readonly<Record<Urgency, string>> = {
 }
 
 const light = new Set(['l2Book', 'allMids', 'clearinghouseState', 'orderStatus', 'spotClearinghouseState'])
-/** Lists that cost more by their length: how many items cost one more. */
+/** How many items of a list cost one more weight. */
 const itemsPerWeight: Readonly<Record<string, number>> = {
   userFillsByTime: 20,
   userFunding: 20,
@@ -54,7 +53,7 @@ const ordersPerWeight = 40
 
 export const infoWeight = (type: string): number => (light.has(type) ? 2 : type === 'userRole' ? 60 : 20)
 
-/** Extra weight of long lists, known only after the reply. */
+/** Returns the extra weight of long lists, which is known only after the reply. */
 export function itemsWeight(type: string, answer: unknown): number {
   const perWeight = itemsPerWeight[type]
   return perWeight !== undefined && Array.isArray(answer) ? Math.floor(answer.length / perWeight) : 0
@@ -86,14 +85,13 @@ type Waiting = {
 type Options = {
   perMinute: number
   nowMs: () => number
-  /** Schedules `run`; the returned function cancels it. */
   after: (ms: number, run: () => void) => () => void
 }
 
 export type Budget = {
   /**
-   * Resolves when the call may be sent; throws `unavailable` with `retry_after` where the wait is too long. `account`:
-   * the account that the call concerns, whose share also applies.
+   * Resolves when the call may be sent, and throws `unavailable` with `retry_after` if the wait is too long.
+   * `account` is the account that the call concerns, whose share also applies.
    */
   admit(weight: number, urgency: Urgency, account?: string): Promise<void>
   /** Adds weight that is known only after the reply. */
@@ -101,7 +99,7 @@ export type Budget = {
   refused(retryAfterMs?: number): void
   answered(): void
   used(): number
-  /** 0: no limit. */
+  /** 0 means that there is no limit. */
   readonly perMinute: number
 }
 
@@ -127,7 +125,7 @@ export function budgetFault(waitMs: number, urgency: Urgency, scope: BudgetScope
   )
 }
 
-/** Weight per account within the last minute, by class and in total. */
+/** The weight per account within the last minute, by class and in total. */
 function accountWindows(perMinute: number) {
   const windows = new Map<string, ReturnType<typeof weightWindow>>()
   return (account: string, name: Urgency | 'all') => {
@@ -167,7 +165,7 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
           windowOf(account, urgency).waitMs(weight, 'exit', now),
           windowOf(account, 'all').waitMs(weight, 'exit', now),
         )
-  /** Only new orders leave a share to others: accepted work has priority. */
+  /** Only new orders leave a share to others, because accepted work has priority. */
   const leavesShareOf = ({ weight, urgency, account }: Asked, now: number): number => {
     if (account === undefined || urgency !== 'admission') return 0
     const isHeavy = windowOf(account, 'all').used(now) + weight > (perMinute * heavyAboveShare) / 100
@@ -244,7 +242,7 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
   }
 }
 
-/** For a venue without limits, such as the local one. */
+/** The budget of a venue without limits, such as the local one. */
 export const unlimitedBudget: Budget = {
   admit: () => Promise.resolve(),
   add: () => {},

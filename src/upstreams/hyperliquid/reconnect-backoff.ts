@@ -10,7 +10,7 @@ const minuteMs = 60_000
 /** The venue allows 30 new connections per minute and address; other processes may share the address. */
 const connectionsPerMinute = 15
 
-/** Delay of the next connection attempt, within the connection limit. */
+/** Returns the delay of the next connection attempt, within the connection limit. */
 export function createReconnectBackoff(nowMs: () => number, random: Pick<Random, 'fraction'>) {
   const tried: number[] = []
   return {

@@ -3,14 +3,13 @@ import type * as T from '#kernel/contract/schema.ts'
 
 /** Validates each record of a list separately: an invalid record is skipped and reported. */
 
-/** Called for each invalid record that is skipped; `list` names its list. */
 export type OnSkipped = (list: string, record: unknown) => void
 
 type Fields = Record<string, unknown>
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The valid records of a list; a value that is not a list is left to the check of the whole reply. */
+/** Returns the valid records of a list; a value that is not a list is left to the check of the whole reply. */
 export function filterValid(list: unknown, schema: T.TSchema, skip: (record: unknown) => void): unknown {
   if (!Array.isArray(list)) return list
   return list.filter((record: unknown) => {
@@ -62,7 +61,6 @@ export const blankInvalid = (list: unknown, schema: T.TSchema, skip: Skip): unkn
       })
     : list
 
-/** Validates each value of a record separately. */
 export const filterValues =
   (schema: T.TSchema): RecordFilter =>
   (value, skip) =>
@@ -76,7 +74,7 @@ export const filterValues =
         )
       : value
 
-/** Undefined where the body is not JSON. */
+/** Returns undefined if the body is not JSON. */
 export function parseJson(body: string): unknown {
   try {
     return JSON.parse(body)

@@ -14,9 +14,9 @@ import {
 import type { Urgency } from './urgency.ts'
 import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
-/** Requests to the venue, with their egress address and rate budget. */
+/** Sends requests to the venue, with their egress address and rate budget. */
 
-/** `rateLimited` and `notSent`: certainly not executed. `unknown`: it may have executed. */
+/** `rateLimited` and `notSent` certainly did not execute; `unknown` may have executed. */
 export type SendResult = ExchangeReply | { type: 'rateLimited' } | { type: 'notSent' } | { type: 'unknown' }
 
 /** A local address of outgoing requests, and its rate budget at the venue. */
@@ -26,11 +26,10 @@ export type VenueAddress = {
   net: Net
   /** A request uses the egress with the least used budget. */
   egress?: readonly Egress[]
-  /** An own node, which serves some request types without a limit. */
+  /** An operator's own node, which serves some request types without a limit. */
   nodeUrl?: string | undefined
   nowMs: () => number
   timeoutMs?: number
-  /** Called for each skipped record of a reply. */
   onSkipped?: OnSkipped
 }
 
@@ -40,7 +39,7 @@ const json = { 'content-type': 'application/json', accept: 'application/json' }
 type Endpoint = 'info' | 'exchange'
 type Call = { weight: number; urgency: Urgency; account?: string | undefined }
 
-/** Before each repetition of a read whose reply was no answer, by the urgency of the caller. */
+/** The waits before each repetition of a read whose reply was no answer, by the urgency of the caller. */
 const rereadWaitsMs: Readonly<Record<Urgency, readonly number[]>> = {
   exit: [100, 300, 900],
   work: [100, 300],
@@ -54,7 +53,7 @@ const statusFault = (status: number, retryAfterMs: number | undefined) =>
   })
 const noEgress: readonly Egress[] = [{ budget: unlimitedBudget }]
 
-/** What the venue checks by the payload alone it rejects with one error for all orders of the action. */
+/** The venue rejects what it checks by the payload alone with one error for all orders of the action. */
 function ofWholeAction<Reply extends ExchangeReply>(reply: Reply, { orders }: Record<string, unknown>) {
   if (reply.type !== 'ok' || !Array.isArray(orders) || orders.length < 2 || reply.legs.length > 1)
     return reply
@@ -63,9 +62,8 @@ function ofWholeAction<Reply extends ExchangeReply>(reply: Reply, { orders }: Re
 }
 
 type InfoOptions = {
-  /** Called for each skipped record of this reply. */
   noteSkipped?: () => void
-  /** Whose share of the budget is used by a read that names no account. */
+  /** The user whose share of the budget pays for a read that names no account. */
   owner?: string | undefined
 }
 
@@ -104,7 +102,7 @@ export function venueRequests({
     return { ...reply, budget }
   }
 
-  /** A reply that is no answer, such as the page of a proxy, is requested again within the budget. */
+  /** Repeats a request within the budget if the reply is no answer, such as the page of a proxy. */
   async function readVenue<K extends InfoType>(
     type: K,
     payload: string,
@@ -148,7 +146,7 @@ export function venueRequests({
       return known ?? readVenue(type, JSON.stringify({ type, ...fields }), call, skip)
     },
 
-    /** `account`: whose budget share is used; a signed action does not name it. */
+    /** `account` is the one whose budget share is used, because a signed action does not name it. */
     async send(body: string, account?: string): Promise<SendResult> {
       const { action } = JSON.parse(body) as { action: Record<string, unknown> }
       const call = {

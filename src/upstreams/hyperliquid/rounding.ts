@@ -9,11 +9,11 @@ import {
   usdDecimals,
 } from '#kernel/money/money.ts'
 
-/** The venue's ticks and lots, computed on decimal text without floats. */
+/** Computes the venue's ticks and lots on decimal text, without floats. */
 
 export type Grid = {
   sizeDecimals: number
-  /** Maximum decimals of a price; whole numbers are always allowed. */
+  /** The most decimals of a price; whole numbers are always allowed. */
   priceDecimals: number
 }
 export type Direction = 'down' | 'up'
@@ -22,14 +22,14 @@ const figures = 5
 export const priceDecimalsOf = (kind: 'perp' | 'spot', sizeDecimals: number): number =>
   Math.max(0, (kind === 'perp' ? 6 : 8) - sizeDecimals)
 
-/** Decimals of a price: five significant figures, at most the market's decimals. */
+/** Returns the decimals of a price: five significant figures, but at most the market's decimals. */
 function placesOf(units: bigint, { priceDecimals }: Grid): number {
   const digits = units.toString().length
   const wholeDigits = digits - fixedPointDecimals
   return Math.max(0, Math.min(priceDecimals, figures - wholeDigits))
 }
 
-/** The nearest tick in the given direction; '0' where no tick exists below `text`. */
+/** Returns the nearest tick in the given direction, or '0' if there is none below `text`. */
 export function roundPrice(text: string, grid: Grid, direction: Direction): string {
   const units = toFixedPoint(text)
   const step = 10n ** BigInt(fixedPointDecimals - placesOf(units, grid))
@@ -39,7 +39,7 @@ export function roundPrice(text: string, grid: Grid, direction: Direction): stri
 export const isOnTick = (text: string, grid: Grid): boolean =>
   roundPrice(text, grid, 'down') === canonicalDecimal(text) || toFixedPoint(text) % fixedPointOne === 0n
 
-/** The distance to the next price up. */
+/** Returns the distance to the next price up. */
 export const tickAt = (text: string, grid: Grid): string =>
   fromFixedPoint(10n ** BigInt(fixedPointDecimals - placesOf(toFixedPoint(text), grid)))
 
@@ -64,17 +64,17 @@ export const sizeOfNotional = (
 ): string =>
   roundToLot(mulDiv(toFixedPoint(usd), fixedPointOne, toFixedPoint(price), direction), grid, direction)
 
-/** The lowest tick at which the size is worth at least `usd`. */
+/** Returns the lowest tick at which the size is worth at least `usd`. */
 export const minPrice = (usd: string, size: string, grid: Grid): string =>
   roundPrice(fromFixedPoint(mulDiv(toFixedPoint(usd), fixedPointOne, toFixedPoint(size), 'up')), grid, 'up')
 
-/** price * size in micro-dollars. */
+/** Returns price * size in micro-dollars. */
 export const notionalMicros = (price: string, size: string, direction: Direction = 'down'): bigint =>
   rescale(toFixedPoint(price) * toFixedPoint(size), 2 * fixedPointDecimals, usdDecimals, direction)
 
 type PriceBound = { percent: string; isBuy: boolean; grid: Grid }
 
-/** The price bound of a slippage in percent, rounded to a tick inside the bound. */
+/** Returns the price bound of a slippage in percent, rounded to a tick inside the bound. */
 export function boundPrice(price: string, { percent, isBuy, grid }: PriceBound): string {
   const hundred = 100n * fixedPointOne
   const share = toFixedPoint(percent)

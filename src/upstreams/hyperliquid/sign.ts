@@ -23,7 +23,7 @@ import {
 import type { VenueAction, VenueOrder } from '#kernel/money/venue.ts'
 import type { VenueIntent } from '#kernel/task/signer.ts'
 
-/** Builds and signs the venue's actions from the intent alone, with the key order and decimals of the venue's schema. */
+/** Builds and signs the venue's actions from the intent alone, with the key order and decimals of its schema. */
 
 const tifs = { gtc: 'Gtc', ioc: 'Ioc', alo: 'Alo' } as const
 const groupings = { none: 'na', bracket: 'normalTpsl', position: 'positionTpsl' } as const
@@ -31,8 +31,8 @@ const groupings = { none: 'na', bracket: 'normalTpsl', position: 'positionTpsl' 
 export type VenueNetwork = 'mainnet' | 'testnet' | 'local'
 
 /**
- * `chain` and `source` are signed, so that a signature is valid on one network only. The local network signs like the
- * test network, so its signatures cannot move real money.
+ * `chain` and `source` are signed, so that a signature is valid on one network only. The local network signs
+ * like the test network, so its signatures cannot move real money.
  */
 const testnet = {
   chain: { signatureChainId: '0x66eee', hyperliquidChain: 'Testnet' },
@@ -60,7 +60,7 @@ const wireOrder = ({ asset, isBuy, price, size, reduceOnly, when, cloid }: Venue
   c: cloid,
 })
 
-/** The wire format of an action; a user-signed action contains its nonce. */
+/** Returns the wire format of an action; a user-signed action contains its nonce. */
 export function wireAction(action: VenueAction, nonce: number, network: VenueNetwork): Wire {
   const { chain } = networks[network]
   switch (action.type) {
@@ -135,11 +135,11 @@ const exchangeDomain = hashOf(textHash(domainType), textHash('Exchange'), textHa
 const agentType = textHash('Agent(string source,bytes32 connectionId)')
 const sourceHashes = { a: textHash('a'), b: textHash('b') }
 
-/** The EIP-712 digest of an action; domain and source are constant per network. */
+/** Returns the EIP-712 digest of an action; domain and source are constant per network. */
 const agentDigest = (actionHash: Hex, network: VenueNetwork): Hex =>
   hashOf('0x1901', exchangeDomain, hashOf(agentType, sourceHashes[networks[network].source], actionHash))
 
-/** The wallet interface that the library requires. */
+/** Provides the wallet interface that the library requires. */
 const walletOf = (secret: Uint8Array, address: Hex) => ({
   address,
   async signTypedData(data: object): Promise<Hex> {
@@ -148,7 +148,7 @@ const walletOf = (secret: Uint8Array, address: Hex) => ({
   },
 })
 
-/** The complete body as it is stored and sent. */
+/** Returns the complete body as it is stored and sent. */
 export async function signIntent(
   secret: Uint8Array,
   { action, nonce: intentNonce, expiresAtMs, signer }: VenueIntent,

@@ -25,7 +25,6 @@ export type StreamConnection = {
   connected: boolean
   /** How often the socket opened. */
   connections: number
-  /** Messages that did not parse. */
   unreadable: number
   openedMs: number
   lastMessageMs: number
@@ -35,7 +34,7 @@ export type StreamConnection = {
 
 const requestMs = 10_000
 const pingEveryMs = 30_000
-/** Characters of a dropped frame in the log. */
+/** How many characters of a dropped frame are logged. */
 const loggedMax = 200
 
 export function createStreamConnection(options: ConnectionOptions): StreamConnection {
@@ -81,7 +80,7 @@ export function openConnection(connection: StreamConnection): Promise<WebSocketT
   return connection.connecting
 }
 
-/** Between the socket and all listeners of the library, which are added when the transport is made. */
+/** Stands between the socket and all listeners of the library, which are added when the transport is made. */
 function dropUnreadableFrames(connection: StreamConnection, socket: EventTarget): void {
   const dispatch = socket.dispatchEvent.bind(socket)
   socket.dispatchEvent = (event) => {
@@ -110,7 +109,7 @@ export function emit<T>(log: Log, listeners: Iterable<(event: T) => void>, event
     }
 }
 
-/** All subscriptions of a channel receive the same message: it is parsed once and stays one object. */
+/** All subscriptions of a channel receive the same message, so it is parsed once and stays one object. */
 export function readOnce<K extends Channel>(
   { readMessages, options }: StreamConnection,
   channel: K,

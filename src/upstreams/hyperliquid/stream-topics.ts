@@ -14,13 +14,11 @@ import {
 } from './parse.ts'
 import type { Channel, ChannelMessage } from './wire.ts'
 
-/** The subscriptions of one user. */
-
 export type UserEvent =
   | { type: 'fills'; fills: Fill[] }
   | { type: 'fundings'; fundings: Funding[] }
   | { type: 'ledger'; updates: LedgerUpdate[] }
-  /** The stream started or restarted: earlier events may be missing. */
+  /** The stream started or restarted, so earlier events may be missing. */
   | { type: 'gap' }
 export type UserState = { user: string } & (
   | { part: 'account'; value: Account }
@@ -34,7 +32,7 @@ export type Subscribe = <K extends Channel>(
   read: (message: ChannelMessage<K> | undefined) => void,
 ) => Disposable
 
-/** One connection carries the messages of all users, so each topic filters by user. A stream begins with a snapshot. */
+/** Messages of all users share one connection, so each topic filters by user. A stream begins with a snapshot. */
 export function userTopics(
   subscribe: Subscribe,
   user: string,
@@ -64,7 +62,7 @@ export function userTopics(
   ]
 }
 
-/** Pushed account state, which saves requests of views and checks. */
+/** Returns pushed account state, which saves requests of views and checks. */
 export function stateTopics(
   subscribe: Subscribe,
   user: string,

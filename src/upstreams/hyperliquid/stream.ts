@@ -21,7 +21,7 @@ import type { ChannelMessage, OnSkipped } from './wire.ts'
 
 export type { UserEvent, UserState } from './stream-topics.ts'
 
-/** One connection to the venue's streams. Low latency but lossy: listeners read over HTTP after every gap. */
+/** One connection to the venue's streams. It is fast but lossy: listeners read over HTTP after every gap. */
 
 export type OrderEvent = {
   symbol: string
@@ -32,32 +32,27 @@ export type OrderEvent = {
 }
 
 export type VenueStreams = AsyncDisposable & {
-  /** Mid prices by the venue's coin names; undefined while they are stale. The first call subscribes. */
+  /** Returns mid prices by the venue's coin names, or undefined while they are stale. The first call subscribes. */
   mids(): Mids | undefined
   /** Receives mids once `mids` was called or a user is followed. */
   onMids(listener: (mids: Mids) => void): Disposable
-  /** Undefined at the venue's limit of followed users. */
+  /** Returns undefined at the venue's limit of followed users. */
   subscribe(user: string, listener: (streamEvent: UserEvent) => void): Disposable | undefined
-  /**
-   * Waits briefly for stream updates of an order, by order id or client id. For a user who is not followed, a brief
-   * subscription reads fills by order id only.
-   */
+  /** Waits briefly for updates of an order. If the user is not followed, only fills by order id can be read. */
   readOrder<T>(
     user: string,
     id: number | string,
     read: (update: OrderUpdate) => T | undefined,
   ): Promise<T | undefined>
-  /** Reads a user who is not followed. */
   brief: BriefSubscriptions['read']
-  /** Recent fills of users who are not followed, a by-product of brief subscriptions. */
+  /** Receives recent fills of users who are not followed, a by-product of brief subscriptions. */
   onFills(listener: (streamEvent: { user: string; fills: Fill[] }) => void): Disposable
-  /** Order updates of all followed users. The message names no user; the client id identifies the order. */
+  /** Receives the order updates of all followed users. A message names no user; the client id identifies the order. */
   onOrders(listener: (orders: OrderEvent[]) => void): Disposable
-  /** The state of followed users, on each push of the venue. */
   onState(listener: (state: UserState) => void): Disposable
-  /** The start of the gapless stream of a followed user. */
+  /** Returns since when the stream of a followed user has no gap. */
   subscribedSinceMs(user: string): number | undefined
-  /** The time of the last message; 0 while disconnected. */
+  /** Returns the time of the last message, or 0 while disconnected. */
   lastMessageMs(): number
   state(): { connected: boolean; hasMids: boolean; users: number; connections: number; unreadable: number }
 }
@@ -68,7 +63,7 @@ type Options = {
   random: Random
   log: Log
   subscribedUsersMax?: number
-  /** User slots that lasting streams leave to brief subscriptions. */
+  /** How many user slots lasting streams leave to brief subscriptions. */
   briefUsersMax?: number
   onSkipped?: OnSkipped
 }
@@ -80,7 +75,7 @@ const briefFillsMs = [350, 650]
 const freshMs = 10_000
 const silentMs = 60_000
 const watchdogEveryMs = 10_000
-/** Documented: per address, over all subscriptions that name a user. */
+/** The documented limit per address, over all subscriptions that name a user. */
 const usersOfVenue = 10
 
 type Listeners<T> = Set<(event: T) => void>

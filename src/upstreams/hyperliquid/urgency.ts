@@ -1,2 +1,2 @@
-/** Exits and look-ups first, then signed actions, then new orders, then views, then the reconciler. */
+/** Exits and look-ups come first, then signed actions, new orders, views, and the reconciler. */
 export type Urgency = 'exit' | 'work' | 'admission' | 'view' | 'background'

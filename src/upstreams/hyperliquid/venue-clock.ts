@@ -1,11 +1,11 @@
 /** The venue's clock, extrapolated from a recent reading. */
 export type VenueClock = {
   record(timeMs: number): void
-  /** Undefined where the last reading is too old. */
+  /** Returns undefined if the last reading is too old. */
   now(): number | undefined
 }
 
-/** Long enough that a busy gateway rarely requests only the time, and far shorter than any deadline at the venue. */
+/** This is long enough that a busy gateway rarely requests only the time, and far below any deadline at the venue. */
 const freshMs = 2_000
 
 export function venueClock(nowMs: () => number): VenueClock {

@@ -1,7 +1,7 @@
 import { createRateWindow } from '#kernel/async/rate-window.ts'
 import type { Urgency } from './urgency.ts'
 
-/** Percent of the budget up to which each class may spend; the rest is reserved for more urgent classes. */
+/** The percentage of the budget up to which each class may spend; the rest is reserved for more urgent classes. */
 const classShare: Readonly<Record<Urgency, number>> = {
   exit: 100,
   work: 90,
@@ -10,18 +10,17 @@ const classShare: Readonly<Record<Urgency, number>> = {
   background: 30,
 }
 
-/** A little more than the venue's minute, because the venue counts requests on arrival. */
+/** This is a little more than the venue's minute, because the venue counts requests on arrival. */
 const windowMs = 61_000
 const slotMs = 250
 
-/** The spent weight of the last minute. */
 export function weightWindow(perMinute: number) {
   const window = createRateWindow({ max: perMinute, windowMs, slotMs })
   return {
     ...window,
     /**
-     * Time until the weight is available for the class; 0 where it is available now. `leavesShare`: percent of the
-     * budget that the call leaves to others of its class.
+     * Returns the time until the weight is available for the class, or 0 if it is available now. `leavesShare` is
+     * the percentage of the budget that the call leaves to others of its class.
      */
     waitMs: (weight: number, urgency: Urgency, nowMs: number, leavesShare = 0): number =>
       window.waitMs(weight, classShare[urgency] - leavesShare, nowMs),

@@ -18,7 +18,7 @@ import {
 
 export type { OnSkipped }
 
-/** Schemas of the venue's replies. The venue's field names are used only here and in the parser. */
+/** The schemas of the venue's replies. The venue's field names are used only here and in the parser. */
 
 const text = T.String()
 const decimal = T.String({ pattern: decimalPattern })
@@ -113,9 +113,9 @@ const Fill = T.Object({
 })
 const Candle = T.Object({ t: whole, o: decimal, h: decimal, l: decimal, c: decimal, v: decimal })
 const RateOfHour = T.Object({ time: whole, fundingRate: decimal })
-/** Names of invalid records; null where the name is invalid too. */
+/** The names of invalid records; null if the name is invalid too. */
 const unread = T.Optional(T.Array(orNull(text)))
-/** Only the type is common to all updates: the parser reads the fields that it knows. */
+/** All updates have only the type in common; the parser reads the fields that it knows. */
 const LedgerUpdate = T.Object({
   time: whole,
   hash: text,
@@ -130,7 +130,7 @@ const schemas = {
   ]),
   spotMetaAndAssetCtxs: T.Tuple([SpotMeta, T.Array(SpotContext)]),
   allMids: T.Record(text, decimal),
-  // The levels are checked where they are read: the time of a book is needed without them, too.
+  // The levels are checked where they are read, because the time of a book is also needed without them.
   l2Book: T.Object({ time: whole, levels: T.Optional(T.Unsafe<unknown>({})) }),
   candleSnapshot: T.Array(Candle),
   fundingHistory: T.Array(RateOfHour),
@@ -199,7 +199,6 @@ const positionsFilter = filterNamedField('assetPositions', AssetPosition, (recor
 )
 const balancesFilter = filterNamedField('balances', Balance, (record) => getField(record, 'coin'))
 
-/** Removes the invalid records of each reply. */
 const recordFilters: Partial<Record<InfoType, RecordFilter>> = {
   metaAndAssetCtxs: (value, skip) => {
     if (!Array.isArray(value)) return value
@@ -239,7 +238,7 @@ const channelFilters: Partial<Record<Channel, RecordFilter>> = {
   openOrders: (value, skip) => mapField(value, 'orders', (orders) => ordersFilter(orders, skip)),
 }
 
-/** Throws `upstream_changed` for a reply of another shape; skips records of another shape. */
+/** Throws `upstream_changed` for a reply of another shape, and skips records of another shape. */
 export function parseInfo<K extends InfoType>(
   type: K,
   body: string,
@@ -274,7 +273,7 @@ const channels = {
 export type Channel = keyof typeof channels
 export type ChannelMessage<K extends Channel> = T.Static<(typeof channels)[K]>
 
-/** Undefined where the message has another shape: the subscriber then reads over HTTP. */
+/** Returns undefined if the message has another shape; the subscriber then reads over HTTP. */
 export function parseMessage<K extends Channel>(
   channel: K,
   payload: unknown,

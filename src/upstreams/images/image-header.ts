@@ -1,10 +1,8 @@
-/** Form and size of an image, from the bytes of the file itself. */
-
 export type ImageHeader = { contentType: 'image/png' | 'image/jpeg'; width: number; height: number }
 
 const pngMark = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-/** Undefined where the bytes are neither PNG nor JPEG, or have no size. */
+/** Returns undefined if the bytes are neither PNG nor JPEG, or show no size. */
 export function readImageHeader(given: Uint8Array): ImageHeader | undefined {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
   const found = pngSize(bytes) ?? jpegSize(bytes)
@@ -17,10 +15,10 @@ function pngSize(bytes: Buffer): ImageHeader | undefined {
   return { contentType: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
 }
 
-/** Frame headers carry the size; C4, C8 and CC in their range are tables. */
+/** Frame headers contain the size; C4, C8 and CC in their range are tables. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
-/** Markers without a length. */
+/** These markers have no length. */
 const isBare = (marker: number): boolean => marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)
 
 function jpegSize(bytes: Buffer): ImageHeader | undefined {

@@ -5,13 +5,12 @@ import type { Net, NetReply } from '#kernel/wire/net.ts'
 import { type ImageHeader, readImageHeader } from './image-header.ts'
 import { type ImageOrder, type MadeImages, readAnswer, requestBody, statusFault, unreadable } from './wire.ts'
 
-/** A service that makes images, with the protocol of fal. */
+/** Makes images with a service that speaks fal's protocol. */
 
 export type LoadedImage = ImageHeader & { bytes: Uint8Array; flagged: boolean }
 export type Images = {
-  /** One request. It is repeated once where nothing was sent, or the service said that it did nothing. */
+  /** Makes one request. It is repeated once if nothing was sent, or if the service said that it did nothing. */
   make(order: ImageOrder, signal: AbortSignal): Promise<MadeImages>
-  /** The files of an answer, from the addresses that it names. */
   load(made: MadeImages, signal: AbortSignal): Promise<LoadedImage[]>
 }
 
@@ -21,7 +20,7 @@ type ImagesOptions = {
   app: string
   key: string | undefined
   net: Net
-  /** Fetches addresses that the service names: public ones alone, within bounds. */
+  /** Fetches addresses that the service names: only public ones, and within limits. */
   fetchPublic: (url: string, init?: RequestInit) => Promise<Response>
   imageBytesMax: number
   timeoutMs?: number

@@ -1,11 +1,11 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** The protocol of fal for text to image, in its synchronous form. */
+/** fal's protocol for text to image, in its synchronous form. */
 
 export type ImageOrder = {
   prompt: string
-  /** In pixels, or the name that the service has for this size. */
+  /** The size in pixels, or the service's name for it. */
   size: { width: number; height: number }
   count: number
   steps: number
@@ -59,7 +59,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** An answer that is none, by its status. Words of the service may repeat the prompt or the key, so they stay out. */
+/** Returns the fault for an error status. The service's words may repeat the prompt or the key, so they stay out. */
 export function statusFault(status: number, text: string, retryAfterMs: number | undefined): Fault {
   const extras = { upstream, upstream_status: status }
   if (status === 401 || status === 403)
@@ -79,7 +79,7 @@ export function statusFault(status: number, text: string, retryAfterMs: number |
 
 const fieldForm = /^[a-z_]{1,40}$/
 
-/** The fields that a 422 in the form of FastAPI names. */
+/** Returns the fields that a 422 in FastAPI's form names. */
 function fieldsOf(text: string): string {
   const body = parsed(text)
   const items = isRecord(body) && Array.isArray(body.detail) ? body.detail : []

@@ -12,7 +12,7 @@ export type VaultTransit = {
 
 type Options = {
   net: Net
-  /** Identifies this key in every row that it wraps: never reuse an id for another key. */
+  /** Identifies this key in every row that it wraps; never reuse an id for another key. */
   id: string
   url: string
   token: string
@@ -55,8 +55,8 @@ export function vaultTransit(options: Options): VaultTransit {
   }
 
   /**
-   * A derived key is bound by `context`, any other AEAD key by `associated_data`. Vault ignores the one that does not
-   * apply, so both are sent: the data key is bound to its row for either type of key.
+   * A derived key is bound by `context`, and any other AEAD key by `associated_data`. Vault ignores the one that
+   * does not apply, so both are sent: the data key is bound to its row for either type of key.
    */
   const bindingOf = (aad: string) => {
     const text = Buffer.from(aad).toString('base64')

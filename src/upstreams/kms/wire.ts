@@ -1,6 +1,5 @@
 import * as T from '#kernel/contract/schema.ts'
 
-/** Vault's transit engine, as its HTTP API documents it. */
 export const Encrypted = T.Object({
   data: T.Object({ ciphertext: T.String({ pattern: '^vault:v[0-9]+:' }) }),
 })

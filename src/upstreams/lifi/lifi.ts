@@ -27,7 +27,7 @@ const slippageDigits = 4
 const noRoute = (why: string): Fault =>
   new Fault('no_route', `There is no route for this swap: ${why}`, { extras: { upstream: providerName } })
 
-/** Hundredths of a percent as the fraction that the API takes. */
+/** Converts hundredths of a percent to the fraction that the API takes. */
 const slippageText = (bps: number): string => {
   const digits = String(bps).padStart(slippageDigits + 1, '0')
   return `${digits.slice(0, -slippageDigits)}.${digits.slice(-slippageDigits)}`
@@ -88,7 +88,7 @@ export function lifi({
       }
       return statusOf(await requests.get('/v1/status', query, { signal }), request, rows)
     },
-    // The status of a deposit is asked by its transaction.
+    // The status of a deposit is requested by its transaction.
     requestOf: async (depositTxHash) => depositTxHash,
   }
 }

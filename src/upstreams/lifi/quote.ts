@@ -17,7 +17,7 @@ import {
   unitsOf,
 } from './wire.ts'
 
-/** A quote of LI.FI in our names. What it proposes to call is checked again by the gateway and by custody. */
+/** Translates a quote of LI.FI. The gateway and custody check again what it proposes to call. */
 
 export const nativeName = '0x0000000000000000000000000000000000000000'
 type Row = Pick<Chain, 'id' | 'family' | 'native'>
@@ -88,7 +88,7 @@ function assertAction(action: Fields, { request, rows }: Reading): void {
     throw changed('a quote for another recipient')
 }
 
-/** A minimum below the slippage that was asked for would let the filler take the difference. */
+/** A minimum below the requested slippage would let the filler take the difference. */
 function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
   const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
   if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)
@@ -116,7 +116,7 @@ function callOf(value: unknown, { request }: Reading) {
   }
 }
 
-/** Fees that come on top would be paid by nobody; those that are included are shown in their own tokens. */
+/** Nobody would pay fees that are added on top; included ones are shown in their own tokens. */
 function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   const list = value === undefined ? [] : value
   if (!Array.isArray(list) || list.length > feesMax) throw changed('no list of fees')
@@ -137,7 +137,7 @@ function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   })
 }
 
-/** Hundredths of a percent by the dollars of the quote, which are shown and decide nothing. */
+/** Returns hundredths of a percent from the dollars of the quote, which are shown and decide nothing. */
 function impactOf({ fromAmountUSD, toAmountUSD }: Fields): number {
   const [from, to] = [Number(fromAmountUSD), Number(toAmountUSD)]
   const lost = from > 0 && to >= 0 ? Math.round((1 - to / from) * Number(fullBps)) : 0

@@ -5,14 +5,14 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { providerName, textOf } from './wire.ts'
 
-/** Requests to LI.FI. Its limit of quotes is counted over two hours, so that a rejected one is not repeated for a while. */
+/** Sends requests to LI.FI. It counts quotes over two hours, so a rejected quote is not repeated for a while. */
 
 export type LifiRequests = {
   get(path: string, query: Record<string, string>, options: GetOptions): Promise<unknown>
 }
 type GetOptions = {
   signal: AbortSignal | undefined
-  /** What it throws ends the request. */
+  /** A fault thrown here ends the request. */
   beforeAttempt?: () => void
 }
 type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
@@ -22,7 +22,7 @@ const maxBytes = 512 * 1024
 const attemptsMax = 2
 const retryMs = 300
 const tooBusy = 429
-/** After a limit without the time of its end. */
+/** How long to wait after a limit that does not say when it ends. */
 const limitedMs = 60_000
 const limitedMsMax = 2 * 3_600_000
 const noQuote = 1002
@@ -41,7 +41,7 @@ function faultOf(body: unknown): Fault | undefined {
   const extras = { upstream: providerName, upstream_code: String(body.code) }
   if (noRouteCodes.includes(body.code))
     return new Fault('no_route', 'There is no route for this swap', { extras })
-  // Our requests are well formed, so that a value it rejects is one that it does not serve.
+  // Our requests are well formed, so LI.FI does not serve a value that it rejects.
   if (body.code === 1011)
     return new Fault('no_route', `LI.FI does not serve this swap: ${textOf(body.message) ?? 'no reason'}`, {
       extras,
@@ -73,7 +73,7 @@ export function lifiRequests({ url, net, apiKey, timeoutMs }: Options): LifiRequ
     try {
       json = JSON.parse(reply.body)
     } catch {
-      // A proxy in front of it answers with a page.
+      // A proxy in front of LI.FI answers with a page.
       return { retry: away('sent no JSON') }
     }
     if (status === 200) return { value: json }

@@ -4,12 +4,12 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { nativeName } from './quote.ts'
 import { changed, fieldsOf, textOf } from './wire.ts'
 
-/** What LI.FI says of a transfer. An unknown word means that it is not over. */
+/** Reads what LI.FI says about a transfer. An unknown word means that it is not over. */
 
 type Rows = ReadonlyMap<string, Pick<Chain, 'id' | 'native'>>
 
 const hash = /^0x[0-9a-fA-F]{64}$/
-/** The gateway's words for causes, as the first provider has them. */
+/** The gateway's words for causes, as the first provider named them. */
 const reasons: Readonly<Record<string, string>> = {
   SLIPPAGE_EXCEEDED: 'SLIPPAGE',
   EXPIRED: 'TTL_EXPIRED',
@@ -44,12 +44,12 @@ export function statusOf(body: unknown, request: StatusRequest, rows: Rows): Pro
   }
 }
 
-/** Where a side names its chain: a refund comes back to the first one, or stays on the other one. */
+/** Whether a side names this chain: a refund returns to the first chain, or stays on the other one. */
 const isAt = (side: unknown, chainId: string): boolean => isRecord(side) && side.chainId === Number(chainId)
 
 function txOf(side: unknown, chainId: string): ProviderTx[] {
   if (!isRecord(side) || typeof side.txHash !== 'string' || !hash.test(side.txHash)) return []
-  // A payment elsewhere than expected is none that the chains could prove.
+  // The chains could not prove a payment on another chain than the expected one.
   if (side.chainId !== undefined && side.chainId !== Number(chainId)) return []
   return [{ chainId, txHash: side.txHash.toLowerCase() }]
 }

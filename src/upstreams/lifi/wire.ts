@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** Fields of a hostile answer, each read with its bounds. */
+/** Fields of an untrusted answer, each read within its bounds. */
 
 const uint256Max = (1n << 256n) - 1n
 const textMax = 128

@@ -10,7 +10,7 @@ import {
 } from './turn.ts'
 import { countOf, usageEvents } from './usage.ts'
 
-/** The events of a message of Anthropic's interface. Kinds of events, blocks and pieces that are unknown are skipped. */
+/** Reads the events of a message of Anthropic's interface, and skips unknown kinds of events, blocks and deltas. */
 
 const reasons: Record<string, StopReason> = {
   end_turn: 'end',
@@ -37,7 +37,7 @@ export function anthropicReader(options: ReaderOptions & { key?: string | undefi
     inputTokens =
       countOf(usage, ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens']) ??
       inputTokens
-    // Of the message so far, not of the event.
+    // This counts the message so far, not the event.
     outputTokens = countOf(usage, ['output_tokens']) ?? outputTokens
   }
   const indexOf = ({ index }: Record<string, unknown>): number => {
@@ -51,14 +51,14 @@ export function anthropicReader(options: ReaderOptions & { key?: string | undefi
     const index = indexOf(fields)
     const { id, name, input } = block
     calls.start(index, { id: typeof id === 'string' ? id : '', name: typeof name === 'string' ? name : '' })
-    // Whole arguments at the start come from servers that do not cut them.
+    // Servers that do not stream arguments send them whole at the start.
     if (isRecord(input) && Object.keys(input).length > 0) calls.append(index, JSON.stringify(input))
     hasBegun = true
     return []
   }
   const addPiece = (fields: Record<string, unknown>): ModelEvent[] => {
     const delta = isRecord(fields.delta) ? fields.delta : {}
-    // While thoughts come, the model works.
+    // While thoughts arrive, the model is working.
     hasBegun ||= typeof delta.thinking === 'string' && delta.thinking !== ''
     if (delta.type === 'text_delta') return textEvents(delta.text)
     if (delta.type !== 'input_json_delta') return []

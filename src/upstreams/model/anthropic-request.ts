@@ -2,12 +2,10 @@ import type { BodyOptions } from './openai-request.ts'
 import { parseArguments } from './tool-calls.ts'
 import { type ModelMessage, type ModelRequest, sendableName, withoutPrefix } from './turn.ts'
 
-/** The body of `POST /messages`. */
-
 type Block = Record<string, unknown>
 type Entry = { role: 'user' | 'assistant'; content: Block[] }
 
-/** Empty texts are refused there. */
+/** The interface refuses empty texts. */
 const textBlocks = (text: string): Block[] => (text === '' ? [] : [{ type: 'text', text }])
 
 const inputOf = (text: string) => {
@@ -31,7 +29,7 @@ const entryOf = (message: ModelMessage): Entry => {
   return { role: 'assistant', content: [...textBlocks(message.text), ...calls] }
 }
 
-/** Results and words of one side are one message there. */
+/** The interface takes consecutive results and words of one side as one message. */
 function merged(entries: readonly Entry[]): Entry[] {
   const found: Entry[] = []
   for (const { role, content } of entries) {

@@ -1,11 +1,11 @@
 import { createParser } from 'eventsource-parser'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** This module reads server-sent events from text that is cut anywhere, with a bound on what one event holds. */
+/** Reads server-sent events from text that is cut anywhere, with a limit on the size of one event. */
 
 export type ServerEvent = { event: string | undefined; data: string }
 export type EventParser = {
-  /** The events that end in this text. */
+  /** Returns the events that end in this text. */
   push(text: string): ServerEvent[]
 }
 

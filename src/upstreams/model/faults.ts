@@ -2,7 +2,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { foreignText } from '#kernel/money/token-reports.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** What the failures of a model endpoint are for the caller of a turn. No fault has the key in its texts. */
+/** Translates the failures of a model endpoint for the caller of a turn. No fault text contains the key. */
 
 const upstream = 'model'
 
@@ -14,7 +14,7 @@ type Failure = {
   key: string | undefined
 }
 
-/** Words of the endpoint, for the log: cut, on one line, and without the key. */
+/** Returns the endpoint's words for the log: cut, on one line, and without the key. */
 export function endpointWords(body: unknown, key: string | undefined): string {
   const error = isRecord(body) && isRecord(body.error) ? body.error : body
   const { type, code, message } = isRecord(error) ? error : {}
@@ -32,10 +32,9 @@ const parsed = (text: string): unknown => {
 
 export const isRetried = (status: number): boolean => status === 429 || status >= 500
 
-/** An answer that is none, by its status. */
 export function statusFault({ status, body, retryAfterMs, model, key }: Failure): Fault {
   const extras = { upstream, upstream_status: status }
-  // Endpoints repeat a part of the key there, so their words stay out.
+  // Endpoints repeat a part of the key here, so their words stay out.
   if (status === 401 || status === 403)
     return new Fault('upstream_rejected', 'The model endpoint does not accept the key', { extras })
   const cause = new Error(`model endpoint ${status}: ${endpointWords(parsed(body), key)}`)
@@ -58,7 +57,6 @@ export function statusFault({ status, body, retryAfterMs, model, key }: Failure)
 
 const passing = ['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error', 'server_error']
 
-/** An error event within an answer. */
 export function eventFault(error: unknown, key?: string): Fault {
   const { type, code } = isRecord(error) ? error : {}
   const names = [type, code].map(String)
@@ -78,7 +76,6 @@ export const brokenOff = (): Fault =>
 export const unreadable = (what: string): Fault =>
   new Fault('upstream_changed', `The model endpoint sent ${what}`, { extras: { upstream } })
 
-/** The data of an event. */
 export function eventFields(data: string): Record<string, unknown> {
   const fields = parsed(data)
   if (!isRecord(fields)) throw unreadable('an event that is no JSON object')

@@ -15,17 +15,13 @@ import type { ModelEvent, ModelLimits, ModelRequest, TurnReader } from './turn.t
 import { createTurnClock, type TurnClock } from './turn-clock.ts'
 
 export type ModelApi = 'openai' | 'anthropic'
-/** A language model behind one of two interfaces. */
 export type Model = {
   name: string
-  /**
-   * One turn. Throws a Fault where the endpoint fails, and the reason of the signal where the caller gives up; the
-   * request is freed when the caller stops reading.
-   */
+  /** Throws a Fault if the endpoint fails, or the signal's reason. The request ends when the caller stops reading. */
   turn(request: ModelRequest, options?: { signal?: AbortSignal }): AsyncGenerator<ModelEvent, void>
 }
 type Options = {
-  /** Up to and with the version: `https://api.openai.com/v1`. */
+  /** The URL up to and including the version: `https://api.openai.com/v1`. */
   url: string
   api: ModelApi
   name: string
@@ -33,7 +29,7 @@ type Options = {
   net: StreamingNet
   random: Random
   limits: ModelLimits
-  /** Between two attempts, and the longest pause that an endpoint may ask for. */
+  /** The pauses between attempts; its maximum is also the longest pause that an endpoint may ask for. */
   backoff?: Backoff
   attemptsMax?: number
 }
@@ -91,7 +87,7 @@ export function modelEndpoint({
   attemptsMax = 3,
 }: Options): Model {
   const { path, body, reader: createReader, headers } = interfaces[api]
-  /** What this model refuses; learned once for all turns. */
+  /** What this model refuses, learned once for all turns. */
   const rejected = new Set<OptionalField>()
 
   const send = (request: ModelRequest, signal: AbortSignal): Promise<NetStream> => {
@@ -111,14 +107,14 @@ export function modelEndpoint({
     | { stream: NetStream }
     | { fault: Fault; isRetried: boolean; retryAfterMs?: number | undefined }
 
-  /** One request, repeated at once without the optional fields that the model refuses. */
+  /** Sends one request, and repeats it at once without the optional fields that the model refuses. */
   async function attempt(request: ModelRequest, signal: AbortSignal): Promise<Attempt> {
     for (;;) {
       const stream = await send(request, signal).catch((error: unknown) => {
         if (error instanceof Fault && !signal.aborted) return error
         throw error
       })
-      // Not one byte has come, and a turn has no effect: it may be asked for again.
+      // No byte has arrived, and a turn has no effect, so the request may be repeated.
       if (stream instanceof Fault) return { fault: stream, isRetried: stream.retryable }
       const { status, retryAfterMs, contentType } = stream
       if (status === 200) {

@@ -12,9 +12,9 @@ import {
 import { countOf, usageEvents } from './usage.ts'
 
 /**
- * `chat.completion.chunk` of OpenAI's interface, and what compatible servers make of it: calls without an index, ids
- * that each piece repeats, one index for several calls, arguments as an object, an end without `[DONE]`, texts in parts, and
- * thoughts beside or within the text.
+ * Reads `chat.completion.chunk` of OpenAI's interface, and the variants of compatible servers: calls without an
+ * index, ids repeated in each piece, one index for several calls, arguments as an object, an end without
+ * `[DONE]`, texts in parts, and thoughts beside or within the text.
  */
 
 const reasons: Record<string, StopReason> = {
@@ -24,12 +24,12 @@ const reasons: Record<string, StopReason> = {
   function_call: 'tools',
   content_filter: 'refusal',
 }
-/** Thoughts are no part of the answer; while they come, the model works. */
+/** Thoughts are no part of the answer, but show that the model is working. */
 const thoughtFields = ['reasoning', 'reasoning_content']
-/** Reasons by which servers say that they failed. */
+/** Servers use these finish reasons to report a failure. */
 const failures = ['error', 'insufficient_system_resource']
 
-/** A text may come in parts, among others of thoughts. */
+/** A text may arrive in parts, and some of them may be thoughts. */
 const textOf = (content: unknown): unknown =>
   Array.isArray(content)
     ? content.map((part) => (isRecord(part) && typeof part.text === 'string' ? part.text : '')).join('')
@@ -45,7 +45,7 @@ export function openAiReader(options: ReaderOptions & { key?: string | undefined
   let usage: ModelEvent[] = []
   let lastKey = -1
 
-  /** Where the piece belongs: by its index, or by its id, or to the call before. */
+  /** Returns the call that the piece belongs to: by its index, by its id, or the previous call. */
   const keyOf = (piece: Record<string, unknown>): number => {
     if (Number.isSafeInteger(piece.index)) return piece.index as number
     return typeof piece.id === 'string' && piece.id !== '' ? lastKey + 1 : Math.max(0, lastKey)
@@ -97,7 +97,7 @@ export function openAiReader(options: ReaderOptions & { key?: string | undefined
       )
       if (counted.length > 0) usage = counted
       const choice = Array.isArray(fields.choices) ? fields.choices[0] : undefined
-      // The first reason counts: what follows it is usage, or a repetition.
+      // Only the first reason counts; what follows is usage, or a repetition.
       if (!isRecord(choice) || (choice.index ?? 0) !== 0 || reason !== undefined) return []
       const delta = isRecord(choice.delta) ? choice.delta : {}
       const { content, refusal, tool_calls: pieces } = delta

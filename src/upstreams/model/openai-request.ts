@@ -2,11 +2,9 @@ import type { RejectedFields } from './rejected-fields.ts'
 import { parseArguments } from './tool-calls.ts'
 import { type ModelMessage, type ModelRequest, sendableName, withoutPrefix } from './turn.ts'
 
-/** The body of `POST /chat/completions`. */
-
 export type BodyOptions = { model: string; tokensMax: number; rejected: RejectedFields }
 
-/** Some servers read the arguments of former calls, and refuse a conversation in which one is no JSON. */
+/** Some servers parse the arguments of earlier calls, and refuse a conversation in which one is not JSON. */
 const readableArguments = (text: string): string =>
   parseArguments(text).isValid && text.trim() !== '' ? text : '{}'
 
@@ -27,7 +25,7 @@ const messageOf = (message: ModelMessage): Record<string, unknown> => {
   }
 }
 
-/** Templates of some models demand that the sides take turns. */
+/** The templates of some models require that the sides take turns. */
 function merged(messages: readonly ModelMessage[]): ModelMessage[] {
   const found: ModelMessage[] = []
   for (const message of messages) {

@@ -1,22 +1,22 @@
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** Optional parts that some models refuse. Each refusal is learned once, and the request is sent again without it. */
+/** Optional fields that some models refuse. Each refusal is learned once, and the request is sent without the field. */
 
 const optionalFields = ['max_tokens', 'temperature', 'stream_options', 'tool_choice'] as const
-/** `prefix`: an answer of the model at the end of the conversation, which it is to continue. */
+/** A `prefix` is an answer of the model at the end of the conversation, for it to continue. */
 export type OptionalField = (typeof optionalFields)[number] | 'prefix'
 export type RejectedFields = ReadonlySet<OptionalField>
 
 const refusals =
   /unsupported|not support|n't support|not permitted|not allowed|is allowed|deprecated|unrecognized|unknown|extra_forbidden|max_completion_tokens/i
-/** A value that is too large is no refusal of its field. */
+/** A value that is too large does not mean that the field is refused. */
 const tooLarge = /too large|context length|context window/i
 const refusesPrefix = /prefill|end with a user|last role user/i
 const headCharacters = 300
 
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** The words of an error: in the forms of OpenAI and Anthropic, of their relays, and of servers that validate bodies. */
+/** Returns the words of an error in the forms of OpenAI, Anthropic, their relays, and servers that validate bodies. */
 function wordsOf(parsed: Record<string, unknown>): { param: unknown; head: string } {
   const error = isRecord(parsed.error) ? parsed.error : parsed
   const { param, code, message, metadata } = error
@@ -32,7 +32,7 @@ function wordsOf(parsed: Record<string, unknown>): { param: unknown; head: strin
   return { param, head: `${String(code)} ${head}` }
 }
 
-/** The part that an answer with status 400 or 422 is about; undefined where it is about none of them. */
+/** Returns the optional field that a 400 or 422 is about, if any. */
 export function rejectedField(status: number, body: string): OptionalField | undefined {
   if (status !== 400 && status !== 422) return undefined
   let parsed: unknown

@@ -1,14 +1,12 @@
-/**
- * Some servers send the thoughts of a model at the beginning of its text, between marks. They are no part of the answer.
- */
+/** Some servers send a model's thoughts at the beginning of its text, between marks. They are no part of the answer. */
 
 const open = '<think>'
 const close = '</think>'
 
 export type ThoughtFilter = {
-  /** What is no thought of the text so far, and was not returned before. */
+  /** Returns the part of the text so far that is no thought and was not returned before. */
   push(text: string): string
-  /** What was held since it could have become the mark. */
+  /** Returns text that was held back because it could have become the mark. */
   end(): string
 }
 

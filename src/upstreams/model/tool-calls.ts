@@ -2,18 +2,18 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { ModelEvent, ReaderOptions, ToolArguments } from './turn.ts'
 
-/** Assembles calls from pieces that come in any order. */
+/** Assembles calls from pieces that arrive in any order. */
 
 type OpenCall = { id: string; name: string; pieces: string[]; extra?: JsonObject }
 type ToolCallEvent = Extract<ModelEvent, { type: 'tool_call' }>
 export type CallCollector = {
-  /** A call under a key of the wire; one that is open there is another call. */
+  /** Opens a call under a key of the wire; one that is open there already is a different call. */
   start(key: number, call: { id: string; name: string }): void
   find(key: number): Readonly<OpenCall> | undefined
   rename(key: number, name: string): void
   append(key: number, text: string): void
   attach(key: number, extra: JsonObject): void
-  /** Empty where no call is open there. */
+  /** Returns nothing if no call is open there. */
   finish(key: number): ToolCallEvent[]
   finishAll(): ToolCallEvent[]
   count(): number
@@ -23,7 +23,7 @@ export type CallCollector = {
 const extraCharactersMax = 8_192
 
 export function parseArguments(text: string): ToolArguments {
-  // A call without arguments has none of their text.
+  // A call without arguments has no text for them.
   if (text.trim() === '') return { isValid: true, value: {} }
   let value: unknown
   try {
@@ -42,7 +42,7 @@ export function createCallCollector({ toolCallsMax, usedIds }: ReaderOptions): C
   const displaced: OpenCall[] = []
   let started = 0
 
-  /** Results are sent back by id, so no two calls of a conversation may have one. */
+  /** Results are sent back by id, so no two calls of a conversation may share one. */
   const uniqueId = (wanted: string): string => {
     const base = wanted === '' ? 'call' : wanted
     let id = wanted

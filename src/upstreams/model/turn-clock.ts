@@ -1,18 +1,17 @@
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** The three time limits of a turn. When one expires, or the caller gives up, `signal` aborts what is under way. */
+/** The three time limits of a turn. When one expires, or the caller gives up, `signal` aborts the work in progress. */
 export type TurnClock = {
   signal: AbortSignal
-  /** The first token is awaited from now on. */
+  /** From now on, the first token is awaited. */
   start(): void
-  /** The first token has come. */
   begin(): void
-  /** Until the turn must have ended. */
+  /** Returns the time until the turn must have ended. */
   leftMs(): number
-  /** Awaits bytes, for the time without any at most. */
+  /** Awaits bytes for at most the time limit between them. */
   idle<T>(reading: Promise<T>): Promise<T>
-  /** What the caller gets for an error: its own reason, the limit that expired, or the error. */
+  /** Returns what the caller gets for an error: its own reason, the limit that expired, or the error. */
   reasonOf(error: unknown): unknown
 } & Disposable
 

@@ -1,9 +1,8 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** One turn of a model, in words of our own. */
+/** One turn of a model, independent of any provider. */
 
 export type ModelTool = { name: string; description: string; inputSchema: JsonObject }
-/** A call as a former turn made it. */
 export type MadeCall = {
   id: string
   name: string
@@ -16,13 +15,13 @@ export type ModelMessage =
   | { role: 'assistant'; text: string; calls: readonly MadeCall[] }
   | { role: 'tool'; callId: string; text: string; isError: boolean }
 export type ModelRequest = {
-  /** Text of our own only: it is what the model takes for orders. */
+  /** Only our own text, because the model takes it for orders. */
   instructions: string
   messages: readonly ModelMessage[]
   tools: readonly ModelTool[]
-  /** No call is wanted: the tools are there since the conversation has calls, which some endpoints refuse without them. */
+  /** No call is wanted. The tools stay, because some endpoints refuse a conversation with calls but without tools. */
   isTextOnly?: boolean
-  /** Less than the setting, never more. */
+  /** It can lower the limit of the settings, never raise it. */
   tokensMax?: number
 }
 
@@ -30,56 +29,56 @@ export type StopReason = 'end' | 'tools' | 'length' | 'refusal'
 export type ToolArguments = { isValid: true; value: JsonObject } | { isValid: false; problem: string }
 export type ModelEvent =
   | { type: 'text'; text: string }
-  /** Complete; `id` differs from all others of the conversation, also where the model repeats itself. */
+  /** The call is complete. Its `id` differs from all others of the conversation, even if the model repeats itself. */
   | ({ type: 'tool_call'; arguments: ToolArguments } & MadeCall)
-  /** At most once, and absent where the endpoint does not count. */
+  /** At most one of these is sent, and none if the endpoint does not count. */
   | { type: 'usage'; inputTokens: number; outputTokens: number }
-  /** Always the last event, and the only one of its kind. */
+  /** This is always the last event, and the only one of its kind. */
   | { type: 'stop'; reason: StopReason }
 
 export type ModelLimits = {
   tokensMax: number
-  /** Until the first piece of a thought, of text or of a call. */
+  /** The limit until the first piece of a thought, a text or a call. */
   firstTokenMs: number
-  /** Without any byte. */
+  /** The limit without any byte. */
   idleMs: number
-  /** For the turn, its retries included. */
+  /** The limit for the turn, including its retries. */
   totalMs: number
   answerBytesMax: number
   toolCallsMax: number
 }
 
-/** Reads the events of one answer; every function throws a Fault where the answer cannot be read. */
+/** Reads the events of one answer; every function throws a Fault if the answer cannot be read. */
 export type TurnReader = {
   read(event: { event: string | undefined; data: string }): ModelEvent[]
-  /** Whether anything of the answer has come, the thoughts before it included. */
+  /** Whether any part of the answer has arrived, including thoughts before it. */
   hasBegun(): boolean
   /** Whether the endpoint has said that nothing follows. */
   isComplete(): boolean
-  /** The last events, once nothing follows. */
+  /** Returns the last events, once nothing follows. */
   end(): ModelEvent[]
 }
 export type ReaderOptions = {
   toolCallsMax: number
-  /** Ids of the calls of former turns. */
+  /** The ids of the calls of earlier turns. */
   usedIds: readonly string[]
 }
 
 /** A model invents names, and endpoints refuse a conversation with a name that no tool could have. */
 export const sendableName = (name: string): string => name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown'
 
-/** What asks a model that continues no text of its own to do so. */
+/** Asks a model that does not continue its own text to do so. */
 export const continueWords =
   'Your answer above was cut off. Continue it exactly where it ended, and repeat nothing of it.'
 
-/** With the words of a user at the end, where the model refuses to continue its own. */
+/** Appends words of a user, for a model that refuses to continue its own. */
 export const withoutPrefix = (messages: readonly ModelMessage[]): readonly ModelMessage[] => {
   const last = messages.at(-1)
   if (last?.role !== 'assistant' || last.calls.length > 0) return messages
   return [...messages, { role: 'user', text: continueWords }]
 }
 
-/** An endpoint calls the reason by another name, or none, where it made calls. */
+/** An endpoint that made calls may give another reason for its stop, or none. */
 export const settledReason = (reason: StopReason, calls: number): StopReason => {
   if (calls > 0) return reason === 'end' ? 'tools' : reason
   return reason === 'tools' ? 'end' : reason

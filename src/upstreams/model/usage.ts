@@ -5,7 +5,7 @@ type Usage = Extract<ModelEvent, { type: 'usage' }>
 
 const tokensMax = 1_000_000_000
 
-/** The sum of the named counts; undefined where the first one is absent or no count. */
+/** Returns the sum of the named counts, or undefined if the first one is absent or not a count. */
 export function countOf(
   fields: unknown,
   [first, ...others]: readonly [string, ...string[]],
@@ -18,7 +18,7 @@ export function countOf(
   return others.reduce((sum, name) => sum + (isCount(fields[name]) ? fields[name] : 0), count)
 }
 
-/** What was counted; a count that is absent alone is 0. */
+/** A single missing count is 0. */
 export const usageEvents = (inputTokens: number | undefined, outputTokens: number | undefined): Usage[] =>
   inputTokens === undefined && outputTokens === undefined
     ? []

@@ -11,10 +11,10 @@ export type ServerEndpoint = 'token_endpoint' | 'registration_endpoint'
 export type ForwardedRequest = { contentType: string; authorization?: string | undefined; body: string }
 export type AuthorizationServer = {
   issuer: string
-  /** RFC 8414, or OpenID Connect Discovery, as the server publishes it. Each call throws `unavailable` during an outage. */
+  /** Returns the metadata (RFC 8414 or OpenID Connect Discovery). Each call throws `unavailable` in an outage. */
   metadata(): Promise<Document>
   publicKeys(): Promise<PublicKey[]>
-  /** The same after an unknown key id: at most twice a minute. */
+  /** Reads the keys again after an unknown key id, at most twice a minute. */
   freshPublicKeys(): Promise<PublicKey[]>
   send(endpoint: ServerEndpoint, request: ForwardedRequest): Promise<{ status: number; body: string }>
 }
@@ -27,7 +27,7 @@ const maxBytes = 256 * 1024
 const outage = (cause?: unknown) =>
   new Fault('unavailable', 'The authorization server does not answer; try again in a moment', { cause })
 
-/** Where RFC 8414 and OpenID Connect Discovery put the document of an issuer. */
+/** Returns where RFC 8414 and OpenID Connect Discovery put an issuer's document. */
 function documentUrls(issuer: string): string[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
@@ -58,7 +58,7 @@ export function authorizationServer({ issuer, net, clock }: Options): Authorizat
   const discover = async (): Promise<Document> => {
     for (const url of documentUrls(issuer)) {
       const found = await fetchDocument(url)
-      // The document of another issuer would hand its codes and tokens to that one.
+      // The document of another issuer would hand this issuer's codes and tokens to that one.
       if (found?.issuer === issuer) return found
     }
     throw outage()

@@ -7,34 +7,33 @@ import type { Net } from '#kernel/wire/net.ts'
 
 /** Sign-in at an external OpenID provider: authorization code with PKCE, state and nonce. */
 
-/** What has to be kept between the departure of the browser and its return. */
+/** What must be kept from the departure of the browser until its return. */
 export type PendingSignIn = {
   issuer: string
   redirectUri: string
   state: string
   nonce: string
   verifier: string
-  /** The provider had to ask for the credentials again, and has to say that it did so after this time. */
+  /** The provider had to ask for the credentials again, and must say that it did so after this time. */
   isFresh: boolean
   leftAtMs: number
 }
 export type ExternalIdentity = {
   issuer: string
   subject: string
-  /** Absent where the provider sends none. */
   email?: string
   isEmailVerified: boolean
-  /** When the provider asked for the credentials; null where it does not say so. A session there is older than this. */
+  /** When the provider asked for the credentials, or null if it does not say. An existing session there is older. */
   signedInAt: Date | null
 }
 export type SignInResult =
   | { ok: true; identity: ExternalIdentity }
-  /** `declined`: the provider sent an error; `rejected`: its answer is not valid. */
+  /** `declined` means that the provider sent an error; `rejected`, that its answer is not valid. */
   | { ok: false; why: 'declined' | 'rejected' }
 
 export type OpenIdProvider = {
   issuer: string
-  /** Throws `unavailable` where the provider does not answer. */
+  /** Throws `unavailable` if the provider does not answer. */
   begin(request: {
     redirectUri: string
     state: string
@@ -56,10 +55,10 @@ const scope = 'openid email profile'
 const metadataMs = 10 * 60_000
 const timeoutMs = 8_000
 const maxBytes = 256 * 1024
-/** By which the clock of the provider may be behind. */
+/** The provider's clock may be this far behind. */
 const clockToleranceMs = 5_000
 
-/** A failure of the connection inside the errors that the library wraps around it. */
+/** Finds a failure of the connection inside the errors that the library wraps around it. */
 function outageIn(error: unknown): Fault | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++)
     if (each instanceof Fault) return each
@@ -96,7 +95,7 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
     }
     const isInsecure = issuer.startsWith('http:')
     const configuration = await client.discovery(new URL(issuer), clientId, undefined, authenticate, {
-      // The signature of the id token is checked as well, and not the connection to the provider alone.
+      // The signature of the id token is checked too; a secure connection to the provider is not enough.
       execute: [client.enableNonRepudiationChecks, ...(isInsecure ? [client.allowInsecureRequests] : [])],
       [client.customFetch]: fetchByNet as never,
     })
@@ -138,7 +137,7 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
       const client = await import('openid-client')
       const known = await connect()
       try {
-        // Checks the state, `iss` of the redirect, and issuer, audience, nonce, times and signature of the id token.
+        // This checks the state, `iss` of the redirect, and issuer, audience, nonce, times and signature of the token.
         const tokens = await client.authorizationCodeGrant(
           known,
           new URL(`${pending.redirectUri}?${query}`),
@@ -155,7 +154,7 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
           log.warn({ issuer, auth_time: claims.auth_time }, 'the identity provider did not ask for a sign-in')
           return { ok: false, why: 'rejected' }
         }
-        // Many providers send the address at the userinfo endpoint alone.
+        // Many providers send the address only at the userinfo endpoint.
         const source: Partial<IDToken> =
           claims.email === undefined && known.serverMetadata().userinfo_endpoint !== undefined
             ? await client.fetchUserInfo(known, tokens.access_token, claims.sub)
@@ -175,11 +174,11 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
   }
 }
 
-/** False also where the provider does not say when it asked for the credentials. */
+/** Returns false also if the provider does not say when it asked for the credentials. */
 const isSignInSince = ({ auth_time: seconds }: IDToken, { leftAtMs }: PendingSignIn): boolean =>
   typeof seconds === 'number' && seconds * 1_000 + clockToleranceMs >= leftAtMs
 
-/** A clock that is ahead of ours makes no sign-in of later. */
+/** A provider's clock that is ahead of ours must not date a sign-in later than now. */
 const signedInAt = ({ auth_time: seconds }: IDToken, now: Date): Date | null =>
   typeof seconds === 'number' ? new Date(Math.min(seconds * 1_000, now.getTime())) : null
 

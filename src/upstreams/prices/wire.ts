@@ -1,13 +1,13 @@
 import { decimalOfSource } from '#kernel/money/money.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** DefiLlama's `coins`; prices are read from the source text of their numbers. */
+/** Reads DefiLlama's `coins`; prices are read from the source text of their numbers. */
 
 export type Price = { price: string; at: Date; symbol: string | null }
 
 type Rule = { now: Date; confidenceMin: number; ageMaxMs: number }
 
-/** Undefined where the body is malformed; absent keys are unknown prices, never zero. */
+/** Returns undefined if the body is malformed. Absent keys are unknown prices, never zero. */
 export function pricesOf(body: string, rule: Rule): Map<string, Price> | undefined {
   let parsed: unknown
   try {
@@ -38,7 +38,7 @@ function priceOf(coin: Record<string, unknown>, { now, confidenceMin, ageMaxMs }
     : { price: text, at, symbol: typeof symbol === 'string' ? symbol : null }
 }
 
-/** Cuts a price to 18 decimal places; even a price of a billionth of a cent keeps its first digits. */
+/** Cuts a price to 18 decimal places, so that even a billionth of a cent keeps its first digits. */
 function shortened(source: string): string {
   const [, digits = '', exponent = ''] = /^([\d.]+)((?:[eE].*)?)$/.exec(source) ?? []
   const [whole = '', fraction = ''] = digits.split('.')

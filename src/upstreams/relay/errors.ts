@@ -1,14 +1,14 @@
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** What Relay's error codes are for the caller of a swap. */
+/** What Relay's error codes mean for the caller of a swap. */
 
 type RelayError = { errorCode: string; message: string }
 
 const textMax = 200
 const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, textMax) : '')
 
-/** Undefined where the body is no error in Relay's form. */
+/** Returns undefined if the body is not an error in Relay's form. */
 export function errorOf(body: unknown): RelayError | undefined {
   if (!isRecord(body) || typeof body.errorCode !== 'string') return undefined
   return { errorCode: textOf(body.errorCode), message: textOf(body.message) }
@@ -48,11 +48,11 @@ export function faultOf({ errorCode, message }: RelayError): Fault {
       extras,
     })
   if (errorCode === 'INSUFFICIENT_FUNDS')
-    // It names no amounts, and our own reading of the balance did cover it.
+    // The error names no amounts, and our own reading of the balance did cover the amount.
     return new Fault('conflict', 'The solver sees a balance that does not cover the amount', { extras })
   if (errorCode === 'UNSUPPORTED_CHAIN')
     return invalid('chain_id_in', 'unsupported_chain', 'Swaps do not serve this chain')
-  // The chain is in our table, so the caller named a chain that is served at other times.
+  // The chain is in our table, so it is normally served.
   if (switchedOff.includes(errorCode))
     return new Fault('unavailable', 'Swaps on this chain are switched off at present', { extras })
   const field = fields[errorCode]

@@ -1,8 +1,6 @@
 import { type Chain, sameAddress } from '#kernel/money/chains.ts'
 import type { TokenOnChain } from '#kernel/money/swap-provider.ts'
 
-/** Relay's own names of chains and native coins. */
-
 const solanaId = 792703809
 const nativeOf = {
   evm: '0x0000000000000000000000000000000000000000',
@@ -13,10 +11,10 @@ type Row = Pick<Chain, 'id' | 'family' | 'native'>
 export type ForeignNames = {
   rowOf(chainId: string): Row | undefined
   chainId(chainId: string): number | undefined
-  /** The public id; undefined for a chain that is not served. */
+  /** Returns the public id, or undefined for a chain that is not served. */
   publicId(foreign: unknown): string | undefined
   currency(token: TokenOnChain): string | undefined
-  /** The address of the chain table for a native coin, and the given one for a token. */
+  /** Returns the chain table's address for a native coin, and the given one for a token. */
   token(chainId: string, currency: string): string | undefined
 }
 

@@ -28,7 +28,7 @@ import {
   unitsOf,
 } from './wire.ts'
 
-/** The answer to a quote. Whatever contradicts the request is refused here; targets and calldata are checked by swapping. */
+/** Reads the answer to a quote, and refuses what contradicts the request; the swap checks targets and calldata. */
 
 export const providerName = 'relay'
 
@@ -81,13 +81,13 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
   }
 }
 
-/** The order that a deposit at the contract names, which has an id of its own; undefined for a route without one. */
+/** Returns the order that a deposit at the contract names, under its own id, or undefined for a route without one. */
 function orderIdOf(protocol: unknown): string | undefined {
   const order = isRecord(protocol) ? (isRecord(protocol.v2) ? protocol.v2 : protocol) : {}
   return order.orderId === undefined || order.orderId === null ? undefined : requestIdOf(order.orderId)
 }
 
-/** A deposit for an order of another payment would be refunded at best. */
+/** A deposit for an order of another payment would at best be refunded. */
 function assertPayment(protocol: unknown, { request, names }: Reading): void {
   const order = isRecord(protocol) && isRecord(protocol.v2) ? protocol.v2 : {}
   if (!isRecord(order.paymentDetails)) return
@@ -101,7 +101,7 @@ function assertPayment(protocol: unknown, { request, names }: Reading): void {
     throw changed('an order for another amount')
 }
 
-/** The amount of a currency, which must be the requested one. */
+/** Returns the amount of a currency, which must be the requested one. */
 function amountAt(value: unknown, expected: TokenOnChain, { names }: Reading): bigint {
   const { currency, amount } = fieldsOf(value, 'amount')
   const { chainId, address } = fieldsOf(currency, 'currency')
@@ -116,7 +116,7 @@ function amountAt(value: unknown, expected: TokenOnChain, { names }: Reading): b
   return unitsOf(amount, 'amount')
 }
 
-/** A minimum below the slippage that was asked for would let the solver take the difference. */
+/** A minimum below the requested slippage would let the solver take the difference. */
 function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
   const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
   if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)
@@ -142,10 +142,7 @@ function toolOf({ route }: Fields): string {
 const secondsOf = (value: unknown): number =>
   typeof value === 'number' && value >= 0 && value <= etaSecondsMax ? Math.ceil(value) : 0
 
-/**
- * The relayer's fees: its gas on the destination chain, and the rest for its service. They are shown and decide nothing,
- * so one that cannot be read is left out.
- */
+/** Returns the relayer's gas and service fee. They are shown and decide nothing, so unreadable ones are left out. */
 function feesOf(value: unknown, { names }: Reading): RouteFee[] {
   const { relayer, relayerGas } = isRecord(value) ? value : {}
   const total = feeOf(relayer, names)
@@ -170,7 +167,7 @@ function feesOf(value: unknown, { names }: Reading): RouteFee[] {
 
 type ReadFee = TokenOnChain & { amountUnits: bigint }
 
-/** In its own token; undefined for one of a chain that is not served. */
+/** Reads a fee in its own token, and returns undefined for one on a chain that is not served. */
 function feeOf(value: unknown, names: ForeignNames): ReadFee | undefined {
   if (!isRecord(value) || !isRecord(value.currency)) return undefined
   const { amount, currency } = value
@@ -184,7 +181,7 @@ type ReadSteps = { steps: RouteSteps; providerRequestId: string }
 
 function stepsOf(value: unknown, reading: Reading): ReadSteps {
   const all = listOf(value, 'steps', stepsMax).map((each) => fieldsOf(each, 'step'))
-  // Its guide says to skip those without items, whatever they are.
+  // Relay's guide says to skip steps without items, whatever they are.
   const steps = all.filter(
     ({ items }) => items !== undefined && !(Array.isArray(items) && items.length === 0),
   )
@@ -203,13 +200,13 @@ const itemsOf = (step: Fields): Fields[] =>
     fieldsOf(fieldsOf(item, 'item').data, 'data of an item'),
   )
 
-/** Its guide has two words for it. */
+/** Relay's guide has two words for it. */
 const isApproval = (id: unknown): boolean => id === 'approve' || id === 'approval'
 
 function kindOf({ id, kind }: Fields): RouteCall['kind'] {
   if (kind === 'transaction' && isApproval(id)) return 'approve'
   if (kind === 'transaction' && (id === 'swap' || id === 'deposit')) return id
-  // A signature for the solver's own contracts is nothing that custody could read.
+  // Custody cannot read a signature for the solver's own contracts.
   throw new Fault('no_route', 'The route needs a kind of step that is not supported', {
     extras: { upstream: providerName, reason: 'unsupported_step' },
   })
@@ -243,7 +240,7 @@ function solanaStepsOf(steps: readonly Fields[]) {
     kindOf(step)
     return itemsOf(step)
   })
-  // All of it has to fit into one transaction, which is signed once.
+  // All of it must fit into one transaction, which is signed once.
   if (!data || others.length > 0) throw changed('not exactly one transaction')
   const instructions = listOf(data.instructions, 'instructions', instructionsMax).map(instructionOf)
   const tables = listOf(data.addressLookupTableAddresses ?? [], 'lookup tables', tablesMax)

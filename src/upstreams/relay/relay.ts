@@ -16,13 +16,13 @@ type RelayOptions = {
   net: Net
   chains: readonly Pick<Chain, 'id' | 'family' | 'native'>[]
   clock: Clock
-  /** Reasons of refunds are answered only with a key. */
+  /** The reasons of refunds are only answered with a key. */
   apiKey?: string | undefined
   quotes?: QuoteBudget
   timeoutMs?: number
 }
 
-/** A shorter route, for a transaction on Solana that became too large. */
+/** Asks for a shorter route, for a transaction on Solana that became too large. */
 const shortRoute = 2
 
 export function relay({
@@ -40,7 +40,7 @@ export function relay({
   const bodyOf = ({ origin, destination, ...request }: RouteRequest) => ({
     user: request.user,
     recipient: request.recipient,
-    // Without it nothing is refunded by itself.
+    // Without it, nothing is refunded automatically.
     refundTo: request.user,
     originChainId: foreignIdOf(origin.chainId, 'chain_id_in'),
     originCurrency: names.currency(origin),
@@ -48,7 +48,7 @@ export function relay({
     destinationCurrency: names.currency(destination),
     amount: String(request.amountInUnits),
     tradeType: 'EXACT_INPUT',
-    // By the contract for deposits, and not by a transfer that no rule could bind to its order.
+    // The deposit goes through the contract; a plain transfer could not be bound to its order by any rule.
     explicitDeposit: true,
     slippageTolerance: String(request.slippageBps),
     ttl: request.ttlSeconds,
@@ -84,7 +84,7 @@ export function relay({
         if (fault instanceof Fault) return undefined
         throw fault
       })
-      // The status ends a swap, also where nobody says why.
+      // The status ends a swap even if nobody says why.
       return withReasons(status, list, { request, names })
     },
     async requestOf(depositTxHash) {

@@ -4,7 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { errorOf, faultOf, isRetried } from './errors.ts'
 
-/** Requests to Relay: answers that are no answer are asked for again, a few times. */
+/** Sends requests to Relay, and repeats them a few times if the reply is no answer. */
 
 export type RelayRequests = {
   get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown>
@@ -12,7 +12,7 @@ export type RelayRequests = {
 }
 type PostOptions = {
   signal: AbortSignal | undefined
-  /** What it throws ends the request. */
+  /** A fault thrown here ends the request. */
   beforeAttempt: () => void
 }
 type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
@@ -27,7 +27,7 @@ type Attempt = { value: unknown } | { retry: Fault; afterMs?: number | undefined
 
 const maxBytes = 256 * 1024
 const backoff = { firstMs: 200, maxMs: 1_000 }
-/** A longer request to wait is the caller's to follow. */
+/** If Relay asks for a longer wait, the caller decides. */
 const waitMsMax = 2_000
 const tooBusy = 429
 
@@ -66,7 +66,7 @@ export function relayRequests({ url, net, apiKey, timeoutMs }: Options): RelayRe
     const { status, retryAfterMs } = reply
     if (status === tooBusy) return { retry: away('limits its requests', retryAfterMs), afterMs: retryAfterMs }
     const found = parsed(reply.body)
-    // A proxy in front of it answers with a page.
+    // A proxy in front of Relay answers with a page.
     if (!found) return { retry: away('sent no JSON') }
     if (status === 200) return { value: found.json }
     const error = errorOf(found.json)

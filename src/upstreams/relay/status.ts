@@ -3,13 +3,13 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { ForeignNames } from './foreign-names.ts'
 import { changed, fieldsOf, textOf } from './wire.ts'
 
-/** What Relay says of a request. An unknown word means that it is not over. */
+/** Reads what Relay says about a request. An unknown word means that it is not over. */
 
 const states: Readonly<Record<string, ProviderState>> = {
   waiting: 'waiting',
   success: 'success',
   refund: 'refunded',
-  // Earlier words of its documentation for the same.
+  // Earlier versions of its documentation use these words for the same.
   refunded: 'refunded',
   fallback: 'refunded',
   failure: 'failed',
@@ -28,8 +28,8 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
   const { originChainId, destinationChainId } = request
   const isRefund = state === 'refunded' || state === 'failed'
   const isOver = isRefund || state === 'success'
-  // A refund is paid where the deposit was made; the orders that it signs allow the other chain as well. What is called a
-  // success can have been refunded too.
+  // Refunds are paid where the deposit was made, or on the other chain. A reported success can have been refunded
+  // too.
   const paidChainIds = new Set(isOver ? [originChainId, destinationChainId] : [destinationChainId])
   return {
     state,
@@ -42,7 +42,7 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
   }
 }
 
-/** Null where there is none. */
+/** Returns null if there is no reason. */
 const reasonOf = (value: unknown): string | null => (value === 'N/A' ? null : textOf(value))
 
 function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx[] {
@@ -53,7 +53,7 @@ function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx
   )
 }
 
-/** Why a request ended so, and its refund, from the list of requests. */
+/** Adds why a request ended this way, and its refund, from the list of requests. */
 export function withReasons(
   status: ProviderStatus,
   body: unknown,
@@ -85,7 +85,6 @@ function refundOf(status: ProviderStatus, value: unknown, names: ForeignNames): 
   return { chainId, token, amountUnits: BigInt(amount), txHash }
 }
 
-/** The id of the only request that a list has. */
 export function requestIdIn(body: unknown): string | undefined {
   const list = isRecord(body) && Array.isArray(body.requests) ? body.requests : []
   const [only] = list

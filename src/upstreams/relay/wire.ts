@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** Fields of a hostile answer, each read with its bounds. */
+/** Fields of an untrusted answer, each read within its bounds. */
 
 const unitsPattern = /^\d{1,78}$/
 const uint256Max = (1n << 256n) - 1n
@@ -51,7 +51,7 @@ export function requestIdOf(value: unknown): string {
   return value.toLowerCase()
 }
 
-/** Hexadecimal text of whole bytes, with its prefix as given. */
+/** Reads hexadecimal text of whole bytes, with the prefix that is given. */
 export function hexOf(
   value: unknown,
   what: string,
@@ -67,7 +67,7 @@ export function hexOf(
 export const textOf = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' && value.length <= textMax ? value : null
 
-/** Hundredths of a percent of a percentage in decimal text, towards zero; 0 where it says nothing. */
+/** Converts a percentage in decimal text to hundredths of a percent, rounded towards zero; 0 if there is none. */
 export function bpsOf(percent: unknown): number {
   const match = typeof percent === 'string' ? /^(-?)(\d{1,6})(?:\.(\d{1,2})\d*)?$/.exec(percent) : null
   if (!match) return 0

@@ -2,7 +2,6 @@ import { createTokenReports, type TokenReports } from '#kernel/money/token-repor
 import type { Net } from '#kernel/wire/net.ts'
 import { assessReply, source } from './wire.ts'
 
-/** RugCheck: reports about mints of Solana. */
 export const rugCheck = ({ url, net }: { url: string; net: Net }): TokenReports =>
   createTokenReports(
     {

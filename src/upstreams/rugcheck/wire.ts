@@ -3,7 +3,7 @@ import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/mone
 import { foreignText } from '#kernel/money/token-reports.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** What RugCheck answers to `GET /v1/tokens/{mint}/report`. An absent field is unknown, never false. */
+/** Reads the answer of RugCheck to `GET /v1/tokens/{mint}/report`. An absent field is unknown, never false. */
 
 export const source = 'rugcheck'
 
@@ -69,14 +69,14 @@ function liquidityReasons(liquidity: unknown): SecurityReason[] {
 }
 
 function riskReasons(risks: unknown): SecurityReason[] {
-  // No risks are an empty list, or null.
+  // An empty list or null means no risks.
   if (risks === null) return []
   if (!Array.isArray(risks)) return [missing('risks')]
   return risks.slice(0, risksMax).map((risk: unknown): SecurityReason => {
     if (!isRecord(risk)) return missing('risks')
     const name = foreignText(risk.name)
     const message = `${source}: ${name === '' ? 'a risk without a name' : name}`
-    // A level that is not known here counts as dangerous.
+    // A level that is unknown here counts as dangerous.
     return { code: 'provider_risk', level: risk.level === 'warn' ? 'medium' : 'high', message }
   })
 }

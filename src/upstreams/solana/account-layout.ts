@@ -3,14 +3,12 @@ import type { LookupTable } from './message.ts'
 import { lookupTableProgram, tokenPrograms } from './program-ids.ts'
 import type { Account } from './wire.ts'
 
-/** The content of accounts, as their programs lay it out. */
-
 const tableHeaderBytes = 56
 const initialisedTable = 1
 const activeSlot = 2n ** 64n - 1n
 const addressesMax = 256
 
-/** Undefined where the account is no table, or one that is being closed. */
+/** Returns undefined if the account is no table, or one that is being closed. */
 export function lookupTableOf(address: string, { owner, data }: Account): LookupTable | undefined {
   if (owner !== lookupTableProgram || data.length < tableHeaderBytes) return undefined
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
@@ -23,12 +21,12 @@ export function lookupTableOf(address: string, { owner, data }: Account): Lookup
   return { address, addresses }
 }
 
-/** Extensions stand behind these bytes. */
+/** Extensions follow these bytes. */
 const tokenAccountBytes = 165
 
 export type TokenAccount = { mint: string; owner: string; amountUnits: bigint }
 
-/** Undefined where the account holds no tokens. */
+/** Returns undefined if the account holds no tokens. */
 export function tokenAccountIn({ owner, data }: Account): TokenAccount | undefined {
   const isToken = tokenPrograms.some((program) => program === owner)
   if (!isToken || data.length < tokenAccountBytes) return undefined

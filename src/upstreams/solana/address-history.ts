@@ -3,30 +3,27 @@ import type { JsonRpc } from '#kernel/wire/json-rpc.ts'
 import { type HistoryEntry, historyOf } from './transaction-wire.ts'
 import { broken, integerOf, resultOf, slotsOf } from './wire.ts'
 
-/** The transactions that name an address. A node without long-term storage lists none that it has thrown away. */
+/** Lists the transactions that name an address. A node without long-term storage omits those it has discarded. */
 
 export type HistoryOptions = {
   commitment: 'confirmed' | 'finalized'
   before?: string | undefined
   limit: number
-  /** A list that ends fails where the node keeps no blocks from before this moment. */
+  /** A complete list fails if the node keeps no blocks from before this moment. */
   since?: Date | undefined
 }
 export type ReadHistory = (address: string, options: HistoryOptions) => Promise<HistoryEntry[]>
 
-/** The time of a block is in whole seconds, of clocks that are not ours. */
+/** Block times are in whole seconds, from clocks that are not ours. */
 export const blockTimeErrorMs = 60_000
-/** Blocks of the first months of a chain have no time, but for the first of all; so may others. */
+/** Except for the very first, the blocks of a chain's first months have no time; others may lack it too. */
 const firstBlocksMax = 5
 
-/**
- * The blocks themselves are listed: the slot that a node calls its first available one is 0 also where it has no block
- * yet, and slot 0 has a time on every node.
- */
+/** Blocks are listed, because a node without any also names slot 0 as its first available one, and knows its time. */
 const firstBlocks = { method: 'getBlocksWithLimit', params: [0, firstBlocksMax, { commitment: 'confirmed' }] }
 
 export function addressHistory(rpc: JsonRpc): ReadHistory {
-  /** The time of a block never changes. Which block is the first one does, so that is asked with every list. */
+  /** The time of a block never changes, but the first block does, so that is requested with every list. */
   let timed: { slot: bigint; seconds: bigint } | undefined
 
   const readTime = async (slots: readonly bigint[]): Promise<bigint> => {
@@ -46,7 +43,7 @@ export function addressHistory(rpc: JsonRpc): ReadHistory {
   return async (address, { commitment, before, limit, since }) => {
     const config = { commitment, limit, ...(before !== undefined && { before }) }
     const list = { method: 'getSignaturesForAddress', params: [address, config] }
-    // One request, so that one node answers both.
+    // One request makes one node answer both.
     const [listed, blocks] = await rpc(since === undefined ? [list] : [list, firstBlocks])
     const entries = historyOf(resultOf(listed!), limit)
     if (since === undefined || entries.length === limit) return entries

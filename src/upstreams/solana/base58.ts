@@ -16,9 +16,9 @@ export function base58(bytes: Uint8Array): string {
   return alphabet[0]!.repeat(zeros < 0 ? bytes.length : zeros) + text
 }
 
-/** Undefined where the text is not the one spelling of so many bytes. */
+/** Returns undefined if the text is not the one spelling of this many bytes. */
 export function fromBase58(text: string, bytes: number): Uint8Array | undefined {
-  // Before the quadratic decoding: a byte takes less than 1.4 letters.
+  // The check precedes the quadratic decoding; a byte takes less than 1.4 letters.
   if (text.length === 0 || text.length > bytes * 1.4) return undefined
   let value = 0n
   for (const letter of text) {
@@ -34,7 +34,7 @@ export function fromBase58(text: string, bytes: number): Uint8Array | undefined 
 export const isAddress = (text: unknown): text is string =>
   typeof text === 'string' && fromBase58(text, addressBytes) !== undefined
 
-/** Of an address that was checked where it came in. */
+/** The address must have been checked where it came in. */
 export function bytesOfAddress(address: string): Uint8Array {
   const bytes = fromBase58(address, addressBytes)
   if (!bytes) throw new RangeError(`not a Solana address: ${address.slice(0, 64)}`)

@@ -16,31 +16,29 @@ import { computeBudgetProgram } from './program-ids.ts'
 import { readTrial } from './simulation-check.ts'
 import type { LatestBlockhash, Solana, Trial } from './solana.ts'
 
-/** A transaction before it is signed: composed from what a section plans, simulated and checked. */
+/** A transaction before it is signed: composed from a section's plan, simulated and checked. */
 
 export type DraftOrder = {
-  /** The user's wallet. */
   account: string
   feePayer: string
   instructions: readonly SvmInstruction[]
-  /** Addresses of lookup tables; one that does not exist makes the message longer and no other. */
+  /** Addresses of lookup tables. One that does not exist only makes the message longer. */
   lookupTables: readonly string[]
   spends: readonly SvmSpend[]
   /** Equal orders with different ids are different transactions. */
   id: string
-  /** The address by which it is found. */
   reference?: string | undefined
   /** A simulation at an older slot fails as unavailable. */
   minSlot?: bigint | undefined
 }
 export type Draft = {
-  /** In base64. */
+  /** The message in base64. */
   message: string
   lastValidBlockHeight: bigint
-  /** Of the node that gave the blockhash. */
+  /** The slot of the node that supplied the blockhash. */
   slot: bigint
   feeLamports: bigint
-  /** The rent of the token accounts that it creates. */
+  /** The rent of the token accounts that the transaction creates. */
   rentLamports: bigint
 }
 export type DraftResult = { ok: true; draft: Draft } | { ok: false; reason: string; slot: bigint }
@@ -50,7 +48,7 @@ const lamportsPerSignature = 5_000n
 const microLamports = 1_000_000n
 /** An execution a moment later may take more units than its simulation. */
 const spareUnits = 5_000
-/** Of the units, which make equal orders different messages: the network executes each message once. */
+/** This many unit limits make equal orders different messages, because the network executes each message only once. */
 const distinctUnits = 16_384
 const signatureBytes = 64
 const simulationsMax = 3
@@ -87,10 +85,7 @@ export async function draftTransaction(chain: Solana, order: DraftOrder): Promis
   }
 }
 
-/**
- * The sponsor pays the rent, since a user without SOL cannot, and gets it back: otherwise a user who opens and closes
- * token accounts would earn it each time.
- */
+/** The sponsor pays rent, as a user without SOL cannot, and gets it back; else closing accounts would earn it. */
 function withRentPayer(instruction: SvmInstruction, { account, feePayer }: DraftOrder): SvmInstruction {
   const decoded = decode({
     ...instruction,
@@ -116,7 +111,7 @@ const writableOf = (instructions: readonly SvmInstruction[]): string[] => [
   ),
 ]
 
-/** Three of four recent transactions paid no more. */
+/** Three of four recent transactions paid no more than this price. */
 function priceOf({ row }: Solana, prices: readonly bigint[]): bigint {
   const { priceFloorMicroLamports: floor, priceCapMicroLamports: cap } = row.fees
   const sorted = [...prices].sort((a, b) => (a < b ? -1 : 1))
@@ -171,7 +166,7 @@ function feeOf({ signers, instructions }: DecodedMessage): bigint {
 
 type SimulatedDraft = { ok: true; units: bigint; rentLamports: bigint } | Extract<DraftResult, { ok: false }>
 
-/** Repeated where another transaction came between it and its baseline. */
+/** Repeats the simulation if another transaction came between it and its baseline. */
 async function simulateDraft(
   chain: Solana,
   order: DraftOrder,
@@ -221,9 +216,9 @@ async function simulateDraft(
 }
 
 /**
- * A transaction of the fee payer that changes nothing. It names the watched accounts, since a node shows no more
- * accounts than a transaction names; the budget program takes no notice of them. All of them are in the message of the
- * draft itself, so this one is shorter.
+ * Builds a transaction of the fee payer that changes nothing. It names the watched accounts, which the budget
+ * program ignores, because a node shows only accounts that a transaction names. The draft's message contains
+ * them all, so this one is shorter.
  */
 const baselineOf = (
   { feePayer }: DraftOrder,
@@ -245,7 +240,7 @@ const unsigned = (message: Uint8Array): string => {
 
 const maxOf = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Whose balances the simulation is compared with; an instruction that cannot be decoded may change any of its own. */
+/** Returns the accounts whose balances are compared. An undecodable instruction may change any of its accounts. */
 function watchedAccounts({ instructions }: DecodedMessage, { account, feePayer }: DraftOrder): string[] {
   const named = instructions.flatMap((instruction) => {
     const decoded = svmDecoder.decodeInstruction(instruction)

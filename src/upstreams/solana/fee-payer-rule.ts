@@ -2,14 +2,14 @@ import type { DecodedMessage } from '#kernel/task/signer.ts'
 import { svmDecoder } from './instructions.ts'
 
 /**
- * By a message the sponsor pays its fee, and the rent of token accounts, which return it when they are closed.
- * A program takes lamports only from accounts that its instruction names: nothing else names the fee payer.
+ * With a message, the sponsor pays its fee and the rent of token accounts, which return it when they are closed.
+ * A program takes lamports only from accounts that its instruction names, so no other instruction may name the
+ * fee payer.
  */
 
-/** Token accounts whose rent one transaction may ask for. */
+/** At most this many token accounts may take rent in one transaction. */
 const tokenAccountsMax = 4
 
-/** Why the fee payer must not sign the message; undefined where it may. */
 export function feePayerViolation(message: DecodedMessage, feePayer: string): string | undefined {
   if (message.feePayer !== feePayer) return 'another account pays for the message'
   let created = 0

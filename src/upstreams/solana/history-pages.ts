@@ -1,15 +1,15 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { HistoryEntry, HistoryOptions, Solana } from './solana.ts'
 
-/** The history of an address, page by page, newest first. It ends where the node keeps everything since a moment. */
+/** Reads the history of an address in pages, newest first, and ends where the node keeps all since a moment. */
 
 export const pageMax = 1_000
 
 type HistoryRange = Pick<HistoryOptions, 'commitment'> & { since: Date }
 
 /**
- * A node that does not know the signature from which it should go on answers as if nothing came before it. So each page
- * begins with the last entry of the page before, which is left out.
+ * A node that does not know the signature from which to continue answers as if nothing preceded it. Each page
+ * therefore begins with the last entry of the page before, which is left out.
  */
 export async function* historyPages(
   { history }: Pick<Solana, 'history'>,

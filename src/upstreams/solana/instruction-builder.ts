@@ -15,8 +15,6 @@ import {
   tokenTransferCheckedTag,
 } from './program-ids.ts'
 
-/** The instructions that the gateway makes. */
-
 type Role = SvmInstruction['accounts'][number]
 const readonly = (address: string): Role => ({ address, isSigner: false, isWritable: false })
 const writable = (address: string): Role => ({ address, isSigner: false, isWritable: true })
@@ -26,7 +24,7 @@ const writableSigner = (address: string): Role => ({ address, isSigner: true, is
 function hexOf(...parts: (number | bigint)[]): string {
   return Buffer.concat(parts.map(integerBytes)).toString('hex')
 }
-/** A number is one byte, a bigint is a u64. */
+/** A number is one byte, and a bigint is a u64. */
 function integerBytes(part: number | bigint): Uint8Array {
   if (typeof part === 'number') return Uint8Array.of(part)
   const bytes = Buffer.alloc(8)
@@ -42,7 +40,7 @@ export const transferLamports = (from: string, to: string, lamports: bigint): Sv
   data: hexOf(systemTransferTag, 0, 0, 0, lamports),
 })
 
-/** From the owner's own token account to that of another owner, which has to exist. */
+/** Transfers from the owner's token account to that of another owner, which must exist. */
 export const transferTokens = (
   { mint, decimals, tokenProgram: program }: TokenMint,
   from: string,
@@ -59,7 +57,7 @@ export const transferTokens = (
   data: hexOf(tokenTransferCheckedTag, amountUnits, decimals),
 })
 
-/** Does nothing where the account exists. */
+/** Does nothing if the account exists. */
 export const createTokenAccount = (
   { mint, tokenProgram: program }: Pick<TokenMint, 'mint' | 'tokenProgram'>,
   owner: string,
@@ -77,7 +75,7 @@ export const createTokenAccount = (
   data: hexOf(createIdempotentTag),
 })
 
-/** An empty token account, by its address; its rent goes to the receiver. */
+/** Closes an empty token account, and sends its rent to the receiver. */
 export const closeTokenAccount = (
   { account, tokenProgram }: { account: string; tokenProgram: string },
   owner: string,
@@ -88,7 +86,7 @@ export const closeTokenAccount = (
   data: hexOf(tokenCloseAccountTag),
 })
 
-/** At Relay's depository; what the program checks, and custody before it, is named in full. */
+/** Deposits at Relay's depository. All that the program and custody check is named in full. */
 export function depositAtDepository(deposit: SvmDeposit): SvmInstruction {
   const { program, state, sender, depositor, vault, token, amountUnits, depositId } = deposit
   const parties = [readonly(state), writableSigner(sender), readonly(depositor)]
@@ -121,7 +119,7 @@ export const memo = (text: string): SvmInstruction => ({
 
 const u32Bytes = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>> shift) & 0xff)
 
-/** `named`: accounts that the program takes no notice of. */
+/** `named` are accounts that the program ignores. */
 export const computeLimit = (units: number, named: readonly string[] = []): SvmInstruction => ({
   programId: computeBudgetProgram,
   accounts: named.map(readonly),

@@ -25,7 +25,7 @@ type Read = (
   instruction: Instruction,
 ) => DecodedInstruction | undefined
 
-/** Exactly so many bytes and accounts: more of either would change what the program does. */
+/** Requires exactly this many bytes and accounts, because more of either would change what the program does. */
 const exactly =
   (bytes: number, accountCount: number, read: Read): Read =>
   (data, accounts, instruction) =>
@@ -139,7 +139,7 @@ const depositToken = exactly(depositBytes, 10, (data, accounts, { programId: pro
     : undefined
 })
 
-/** By program; the token programs share their first instructions. */
+/** The readers of each program; the token programs share their first instructions. */
 const readers: ReadonlyMap<string, readonly Read[]> = new Map<string, readonly Read[]>([
   [systemProgram, [transferLamports]],
   ...tokenPrograms.map((program) => [program, [transferTokens, closeTokenAccount]] as const),
@@ -150,8 +150,8 @@ const readers: ReadonlyMap<string, readonly Read[]> = new Map<string, readonly R
 ])
 
 /**
- * What an account of a lookup table is cannot be checked here: an empty address, which equals no address, where the
- * program itself verifies it, and no decoding at all where a rule of custody depends on it.
+ * An account from a lookup table cannot be checked here. It becomes an empty address, which equals no address,
+ * if the program itself verifies it; if a rule of custody depends on it, the instruction is not decoded.
  */
 function decodeInstruction(instruction: Instruction): DecodedInstruction | undefined {
   const { programId, accounts, data } = instruction
@@ -164,7 +164,7 @@ function decodeInstruction(instruction: Instruction): DecodedInstruction | undef
   return undefined
 }
 
-/** The addresses by which custody checks an instruction: they have to stand in the message itself. */
+/** Returns the addresses by which custody checks an instruction; they must be in the message itself. */
 export function checkedAddresses(decoded: DecodedInstruction): string[] {
   switch (decoded.name) {
     case 'transfer_lamports':

@@ -2,23 +2,20 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { accountKeysOf, decodeMessage, splitTransaction } from './message.ts'
 import type { LandedTransaction } from './solana.ts'
 
-/** What a transaction in a block changed, by the balances that the chain recorded around it. */
+/** Reads what a transaction in a block changed, from the balances that the chain recorded around it. */
 
 export type BalanceDelta = { token: string; amountUnits: bigint; decimals: number }
 export type Landing = {
   slot: bigint
   failure: string | undefined
-  /** Fee and rent, less what came back. */
+  /** The fee and rent, less what was returned. */
   sponsorLamports: bigint
-  /** Net changes of the user's wallet, without those of 0. */
+  /** The net changes of the user's wallet, without those of 0. */
   deltas: BalanceDelta[]
-  /** Changes in lamports, of each address that stands in the message itself. */
+  /** The changes in lamports of each address that is in the message itself. */
   lamportDeltas: ReadonlyMap<string, bigint>
 }
-/**
- * What reached a wallet with a transaction of another sender, whose form is not ours. A native gain is found only where
- * the message itself names the wallet.
- */
+/** Returns what another sender's transaction paid a wallet; native coins only if the message itself names it. */
 export function readArrival(landed: LandedTransaction, owner: string, native: string): Map<string, bigint> {
   const gained = new Map<string, bigint>()
   const add = (token: string, units: bigint) => gained.set(token, (gained.get(token) ?? 0n) + units)
@@ -32,7 +29,7 @@ export function readArrival(landed: LandedTransaction, owner: string, native: st
 
 type LandingOrder = { raw: string; account: string; native: BalanceDelta['token']; nativeDecimals: number }
 
-/** `raw`: the bytes that were stored; a reply about other bytes is none. */
+/** `raw` is the stored bytes; a reply about other bytes does not count. */
 export function readLanding(
   landed: LandedTransaction,
   { raw, account, native, nativeDecimals }: LandingOrder,

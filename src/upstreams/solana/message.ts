@@ -2,12 +2,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { DecodedMessage, SvmInstruction, SvmMessageAccount } from '#kernel/task/signer.ts'
 import { addressBytes, base58, bytesOfAddress, signatureBytes } from './base58.ts'
 
-/** Messages of version 0 and their signed form, as bytes. */
-
-/** A packet of the network; with the signatures. */
+/** The size of a network packet, which includes the signatures. */
 export const transactionBytesMax = 1_232
 const versionPrefix = 0x80
-/** The runtime locks at most so many accounts. */
+/** The runtime locks at most this many accounts. */
 const accountsMax = 64
 const instructionsMax = 64
 
@@ -16,7 +14,7 @@ export type MessagePlan = {
   feePayer: string
   instructions: readonly SvmInstruction[]
   tables: readonly LookupTable[]
-  /** Stay in the message itself, so that a reader without the tables can check them. */
+  /** These addresses stay in the message itself, so that a reader without the tables can check them. */
   staticAddresses: readonly string[]
   blockhash: string
 }
@@ -53,7 +51,7 @@ function indexIn({ addresses }: LookupTable, address: string): number | undefine
   return index >= 0 && index < tableAddressesMax ? index : undefined
 }
 
-/** Signers and programs cannot be looked up. */
+/** Signers and programs cannot be looked up in tables. */
 function splitRoles(roles: readonly Role[], { tables, staticAddresses }: MessagePlan) {
   const pinned = new Set(staticAddresses)
   const lookups: Lookup[] = tables.map((table) => ({ table, writable: [], readonly: [] }))
@@ -75,7 +73,7 @@ const tooLarge = (what: string) =>
     extras: { reason: 'transaction_too_large' },
   })
 
-/** A length in the compact form of Solana. */
+/** Encodes a length in Solana's compact form. */
 const compact = (value: number): number[] =>
   value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...compact(value >> 7)]
 
@@ -135,7 +133,7 @@ function lookupBytes({ table, writable, readonly }: Lookup): Uint8Array {
   ])
 }
 
-/** The message does not have the one form that this gateway makes. */
+/** The message is not in the only form that this gateway makes. */
 export class InvalidMessageError extends Error {}
 
 type Reader = {
@@ -157,7 +155,7 @@ function readerOf(bytes: Uint8Array): Reader {
   return {
     take,
     byte,
-    /** Two bytes hold every length that fits a packet; a longer spelling of a short one is refused. */
+    /** Two bytes hold every length that fits a packet; a longer spelling of a short length is refused. */
     length() {
       const first = byte()
       if (first < 0x80) return first
@@ -225,7 +223,7 @@ export function decodeMessage(message: Uint8Array): DecodedMessage {
     lookups,
     instructions: drafts.map(({ program, accounts: named, data }) => {
       const { address: programId } = accountAt(program)
-      // The runtime allows no program of a table, and no fee payer as a program.
+      // The runtime allows no program from a table, and no fee payer as a program.
       if (programId === null || program === 0)
         throw new InvalidMessageError('a program is not in the message')
       return { programId, accounts: named.map(accountAt), data: Buffer.from(data) }
@@ -233,7 +231,7 @@ export function decodeMessage(message: Uint8Array): DecodedMessage {
   }
 }
 
-/** The bytes that are sent: the signatures in the order of the signers, and the message. */
+/** Returns the bytes to send: the signatures in the order of the signers, and then the message. */
 export function joinTransaction(signatures: readonly Uint8Array[], message: Uint8Array): Uint8Array {
   if (signatures.some(({ length }) => length !== signatureBytes))
     throw new RangeError('a signature has 64 bytes')
@@ -247,7 +245,7 @@ export function splitTransaction(bytes: Uint8Array): { signatures: Uint8Array[];
   return { signatures, message: bytes.subarray(from.at()) }
 }
 
-/** The accounts that a message names itself, of a transaction in either form; none where the bytes are cut short. */
+/** Returns the accounts that a message of either form names itself, or none if the bytes are cut short. */
 export function accountKeysOf(raw: Uint8Array): string[] {
   let at = 0
   const byte = () => raw[at++] ?? 0

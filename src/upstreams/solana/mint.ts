@@ -10,13 +10,13 @@ import { contextOf, integerOf, resultOf, valueAt } from './wire.ts'
 export type MintExtensions = {
   transferFee: { bps: number; authority: string | null } | null
   permanentDelegate: string | null
-  /** The program that every transfer calls, or the authority that may name one. */
+  /** The program that every transfer calls, or the authority that may set one. */
   transferHook: string | null
   isNonTransferable: boolean
   isFrozenByDefault: boolean
   /** The authority that may stop all transfers. */
   pausable: string | null
-  /** Names that this version does not know. */
+  /** The names of extensions that this version does not know. */
   unknown: string[]
 }
 export type MintFacts = {
@@ -25,12 +25,12 @@ export type MintFacts = {
   mintAuthority: string | null
   freezeAuthority: string | null
   extensions: MintExtensions
-  /** The largest amounts of accounts that a person's key controls, in descending order; null where unknown. */
+  /** The largest holdings controlled by a person's key, in descending order; null if they are unknown. */
   largestUnits: bigint[] | null
 }
 export type InspectedMint =
   | { type: 'mint'; facts: MintFacts }
-  /** No account, or one that is no mint. */
+  /** There is no account, or it is no mint. */
   | { type: 'absent'; slot: bigint }
 
 type CallAll = (calls: readonly RpcCall[], signal?: AbortSignal) => Promise<RpcAnswer[]>
@@ -73,7 +73,7 @@ export async function inspectMint(rpc: CallAll, mint: string, signal?: AbortSign
   }
 }
 
-/** An absent field is not the same as no authority. */
+/** An absent field does not mean that there is no authority. */
 function authorityOf(record: Record<string, unknown>, name: string): string | null {
   const value = record[name]
   if (value === null || (typeof value === 'string' && value !== '')) return value
@@ -132,7 +132,7 @@ function addExtension(found: MintExtensions, value: unknown): void {
       found.isFrozenByDefault = state.accountState !== 'initialized'
       break
     case 'pausableConfig':
-      // A paused mint stays so where nobody may resume it.
+      // A paused mint stays paused if nobody may resume it.
       found.pausable = authorityOf(state, 'authority') ?? (state.paused === false ? null : 'nobody')
       break
     default:
@@ -140,7 +140,7 @@ function addExtension(found: MintExtensions, value: unknown): void {
   }
 }
 
-/** A change of the fee takes effect two epochs later: the higher of both counts. */
+/** A change of the fee takes effect two epochs later, so the higher of both counts. */
 function transferFeeOf(state: Record<string, unknown>): MintExtensions['transferFee'] {
   const bps = ['olderTransferFee', 'newerTransferFee'].map((name) => {
     const points = integerOf(valueAt(state, [name, 'transferFeeBasisPoints']))
@@ -151,8 +151,8 @@ function transferFeeOf(state: Record<string, unknown>): MintExtensions['transfer
 }
 
 /**
- * Pools and locks are held for programs, by addresses without a key. Null where the node gives no list: some refuse it
- * for mints with many accounts.
+ * Returns the largest holdings, without those of pools and locks, which addresses without a key hold for
+ * programs. Returns null if the node gives no list; some refuse it for mints with many accounts.
  */
 async function largestUnits(
   rpc: CallAll,

@@ -6,21 +6,20 @@ import { tokenAccountOf } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
 import type { HistoryEntry, LandedTransaction, Solana } from './solana.ts'
 
-/** What was paid to a wallet, found in the final part of its history. */
+/** Finds what was paid to a wallet, in the final part of its history. */
 
 export type FoundTransfer = {
   signature: string
   slot: bigint
-  /** Among the transfers of one transaction; 0 is that of the native coin. */
+  /** The index among the transfers of one transaction; 0 is that of the native coin. */
   index: number
-  /** Who paid; of several or an unknown one, the payer of the fee. */
+  /** The account that paid. If there are several or it is unknown, this is the payer of the fee. */
   payer: string
   token: string
   amountUnits: bigint
-  /** The text of the only memo. */
   memo: string | undefined
 }
-/** Transactions before `fromSlot` are not looked at, nor those that are known. */
+/** Transactions before `fromSlot`, and known ones, are not examined. */
 export type TransferSearch = {
   wallet: string
   tokens: readonly string[]
@@ -47,7 +46,7 @@ export async function findTransfers(chain: PaymentChain, search: TransferSearch)
     const batch = unknown.slice(at, at + parallelMax)
     const landed = await Promise.all(batch.map((signature) => chain.transaction(signature, finality)))
     for (const [index, each] of landed.entries()) {
-      // The node that listed it may be ahead of the one that has the record.
+      // The node that listed it may be ahead of the one that is asked for the record.
       if (!each)
         throw new Fault('unavailable', `A ${chain.row.displayName} node lacks a transaction it listed`)
       transfers.push(
@@ -58,12 +57,12 @@ export async function findTransfers(chain: PaymentChain, search: TransferSearch)
   return { transfers, searchedTo }
 }
 
-/** What did not fail, of the wallet and of its token accounts. */
+/** Returns the successful transactions of the wallet and of its token accounts. */
 async function listedSince(
   chain: PaymentChain,
   { wallet, tokens, fromSlot }: Pick<TransferSearch, 'wallet' | 'tokens' | 'fromSlot'>,
 ): Promise<Set<string>> {
-  // A transfer of tokens names the token account alone.
+  // A transfer of tokens names only the token account.
   const accounts = tokens.flatMap((mint) =>
     mint === chain.row.native.address
       ? []
@@ -91,7 +90,7 @@ async function historySince(chain: PaymentChain, address: string, fromSlot: bigi
 
 type Target = { wallet: string; tokens: readonly string[]; signature: string; native: string }
 
-/** What a transaction paid a wallet, by token: each of the transfers that its message states, where they are all of it. */
+/** Returns what a transaction paid a wallet, by token, as the single transfers if its message states all of them. */
 export function paymentsTo(landed: LandedTransaction, owner: string, native: string): Map<string, bigint[]> {
   const stated = transfersIn(Buffer.from(landed.raw, 'base64'), owner, native)
   const unitsOf = (token: string, gained: bigint): bigint[] => {
@@ -114,11 +113,10 @@ function transfersIn(bytes: Uint8Array, owner: string, native: string) {
   })
 }
 
-/** What one transaction moved of the coins and these tokens of a wallet. */
 export type WalletChange = { signature: string; slot: bigint; units: ReadonlyMap<string, bigint> }
 const changesMax = 100
 
-/** Every final transaction since the slot that the node lists for the wallet; undefined where there are too many. */
+/** Returns every final transaction since the slot that the node lists for the wallet; undefined if too many. */
 export async function walletChanges(
   chain: PaymentChain,
   { wallet, tokens, fromSlot }: Pick<TransferSearch, 'wallet' | 'tokens' | 'fromSlot'>,
@@ -152,7 +150,7 @@ function unitsIn(landed: LandedTransaction, { wallet, token, native }: Held): bi
   return sum(landed.tokensAfter) - sum(landed.tokensBefore)
 }
 
-/** By the balances around the transaction, whatever program moved them. */
+/** Computes transfers from the balances around the transaction, whatever program moved them. */
 export function transfersTo(landed: LandedTransaction, target: Target): FoundTransfer[] {
   const { wallet, tokens, signature, native } = target
   if (landed.failure !== undefined) return []
@@ -167,7 +165,7 @@ export function transfersTo(landed: LandedTransaction, target: Target): FoundTra
   ].filter(({ amountUnits }) => amountUnits > 0n)
 }
 
-/** Who transfers to the wallet, and the memo, where the message states one of each. */
+/** Returns who transfers to the wallet, and the memo, if the message states exactly one of each. */
 function statedBy(
   bytes: Uint8Array,
   wallet: string,
@@ -184,7 +182,7 @@ function statedBy(
   }
 }
 
-/** Undefined for a transaction of a form that is not ours. */
+/** Returns undefined for a transaction whose form is not ours. */
 function messageOf(bytes: Uint8Array) {
   try {
     return svmDecoder.decodeMessage(splitTransaction(bytes).message)

@@ -1,5 +1,3 @@
-/** The programs whose instructions the gateway makes and reads. */
-
 export const systemProgram = '11111111111111111111111111111111'
 export const tokenProgram = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 export const token2022Program = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
@@ -7,15 +5,15 @@ export const associatedTokenProgram = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8
 export const memoProgram = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
 export const computeBudgetProgram = 'ComputeBudget111111111111111111111111111111'
 export const lookupTableProgram = 'AddressLookupTab1e1111111111111111111111111'
-/** Relay's, which takes deposits. */
+/** Relay's program, which takes deposits. */
 export const depositoryProgram = '99vQwtBwYtrqqD9YSXbdum3KBdxPAVxYTaQ3cfnJSrN2'
 export const tokenPrograms = [tokenProgram, token2022Program] as const
 
-/** First bytes of the depository's instructions, in hexadecimal text. */
+/** The first bytes of the depository's instructions, in hexadecimal text. */
 export const depositNativeTag = '0d9e0ddf5fd51c06'
 export const depositTokenTag = '0b9c60da27a3b413'
 
-/** First bytes of the instructions, of the program that the name begins with. */
+/** The first bytes of the instructions of the program that begins the name. */
 export const systemTransferTag = 2
 export const tokenTransferCheckedTag = 12
 export const tokenCloseAccountTag = 9

@@ -9,11 +9,12 @@ import { accountKeysOf, decodeMessage, InvalidMessageError, splitTransaction } f
 import type { LandedTransaction, Solana } from './solana.ts'
 
 /**
- * The address by which a transaction of an execution is found, in the manner of Solana Pay: an account that the message
- * names and nothing reads. A chain without nonces of accounts keeps no other trace of what a transaction was for.
+ * A reference is the address by which the transaction of an execution is found, as in Solana Pay: an account
+ * that the message names and nothing reads. A chain without account nonces keeps no other trace of a
+ * transaction's purpose.
  */
 
-/** The rest of the address is free: it is the address of no key and of no program. */
+/** The rest of the address is free, because no key or program has it. */
 const tag = Buffer.from('portico exec')
 
 export function referenceOf({ executionId, sequence }: NamedExecution): string {
@@ -22,7 +23,7 @@ export function referenceOf({ executionId, sequence }: NamedExecution): string {
   return base58(Buffer.concat([tag, counted, Buffer.from(executionId.replaceAll('-', ''), 'hex')]))
 }
 
-/** Undefined for an address that is no reference of the gateway. */
+/** Returns undefined for an address that is not a reference of the gateway. */
 export function executionOfReference(address: string): NamedExecution | undefined {
   const bytes = fromBase58(address, addressBytes)
   if (!bytes || !tag.equals(bytes.subarray(0, tag.length))) return undefined
@@ -31,23 +32,23 @@ export function executionOfReference(address: string): NamedExecution | undefine
 }
 
 export type FoundTransaction = { signature: string; landed: LandedTransaction }
-/** `since`: the account executed nothing before. Nothing is found only where the node keeps all that followed. */
+/** The account executed nothing before `since`. A search finds nothing only if the node keeps all that followed. */
 export type Search = { reference: string; account: string; since: Date }
 type SearchedChain = Pick<Solana, 'row' | 'history' | 'transaction'>
 
 export type ReferenceSearch = (search: Search) => Promise<FoundTransaction | undefined>
 
-/** Anybody can name a reference once it is known, for the fee of a transaction. So many that name it are listed. */
+/** For the fee of a transaction, anybody can name a known reference, so at most this many pages are listed. */
 const namedPagesMax = 50
-/** So many of them are read in one search; the next search goes on from there. */
+/** At most this many transactions are read in one search; the next one continues. */
 const readMax = 100
 
 /** Searches for the transaction that names the reference, is signed by the account, and did not fail. */
 export function referenceSearch(chain: SearchedChain): ReferenceSearch {
-  /** What the account did not sign never becomes its transaction. */
+  /** A transaction that the account did not sign never becomes its own. */
   const foreign = new LRUCache<string, true>({ max: namedPagesMax * pageMax })
 
-  /** The message is the same at every commitment, so what is foreign does not have to become final. */
+  /** The message is the same at every commitment, so a foreign transaction need not be final to be recognised. */
   const readOwn = async (signature: string, account: string): Promise<LandedTransaction | undefined> => {
     const seen = await chain.transaction(signature, 'confirmed')
     if (seen && !signersOf(seen).includes(account)) {
@@ -82,7 +83,7 @@ function signersOf({ raw }: LandedTransaction): string[] {
   try {
     return decodeMessage(splitTransaction(Buffer.from(raw, 'base64')).message).signers
   } catch (error) {
-    // Another form than ours.
+    // The transaction has another form than ours.
     if (error instanceof InvalidMessageError) return []
     throw error
   }
@@ -92,7 +93,7 @@ export type SentExecution = NamedExecution & { signature: string; account: strin
 
 const pagesMax = 20
 
-/** What a payer of fees sent for executions since a time and a while before, in the final part of its history. */
+/** Returns what a fee payer sent for executions since shortly before a time, in the final part of its history. */
 export async function sentExecutions(
   chain: SearchedChain,
   feePayer: string,

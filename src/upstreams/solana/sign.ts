@@ -29,7 +29,7 @@ export function isSignedBy(address: string, message: Uint8Array, signature: Uint
   return verify(null, message, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature)
 }
 
-/** Injected into custody. Uses the runtime's Ed25519: a chain library would cost 200 ms of start and 30 MB. */
+/** Serves custody with the runtime's Ed25519, because a chain library would cost 200 ms of start and 30 MB. */
 export const svmCrypto: SvmCrypto = {
   addressOf: async (secret) => addressOfSecret(secret),
   signBytes: async (secret, message) => signWith(secret, message),

@@ -6,18 +6,19 @@ import type { Log } from '#kernel/log.ts'
 import { type SignatureStatus, type Solana, statusesMax } from './solana.ts'
 
 /**
- * Reads the statuses of all signatures that this instance waits for: one request per poll, whatever their number.
- * Without a waiter nothing is sent. Every reading stands for itself: what an earlier one showed, of this node or of a
- * sibling, proves nothing.
+ * Reads the statuses of all signatures that this instance waits for, with one request per poll. Nothing is sent
+ * while nobody waits. Each reading stands alone: what an earlier one showed, from this node or a sibling, proves
+ * nothing.
  */
 
-/** `status`: undefined where the node that answered does not know the signature. */
+/** `status` is undefined if the node that answered does not know the signature. */
 export type SignatureReading = { slot: bigint; status: SignatureStatus | undefined }
 
 export type SignatureWatch = {
   /**
-   * The next reading, or one that came since the last call; undefined at the timeout. `isFresh`: one that begins after
-   * the call; the first call always asks for one. Throws the failure of the last request where no reading came in time.
+   * Returns the next reading, or one that arrived since the last call, or undefined at the timeout. With
+   * `isFresh`, and at the first call, the reading begins after the call. If none arrives in time, throws the
+   * failure of the last request.
    */
   next(options: { timeoutMs: number; isFresh?: boolean }): Promise<SignatureReading | undefined>
 } & Disposable
@@ -25,27 +26,27 @@ export type SignatureWatch = {
 export type ParkedTask = {
   taskId: string
   signature: string
-  /** The task falls due by itself. */
+  /** The task becomes due by itself after this time. */
   afterMs: number
-  /** True where the reading changes what the task does next. */
+  /** Whether the reading changes what the task does next. */
   isNews: (reading: SignatureReading) => boolean
 }
 
 export type SignatureWatcher = {
   watch(signature: string, signal?: AbortSignal): SignatureWatch
-  /** Wakes a parked task once a reading is news to it; false where too many are waiting. */
+  /** Wakes a parked task once a reading is news to it. Returns false if too many are waiting. */
   wakeOnNews(parked: ParkedTask): boolean
-  /** The task runs: nothing has to wake it. */
+  /** The task is running, so nothing has to wake it. */
   forget(taskId: string): void
-  /** Wakes no task any more; watches go on. */
+  /** Stops waking tasks; watches continue. */
   close(): void
 }
 
 type Waiter = {
   signature: string
-  /** A step waits for it: asked for before parked tasks. */
+  /** A running step waits for it, so it is read before those of parked tasks. */
   isUrgent: boolean
-  /** The number of the poll that read it last. */
+  /** The number of the last poll that read it. */
   readAt: number
   onReading(reading: SignatureReading): void
   onFailure(error: unknown): void
@@ -54,7 +55,7 @@ type Parked = { task: ParkedTask; untilMs: number; waiter: Waiter }
 
 type WatcherDeps = {
   chain: Pick<Solana, 'row' | 'statuses'>
-  /** Makes parked tasks due; returns those that were parked. */
+  /** Makes parked tasks due, and returns those that were parked. */
   wake: (taskIds: readonly string[]) => Promise<string[]>
   log: Log
   nowMs?: () => number
@@ -74,7 +75,7 @@ export function createSignatureWatcher(deps: WatcherDeps): SignatureWatcher {
   let startedMs = Number.NEGATIVE_INFINITY
   let stopPause = new AbortController()
 
-  /** Those that wait in a step first, then those that were read longest ago. */
+  /** Returns those of waiting steps first, and then those that were read longest ago. */
   const nextToRead = (): Waiter[] =>
     [...waiters]
       .sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent) || a.readAt - b.readAt)
@@ -96,7 +97,7 @@ export function createSignatureWatcher(deps: WatcherDeps): SignatureWatcher {
 
   const run = async (): Promise<void> => {
     while (waiters.size > 0) {
-      // Those that come one after another share a request, too.
+      // Steps that arrive one after another share a request, too.
       const earlyMs = statusPollMs / pollsPerPeriodMax - (nowMs() - startedMs)
       if (earlyMs > 0) await pause(earlyMs, undefined, { ref: false })
       startedMs = nowMs()
@@ -118,7 +119,7 @@ export function createSignatureWatcher(deps: WatcherDeps): SignatureWatcher {
     isRunning = true
     void run().finally(() => {
       isRunning = false
-      // One that came while the last request ended.
+      // A waiter may have arrived while the last request ended.
       if (waiters.size > 0) start()
     })
   }
@@ -173,7 +174,7 @@ function watchOf(
       failure = undefined
       if (isFresh) {
         unread = undefined
-        // A request that is under way belongs to the former waiter.
+        // A request that is already sent belongs to the former waiter.
         remove(waiter)
         waiter = createWaiter()
         add(waiter)
@@ -194,7 +195,7 @@ function watchOf(
   }
 }
 
-/** The tasks that no run waits for: each is woken at its news, and forgotten once it falls due by itself. */
+/** Holds the tasks that no run waits for. Each is woken by its news, and forgotten once it becomes due by itself. */
 function createParkedTasks({ wake, log }: WatcherDeps, waiters: Waiters & { nowMs: () => number }) {
   const { nowMs } = waiters
   const parked = new Map<string, Parked>()

@@ -9,11 +9,10 @@ export type TrialCheck = {
   feePayer: string
   native: string
   spends: readonly SvmSpend[]
-  /** As they were simulated. */
+  /** The accounts in the order in which they were simulated. */
   accounts: readonly string[]
   trial: Trial
   feeLamports: bigint
-  /** What the fee payer paid for the baseline. */
   baselineFeeLamports: bigint
 }
 export type CheckedTrial = { violation: string | undefined; rentLamports: bigint }

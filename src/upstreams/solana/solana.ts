@@ -53,19 +53,19 @@ export type {
 export type { Account, ChainHeight, LatestBlockhash, TokenBalance } from './wire.ts'
 export type SolanaHoldings = { slot: bigint; lamports: bigint; tokens: TokenBalance[] }
 
-/** A simulation, with the same accounts as a transaction that changes nothing leaves them. */
+/** A simulation, and the same accounts after a transaction that changes nothing. */
 export type Trial = {
   simulation: Simulation
   baseline: Simulation
-  /** What the node would charge; undefined where it does not know the blockhash. */
+  /** What the node would charge, or undefined if it does not know the blockhash. */
   feeLamports: bigint | undefined
 }
 export type TrialRequest = {
-  /** The transaction, in base64; it needs no valid signature. */
+  /** The transaction in base64; it needs no valid signature. */
   raw: string
-  /** One of the same fee payer that does nothing. */
+  /** A transaction of the same fee payer that does nothing. */
   baselineRaw: string
-  /** The message, in base64. */
+  /** The message in base64. */
   message: string
   accounts: readonly string[]
   /** A node that has not reached this slot answers with a failure. */
@@ -75,32 +75,32 @@ export type TrialRequest = {
 export type Solana = {
   row: SolanaChainRow
   slot(signal?: AbortSignal): Promise<bigint>
-  /** Native balance and token accounts of both token programs, summed per mint. */
+  /** Returns the native balance and the token accounts of both token programs, summed per mint. */
   holdings(owner: string, signal?: AbortSignal): Promise<SolanaHoldings>
-  /** Units that the owner's key can transfer: of the native coin, or of the owner's associated account of a mint. */
+  /** Returns the units that the owner's key can transfer: of the native coin, or of the owner's associated account. */
   balance(owner: string, mint: string, isNative: boolean, at?: StateAt): Promise<bigint>
-  /** A node's answer at the commitment; another node may be ahead of it or behind. */
+  /** Returns one node's height at the commitment; another node may be ahead or behind. */
   height(commitment: Commitment): Promise<ChainHeight>
   latestBlockhash(): Promise<LatestBlockhash>
   accounts(addresses: readonly string[]): Promise<{ slot: bigint; accounts: (Account | undefined)[] }>
-  /** Tables that are missing or being closed are left out. */
+  /** Leaves out tables that are missing or being closed. */
   lookupTables(addresses: readonly string[]): Promise<LookupTable[]>
   simulate(request: TrialRequest): Promise<Trial>
-  /** Without checks of the node: whether it landed is looked up. */
+  /** Sends without the node's checks; a look-up shows whether it landed. */
   send(raw: string): Promise<SendVerdict>
-  /** `searchHistory`: also beyond the newest blocks, which is expensive for the node. */
+  /** `searchHistory` also searches beyond the newest blocks, which is expensive for the node. */
   statuses(signatures: readonly string[], options?: { searchHistory: boolean }): Promise<StatusReading>
   transaction(
     signature: string,
     commitment: Exclude<Commitment, 'processed'>,
   ): Promise<LandedTransaction | undefined>
-  /** Transactions that name the address, newest first: those before a signature, or the newest ones. */
+  /** Returns transactions that name the address, newest first: those before a signature, or the newest ones. */
   history: ReadHistory
-  /** What an account with so many bytes of data has to hold. */
+  /** Returns what an account with this many bytes of data must hold. */
   rentLamports(bytes: number): Promise<bigint>
-  /** Micro-lamports per compute unit that recent blocks took for these accounts. */
+  /** Returns the micro-lamports per compute unit that recent blocks took for these accounts. */
   recentPrices(accounts: readonly string[]): Promise<bigint[]>
-  /** A mint with what it allows those who control it, and its largest holders. */
+  /** Reads a mint, what it allows those who control it, and its largest holders. */
   inspectMint(mint: string, signal?: AbortSignal): Promise<InspectedMint>
 }
 
@@ -115,7 +115,7 @@ type Node = {
 }
 
 const confirmed = { commitment: 'confirmed' }
-/** The limits of the protocol. */
+/** These are limits of the protocol. */
 export const statusesMax = 256
 const accountsMax = 100
 const priceAccountsMax = 128
@@ -178,7 +178,7 @@ async function readHoldings({ callAll }: Node, owner: string, signal?: AbortSign
 
 type BalanceQuery = { owner: string; mint: string; isNative: boolean; at: StateAt | undefined }
 
-/** Reads no other account: anybody can make an owner hold thousands of tokens. */
+/** Reads no other account, because anybody can make an owner hold thousands of tokens. */
 async function readBalance(node: Node, { owner, mint, isNative, at }: BalanceQuery): Promise<bigint> {
   if (isNative) return (await readAccounts(node, [owner], at)).accounts[0]?.lamports ?? 0n
   const addresses = tokenPrograms.map((program) => tokenAccountOf(owner, mint, program))
@@ -198,12 +198,12 @@ function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
   return [...byMint.values()]
 }
 
-/** A blockhash is valid for so many blocks. */
+/** A blockhash is valid for this many blocks. */
 const validBlocks = 150n
 /** The nodes behind one URL do not see the same height. */
 const lagBlocksMax = 150n
 
-/** Never less than the protocol gives: a transaction that is given up too early could land beside its successor. */
+/** Never returns less than the protocol's lifetime: a transaction given up early could land beside its successor. */
 async function readLatestBlockhash({ callAll }: Node): Promise<LatestBlockhash> {
   const [latest, epoch] = await callAll([
     { method: 'getLatestBlockhash', params: [confirmed] },
@@ -245,8 +245,8 @@ async function readLookupTables(node: Node, addresses: readonly string[]): Promi
 }
 
 /**
- * One request, so that one node answers it. Accounts that are read, and not simulated, would be of another moment: the
- * fee payer's balance changes with the transactions of all users.
+ * Sends one request, so that one node answers it. Accounts that are read separately would be of another moment,
+ * because the transactions of all users change the fee payer's balance.
  */
 async function simulateTransaction(
   { callAll, rpc }: Node,

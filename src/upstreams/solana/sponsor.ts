@@ -11,31 +11,30 @@ import type { Solana } from './solana.ts'
 
 /** A full exit may also spend the reserve between `exitMinLamports` and `balanceMinLamports`. */
 export type SponsorOptions = { fullExit: boolean }
-/** `signature`: the id of the transaction. */
+/** The `signature` is the id of the transaction. */
 export type SignedTransaction = { signature: string; raw: string }
 
 /** The accounts that pay fees and rent for all users. */
 export type SvmSponsor = {
   signers: readonly string[]
-  /** Lamports of each signer; read from the chain at most every few seconds. */
+  /** Returns the lamports of each signer, which are read from the chain at most every few seconds. */
   balances(): Promise<ReadonlyMap<string, bigint>>
   /** Throws `unavailable` while no signer can pay. */
   ready(options?: SponsorOptions): Promise<void>
-  /** One of the signers that can pay, in turn. */
+  /** Returns one of the signers that can pay, in turn. */
   pick(options?: SponsorOptions): Promise<string>
-  /** Signs the message of the intent beside the user, and checks both signatures. */
+  /** Adds its signature of the intent's message to the user's, and checks both. */
   sign(order: SponsorOrder): SignedTransaction
 }
 export type SponsorOrder = { intent: SvmIntent; receipt: PolicyReceipt; userSignature: Uint8Array }
 
 type SponsorDeps = {
   chain: Pick<Solana, 'row' | 'accounts'>
-  /** The secrets of the signers, from configuration. */
   secrets: readonly Uint8Array[]
   clock: Clock
   balanceMinLamports: bigint
   exitMinLamports: bigint
-  /** An operator paused this signer: it pays for nothing new. */
+  /** An operator has paused this signer, so it pays for nothing new. */
   isPaused: (signer: string) => Promise<boolean>
 }
 

@@ -2,13 +2,11 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { type Account, accountOf, addressOf, broken, contextOf, integerOf, listOf, unitsOf } from './wire.ts'
 
-/** What Solana nodes answer about transactions. */
-
 export type Commitment = 'processed' | 'confirmed' | 'finalized'
 
-/** `failed`: the transaction is in a block, and changed nothing but the balance of its fee payer. */
+/** `failed` means that the transaction is in a block, and changed nothing but the balance of its fee payer. */
 export type SignatureStatus = { slot: bigint; commitment: Commitment; failed: boolean }
-/** Undefined: the node that answered, at its slot, knows no such signature. */
+/** Undefined means that the node that answered, at its slot, knows no such signature. */
 export type StatusReading = { slot: bigint; statuses: (SignatureStatus | undefined)[] }
 
 export function statusesOf(result: unknown, count: number): StatusReading {
@@ -19,7 +17,7 @@ export function statusesOf(result: unknown, count: number): StatusReading {
 function statusOf(value: unknown): SignatureStatus | undefined {
   if (value === null) return undefined
   if (!isRecord(value)) throw broken('a malformed status')
-  // A node that leaves the word out still counts: no count means that the root has passed it.
+  // A node that leaves the word out still counts confirmations; no count means that the root has passed it.
   const commitment = value.confirmationStatus ?? (value.confirmations === null ? 'finalized' : undefined)
   if (commitment !== 'processed' && commitment !== 'confirmed' && commitment !== 'finalized')
     throw broken('a status without a commitment')
@@ -31,7 +29,6 @@ function hasError(value: Record<string, unknown>): boolean {
   return value.err !== null
 }
 
-/** A transaction in the history of an address. */
 export type HistoryEntry = { signature: string; slot: bigint; failed: boolean }
 
 export function historyOf(result: unknown, limit: number): HistoryEntry[] {
@@ -42,7 +39,6 @@ export function historyOf(result: unknown, limit: number): HistoryEntry[] {
   })
 }
 
-/** The reason of a failure in the words of the runtime. */
 const reasonOf = (err: unknown): string => JSON.stringify(err).slice(0, 200)
 
 export type Simulation = {
@@ -50,7 +46,7 @@ export type Simulation = {
   ok: boolean
   reason: string
   units: bigint
-  /** As the transaction leaves them, in the order that was asked for. */
+  /** The accounts as the transaction leaves them, in the requested order. */
   accounts: (Account | undefined)[]
 }
 
@@ -78,14 +74,13 @@ export type TokenAmount = {
   amountUnits: bigint
   decimals: number
 }
-/** A transaction in a block, with the balances of its accounts before and after it. */
 export type LandedTransaction = {
   slot: bigint
-  /** Undefined where the node has not recorded the time of the block. */
+  /** Undefined if the node has not recorded the time of the block. */
   blockSeconds: number | undefined
-  /** The bytes, in base64. */
+  /** The bytes in base64. */
   raw: string
-  /** Undefined where it succeeded. */
+  /** Undefined if it succeeded. */
   failure: string | undefined
   feeLamports: bigint
   lamportsBefore: bigint[]
@@ -96,7 +91,7 @@ export type LandedTransaction = {
 
 const accountsMax = 256
 
-/** Undefined where the node has no such transaction at the commitment. */
+/** Returns undefined if the node has no such transaction at the commitment. */
 export function landedOf(result: unknown): LandedTransaction | undefined {
   if (result === null) return undefined
   if (!isRecord(result) || !isRecord(result.meta) || !Array.isArray(result.transaction))
@@ -145,7 +140,7 @@ function tokenAmountsOf(value: unknown, accountCount: number): TokenAmount[] {
   })
 }
 
-/** `rejected` is no proof of anything: the same bytes may have been sent before, or land through another node. */
+/** `rejected` proves nothing: the same bytes may have been sent before, or may land through another node. */
 export type SendVerdict = { verdict: 'accepted' } | { verdict: 'rejected'; reason: string }
 
 export const sendVerdictOf = (answer: RpcAnswer): SendVerdict =>
@@ -153,7 +148,7 @@ export const sendVerdictOf = (answer: RpcAnswer): SendVerdict =>
     ? { verdict: 'accepted' }
     : { verdict: 'rejected', reason: answer.error.message.slice(0, 200) }
 
-/** Micro-lamports per compute unit that recent transactions on the same accounts paid; a node may not know any. */
+/** Returns micro-lamports per compute unit that recent transactions on the same accounts paid; a node may know none. */
 export function recentPricesOf(answer: RpcAnswer): bigint[] {
   if (!('result' in answer) || !Array.isArray(answer.result)) return []
   return answer.result.slice(0, accountsMax).flatMap((item: unknown) => {

@@ -3,13 +3,12 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { isAddress } from './base58.ts'
 
-/** What Solana nodes answer. Amounts of lamports can exceed a float's range: unsafe numbers are read as text. */
+/** Reads what Solana nodes answer. Lamports can exceed a float's exact range, so unsafe numbers are read as text. */
 
 export type TokenBalance = { mint: string; amountUnits: bigint; decimals: number; program: string }
 
 export const broken = (what: string) => new Fault('unavailable', `The Solana node answered with ${what}`)
 
-/** An unsafe number becomes its source text. */
 export const parseExactly = (body: string): unknown =>
   JSON.parse(body, (_key, value, context?: { source?: string }) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && context?.source ? context.source : value,
@@ -36,7 +35,7 @@ export const contextOf = (result: unknown): { slot: bigint; value: unknown } => 
   return { slot: unitsOf(result.context.slot), value: result.value }
 }
 
-/** Of so many entries as were asked for. */
+/** Requires as many entries as were requested. */
 export function listOf(value: unknown, count: number): unknown[] {
   if (Array.isArray(value) && value.length === count) return value
   throw broken('a list of another length than asked for')
@@ -53,8 +52,9 @@ export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
 }
 
 /**
- * Accounts of one owner under one token program in `jsonParsed` form; extensions are irrelevant here. An account that
- * the node cannot parse arrives as bytes and is skipped: any account can send one to a wallet.
+ * Reads the accounts of one owner under one token program in `jsonParsed` form; extensions are irrelevant here.
+ * An account that the node cannot parse arrives as bytes and is skipped, because anybody can send one to a
+ * wallet.
  */
 export function tokensOf(result: unknown, program: string): TokenBalance[] {
   const { value } = contextOf(result)
@@ -83,7 +83,7 @@ export type Account = { lamports: bigint; owner: string; data: Uint8Array }
 
 const base64Max = 16 * 1024
 
-/** In base64 form; undefined where there is no such account, which a simulation shows as one without lamports. */
+/** Reads base64 form. Returns undefined for a missing account, which a simulation shows as one without lamports. */
 export function accountOf(value: unknown): Account | undefined {
   if (value === null) return undefined
   if (!isRecord(value) || !Array.isArray(value.data)) throw broken('a malformed account')
@@ -95,7 +95,7 @@ export function accountOf(value: unknown): Account | undefined {
   return { lamports, owner: addressOf(value.owner), data: Buffer.from(text, 'base64') }
 }
 
-/** Of the chain as one node sees it at one commitment. */
+/** The chain as one node sees it at one commitment. */
 export type ChainHeight = { slot: bigint; height: bigint }
 
 export function chainHeightOf(result: unknown): ChainHeight {

@@ -6,7 +6,7 @@ import { addressOf, callData, type Flow, flowOf, type Log, type Method, numberOf
 
 export type { Flow } from './wire.ts'
 
-/** Digits of a share price beyond the asset's own: with six, an hour's yield would be invisible. */
+/** A share price has this many digits beyond the asset's own; with six digits, an hour's yield would be invisible. */
 const extraDigits = 12
 
 export type VaultState = {
@@ -16,20 +16,20 @@ export type VaultState = {
   shareDecimals: number
   totalAssetsUnits: bigint
   totalSupplyUnits: bigint
-  /** Asset units of one whole share, times 10^priceDigits. */
+  /** The asset units of one whole share, times 10^priceDigits. */
   price: bigint
-  /** Asset units of one whole share, as the vault rounds it. */
+  /** The asset units of one whole share, as the vault rounds it. */
   oneShareUnits: bigint
 }
 export type Account = { block: bigint; sharesUnits: bigint; cashUnits: bigint }
 
-/** One ERC-4626 vault. Its max* limits are not read: some vaults always return 0. */
+/** One ERC-4626 vault. Its max* limits are not read, because some vaults always return 0. */
 export type Vault = {
   chainId: string
   address: string
   priceDigits: number
   state(): Promise<VaultState>
-  /** At the newest block, or at the given one. */
+  /** Reads at the newest block, or at the given one. */
   account(owner: string, at?: bigint): Promise<Account>
   assetsOf(sharesUnits: bigint): Promise<bigint>
   depositCalls(owner: string, assetsUnits: bigint): EvmCall[]
@@ -40,7 +40,6 @@ export type Vault = {
 }
 
 type View = { to: string; data: string }
-/** The chain operations that the vault needs. */
 type Chain = {
   views(
     views: readonly View[],
@@ -73,7 +72,7 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
     return value
   }
 
-  /** The share's own decimals: 18 for many vaults of a 6-decimal asset. */
+  /** The share's own decimals, which are 18 for many vaults of a 6-decimal asset. */
   const shareDecimals = createCachedValue(
     async () => {
       const { words } = await readAll([view('decimals')])

@@ -1,4 +1,4 @@
-/** ERC-4626 encoded by hand: every argument is one 32-byte word. */
+/** Encodes ERC-4626 by hand: every argument is one 32-byte word. */
 
 const selectors = {
   approve: '0x095ea7b3',
@@ -30,7 +30,7 @@ const word = (value: bigint | string): string => {
 export const callData = (method: Method, ...args: (bigint | string)[]): string =>
   selectors[method] + args.map(word).join('')
 
-/** Undefined where the contract returned less than a word. */
+/** Returns undefined if the contract returned less than a word. */
 export const numberOf = (data: string): bigint | undefined =>
   data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
@@ -42,7 +42,7 @@ export type Flow = { assetsUnits: bigint; sharesUnits: bigint }
 
 type Wanted = { vault: string; owner: string; event: keyof typeof topics }
 
-/** What one owner deposited or withdrew in one transaction; undefined without such an event. */
+/** Returns what one owner deposited or withdrew in one transaction, or undefined without such an event. */
 export function flowOf(logs: readonly Log[], { vault, owner, event }: Wanted): Flow | undefined {
   // Deposit(sender, owner, ...) and Withdraw(sender, receiver, owner, ...): the owner is the last indexed word.
   const ownerAt = event === 'deposit' ? 2 : 3

@@ -3,22 +3,18 @@ import type { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import type { Effect, EffectUpdate, StepResultOf, TaskProgress, TaskView } from '#kernel/task/task.ts'
 
-/** The effect of a signed action, its outcome, and the retry of a rate-limited one. */
-
 export const effectKind = 'hyperliquid_action'
 
-/** Task data of every task that signs actions. */
 export type ActionTaskData = {
-  /** Look-ups of the present action. */
   polls?: number
-  /** Signatures that the venue's request limit rejected, by action key. */
+  /** How many signatures the venue's request limit rejected, by action key. */
   throttled?: Record<string, number>
   /** The first look-up, by the venue's clock, that found no record of an action that can no longer execute. */
   absence?: Absence
   progress?: TaskProgress
   /** The key of an action that an earlier task of the same execution id has sent. */
   looked_before?: string
-  /** An action that may have been sent before: it is not sent, until an operator ends the task. */
+  /** Says why an action may have been sent before. It is not sent until an operator ends the task. */
   unclear_before?: string
   note?: string | null
 }
@@ -27,7 +23,6 @@ export type Absence = { effect_id: string; at_ms: number }
 
 export type ActionOutcome<T> =
   | { type: 'executed'; value: T; effects: EffectUpdate[] }
-  /** The venue rejected the action. */
   | { type: 'rejected'; message: string; effects: EffectUpdate[] }
   /** The action did not reach the venue and can no longer execute. */
   | { type: 'expired'; message: string; effects: EffectUpdate[] }
@@ -39,7 +34,7 @@ export type UnknownOutcome = {
   effects: EffectUpdate[]
   cause?: Fault
   absence?: Absence
-  /** Delay until the next useful look-up, given the backoff. */
+  /** Returns the delay until the next useful look-up, given the backoff. */
   nextMs?: (backoffMs: number) => number
 }
 
@@ -49,13 +44,13 @@ export type ThrottledResult<Name extends string> = StepResultOf<
   Name
 >
 
-/** A client order id of 16 bytes, unique per execution and action. */
+/** Returns a client order id of 16 bytes, unique per execution and action. */
 export const cloidOf = (executionId: string, actionKey: string): string =>
   `0x${sha256(`${executionId}:${actionKey}`).slice(0, 32)}`
 
-/** Suffix of the exits that replace missing ones. */
+/** The suffix of exits that replace missing ones. */
 export const repairSuffix = '2'
-/** Orders that close what the exits did not. */
+/** At most this many orders close what the exits did not. */
 export const closesMax = 3
 /** The action keys of the orders that one task may place. */
 export const orderKeys: readonly string[] = [
@@ -64,13 +59,13 @@ export const orderKeys: readonly string[] = [
   ...Array.from({ length: closesMax }, (_, at) => `close${at + 1}`),
 ]
 
-/** An address above its request limit may still send one request per this time. */
+/** An address above its request limit may still send one request in this time. */
 const throttledRetryMs = 10_000
 const isThrottled = (message: string): boolean => message.startsWith('Too many cumulative requests')
 const retriesOf = ({ data }: TaskView<ActionTaskData>, actionKey: string): number =>
   data.throttled?.[actionKey] ?? 0
 
-/** Each retry is an effect of its own; the client order ids do not change. */
+/** Each retry is its own effect; the client order ids do not change. */
 export function effectIdOf(task: TaskView<ActionTaskData>, actionKey: string): string {
   const retries = retriesOf(task, actionKey)
   return cloidOf(task.executionId, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
@@ -83,7 +78,6 @@ export function effectOf(task: TaskView<ActionTaskData>, actionKey: string): Eff
   return effect
 }
 
-/** See `SignedActions`. */
 export function retryThrottled<T, Name extends string>(
   task: TaskView<ActionTaskData>,
   actionOutcome: ActionOutcome<T>,

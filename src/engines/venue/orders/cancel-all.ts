@@ -25,14 +25,12 @@ import {
 } from './trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
-/** Cancels every open order of a section, or of one market. */
-
 export type CancelAllSection = {
   kind: MarketKind
   operation: string
-  /** The symbol of one market; undefined for all. */
+  /** The symbol of one market, or undefined for all markets. */
   symbol: string | undefined
-  /** Undefined for an order of another section. */
+  /** Returns undefined for an order of another section. */
   marketOf(order: OpenOrder): { symbol: string; asset: number } | undefined
 }
 export type CancelAllDeps = {
@@ -42,7 +40,6 @@ export type CancelAllDeps = {
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentDeps
-/** The user-visible outcome of one cancel. */
 export type Cancelled = {
   order_id: string
   oid: string
@@ -58,7 +55,7 @@ export type CancelAllData = ActionTaskData & {
   ahead_ms: number
   since_ms: number
   orders: CancelTarget[]
-  /** The number of orders that have an outcome. */
+  /** The number of orders whose outcome is known. */
   resolved: number
   outcomes: Cancelled[]
 }
@@ -70,7 +67,7 @@ export const admitCancelAll = (
   deps: CancelAllDeps,
   section: CancelAllSection,
   asker: Asker,
-  /** Of triggers held by the gateway, which the section cancels before the orders at the venue. */
+  /** The symbols of triggers held by the gateway, which the section cancels before the orders at the venue. */
   gatewaySymbols: readonly string[] = [],
 ): Promise<Admission<CancelAllData, 'sign'>> =>
   createAdmission({
@@ -129,7 +126,7 @@ async function checkCancelAll(
   return { action, data }
 }
 
-/** Recent orders of our tasks that the list of open orders may not contain yet. */
+/** Returns recent orders of our tasks that the list of open orders may not contain yet. */
 async function findUnlisted(
   venue: Pick<Hyperliquid, 'order'>,
   account: string,
@@ -179,7 +176,6 @@ export function cancelAllSteps(
         onRefused: (fault) => interruptedResult(data, fault) ?? failedBy(fault),
       }
     },
-    /** Signs the next action, or ends the task where every order has its outcome. */
     async settle(task, cancelled, context) {
       const resolved = task.data.resolved + cancelled.length
       const outcomes = [...task.data.outcomes, ...cancelled.map(cancelView)]
@@ -200,7 +196,7 @@ const resultOf = (orders: readonly Cancelled[]): JsonObject => ({
   orders: [...orders],
 })
 
-/** Nothing to cancel is a success. */
+/** Nothing to cancel counts as a success. */
 export function cancelAllResult(outcomes: readonly Cancelled[]): EndResult<Record<never, never>> {
   const result = resultOf(outcomes)
   const left = outcomes.filter(({ cancelled }) => !cancelled)
@@ -210,7 +206,7 @@ export function cancelAllResult(outcomes: readonly Cancelled[]): EndResult<Recor
   return { ...failed('order_not_cancellable', message), result }
 }
 
-/** Cancelled in part: the result lists both the cancelled and the open orders. Undefined where none was cancelled. */
+/** Returns a result that lists both the cancelled and the open orders, or undefined if none was cancelled. */
 function interruptedResult(
   { orders, resolved, outcomes }: CancelAllData,
   { code, message }: { code: string; message: string },

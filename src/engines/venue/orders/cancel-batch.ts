@@ -3,7 +3,7 @@ import { type CancelOutcome, cancelOutcomeOf } from './cancel.ts'
 import { createOrderLookup, type OrderLookupSource } from './order-lookup.ts'
 import type { ActionSearch } from './venue-effect.ts'
 
-/** One action that cancels several orders, with an outcome per order. */
+/** Cancels several orders with one action, with an outcome per order. */
 
 export type CancelTarget = {
   order_id: number

@@ -26,11 +26,11 @@ import {
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelInput = Static<ReturnType<typeof cancelRequest>>
-/** The section of the order, and its markets. */
+/** The part of the interface that asks for the cancel, such as perp or spot, with its markets. */
 export type Section = {
   kind: MarketKind
   operation: string
-  /** Finds the market by the name in the venue's orders. */
+  /** Finds the market by its name in the venue's orders. */
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
 export type CancelAdmissionDeps = {
@@ -70,7 +70,7 @@ export const admitCancel = (deps: CancelAdmissionDeps, section: Section) =>
     start: ({ data }) => ({ first: 'sign', deadlineMs: tradeDeadlineMs, data, signOnAccept: true }),
   })
 
-/** Looks up the market of the order: with a wrong market the venue reports that the order does not exist. */
+/** Looks up the market of the order, because the venue says that an order with a wrong market does not exist. */
 async function checkCancel(
   deps: CancelAdmissionDeps,
   { kind, operation, marketOf }: Section,
@@ -117,7 +117,7 @@ async function checkCancel(
 type OrderQuery = { userId: string; account: string; orderId: number; open: readonly OpenOrder[] }
 type Market = { symbol: string; asset: number }
 
-/** An unlisted order is either too recent for the lists or cannot be cancelled. */
+/** An unlisted order is either too recent for the lists or can no longer be cancelled. */
 async function locateOrder(
   { venue, db, clock }: Pick<CancelAdmissionDeps, 'db' | 'clock'> & { venue: Pick<Hyperliquid, 'order'> },
   { kind, marketOf }: Pick<Section, 'kind' | 'marketOf'>,
@@ -156,7 +156,7 @@ type EndLookUp = LookUpScope & {
   left?: string | undefined
 }
 
-/** The final state of an order; undefined while it is open, or while no record shows its end. */
+/** Returns the final state of an order, or undefined while it is open or no record shows its end. */
 export async function lookUpEnd(
   venue: OrderLookupSource,
   { account, sinceMs, orderId, cloid, left, allRecords, isLast }: EndLookUp,
@@ -169,7 +169,6 @@ export async function lookUpEnd(
   return cancelOutcomeOf(found, { left, isLast })
 }
 
-/** Undefined while the order is open, or while no record shows its end. */
 export function cancelOutcomeOf(
   found: FoundOrder | undefined,
   { left, isLast }: { left: string | undefined; isLast: boolean },
@@ -178,12 +177,11 @@ export function cancelOutcomeOf(
   if (phase === 'filled' || phase === 'cancelled' || phase === 'rejected')
     return { status: status ?? phase, isCancelled: phase !== 'filled' }
   if (!isLast || phase !== 'filling') return undefined
-  // No list contains the order any more: the open size was either filled completely or cancelled.
+  // The order is in no list any more, so its open size was either filled completely or cancelled.
   const isFilled = left !== undefined && compareDecimals(filledSize, left) >= 0
   return { status: isFilled ? 'filled' : 'canceled', isCancelled: !isFilled }
 }
 
-/** The action of a cancel, and where the venue's records show its outcome. */
 export const cancelOf = (orders: readonly { asset: number; order_id: number }[]) => ({
   type: 'cancel' as const,
   cancels: orders.map(({ asset, order_id: orderId }) => ({ asset, orderId })),

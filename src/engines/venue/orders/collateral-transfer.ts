@@ -32,13 +32,13 @@ const actionKey = 'transfer'
 
 export type Shortfall = { shortfallMicros: bigint; spareMicros?: bigint }
 export type TransferAmount = Required<Pick<TransferTaskData, 'transfer_usd' | 'transfer_jitter_micros'>>
-/** For an account with one balance for both sides. */
+/** An account with one balance for both sides needs no transfer. */
 export const noTransfer: TransferAmount = { transfer_usd: null, transfer_jitter_micros: '0' }
 
-/** A transfer is identified by its amount only, so each task varies the amount. */
+/** The amount alone identifies a transfer, so each task varies it by up to this much. */
 const jitterMaxMicros = 10_000n
 
-/** The shortfall plus the spare as far as funds allow; null where the other side cannot cover the shortfall. */
+/** Returns the shortfall plus as much of the spare as funds allow, or null if the other side cannot cover it. */
 export function transferable(
   freeMicros: bigint,
   { shortfallMicros, spareMicros = jitterMaxMicros }: Shortfall,
@@ -59,7 +59,7 @@ function transferAmountOf(taskId: string, taskData: TransferTaskData): string {
   return fromUnits(upperMicros - (share % (BigInt(transfer_jitter_micros) + 1n)), usdDecimals)
 }
 
-/** What the withdrawable USDC of the perp side covers; no transfer where one balance serves both sides. */
+/** Returns a transfer of what the perp side can withdraw, or none if one balance serves both sides. */
 export async function transferableFromPerp(
   venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
   account: string,
@@ -87,16 +87,16 @@ type Side = 'perp' | 'spot'
 
 type TransferRules<Data extends TransferTaskData, Names extends string> = {
   steps: EffectNames<Names>
-  /** The operation that needs the funds, and the side that receives them. */
+  /** Names the operation that needs the funds, and the side that receives them. */
   purpose(data: Data): Pick<ActionPlan['facts'], 'operation' | 'exit'> & { to: Side }
-  /** What follows the transfer, or takes its place where none is needed. */
+  /** The effect that follows the transfer, or that takes its place if none is needed. */
   next: EffectStep<Data, Names>
   onRejected?: VenueAction<Data, FoundTransfer, Names>['onRejected']
 }
 
 const otherSide = { perp: 'spot', spot: 'perp' } as const
 
-/** The commit that continues after the transfer claims it, also where the next signature is refused. */
+/** The commit that continues after the transfer also claims it, even if the next signature is refused. */
 export const transferEffect = <Data extends TransferTaskData & { agent?: string }, Names extends string>(
   deps: TransferDeps,
   { steps, purpose, next, onRejected }: TransferRules<Data, Names>,

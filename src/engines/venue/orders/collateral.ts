@@ -6,9 +6,8 @@ import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliqui
 import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
 import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './spending.ts'
 
-/** Free USDC of an account, on one side or in one balance for both. */
+/** The free USDC of an account, on one side or in one balance for both. */
 
-/** Free USDC of the spot side, in micro-dollars. */
 export const spotCashMicros = async (
   venue: Pick<Hyperliquid, 'spotBalances'>,
   account: string,
@@ -21,7 +20,7 @@ function freeCashOf(balances: readonly SpotBalance[]): bigint {
   return free > 0n ? free : 0n
 }
 
-/** The transfer that covers a shortfall of the perp side; `transfer` is undefined where the account lacks the funds. */
+/** Returns the transfer that covers a shortfall of the perp side; `transfer` is undefined if funds are missing. */
 export async function collateralFor(
   venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>,
   account: string,
@@ -42,14 +41,14 @@ export async function collateralFor(
 }
 
 type FundsRequest = {
-  /** Micro-dollars that the order needs, and those free on its side at the last read. */
+  /** The micro-dollars that the order needs, and those that were free on its side at the last read. */
   required: bigint
   available: bigint
   pendingSpend: PendingSpend
   spareMicros?: bigint
-  /** The last attempt: pending spends count as spent. */
+  /** On the last attempt, pending spends count as spent. */
   isLast: boolean
-  /** An exit is never refused for a pending spend: the venue rejects an excessive amount itself. */
+  /** An exit is never refused for a pending spend, because the venue rejects an excessive amount itself. */
   isExit?: boolean
   what: string
 }
@@ -57,12 +56,12 @@ type FromOtherSide = (
   shortfall: Shortfall,
 ) => Promise<{ transfer: TransferAmount | undefined; otherMicros: bigint; pendingSpend: PendingSpend }>
 
-/** The transfer from the other side for an order; throws where the account lacks the funds or may lack them. */
+/** Returns the transfer from the other side for an order. Throws if the account lacks the funds, or may lack them. */
 export async function transferFor(
   { required, available, pendingSpend, spareMicros, isLast, isExit = false, what }: FundsRequest,
   from: FromOtherSide,
 ): Promise<TransferAmount | { transfer_usd: null }> {
-  // A read with less than the pending spend already includes a part of it.
+  // A read that shows less than the pending spend already includes a part of it.
   const availableMin = available > pendingSpend.amount ? available - pendingSpend.amount : 0n
   if (availableMin >= required || (isExit && isLast && available >= required)) return { transfer_usd: null }
   assertShown(pendingSpend, { isLast })
@@ -81,6 +80,6 @@ export async function transferFor(
 const dollar = { symbol: 'USDC', decimals: usdcDecimals }
 type Shortage = { what: string; required: bigint; available: bigint }
 
-/** Amounts in micro-dollars. */
+/** The amounts are in micro-dollars. */
 export const shortage = ({ what, required, available }: Shortage): Fault =>
   insufficientBalance(dollar, { what, requiredUnits: required, availableUnits: available })

@@ -6,19 +6,16 @@ import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/
 import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from './action-outcome.ts'
 
 /**
- * Determines the outcome of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
- * records decide. A positive finding is final at once; a negative one only when the action can no longer execute, every
- * record agrees, and a second look-up some seconds later finds nothing either.
+ * Determines the outcome of a signed action. The reply to the first send is trusted; after any ambiguity the
+ * venue's records decide. A positive finding is final at once. A negative one is final only if the action can no
+ * longer execute, every record agrees, and a second look-up some seconds later finds nothing either.
  */
 
-/** The extent of a look-up: every request costs rate budget. */
+/** How far a look-up goes; every request costs rate budget. */
 export type LookUpScope = {
-  /** Read every record that could show the action, not only its status. */
+  /** Reads every record that could show the action, not only its status. */
   allRecords: boolean
-  /**
-   * The action can no longer execute, so an absent record stays absent. A look-up throws a fault while two records
-   * contradict each other.
-   */
+  /** The action can no longer execute: an absent record stays absent. Contradicting records make the look-up throw. */
   isLast: boolean
 }
 
@@ -26,11 +23,11 @@ export type ConfirmRequest<T> = {
   task: TaskView<ActionTaskData>
   actionKey: string
   signal: AbortSignal
-  /** Looks up the action at the venue; undefined where no record contains it. */
+  /** Looks up the action at the venue, and returns undefined if no record contains it. */
   lookUp: (how: LookUpScope) => Promise<T | undefined>
-  /** Overrides the default grace period of a user-signed action. */
+  /** Replaces the default grace period of a user-signed action. */
   graceMs?: number
-  /** Parses the reply to the action; undefined leaves the outcome to `lookUp`. */
+  /** Parses the reply to the action, and returns undefined to leave the outcome to `lookUp`. */
   parseReply: (legs: LegStatus[]) => T | undefined
 }
 
@@ -39,16 +36,16 @@ type ConfirmDeps = { venue: ActionSource; graceMs: number }
 
 /** The largest lag of any read at the venue: an action that executed just before its expiry is visible within it. */
 export const readLagMs = 5_000
-/** Between the two look-ups that prove an absence: both may reach a server that lags. */
+/** The time between the two look-ups that prove an absence, since both may reach a lagging server. */
 const secondLookUpMs = 3_000
-/** Before each look-up of the first step. */
+/** The waits before each look-up of the first step. */
 const inlineWaitsMs = [0, 50, 150, 350, 700]
-/** A parked task looks up once; a second time only where a rejection of the same bytes makes that look-up the last. */
+/** A parked task looks up once; a second time only if a rejection of the same bytes makes that look-up the last. */
 const parkedWaitsMs = [0, 0]
-/** The parked look-ups that read every record: after the usual read lag, and after the largest. */
+/** These parked look-ups read every record: one after the usual read lag, and one after the largest. */
 const allRecordsPolls = new Set([1, 3])
 const sendsMax = 3
-/** Clocks of two reads differ a little; the venue's clock must pass the expiry in both. */
+/** The clocks of two reads differ a little; the venue's clock must pass the expiry in both. */
 const clockMarginMs = 50
 
 type Timing = {
@@ -58,7 +55,7 @@ type Timing = {
 }
 type Known = {
   refusal: string | undefined
-  /** The venue has used the nonce: sending again has no effect. */
+  /** The venue has used the nonce, so sending again has no effect. */
   isSpent: boolean
 }
 
@@ -99,7 +96,7 @@ export async function confirmAction<T>(
         effects: [{ effectId: effect.id, status: 'rejected' }],
       }
   }
-  // It is at the venue, so it is never sent again and never absent, whatever a later read misses.
+  // The action is at the venue, so it is never sent again and never absent, whatever a later read misses.
   const isFoundBefore = task.data.looked_before === actionKey
   const polls = pollsOf(task)
   const isFirst = polls === 0
@@ -112,7 +109,7 @@ export async function confirmAction<T>(
     if (at > 0) await pause(waits[at], undefined, { signal }).catch(() => undefined)
     try {
       timing = await timingOf(effect, deps, known)
-      // After the expiry and before the read lag has passed, a look-up decides nothing.
+      // Between the expiry and the end of the read lag, a look-up decides nothing.
       if (!isFirst && !timing.isLast && (timing.isExpired || at > 0)) break
       const isFinal = at === waits.length - 1
       const isWide = isFoundBefore || (isFirst ? known.isSpent : allRecordsPolls.has(polls))
@@ -155,7 +152,7 @@ const absenceOf = ({ data }: TaskView<ActionTaskData>, { id }: Effect): Absence 
 const isNonceRefusal = (sent: Extract<SendResult, { type: 'rejected' }>): boolean =>
   /\bnonce\b/i.test(sent.message)
 
-/** Reads the clock before the look-up: an action that is absent after its expiry can no longer execute. */
+/** The clock is read before the look-up: an action that is absent after its expiry can no longer execute. */
 async function timingOf(
   { intent }: Effect,
   { venue, graceMs }: ConfirmDeps,
@@ -166,7 +163,7 @@ async function timingOf(
   const at = (atMs: number): Timing => ({
     atMs,
     isExpired: typeof ends === 'number' && atMs > ends,
-    // An agent's action has an expiry; a user's action needs a rejection and a grace period without any record.
+    // An agent's action has an expiry. A user's action must be rejected, and have no record for a grace period.
     isLast:
       typeof ends === 'number'
         ? atMs > ends + readLagMs
@@ -187,7 +184,7 @@ export async function isShownByNow(
   return (await venue.timeMs(account)) > shownMs && (await venue.passedMs(account)) > shownMs
 }
 
-/** The delay until a negative finding is final, where an earlier look-up decides nothing. */
+/** Returns the delay until a negative finding is final, if an earlier look-up cannot decide anything. */
 function nextLookUpMs({ intent }: Effect, timing: Timing | undefined, backoffMs: number): number {
   const ends = intent.expiresAtMs
   if (!timing || timing.isLast || typeof ends !== 'number') return backoffMs

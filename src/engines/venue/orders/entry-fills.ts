@@ -7,9 +7,7 @@ import { clockToleranceMs } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 
-/** Fills of an order that was just placed, from the stream or by polling. */
-
-/** Undefined until the stream has delivered every fill. */
+/** Returns undefined until the stream has delivered every fill. */
 function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string | null): Fill[] | undefined {
   if (isList && filledSize === null) return [...fills]
   const filled = filledSize ?? (left && filledOf(left))
@@ -20,7 +18,7 @@ function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string 
 const filledOf = ({ size, origSize }: NonNullable<OrderUpdate['left']>): string =>
   subtractDecimals(origSize, size)
 
-/** Filters by order id, because the window starts before the task: the account clock may be ahead of the fill clock. */
+/** Filters by order id: the window starts before the task, because the account clock may be ahead of the fill clock. */
 export async function fillsOfOrder(
   venue: Pick<PlaceOrderDeps['venue'], 'fillsSince'>,
   { account, sinceMs }: { account: string; sinceMs: number },
@@ -30,7 +28,7 @@ export async function fillsOfOrder(
   return fills.filter((fill) => fill.orderId === orderId)
 }
 
-/** Undefined while fills are missing: the venue shows them shortly after its reply. */
+/** Returns undefined while fills are missing; the venue shows them shortly after its reply. */
 export async function fillsOfEntry(
   { venue, readStreamedOrder }: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
   taskData: OrderTaskData,

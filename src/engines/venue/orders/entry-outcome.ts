@@ -21,7 +21,7 @@ import { type ObservedEntry, type OrderTaskData, type PlacedExits, wantedExits }
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 import { cloidOf } from './signed-action.ts'
 
-/** Outcome of an entry and its exits, from the reply to the order and the venue's records. */
+/** Determines the outcome of an entry and its exits, from the reply to the order and the venue's records. */
 
 /** The reply is authoritative: a later read that lacks the exit does not override it. */
 function exitOfReply(leg: ExitLeg, reply: LegStatus | undefined): Exit {
@@ -68,13 +68,13 @@ const entryReplied = (
     resting: ({ orderId }): Entry => ({ orderId, status: 'resting', filledSize: null, error: null }),
     filled({ orderId, size }): Entry | undefined {
       const isWhole = compareDecimals(size, wanted) >= 0
-      // Only an IOC order ends with a partial fill: the remainder of another order may rest.
+      // Only an IOC order ends with a partial fill; the remainder of another order may rest.
       if (!isWhole && tif !== 'ioc') return undefined
       return { orderId, status: isWhole ? 'filled' : 'partial', filledSize: size, error: null }
     },
   })
 
-/** Undefined where the record does not determine the state of the entry. */
+/** Returns undefined if the record does not determine the state of the entry. */
 function entryFound(
   { orderId, phase, status, filledSize }: FoundOrder,
   taskData: OrderTaskData,
@@ -89,7 +89,7 @@ function entryFound(
   })
   const isWhole = compareDecimals(filledSize, taskData.size) >= 0
   if (isWhole) return entry('filled', filledSize)
-  // An IOC order never rests: an open status is stale.
+  // An IOC order never rests, so an open status is stale.
   if (phase === 'open' || phase === 'waiting')
     return taskData.tif === 'ioc' ? undefined : entry('resting', null)
   if (phase === 'filling') return isLast ? entry('partial', filledSize) : undefined
@@ -102,8 +102,8 @@ function entryFound(
 type EntryLookUpDeps = Pick<PlaceOrderDeps, 'venue' | 'rejections'>
 
 /**
- * A cancelled order may have been filled in part while its status still shows the original size. Undefined while its
- * fills may not be visible yet.
+ * A cancelled order may have been filled in part while its status still shows the original size. Returns
+ * undefined while its fills may not be visible yet.
  */
 async function withFills(
   venue: PlaceOrderDeps['venue'],
@@ -112,7 +112,7 @@ async function withFills(
   { sinceMs, isLast }: { sinceMs: number; isLast: boolean },
 ): Promise<FoundOrder | undefined> {
   if (found.phase !== 'cancelled' || compareDecimals(found.filledSize, '0') > 0) return found
-  // Read the clock before the fills, so that the fills are newer.
+  // The clock is read before the fills, so that the fills are newer.
   const isSettled = isLast || (await isShownByNow(venue, account, found.atMs))
   const filledSize = sumFills(await fillsOfOrder(venue, { account, sinceMs }, found.orderId)).size
   return isSettled || compareDecimals(filledSize, '0') > 0 ? { ...found, filledSize } : undefined
@@ -145,7 +145,7 @@ export async function lookUpEntry(
   if (taskData.market === 'perp') {
     const { state } = await consistentRecord(venue, { account, symbol: taskData.symbol })
     const { expiresAtMs: ends } = effectOf(task, 'entry').intent
-    // One of the venue's servers may lag for long: its records are consistent with each other, but stale.
+    // A venue server can lag for long: its records are then stale, though consistent with each other.
     if (typeof ends === 'number' && state.timeMs <= ends + readLagMs)
       throw new Fault(
         'unavailable',
@@ -158,17 +158,16 @@ export async function lookUpEntry(
 }
 
 type ExitResolution = {
-  /** From the reply, or from the last look-up. */
   exits: readonly Exit[]
   entryRests: boolean
-  /** Suffix of the action key of each exit. */
+  /** The suffix of the action key of each exit. */
   suffix?: string
   allRecords: boolean
   /** The read lag since these orders landed has passed. */
   isSettled: boolean
 }
 
-/** The current state of each exit: `missing` only where the venue says so, or where no record contains it. */
+/** Returns the current state of each exit: `missing` only if the venue says so, or if no record contains it. */
 export async function resolveExits(
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
@@ -193,7 +192,7 @@ export async function resolveExits(
   return resolved.map((exit): Exit => {
     if (exit.state !== 'unknown') return exit
     if (hasFired) return { ...exit, state: 'closed' }
-    // A record that was seen once is hidden by a lag: only the venue's word ends it.
+    // If a record was seen once, a lagging read hides it: only the venue's own statement ends the order.
     const isAbsent = isSettled && allRecords && exit.orderId === null
     return isAbsent ? { ...exit, state: 'missing', error: 'The venue has no such order' } : exit
   })
@@ -206,8 +205,9 @@ function stateOf({ phase, status }: FoundOrder, { entryRests }: { entryRests: bo
 }
 
 /**
- * A time at or after which the orders of an action landed. The venue's time alone may come from a server that lags or
- * from a cache, and the absence of an order would be judged too early; no action lands before its nonce.
+ * Returns a time at or after which the orders of an action landed. The venue's time alone may come from a
+ * lagging server or a cache, and would make an order count as absent too early. No action lands before its
+ * nonce.
  */
 export async function landedMs(
   venue: Pick<PlaceOrderDeps['venue'], 'timeMs'>,
@@ -221,7 +221,7 @@ export async function landedMs(
 
 type ExitLookUp = { legs: readonly ExitLeg[]; suffix?: string; allRecords: boolean }
 
-/** Exits whose reply was lost, with the ids of those that a record contains; undefined where no record contains any. */
+/** Returns exits whose reply was lost, with the order ids on record, or undefined if no record contains any. */
 export async function lookUpExits(
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
@@ -249,17 +249,16 @@ const hasUnknown = (exits: readonly Exit[]): boolean => exits.some(({ state }) =
 
 const completeWithinMs = 1_500
 const pollBackoff = { firstMs: 100, maxMs: 400 }
-/** The lists cost more weight than the status of a single order, and lag no less. */
+/** The lists cost more weight than the status of a single order, and lag as much. */
 const allRecordsAttempts = new Set([2, 4])
 
 type ExitCompletion = {
   exits: readonly Exit[]
   landedAtMs: number
   signal: AbortSignal
-  /** Suffix of the action key of each exit. */
   suffix?: string
 }
-/** Exits that landed without an entry, each with its order id; `isComplete` is false while a record is missing. */
+/** Returns exits that landed without an entry, with their order ids; `isComplete` is false if a record is missing. */
 export async function completeExits(
   venue: OrderLookupSource & Pick<PlaceOrderDeps['venue'], 'timeMs' | 'passedMs'>,
   task: TaskView<OrderTaskData>,
@@ -282,7 +281,7 @@ export async function completeExits(
 
 type StreamedExits = Pick<ExitResolution, 'exits' | 'entryRests'>
 
-/** The stream names the orders of exits that the reply accepted without an id. */
+/** The stream supplies the order ids of exits that the reply accepted without an id. */
 async function streamedExits(
   { readStreamedOrder }: Pick<PlaceOrderDeps, 'readStreamedOrder'>,
   task: TaskView<OrderTaskData>,
@@ -304,7 +303,7 @@ async function streamedExits(
 
 type CompletedEntry = { observed: ObservedEntry; orderOutcome: OrderOutcome | undefined }
 
-/** The fills and exits of an entry that landed; `orderOutcome` is undefined while a record is not available yet. */
+/** Returns the fills and exits of an entry that landed; `orderOutcome` is undefined while a record is missing. */
 export async function completeOutcome(
   deps: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
   task: TaskView<OrderTaskData>,
@@ -320,7 +319,7 @@ export async function completeOutcome(
   const entryRests = entry.status === 'resting'
   // The filled size is known, so the stream is current once it shows that size.
   const isStreamCurrent = replied || entry.filledSize !== null
-  // The remainder of a partially filled entry cancels its exits after their first stream message.
+  // The remainder of a partly filled entry cancels its exits after their first stream message.
   if (replied && landedAtMs === null && entry.status !== 'partial')
     exits = await streamedExits(deps, task, { exits, entryRests })
   for (let attempt = 0; ; attempt += 1) {

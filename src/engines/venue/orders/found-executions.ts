@@ -14,8 +14,9 @@ import { cloidOf, orderKeys } from './action-outcome.ts'
 import { clockToleranceMs } from './order-lookup.ts'
 
 /**
- * What accounts did at the venue without the database knowing it: orders that filled or rest under a client order id
- * that no task has noted, and withdrawals without a signature. What has no client order id is not the gateway's.
+ * Finds what accounts did at the venue without the knowledge of the database: orders that filled or rest under a
+ * client order id that no task noted, and withdrawals without a signature here. An order without a client order
+ * id is not the gateway's.
  */
 
 export type ExecutedOrder = {
@@ -33,9 +34,9 @@ export type ExecutedOrder = {
   filled_size: string
   average_price: string | null
   status: string
-  /** The order that the gateway held and that fired; null where it is none, or was armed later. */
+  /** The order held by the gateway that fired. It is null if there was none, or if it was armed later. */
   trigger_order_id: string | null
-  /** Of a task that the database still has, and that places this order; null: of a request that it has lost. */
+  /** The execution id of a task in the database that places this order. Null means a request that the database lost. */
   task_execution_id: string | null
 }
 export type FoundWithdrawal = {
@@ -61,23 +62,23 @@ type FindDeps = {
   >
   /** The kind of the orders that the gateway holds and places at the venue when they fire. */
   triggerKind: string
-  /** Called account by account. */
+  /** Called once per account. */
   store: (found: readonly FoundAtVenue[]) => Promise<void>
 }
 /**
- * `done`: the accounts that were read; a search that was aborted goes on with the others. `unlisted`: those of which the
- * venue no longer lists everything since then.
+ * `done` holds the accounts that were read, so that an aborted search continues with the others. `unlisted`
+ * holds those whose activity since then the venue no longer lists completely.
  */
 type SearchRange = { point: Date | null; signal: AbortSignal; done: Set<string>; unlisted: Set<string> }
 
-/** Account by account, at the pace of the request budget. Throws where the venue does not answer. */
+/** Searches account by account, at the pace of the request budget. Throws if the venue does not answer. */
 export async function findAtVenue(
   deps: FindDeps,
   { point, signal, done, unlisted }: SearchRange,
 ): Promise<void> {
   const accounts = await query<VenueAccount>(
     deps.db,
-    // An account without a baseline has never traded; what a new one has becomes its opening balance.
+    // An account without a baseline has never traded; what a new one holds becomes its opening balance.
     `select * from venue_account where venue = $1 and state <> 'new' order by active_at desc`,
     [venueName],
   )
@@ -103,7 +104,7 @@ async function whenBudgetAllows<T>(read: () => Promise<T>, signal: AbortSignal):
   }
 }
 
-/** The venue lists no more fills of an account than its newest ones. */
+/** The venue lists only this many fills of an account, the newest ones. */
 const listedFillsMax = 10_000
 type FoundOfAccount = { executions: FoundAtVenue[]; isWhole: boolean }
 
@@ -118,7 +119,7 @@ async function findOfAccount(
   if (balances === 'empty') return { executions: [], isWhole: true }
   const knownMs = point === null ? Number(account.reconciled_through_ms) : point.getTime()
   const sinceMs = Math.max(knownMs - clockToleranceMs, Number(account.baseline_at_ms), 0)
-  // What fills or is withdrawn changes a balance, if only by its fee; the lists cost ten times as much.
+  // A fill or withdrawal changes a balance, if only by its fee; the lists cost ten times as much as the balances.
   const isSame = balances === 'same'
   const fills = isSame ? [] : await readAllPages((from) => venue.fillsSince(address, from), sinceMs, 'fills')
   const updates = isSame
@@ -134,7 +135,7 @@ async function findOfAccount(
   }
 }
 
-/** `empty`: it holds nothing, and its record knows of nothing, so it can have done nothing. */
+/** `empty` means that both the account and its record hold nothing, so it cannot have done anything. */
 async function compareRecord(
   { db, venue }: FindDeps,
   account: VenueAccount,
@@ -161,7 +162,7 @@ async function findOrders(
   const ids = new Map<number, string | null>()
   for (const { orderId, cloid } of [...open, ...fills.filter(({ cause }) => cause === 'order')])
     ids.set(orderId, cloid ?? ids.get(orderId) ?? null)
-  // A fill may lack the client id of its order.
+  // A fill may lack the client order id of its order.
   for (const [orderId, cloid] of ids)
     if (cloid === null) ids.set(orderId, (await venue.order(account, orderId))?.order.cloid ?? null)
   const cloids = [...ids.values()].filter((cloid) => cloid !== null)
@@ -211,10 +212,10 @@ async function findOrders(
 type OwnerFields = Pick<ExecutedOrder, 'trigger_order_id' | 'task_execution_id'>
 const noOwner: OwnerFields = { trigger_order_id: null, task_execution_id: null }
 
-/** More than the attempts of an exit that the venue refused, or that did not reach it. */
+/** This is more than the attempts of an exit that the venue refused or that did not reach it. */
 const attemptsMax = 200
 
-/** The orders that the tasks of the database place next, and orders whose next attempts it may have forgotten, by client order id. */
+/** Returns, by client order id, the orders that tasks place next, and those whose next attempts may be forgotten. */
 async function expectedOwners(
   { db, triggerKind }: FindDeps,
   userId: string,

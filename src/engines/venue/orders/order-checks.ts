@@ -3,9 +3,7 @@ import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
 
-/** Validation of sizes and prices in a request. */
-
-/** Rounding to lots and ticks, injected from the venue's adapter. */
+/** Rounds to lots and ticks; the venue's adapter supplies it. */
 export type Sizing = {
   isOnTick(price: string, grid: Grid): boolean
   tickAt(price: string, grid: Grid): string
@@ -27,7 +25,7 @@ export function assertTick(price: string, grid: Grid, field: string, { isOnTick,
 
 type Priced = { order_type?: 'market' | 'limit'; limit_price?: string }
 
-/** Undefined for a market order. */
+/** Returns undefined for a market order. */
 export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string | undefined {
   const { order_type = 'market', limit_price } = input
   if (order_type === 'market') {
@@ -59,16 +57,15 @@ type Sized = { size: string | undefined; notional: string | undefined }
 type SizeRules = {
   market: Grid
   price: string
-  /** The price by which the venue computes the order's value; default `price`. */
+  /** The price by which the venue computes the order's value; `price` by default. */
   worthPrice?: string
   minimum: string
-  /** The section's field name of the notional. */
   notionalField: string
-  /** Rounds up to the minimum where the notional suffices and the rounded size is worth less. */
+  /** Rounds up to the minimum if the notional suffices and the rounded size is worth less. */
   mayRoundUp?: boolean
 }
 
-/** Rounds down to lots; throws where the result is zero or below the minimum. */
+/** Rounds down to lots, and throws if the result is zero or below the minimum. */
 export function orderSize({ size, notional }: Sized, rules: SizeRules, sizing: Sizing): string {
   const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = rules
   if ((size === undefined) === (notional === undefined))
@@ -118,7 +115,7 @@ type ExitCheck = {
   isBuy: boolean
   reference: string
   field: string
-  /** The reference is the limit of the entry and not the price of the market. */
+  /** The reference is the limit of the entry, not the price of the market. */
   isLimit?: boolean
 }
 

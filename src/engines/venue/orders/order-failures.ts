@@ -2,8 +2,6 @@ import type { Fault } from '#kernel/contract/fault.ts'
 import type { EffectUpdate, FailedResult, TaskView } from '#kernel/task/task.ts'
 import type { NotExecutedOutcome } from './action-outcome.ts'
 
-/** The end of a task whose action was not executed. */
-
 export const upstreamName = 'Hyperliquid'
 
 export type Rejections = {

@@ -13,19 +13,14 @@ import type {
   Position,
 } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/**
- * Finds an order in the venue's records: its status, the open orders, the fills. The records lag behind each other, so
- * absence from one of them proves nothing.
- */
+/** Finds an order in the venue's records, which lag behind each other: absence from one of them proves nothing. */
 
 export type OrderLookupSource = Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
-/** By client order id or by the venue's order id. */
 export type OrderRef = { cloid?: string; orderId?: number | null }
 export type FoundOrder = {
   orderId: number
-  /** `waiting`: for its entry. `filling`: it has fills, and no record shows whether it is still open. */
+  /** `waiting` means that it waits for its entry; `filling`, that it has fills and may or may not still be open. */
   phase: Phase | 'waiting' | 'filling'
-  /** The venue's status, where known. */
   status: string | null
   filledSize: string
   atMs: number
@@ -33,7 +28,7 @@ export type FoundOrder = {
 type Scope = { account: string; sinceMs: number; allRecords: boolean }
 export type OrderLookup = { find(name: OrderRef): Promise<FoundOrder | undefined> }
 
-/** Upper bound of the difference between the clocks of accounts and fills. */
+/** The clocks of accounts and of fills differ by at most this much. */
 export const clockToleranceMs = 1_000
 
 const filledOf = ({ origSize, size }: OpenOrder): string => subtractDecimals(origSize, size)
@@ -89,8 +84,9 @@ export function createOrderLookup(
 }
 
 /**
- * The time of an order that an earlier task of the same execution id has placed, from which on its records are read;
- * undefined where the venue has no order under any of the ids. Throws where it does not show one that it had before.
+ * Returns the time from which to read the records of an order that an earlier task of the same execution id
+ * placed, or undefined if the venue has no order under any of the ids. Throws if the venue does not show an
+ * order that it had before.
  */
 export async function placedBefore<Data extends { account: string; since_ms: number }>(
   { venue, db }: { venue: Pick<OrderLookupSource, 'order'>; db: Queryable },
@@ -108,14 +104,14 @@ export async function placedBefore<Data extends { account: string; since_ms: num
   return { data: known as Partial<Data> }
 }
 
-/** Page size of the venue's recent fills: a fill outside the page may be older. */
+/** The page size of the venue's recent fills; a fill that is not on the page may be older. */
 const recentFillsMax = 2_000
 const recordsDisagree = () =>
   new Fault('unavailable', 'The records of the venue are not consistent yet; try again in a second', {
     extras: { retry_after: 1 },
   })
 
-/** Throws where the venue may show the position in an unknown format. */
+/** Throws if the venue may show the position in an unknown format. */
 export function positionOf({ positions, unread }: Account, symbol: string): Position | undefined {
   const found = positions.find((each) => each.symbol === symbol)
   if (found || !unread.some((each) => each === null || each === symbol)) return found
@@ -125,14 +121,14 @@ export function positionOf({ positions, unread }: Account, symbol: string): Posi
 export const sizeOf = (account: Account, symbol: string): string =>
   positionOf(account, symbol)?.signedSize ?? '0'
 
-/** The signed position after the fill. */
+/** Returns the signed position after the fill. */
 export const sizeAfter = ({ startSize, isBuy, size }: Fill): bigint =>
   toFixedPoint(startSize) + (isBuy ? toFixedPoint(size) : -toFixedPoint(size))
 
-/** `sinceMs`: the time of a fill that is known to exist. */
+/** `sinceMs` is the time of a fill that is known to exist. */
 type ConsistencyQuery = { account: string; symbol: string; sinceMs?: number }
 
-/** The account and the newest fills; throws while the fills do not match the position. */
+/** Returns the account and the newest fills, and throws while the fills do not match the position. */
 export async function consistentRecord(
   venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
   { account, symbol, sinceMs = 0 }: ConsistencyQuery,
@@ -153,7 +149,7 @@ export async function consistentRecord(
   throw recordsDisagree()
 }
 
-/** The position; undefined only where the fills agree that there is none, because one read may be older than a fill. */
+/** Returns the position. It is undefined only if the fills agree, because one read may be older than a fill. */
 export async function findPosition(
   venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
   { account, symbol }: Pick<ConsistencyQuery, 'account' | 'symbol'>,
@@ -166,7 +162,7 @@ export async function findPosition(
 /** The balance of a token when the task began, and the market of the task's orders. */
 export type HeldBefore = { coin: string; market: string; total: string }
 
-/** Throws where the balance moved in the order's direction and no fill explains it. */
+/** Throws if the balance moved in the order's direction and no fill explains it. */
 export async function assertBalanceExplained(
   venue: Pick<Hyperliquid, 'spotBalances' | 'fillsSince'>,
   { account, sinceMs, isBuy }: { account: string; sinceMs: number; isBuy: boolean },

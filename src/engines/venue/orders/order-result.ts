@@ -6,8 +6,6 @@ import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type OrderTaskData, roleOf } from './order-task.ts'
 import { cloidOf } from './signed-action.ts'
 
-/** The user-visible result of an order task. */
-
 const shownStatus = { filled: 'filled', partial: 'filled', resting: 'resting', rejected: 'rejected' } as const
 
 export type OrderOutcome = { entry: Entry; exits: Exit[]; fills: Fill[] }
@@ -27,7 +25,7 @@ export const fillViews = (fills: readonly Fill[]): JsonObject[] =>
     at: new Date(fill.atMs).toISOString(),
   }))
 
-/** The order ids of the exits of one leg that were placed. */
+/** Returns the order ids of the exits of one leg that were placed. */
 export const exitOrderIds = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
   exits
     .filter((exit) => exit.leg === leg && exit.state !== 'missing' && exit.orderId !== null)
@@ -50,7 +48,7 @@ export function orderResult(
     avg_price: sum.averagePrice,
     fee: sum.fee,
     fee_token: sum.feeToken,
-    // A spot purchase realises nothing.
+    // A spot purchase realises no profit.
     ...((taskData.market === 'perp' || !taskData.is_buy) && realizedPnlOf(own)),
     tp_oids: exitOrderIds(exits, 'tp'),
     sl_oids: exitOrderIds(exits, 'sl'),
@@ -66,7 +64,6 @@ export function orderResult(
   }
 }
 
-/** A note for the summary of a completed task. */
 export function resultNote(
   taskData: OrderTaskData,
   { entry }: Pick<OrderOutcome, 'entry'>,

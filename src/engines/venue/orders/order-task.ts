@@ -6,16 +6,14 @@ import type { HeldBefore } from './order-lookup.ts'
 import type { PositionAfter } from './position-after.ts'
 import type { ActionPlan, ActionTaskData } from './signed-action.ts'
 
-/** Task data of an order: written at admission, and completed by the steps. */
-
 /** What an order is in user-visible results and events. */
 export type OrderRole = 'entry' | 'close' | ExitLeg
 export type WantedExit = { price: string; isMarket: boolean }
-/** `replied`: from the reply to the order itself, so the stream is as recent. */
+/** `replied` means that the entry comes from the reply to the order itself, so the stream is as recent. */
 export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
-/** Exits of which at least one landed; stored in the task until every record of them is available. */
+/** Exits of which at least one landed. The task stores them until every record of them is available. */
 export type PlacedExits = { exits: Exit[]; landedAtMs: number }
-/** `at_ms`: the venue's time; null where the entry clears by age only. */
+/** `at_ms` is the venue's time; it is null if only age clears the spending. */
 export type Spending = {
   balance_key: string
   amount: string
@@ -25,17 +23,16 @@ export type Spending = {
   shown_by: { balance_key: string; total: string } | null
 }
 export type SpendingTaskData = { spendings?: Spending[] }
-/** Task data of a transfer between the spot and perp sides. */
 export type TransferTaskData = ActionTaskData &
   SpendingTaskData & {
     account: string
     ahead_ms: number
     since_ms: number
-    /** USDC to transfer from the other side first: at most this much until it is signed, then exactly. */
+    /** The USDC to transfer from the other side: the upper limit until it is signed, and then the exact amount. */
     transfer_usd: string | null
-    /** How much less is acceptable, which makes the amount unique. */
+    /** How much less may be transferred, which makes the amount unique. */
     transfer_jitter_micros?: string
-    /** USDC of the spot side just before signing the transfer. */
+    /** The USDC of the spot side just before the transfer is signed. */
     spot_before?: string
   }
 
@@ -52,26 +49,25 @@ export type OrderTaskData = TransferTaskData & {
   price: string
   tif: 'gtc' | 'ioc' | 'alo'
   reduce_only: boolean
-  /** Reduces risk: allowed under a kill switch and above spent caps. */
+  /** The action reduces risk, and is allowed under a kill switch and above spent caps. */
   exit: boolean
   usd_micros: string
   /** Set for an order that opens or enlarges a position. */
   margin_micros?: string
-  /** Null where the account has the wanted leverage already. */
+  /** Null if the account already has the wanted leverage. */
   leverage: { is_cross: boolean; value: number } | null
-  /** Set where an exit is smaller than its entry: a spot purchase pays its fee in the bought token. */
+  /** Set if an exit is smaller than its entry, because a spot purchase pays its fee in the bought token. */
   exit_size?: string
   tp: WantedExit | null
   sl: WantedExit | null
-  /** The balance of the traded token when the task began. */
   held_before?: HeldBefore
-  /** Default: `entry`. An exit leg where a trigger held by the gateway fired and became this order. */
+  /** `entry` by default. It is an exit leg if a trigger held by the gateway fired and became this order. */
   role?: OrderRole
-  /** The requested size of a close, where it exceeds the position. */
+  /** The requested size of a close that exceeds the position. */
   asked_size?: string
-  /** The entry as last observed, until every record of it is available. */
+  /** The entry as it was last seen, until every record of it is available. */
   observed_entry?: ObservedEntry
-  /** The position after the fills, for admissions that follow. */
+  /** The position after the fills, for later admissions. */
   position_after?: PositionAfter
   /** Shown to the user. */
   fills?: JsonObject[]
@@ -90,13 +86,13 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
 
 export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 
-/** True where the order is the first action of its task. */
+/** Whether the order is the first action of its task. */
 export const startsWithOrder = ({ transfer_usd, leverage }: OrderTaskData): boolean =>
   transfer_usd === null && leverage === null
 
 const orderTtlMs = 20_000
 
-/** What an action does, as the policy evaluates it: an order and what belongs to it. */
+/** Returns what an action does, as the policy evaluates it: an order and what belongs to it. */
 export const factsOf = (
   taskData: OrderTaskData,
   change: Partial<ActionPlan['facts']> = {},
@@ -108,7 +104,7 @@ export const factsOf = (
   exit: taskData.exit,
   ...change,
 })
-/** The same of an action that only reduces risk. */
+/** Returns the same for an action that only reduces risk. */
 export const exitFacts = (operation: string, tokens: string[]): ActionPlan['facts'] => ({
   operation,
   tokens,

@@ -8,17 +8,15 @@ import { factsOf, type OrderTaskData, type PlacedExits, planOf, wantedExits } fr
 import type { ActionSearch, VenuePlan } from './venue-effect.ts'
 import { exitOrder, type Pricing } from './venue-orders.ts'
 
-/** Exits that are placed without an entry, as an effect of their task. */
+/** Places exits without an entry, as an effect of their task. */
 
 type ExitsPlacement = {
   size: string
   grouping: VenueGrouping
-  /** Suffix of the action key of each exit. */
   suffix?: string
   only?: (leg: ExitLeg) => boolean
 }
 
-/** The orders of the wanted exits. */
 export function exitsPlan(
   { executionId, data }: TaskView<OrderTaskData>,
   pricing: Pricing,
@@ -37,7 +35,7 @@ export function exitsPlan(
   }
 }
 
-/** `placed`: what an earlier run of the step has found. */
+/** `placed` is what an earlier run of the step found. */
 export const exitsSearch = (
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
@@ -57,16 +55,15 @@ export const exitsBefore = (deps: Parameters<typeof placedBefore>[0], task: Task
   )
 
 type Completion = {
-  /** Default: `exits`. */
   actionKey?: string
-  /** As found now, and as stored by an earlier run of the step. */
+  /** The exits as they are found now, and as an earlier run of the step stored them. */
   found: PlacedExits
   placed: PlacedExits | undefined
   signal: AbortSignal
   suffix?: string
 }
 
-/** The exits with their order ids; `waiting` is to be stored until every record of them is available. */
+/** Returns the exits with their order ids; `waiting` is stored until every record of them is available. */
 export async function completePlacement(
   venue: Parameters<typeof completeExits>[0],
   task: TaskView<OrderTaskData>,

@@ -8,15 +8,12 @@ import type { OrderTaskData } from './order-task.ts'
 import type { VenueDriverDeps } from './venue-effect.ts'
 import type { Pricing } from './venue-orders.ts'
 
-/** What the steps of an order need from the venue and from the section that places it. */
-
 export type OrderStep = 'begin' | 'transferred' | 'leverage' | 'order' | 'confirm'
-/** `Data`: of the section. `Repair`: the names of its steps that continue with an incomplete bracket. */
+/** `Data` is the section's task data, and `Repair` names its steps that continue with an incomplete bracket. */
 export type OrderStepResult<Data extends OrderTaskData, Repair extends string = never> = StepResultOf<
   Partial<OrderTaskData> | Partial<Data>,
   OrderStep | Repair
 >
-/** The end of an order task. */
 export type OrderEnd = EndResult<Partial<OrderTaskData>>
 
 export type PlaceOrderDeps<
@@ -38,12 +35,11 @@ export type PlaceOrderDeps<
     | 'ledgerSince'
   > &
     CashSource
-  /** Reads the stream's update of an order, where the account is subscribed. */
+  /** Reads the stream's update of an order, if the account is subscribed. */
   readStreamedOrder: VenueStreams['readOrder']
   pricing: Pricing
-  /** Writes of the commit that continues after the leverage was set. */
+  /** Returns the writes of the commit that continues after the leverage was set. */
   onLeverageSet?(task: TaskView<Data>, now: Date): (tx: Tx) => Promise<void>
-  /** Continues a task whose bracket lacks an exit. */
   repairBracket(
     task: TaskView<Data>,
     context: StepContext,

@@ -14,9 +14,9 @@ import { noteSpent } from './spending.ts'
 import { ofTask, type VenuePlan, venueDriver } from './venue-effect.ts'
 import { bracketAction } from './venue-orders.ts'
 
-/** Three effects, each where it is needed: collateral transfer, leverage, and the order with its exits. */
+/** Runs up to three effects, each only if it is needed: collateral transfer, leverage, and the order with its exits. */
 
-/** The first one is signed in `begin`, the next one where the last one is confirmed. */
+/** The first effect is signed in `begin`, and each further one where the previous one is confirmed. */
 export function placeOrderSteps<Data extends OrderTaskData, Repair extends string>(
   deps: PlaceOrderDeps<Data, Repair>,
 ): Record<OrderStep, EffectStep<Data, OrderStep | Repair>> {

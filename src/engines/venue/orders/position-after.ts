@@ -2,11 +2,9 @@ import { fromFixedPoint } from '#kernel/money/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { sizeAfter } from './order-lookup.ts'
 
-/** The position that the fills of a task left. */
-
 export type PositionAfter = { signed_size: string; at_ms: number }
 
-/** The position after these fills of one market; undefined where they do not determine it. */
+/** Returns the position after these fills of one market, or undefined if they do not determine it. */
 export function positionAfter(fills: readonly Fill[]): PositionAfter | undefined {
   const atMs = Math.max(...fills.map((fill) => fill.atMs))
   const last = fills.filter((fill) => fill.atMs === atMs)

@@ -13,14 +13,13 @@ import { type PositionAfter, positionAfter } from './position-after.ts'
 import { readLagMs } from './signed-action.ts'
 import { SpendingNotShown } from './spending.ts'
 
-/** Read-your-writes for admissions: a read of the venue may be older than the user's last task. */
+/** Gives admissions read-your-writes, because a read of the venue may be older than the user's last task. */
 
 /** Each read may reach another node. */
 const rereadWaitsMs = [150, 300, 600] as const
-/** The lag of a read is rarely longer. */
+/** A read rarely lags longer than this. */
 export const usualLagMs = rereadWaitsMs.reduce((sum: number, ms) => sum + ms, 0)
 
-/** Task data with the position after a perp trade. */
 export function positionNote(
   market: 'perp' | 'spot',
   fills: readonly Fill[],
@@ -54,10 +53,7 @@ async function lastPositionOf(
 type AccountDeps = TaskDeps & { venue: Pick<Hyperliquid, 'account' | 'recentFills'> }
 type Wanted = { userId: string; account: string; symbol: string }
 
-/**
- * The account, with a position at least as recent as the user's last task in the market. Throws `unavailable` while
- * the venue shows an older one.
- */
+/** Returns the account as recent as the user's last task in the market, or throws `unavailable` while it is older. */
 export async function accountAfterTasks(
   { db, clock, venue }: AccountDeps,
   { userId, account, symbol }: Wanted,
@@ -107,7 +103,7 @@ export async function boughtRecently(
   return rows.length > 0
 }
 
-/** Orders that tasks of the user cancelled within the read lag: the list of open orders may still contain them. */
+/** Returns the orders that the user's tasks cancelled within the read lag; the open orders may still list them. */
 export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string): Promise<Set<number>> {
   const now = clock.now()
   const rows = await query<{ id: string | null }>(
@@ -121,7 +117,7 @@ export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string)
   return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
 }
 
-/** Repeats an admission that fails for insufficient balance where a recent task of the user moved money. */
+/** Repeats an admission that fails for insufficient balance, if a recent task of the user moved money. */
 export async function rereadBalances<T>(
   deps: TaskDeps,
   userId: string,

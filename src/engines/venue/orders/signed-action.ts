@@ -31,8 +31,8 @@ export type { ActionOutcome, ActionTaskData }
 export { cloidOf, effectOf, readLagMs }
 
 /**
- * One action at the venue as two task steps: sign and store, then send and confirm. Only the stored bytes are sent
- * again, and only after a look-up at the venue.
+ * Runs one action at the venue as two task steps: sign and store, then send and confirm. Only the stored bytes
+ * are sent again, and only after a look-up at the venue.
  */
 
 export type ActionPlan = {
@@ -43,7 +43,7 @@ export type ActionPlan = {
   /** The key for actions that an agent may sign. */
   agent: string
   facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
-  /** Lead of the venue's clock over ours: the venue checks nonces and expiries by its own clock. */
+  /** How far the venue's clock is ahead of ours: the venue checks nonces and expiries by its own clock. */
   skewMs: number
   ttlMs: number
   /** The bracket leg of each order. */
@@ -53,7 +53,7 @@ export type SignContinuation<Data, Name extends string> = {
   now: Date
   next: Name
   data?: Partial<Data>
-  /** The step result where policy or custody refuses to sign. */
+  /** Returns the step result if policy or custody refuses to sign. */
   onRefused: (fault: Fault) => StepResultOf<Partial<Data>, Name>
 }
 type Polled = { polls: number }
@@ -79,7 +79,7 @@ export type SignedActions = {
     next: Name,
     unknownOutcome: UnknownOutcome,
   ): PollResult<Name>
-  /** The same while the records of an executed action lag behind; `data` is stored. */
+  /** Parks the task and stores `data`, while the records of an executed action lag behind. */
   waitForRecords<Data extends ActionTaskData, Name extends string>(
     task: TaskView<Data>,
     next: Name,
@@ -93,7 +93,7 @@ type SignedActionDeps = {
   policy: Pick<Policy, 'authorizeOnAccept' | 'authorize'>
   signer: VenueSigner
   nonces: Pick<NonceSequences, 'ensure'>
-  /** How long a user-signed action is looked up after a rejection before it counts as not executed. */
+  /** How long a rejected user-signed action is looked up before it counts as not executed. */
   graceMs?: number
 }
 
@@ -101,13 +101,13 @@ export const nonceKind = 'hyperliquid'
 const openedSignersMax = 50_000
 const defaultGraceMs = 120_000
 const pollBackoff = { firstMs: 500, maxMs: 30_000 }
-/** About one hour of polling. */
+/** This is about one hour of polling. */
 const reviewAfterPolls = 120
 
 const pollLater: SignedActions['pollLater'] = (task, next, { effects, cause, absence, nextMs }) => {
   const { park, data } = pollAgain(task, next, pollBackoff)
   const afterMs = nextMs?.(park.afterMs) ?? park.afterMs
-  // Retrying does not fix a reply of an unknown format.
+  // A retry does not help with a reply of an unknown format.
   const needsReview = pollsOf(task) >= reviewAfterPolls || cause?.code === 'upstream_changed'
   const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
   return {

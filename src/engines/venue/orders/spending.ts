@@ -27,7 +27,7 @@ import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData, Spending, SpendingTaskData } from './order-task.ts'
 import { positionAfter } from './position-after.ts'
 
-/** Recent spends of the user's tasks at the venue: a read of the account may still show the funds as free. */
+/** Recent spends of the user's tasks at the venue, whose funds a read of the account may still show as free. */
 
 /** A task notes a spend up to this long before or after the venue executes it. */
 export const noteErrorMs = 2_000
@@ -45,10 +45,9 @@ const withSpendings = (
   added: Spending[],
 ): SpendingTaskData => (added.length === 0 ? {} : { spendings: [...spendings, ...added] })
 
-/** `before`: the spot balance when the transfer was signed. */
+/** `before` is the spot balance when the transfer was signed. */
 type Paid = { side: 'perp' | 'spot'; amount: string; before?: string; atMs: number; now: Date }
 
-/** Notes USDC that a task moved out of one side of the account. */
 export function notePaid(
   task: TaskView<SpendingTaskData>,
   { side, amount, before, atMs, now }: Paid,
@@ -67,7 +66,7 @@ export function notePaid(
   ])
 }
 
-/** The token balance after the last of these fills, from the venue's start sizes. */
+/** Returns the token balance after the last of these fills, from the venue's start sizes. */
 function tokenAfter(fills: readonly Fill[], token: string): string {
   const atMs = Math.max(...fills.map((fill) => fill.atMs))
   const left = fills
@@ -144,20 +143,20 @@ export function noteSpent(
   )
 }
 
-/** `mayClear`: a newer read may already include the spend. */
+/** `mayClear` means that a newer read may already include the spend. */
 export type PendingSpend = { amount: bigint; mayClear: boolean }
 
 type SpotHolding = Pick<SpotBalance, 'coin' | 'total' | 'hold'>
 export type Spendings = {
-  /** For a token of the spot side, in units of 18 decimals. */
+  /** Returns the pending spend of a token on the spot side, in units of 18 decimals. */
   onSpot(balances: readonly SpotHolding[], token: string): PendingSpend
-  /** USDC of the spot side, in micro-dollars. */
+  /** Returns the pending USDC of the spot side, in micro-dollars. */
   spotCash(balances: readonly SpotHolding[]): PendingSpend
-  /** USDC of the perp side, in micro-dollars. */
+  /** Returns the pending USDC of the perp side, in micro-dollars. */
   perpCash(account: Pick<Account, 'positions' | 'cashUsd' | 'timeMs'>): PendingSpend
 }
 
-/** `shownUntilMs`: the read includes everything before that time of the venue's clock. */
+/** The read includes everything before `shownUntilMs`, by the venue's clock. */
 type BalanceRead = { balanceKey: string; seen: ReadonlyMap<string, string>; shownUntilMs: number }
 
 function pendingSpend(
@@ -215,7 +214,7 @@ const spendingsOf = (all: readonly Spending[]): Spendings => {
   }
 }
 
-/** Spends of the user's tasks that a read may not include yet. */
+/** Returns spends of the user's tasks that a read may not include yet. */
 export async function recentSpendings(
   { db, clock }: { db: Queryable; clock: Clock },
   userId: string,

@@ -5,13 +5,12 @@ import type { Agent } from '#kernel/money/venue.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Admission checks shared by every trade at the venue. */
+/** Admission checks that every trade at the venue shares. */
 
 export const tradeDeadlineMs = 60_000
 export const defaultSlippagePercent = '0.5'
 
 export type AgentDeps = {
-  /** The current trading key of the user. */
   agentOf: (userId: string) => Promise<Agent | undefined>
   db: Queryable
   limits: { minFundUsd: string }
@@ -20,7 +19,7 @@ export type AgentDeps = {
 
 type NextCall = { operation: string; method: 'POST'; path: string; body: Record<string, unknown> }
 
-/** Tasks that end with an approved key. */
+/** Tasks of these kinds end with an approved key. */
 const setupKinds = ['perp_setup', 'perp_fund', 'venue_key_renewal']
 
 async function nextSetupCall(
@@ -47,7 +46,7 @@ async function nextSetupCall(
     path: '/v1/perp/fund',
     body: { amount_usd: limits.minFundUsd },
   }
-  // After a set-up the first deposit is missing; its task approves the key.
+  // After a set-up only the first deposit is missing, and its task approves the key.
   return { running, next: wasSetUp && !wasFunded && !expired ? fund : setUp }
 }
 
@@ -71,10 +70,7 @@ export async function requireAgent(deps: AgentDeps, userId: string): Promise<Age
   })
 }
 
-/**
- * Reads after the key check: anybody can register users, and those without a key must not use up the request budget of
- * the venue.
- */
+/** Reads only after the key check: anybody can register, and users without a key must not use up the request budget. */
 export async function withAgent<T>(
   deps: AgentDeps,
   userId: string,
@@ -88,7 +84,7 @@ type ExitDeps<Venue> = Pick<AgentDeps, 'agentOf' | 'db'> & {
   venue: Venue & Pick<Hyperliquid, 'withUrgency'>
 }
 
-/** The venue for the reads of an exit. A user who never traded or funded there uses no part that is reserved for exits. */
+/** Returns the venue for the reads of an exit. Users without an account there must not use the budget of exits. */
 export async function venueForExit<Venue>(
   { venue, agentOf, db }: ExitDeps<Venue>,
   userId: string,
@@ -97,6 +93,6 @@ export async function venueForExit<Venue>(
   return isKnown ? venue : venue.withUrgency('admission')
 }
 
-/** Lead of the venue's clock over ours, never negative. */
+/** Returns how far the venue's clock is ahead of ours, never negative. */
 export const clockSkewMs = (clock: Clock, venueMs: number): number =>
   Math.max(0, venueMs - clock.now().getTime())

@@ -10,46 +10,40 @@ import type { ConfirmRequest } from './confirm-action.ts'
 import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
 import type { ActionPlan, ActionTaskData, SignedActions } from './signed-action.ts'
 
-/** A signed action at the venue as the driver of an effect. */
+/** A signed action at the venue, as the driver of an effect. */
 
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
 
-/** The data of a task has the fields of its parts, which the compiler cannot see in a part of unknown data. */
+/** The task data has the fields of its parts, which the compiler cannot see in a part of an unknown type. */
 export const ofTask = <Part, Data extends Part, Names extends string>(
   result: StepResultOf<Partial<Part> | Partial<Data>, Names>,
 ) => result as Result<Data, Names>
 
 export type VenuePlan<Data, Names extends string = 'sign' | 'confirm'> = Omit<ActionPlan, 'actionKey'> & {
-  /** Committed with the signature. */
+  /** The data is committed with the signature. */
   data?: Partial<Data>
-  /** The result where policy or custody refuses to sign; the failure of the task by default. */
+  /** Returns the result if policy or custody refuses to sign; by default the task fails. */
   onRefused?: (fault: Fault) => Result<Data, Names>
 }
 
-/** How to find the action at the venue. `known`: a proof that an earlier run of the step has stored. */
+/** How to find the action at the venue. `known` is a proof that an earlier run of the step stored. */
 export type ActionSearch<Proof> = Pick<ConfirmRequest<Proof>, 'parseReply' | 'lookUp' | 'graceMs'> & {
   known?: Proof | undefined
 }
 /**
- * `data`: with them `search` finds the action that was sent before. `note`: it was sent, or something equal to it, and only
- * an operator can find out which.
+ * `data` lets `search` find the action that was sent before. `note` means that this or an equal action was sent,
+ * and only an operator can find out which.
  */
 export type SentBefore<Data> = { data: Partial<Data> } | { note: string }
 export type VenueAction<Data, Proof, Names extends string> = {
-  /** Unique within the task; by the data that is committed with the signature. */
+  /** Unique within the task; a function computes it from the data that is committed with the signature. */
   actionKey: string | ((data: Data) => string)
   search(task: TaskView<Data>): ActionSearch<Proof>
-  /**
-   * Asked before the first send, where an earlier task of the same execution id may have sent the action: undefined where the
-   * venue has none.
-   */
+  /** Called before the first send if an earlier task of the execution may have sent it; undefined if it did not. */
   before?(task: TaskView<Data>): Promise<SentBefore<Data> | undefined>
-  /**
-   * What to change in the data before an exit that the request limit of the venue rejected is signed again; false where
-   * it counts as rejected.
-   */
+  /** Returns the data changes for signing an exit again after the request limit; false makes it count as rejected. */
   retry?: false | ((data: Data) => Partial<Data>)
-  /** The result where the venue did not execute the action; by default, or where undefined, the failure of the task. */
+  /** Returns the result if the venue did not execute the action; by default, or if undefined, the task fails. */
   onRejected?(
     task: TaskView<Data>,
     outcome: NotExecutedOutcome,
@@ -59,7 +53,7 @@ export type VenueAction<Data, Proof, Names extends string> = {
 
 export type VenueDriverDeps = RejectionDeps & { signedActions: SignedActions }
 
-/** An exit that the request limit of the venue rejected is signed again. */
+/** Signs an exit again if the venue's request limit rejected it. */
 export const venueDriver = <
   Data extends ActionTaskData & { agent?: string },
   Proof,
@@ -113,8 +107,9 @@ type AskBefore<Data, Names> = {
 }
 
 /**
- * The venue may take an id of an order a second time once the first one has ended, and an action without an id any number of
- * times: what this database may have forgotten is looked up. The step is repeated, and sends nothing before a look-up.
+ * Looks up what this database may have forgotten: the venue may accept an order id again once the first order
+ * has ended, and an action without an id any number of times. The step is repeated, and sends nothing before a
+ * look-up.
  */
 async function stateBefore<Data extends ActionTaskData, Names extends string>(
   task: TaskView<Data>,

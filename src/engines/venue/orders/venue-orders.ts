@@ -3,12 +3,10 @@ import type { VenueOrder } from '#kernel/money/venue.ts'
 import { gridOf, type OrderTaskData, roleOf, type WantedExit, wantedExits } from './order-task.ts'
 import { type ActionPlan, cloidOf } from './signed-action.ts'
 
-/** The orders of a task as the venue takes them. */
-
-/** Maximum slippage of a market exit from its trigger price. */
+/** The maximum slippage of a market exit from its trigger price. */
 export const exitSlippagePercent = '10'
 
-/** Price rounding, injected from the venue's adapter. */
+/** Rounds prices; the venue's adapter supplies it. */
 export type Pricing = {
   boundPrice(
     price: string,
@@ -22,7 +20,6 @@ export type Pricing = {
 
 type ExitRequest = { leg: ExitLeg; wanted: WantedExit; size: string; name: string }
 
-/** A reduce-only order on the opposite side of the entry. */
 export function exitOrder(
   executionId: string,
   taskData: OrderTaskData,
@@ -53,7 +50,6 @@ const entryOrder = (executionId: string, taskData: OrderTaskData): VenueOrder =>
   cloid: cloidOf(executionId, 'entry'),
 })
 
-/** The entry with its exits in one action. */
 export function bracketAction(
   executionId: string,
   taskData: OrderTaskData,

@@ -10,22 +10,20 @@ import type { PlaceOrderDeps } from './place-order-deps.ts'
 import type { SignedActions } from './signed-action.ts'
 import type { Pricing } from './venue-orders.ts'
 
-/** What every section that trades at the venue needs. */
 export type VenueTrading = {
   db: Queryable
   clock: Clock
   venue: Hyperliquid
   views: AccountViews
   readStreamedOrder: PlaceOrderDeps['readStreamedOrder']
-  /** Prices from the stream; undefined while they are stale. */
+  /** Returns prices from the stream, or undefined while they are stale. */
   streamedMids: () => ReadonlyMap<string, string> | undefined
-  /** The chain id that identifies the venue. */
   chainId: string
   signedActions: SignedActions
   pricing: Pricing & Sizing & { minPrice(usd: string, size: string, grid: Grid): string }
   rejections: Rejections
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
-  /** The same address, for a read of views: they are kept current for this user. */
+  /** Returns the same address for views, and keeps the views current for this user. */
   viewedAccountOf: (userId: string) => Promise<string>
 }

@@ -7,7 +7,7 @@ import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 
-/** Stream subscriptions of trading accounts, up to the venue's limit, for the duration of their leases. */
+/** Subscribes to the streams of trading accounts, up to the venue's limit, while their leases last. */
 
 type Lease = { owner: string; leaseSeconds: number }
 type AccountStreamDeps = {
@@ -15,7 +15,7 @@ type AccountStreamDeps = {
   streams: Pick<VenueStreams, 'subscribe'>
   clock: Clock
   lease: Lease
-  /** An account counts as trading for this time after its last order. */
+  /** An account counts as trading for this long after its last order. */
   activeMs: number
   onEvent: (userId: string, event: UserEvent) => void
 }
@@ -37,7 +37,6 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
     isActive,
     has: (userId: string) => subscriptions.has(userId),
     size: () => subscriptions.size,
-    /** False where the account is not subscribed. */
     acquire(account: store.VenueAccount): boolean {
       const { user_id: userId } = account
       if (subscriptions.has(userId)) return true
@@ -84,7 +83,7 @@ export const factsFrom = (events: readonly UserFact[]): Facts => ({
 })
 
 const afterFaultMs = 20_000
-/** Shorter, because an account without a baseline has no record at all. */
+/** This is shorter, because an account without a baseline has no record at all. */
 const newAfterFaultMs = 3_000
 
 /** Delays the next comparison after a failure, at least by the venue's `retry_after`. */

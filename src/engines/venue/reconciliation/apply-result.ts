@@ -22,7 +22,7 @@ export type ApplyDeps = {
   clock: Clock
   log: Log
   settleMs: number
-  /** The next comparison of an account without a mismatch. */
+  /** Returns when an account without a mismatch is compared next. */
   nextAfter: (account: store.VenueAccount, now: Date) => Date
   onFrozen: () => void
 }
@@ -85,7 +85,7 @@ async function addAdjustments(
   return true
 }
 
-/** In the commit that makes the account active again: without it the account would trade in no other way. */
+/** Lifts the policy's freeze in the commit that makes the account active again; nothing else would lift it. */
 export const unfreezeAccount =
   ({ events, unfreeze }: Pick<ApplyDeps, 'events' | 'unfreeze'>) =>
   async (tx: Tx, account: store.VenueAccount): Promise<void> => {
@@ -102,7 +102,6 @@ function announceUnfrozen(
   log.warn({ userId, by }, 'venue account unfrozen')
 }
 
-/** Stores the result, and the time of the next comparison. */
 export async function applyResult(
   deps: ApplyDeps,
   account: store.VenueAccount,

@@ -18,10 +18,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { rollBaseline } from './roll-baseline.ts'
 
-/**
- * Compares the venue's balances of one account with the sum of its fills, funding and transfers. Reads the balances
- * first, which is cheap; reads the lists only where they differ.
- */
+/** Compares an account's balances at the venue with the sum of its records. The lists are read only if they differ. */
 
 export type Mismatch = {
   code: 'foreign_fill' | 'foreign_transfer' | 'position' | 'balance' | 'order_outcome'
@@ -46,7 +43,7 @@ type AccountComparerDeps = {
   onUnfrozen: (tx: Tx, account: VenueAccount) => Promise<void>
 }
 
-/** The venue may add records with an earlier timestamp a little later. */
+/** The venue may add records with an earlier timestamp up to this much later. */
 const overlapMs = 5_000
 const outcomeWindowMs = 24 * 3_600_000
 const separateModes = ['default', 'disabled']
@@ -98,7 +95,7 @@ export function createAccountComparer({ db, transact, venue, ingest, onUnfrozen 
       return { type: 'indeterminate' }
     const isUnfrozen = await transact(async (tx) => {
       const current = await findAccount(tx, account.user_id, { lock: true })
-      // It was frozen again meanwhile.
+      // The account was frozen again meanwhile.
       if (current?.state !== 'unfreezing') return false
       const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
       const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
@@ -119,16 +116,16 @@ export function createAccountComparer({ db, transact, venue, ingest, onUnfrozen 
     return { type: 'mismatch', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
   }
 
-  /** `found`: beyond the rounding of the venue. `rounding`: within it. */
+  /** `found` holds differences beyond the venue's rounding, and `rounding` those within it. */
   const findDifferences = async (account: VenueAccount, seen: Awaited<ReturnType<typeof readBalances>>) => {
     const { expected, entries } = await record.expectedAt(db, account, seen.atMs)
-    // Skip balances that the venue shows in an unknown format.
+    // Balances that the venue shows in an unknown format are skipped.
     const readable = ({ balanceKey }: Difference) => !seen.unread.includes(balanceKey)
     const found = compareBalances(expected, seen.observed, entries).filter(readable)
     return { found, entries, rounding: compareBalances(expected, seen.observed, 0).filter(readable) }
   }
 
-  /** Where one balance serves both sides, only positions are comparable. */
+  /** If one balance serves both sides, only positions are comparable. */
   const onlyComparable = async (
     account: VenueAccount,
     found: readonly Difference[],
@@ -140,7 +137,7 @@ export function createAccountComparer({ db, transact, venue, ingest, onUnfrozen 
   }
 
   return {
-    /** `thorough`: also reads the fills where no difference exists, as after a stream gap. */
+    /** `thorough` reads the fills even if no difference exists, as after a gap in the stream. */
     async compare(account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> {
       if (account.state === 'unfreezing') return rebaseline(account)
       const seen = await readBalances(account)
@@ -159,20 +156,20 @@ export function createAccountComparer({ db, transact, venue, ingest, onUnfrozen 
       const found = await onlyComparable(account, compared.found)
       if (found.length > 0) {
         const code = found.some(isPosition) ? 'position' : 'balance'
-        // Where balances do not freeze an account, the mismatch may last, and all lists were read.
+        // If balances do not freeze an account, the mismatch may last, and all lists were read.
         if (code === 'balance')
           await rollBaseline({ db, transact }, account, { ...compared, atMs, rounding: [] })
         return { type: 'mismatch', found, atMs, mismatch: { code, reason: describeDifferences(found) } }
       }
       const result = await checkOutcomes(account, atMs)
-      // Differences that are not comparable are no rounding.
+      // Differences that are not comparable are not rounding.
       const rounding = compared.found.length > 0 ? [] : compared.rounding
       if (result.type === 'matched')
         await rollBaseline({ db, transact }, account, { ...compared, atMs, rounding })
       return result
     },
 
-    /** Imports fills of a frozen account without comparing it. */
+    /** Imports the fills of a frozen account without comparing it. */
     async importFills(account: VenueAccount): Promise<void> {
       const sinceMs =
         Math.max(await record.lastFillMs(db, account), Number(account.reconciled_through_ms)) - overlapMs

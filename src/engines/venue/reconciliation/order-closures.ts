@@ -10,7 +10,7 @@ import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid, OrderState } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderEvent } from '#upstreams/hyperliquid/stream.ts'
 
-/** Emits one event per order that ends without a fill, from the stream or from a later poll. */
+/** Emits one event for each order that ends without a fill, from the stream or from a later poll. */
 
 type OrderClosureDeps = {
   db: Queryable
@@ -22,9 +22,9 @@ type OrderClosureDeps = {
 type OrderClosure = Pick<OrderEvent, 'orderId' | 'status' | 'atMs'> & { cloid: string }
 type OwnOrder = { cloid: string; task_id: string; leg: string; symbol: string }
 
-/** By this age the stream or the task itself has reported the end. */
+/** The stream or the task itself has reported the end by this age. */
 const minAgeMs = 10_000
-/** By this age every action has expired: an order that the venue does not know cannot appear any more. */
+/** Every action has expired by this age, so an order that the venue does not know cannot appear any more. */
 const absentAfterMs = 3_600_000
 const pollBatch = 10
 const absentStatus = 'absent'
@@ -57,7 +57,7 @@ export function createOrderClosures({ db, transact, venue, events, clock }: Orde
     if (hasEvents) events.notify(userId)
   }
 
-  /** An unknown status of an order that is no longer open. */
+  /** Whether an order that is no longer open has an unknown status. */
   const isUnknownClosure = async (account: string, { order, status }: OrderState): Promise<boolean> =>
     phaseOf(status) === undefined &&
     !(await venue.openOrders(account)).some(({ orderId }) => orderId === order.orderId)
@@ -81,7 +81,7 @@ export function createOrderClosures({ db, transact, venue, events, clock }: Orde
         )
     },
 
-    /** Polls a random sample of the orders without a known end. */
+    /** Polls a random sample of the orders whose end is unknown. */
     async poll({ user_id, account }: VenueAccount): Promise<void> {
       const now = clock.now()
       const rows = await query<{ cloid: string; at: Date }>(

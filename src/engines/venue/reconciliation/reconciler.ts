@@ -22,12 +22,12 @@ import { createOrderClosures } from './order-closures.ts'
 
 export type Intervals = {
   tickMs: number
-  /** A difference counts after it stayed the same for this time, which exceeds the venue's read lag. */
+  /** A difference counts once it has stayed the same for this long, which exceeds the venue's read lag. */
   settleMs: number
-  /** Interval between comparisons of an idle account, and of one that trades. */
+  /** The intervals between comparisons of an idle account, and of one that trades. */
   idleMs: number
   tradingMs: number
-  /** An account counts as trading for this time after its last order. */
+  /** An account counts as trading for this long after its last order. */
   activeMs: number
   leaseMs: number
 }
@@ -46,7 +46,7 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
   instanceId: string
   /** This instance polls for due accounts more often than the others. */
   isOnDuty: () => boolean
-  /** The database may have lost orders of its own: until an operator has adopted them, no fill is foreign. */
+  /** The database may have lost orders of its own; until an operator has adopted them, no fill is foreign. */
   isOnHold: () => boolean
   random: Random
   intervals?: Intervals
@@ -54,19 +54,19 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
 
 const concurrencyMax = 4
 const batchMax = 20
-/** While there is nothing to do, accounts are looked for once in so many rounds: on duty, and by the others. */
+/** While there is nothing to do, accounts are looked for only once in this many rounds. */
 const idleTicks = { onDuty: 2, others: 10 }
-/** Maximum clock difference between two instances. */
+/** The largest clock difference between two instances. */
 const clockToleranceMs = 10_000
 const waitingMax = 1_000
-/** The next comparison finds what a batch drops. */
+/** What a batch drops is found by the next comparison. */
 const batchLimits = { delayMs: 100, itemsMax: 2_000, keysMax: 1_000 }
 const ordersKey = 'orders'
 const usersMax = 20_000
-/** Frequency of comparisons of a trading account without a stream, relative to an idle one. */
+/** A trading account without a stream is compared this many times as often as an idle one. */
 const unfollowedTimes = 5
 
-/** Comparisons and imports, serialised per account. */
+/** Runs comparisons and imports one at a time per account. */
 function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
   const { db, transact, venue, streams, events, clock, random, log } = deps
   const counts = { comparisons: 0, faults: 0, mismatches: 0, skipped: 0 }
@@ -108,7 +108,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     },
   }
 
-  /** Users whose facts were dropped during a hold: no difference of balances may show them. */
+  /** Users whose facts were dropped during a hold; the balances may show no difference for them. */
   const missed = new Set<string>()
   const checkAccount = (userId: string, { thorough: isAsked = false }: { thorough?: boolean } = {}) =>
     queue.run(userId, async () => {
@@ -145,7 +145,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     if (queue.pending(name) < waitingMax) void queue.run(name, () => orders.onStreamed(update))
   })
 
-  /** The stream may lose events: compare the account after a gap. */
+  /** The stream may lose events, so the account is compared after a gap. */
   function onEvent(userId: string, update: UserEvent) {
     if (update.type === 'gap') void checkAccount(userId, { thorough: true })
     else userBatches.add(userId, [update])

@@ -9,21 +9,21 @@ import type { Queryable } from '#store/query.ts'
 const entriesMax = 2_000
 const ageMsMax = 24 * 3_600_000
 /**
- * The new baseline lies this far back: records that the venue adds late still count, and the fills of a task that has
- * not ended are still compared with its result.
+ * How far back the new baseline lies, so that records the venue adds late still count, and the fills of a
+ * running task are still compared with its result.
  */
 export const baselineLagMs = 10 * 60_000
 
 type Compared = {
   /** The venue's time of the comparison. */
   atMs: number
-  /** Records that the comparison summed. */
+  /** The number of records that the comparison summed. */
   entries: number
-  /** Deviations within the rounding of the venue. A later comparison sums fewer records and tolerates less. */
+  /** Deviations within the venue's rounding. A later comparison sums fewer records and tolerates less. */
   rounding: readonly Difference[]
 }
 
-/** Takes over what the record expects, not what the venue shows: a mismatch is the same after it. */
+/** Takes over what the record expects, not what the venue shows, so that a mismatch stays the same. */
 export async function rollBaseline(
   { db, transact }: { db: Queryable; transact: Transact },
   account: VenueAccount,
@@ -34,7 +34,7 @@ export async function rollBaseline(
   const rollAtMs = atMs - baselineLagMs
   if (rollAtMs <= Number(account.baseline_at_ms)) return
   const settled = await record.expectedAt(db, account, rollAtMs)
-  // Most records are recent: the next comparisons roll further.
+  // Most records are recent, so later comparisons roll further.
   if (settled.entries < entriesMax / 2 && !isOld) return
   await transact(async (tx) => {
     const current = await findAccount(tx, account.user_id, { lock: true })

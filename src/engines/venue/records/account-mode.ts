@@ -1,17 +1,14 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Whether a venue account has one USDC balance or two, by the venue's account mode. */
-
-/** Separate perp and spot balances. Includes the discontinued `dexAbstraction`: only third-party perp exchanges draw on its perp side. */
+/** Perp and spot are separate. In the discontinued `dexAbstraction`, only third-party perps draw on the perp side. */
 const separateModes: readonly string[] = ['default', 'disabled', 'dexAbstraction']
 
-/** One balance for perp and spot, on the spot side. */
 const unifiedModes: readonly string[] = ['unifiedAccount', 'portfolioMargin']
 
-/** For views only: an unknown mode is shown as separate balances. */
+/** Serves views only: an unknown mode is shown as separate balances. */
 export const isUnified = (mode: string): boolean => unifiedModes.includes(mode)
 
-/** For operations that move money: throws for an unknown mode, because it does not say which side holds the USDC. */
+/** Serves operations that move money: throws for an unknown mode, which does not say which side holds the USDC. */
 export function knownUnified(mode: string): boolean {
   if (isUnified(mode) || separateModes.includes(mode)) return isUnified(mode)
   throw new Fault(

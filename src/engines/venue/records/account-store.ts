@@ -3,12 +3,12 @@ import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccountRow } from '#store/tables/venue.ts'
 import { venueName } from './store.ts'
 
-/** Venue accounts: reconciliation state and the lease of the instance that reconciles them. */
+/** Venue accounts: their reconciliation state, and the lease of the instance that reconciles them. */
 
 export type VenueAccount = VenueAccountRow
 type AccountKey = Pick<VenueAccountRow, 'user_id'>
 
-/** Adds the accounts whose trading key was approved, and marks the key, so that each is looked at once. */
+/** Adds the accounts whose trading key was approved, and marks the key so that each is examined once. */
 export const register = (db: Queryable, now: Date) =>
   query(
     db,
@@ -25,8 +25,8 @@ export const register = (db: Queryable, now: Date) =>
 type Funded = { userId: string; account: string; now: Date }
 
 /**
- * Runs in the commit that ends the first funding. The wallet is managed here and held nothing at the venue before, so
- * the record begins empty and every later fill belongs to it.
+ * Runs in the commit that ends the first funding. The wallet is managed here and held nothing at the venue
+ * before, so the record begins empty and every later fill belongs to it.
  */
 export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
   query(
@@ -37,7 +37,7 @@ export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
     [userId, venueName, account, now],
   )
 
-/** The balances of the account match its record from the start. */
+/** Activates an account whose balances match its record from the start. */
 export const activate = (db: Queryable, { user_id }: AccountKey) =>
   query(db, `update venue_account set state = 'active' where user_id = $1 and venue = $2 and state = 'new'`, [
     user_id,
@@ -50,7 +50,7 @@ export const disableBalanceChecks = (db: Queryable, { user_id }: AccountKey) =>
     venueName,
   ])
 
-/** What a round of the reconciler would find to do; one statement, because idle instances ask again and again. */
+/** Returns what a round of the reconciler would find to do. It is one statement, because idle instances ask often. */
 export async function findWork(
   db: Queryable,
   { owner, since, now }: { owner: string; since: Date; now: Date },
@@ -82,7 +82,7 @@ export const scheduleActive = (
     [venueName, since, now, pauseSeconds],
   )
 
-/** It traded in a time that the database has lost: it is compared at once. */
+/** Makes an account due at once that traded in a time which the database has lost. */
 export const scheduleNow = (tx: Tx, userId: string, now: Date) =>
   query(tx, 'update venue_account set active_at = $3, next_at = $3 where user_id = $1 and venue = $2', [
     userId,
@@ -125,7 +125,6 @@ export const release = (db: Queryable, userIds: string[], owner: string) =>
     [venueName, owner, userIds],
   )
 
-/** The row as the comparison read it. */
 type Compared = Pick<VenueAccountRow, 'user_id' | 'state' | 'active_at'>
 
 /** An account that an operator unfroze after the comparison read it stays due. */
@@ -165,7 +164,7 @@ type ComparisonRecord = {
   reconciledThroughMs: number | bigint
   now: Date
   nextAt: Date
-  /** The next comparison of an account that traded after this one read it. */
+  /** When an account that traded after this comparison read it is compared next. */
   tradedAt: Date
 }
 
@@ -201,7 +200,6 @@ export const markFrozen = (tx: Tx, { user_id }: AccountKey, reason: string, now:
     [user_id, venueName, reason, now],
   )
 
-/** Undefined where the account is not frozen. */
 export async function frozenReason(db: Queryable, userId: string): Promise<string | undefined> {
   const row = await findAccount(db, userId)
   return row && (row.state === 'frozen' || row.state === 'unfreezing') ? (row.reason ?? '') : undefined

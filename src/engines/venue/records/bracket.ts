@@ -3,14 +3,12 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { fromFixedPoint, mulDiv, toFixedPoint } from '#kernel/money/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** State of an entry and its exits, and the action that follows from it. */
-
 export type ExitLeg = 'tp' | 'sl'
 export type Entry = {
   orderId: number | null
-  /** `partial`: filled in part, and the rest has ended. */
+  /** `partial` means filled in part, with the rest ended. */
   status: 'filled' | 'partial' | 'resting' | 'rejected'
-  /** As in the reply; null where it follows from the fills only. */
+  /** The size in the reply. It is null if only the fills show it. */
   filledSize: string | null
   error: { code: string; message: string } | null
 }
@@ -18,8 +16,9 @@ export type Exit = {
   leg: ExitLeg
   orderId: number | null
   /**
-   * `waiting`: for its entry. `open`: active at the venue. `closed`: it or its sibling has fired. `missing`: the venue
-   * says so, or no record contains it. `unknown`: no record contains it yet.
+   * `waiting` waits for its entry. `open` is active at the venue. `closed` means that it or its sibling fired.
+   * `missing` means that the venue says so, or that no record contains it. `unknown` means that no record contains
+   * it yet.
    */
   state: 'waiting' | 'open' | 'closed' | 'missing' | 'unknown'
   error: string | null
@@ -45,8 +44,8 @@ export function sumFills(fills: readonly Fill[]): FillSum {
 export type BracketEvaluation = 'complete' | 'repair' | 'unwind' | 'nothing'
 
 /**
- * `repair`: a position lacks a requested exit; the exits are placed again, or else the position is closed. `unwind`:
- * the entry still rests, so an exit has no position to reduce; the entry is cancelled.
+ * `repair` means that a position lacks a requested exit: the exits are placed again, or else the position is
+ * closed. `unwind` means that the entry still rests, so an exit has nothing to reduce: the entry is cancelled.
  */
 export function evaluateBracket(entry: Entry, filled: string, exits: readonly Exit[]): BracketEvaluation {
   const missing = exits.some(({ state }) => state === 'missing')
@@ -58,14 +57,14 @@ export function evaluateBracket(entry: Entry, filled: string, exits: readonly Ex
 
 export type Phase = 'open' | 'triggered' | 'filled' | 'cancelled' | 'rejected'
 
-/** Undefined for an unknown status: nothing may be concluded from it. */
+/** Returns undefined for an unknown status, from which nothing may be concluded. */
 export function phaseOf(status: string): Phase | undefined {
   if (status === 'open' || status === 'triggered' || status === 'filled') return status
   if (/cancel(l?ed)?$/i.test(status)) return 'cancelled'
   return /reject(ed)?$/i.test(status) ? 'rejected' : undefined
 }
 
-/** Throws for an unknown status: the order exists, and an operator has to review it. */
+/** Throws for an unknown status: the order exists, and an operator must review it. */
 export function requirePhase(status: string): Phase {
   const phase = phaseOf(status)
   if (phase) return phase
@@ -74,7 +73,7 @@ export function requirePhase(status: string): Phase {
 
 export const isEnding = (status: string): boolean => ['cancelled', 'rejected'].includes(phaseOf(status) ?? '')
 
-/** Cancelled because there is nothing left to protect. */
+/** With these statuses an exit was cancelled because nothing was left to protect. */
 const obsoleteStatuses = ['siblingFilledCanceled', 'reduceOnlyCanceled']
 
 /** The venue also reports an exit as open while its entry rests. */

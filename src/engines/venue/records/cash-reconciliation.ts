@@ -12,29 +12,27 @@ import {
   type VenueLedgerEntryRow,
 } from './expected-balances.ts'
 
-/** Checks the USDC balance of an account against the sum of its fills, funding and transfers. */
-
 export type CashSource = Pick<
   Hyperliquid,
   'account' | 'spotBalances' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'spots'
 >
-/** `balanceKey`: the perp side or the USDC of the spot side. `total`: its balance at the venue's time `sinceMs`. */
+/** `balanceKey` is the perp side or the USDC of the spot side; `total` is its balance at the venue's time `sinceMs`. */
 export type CashSnapshot = { balanceKey: string; total: string; sinceMs: number }
 
-/** A list of this length or more may be truncated by the venue. */
+/** The venue may have truncated a list of this length or more. */
 const fullPage = 500
 
 export const recordsDisagree = (what: string): Fault =>
   new Fault('unavailable', `The records of the venue are inconsistent: ${what}`)
 
-/** The change of the USDC balance by a fill. */
+/** Returns the change of the USDC balance by a fill. */
 function paidBy(fill: FillRow, { isPerp }: { isPerp: boolean }): bigint {
   if ((fill.base === null) !== isPerp || (!isPerp && fill.quote !== 'USDC')) return 0n
   const worth = (toFixedPoint(fill.signed_size) * toFixedPoint(fill.price)) / fixedPointOne
   return -worth - (isPerp || fill.fee_token === 'USDC' ? toFixedPoint(fill.fee) : 0n)
 }
 
-/** The total before, plus every entry after that time. */
+/** Returns the total before, plus every entry after that time. */
 export function expectedCash(
   { balanceKey, total, sinceMs }: CashSnapshot,
   fills: readonly FillRow[],
@@ -49,10 +47,7 @@ export function expectedCash(
   return { total: fromFixedPoint(sum), entries: paid.length + moved.length }
 }
 
-/**
- * The transfers of the account since then. Throws while the balance and the lists contradict each other, because one
- * of them is stale.
- */
+/** Returns the account's transfers since then. Throws while balance and lists disagree, as one of them is stale. */
 export async function reconciledTransfers(
   venue: CashSource,
   account: string,
@@ -76,7 +71,7 @@ export async function reconciledTransfers(
     fills.map((fill) => fillRow(fill, spots)),
     changes,
   )
-  // Both balances are rounded: allow one rounding error each.
+  // Both balances are rounded, so each adds one rounding error.
   const found = compareBalances(new Map([[balanceKey, total]]), new Map([[balanceKey, seen]]), entries + 2)
   if (found.length > 0) throw recordsDisagree(describeDifferences(found))
   return updates

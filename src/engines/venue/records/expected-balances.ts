@@ -8,9 +8,9 @@ import type {
   SpotMarket,
 } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Expected balances from fills, funding and transfers, and their comparison with the venue's balances. */
+/** Computes expected balances from fills, funding and transfers, and compares them with the venue's. */
 
-/** By balance key: `cash`, `position:<market>` or `spot:<token>`. An absent key is zero. */
+/** Balances by key: `cash`, `position:<market>` or `spot:<token>`. An absent key is zero. */
 export type Balances = ReadonlyMap<string, string>
 export type Difference = { balanceKey: string; expected: string; actual: string }
 
@@ -23,7 +23,7 @@ const floatDigits = 10n ** 15n
 /** The venue rounds cash to micro-dollars, so each entry may be off by one. */
 const roundingUnits = toFixedPoint('0.000001')
 
-/** `entries`: the number of summands in `expected`, each with its own rounding error. */
+/** `entries` is the number of summands in `expected`, each with its own rounding error. */
 export function compareBalances(expected: Balances, actual: Balances, entries: number): Difference[] {
   const balanceKeys = [...new Set([...expected.keys(), ...actual.keys()])].sort()
   return balanceKeys.flatMap((balanceKey) => {
@@ -48,7 +48,7 @@ function describeBalance(balanceKey: string): string {
   return kind === 'position' ? `the position in ${name}` : `the balance of ${name}`
 }
 
-/** The mismatch reason, shown to the user. */
+/** Returns the reason for a mismatch, which is shown to the user. */
 export const describeDifferences = (found: readonly Difference[]): string =>
   found
     .map(
@@ -57,7 +57,7 @@ export const describeDifferences = (found: readonly Difference[]): string =>
     )
     .join('; ')
 
-/** `balances`: false for an account with one balance for both sides, where only positions are comparable. */
+/** `balances` is false for an account with one balance for both sides, where only positions are comparable. */
 export function observedBalances(
   { positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>,
   tokens: readonly Pick<SpotBalance, 'coin' | 'total'>[],
@@ -124,7 +124,7 @@ export const fundingRow = ({ symbol, paidUsd, atMs }: Funding): VenueLedgerEntry
   at_ms: atMs,
 })
 
-/** One row per balance that changed; one row without a balance key where the venue does not say which balance changed. */
+/** Returns one row per balance that changed, or one without a balance key if the venue does not say which did. */
 export function ledgerUpdateRows({
   type,
   hash,
@@ -144,7 +144,7 @@ export function ledgerUpdateRows({
   }))
 }
 
-/** Money that left by a signature of the account: the gateway's, or that of another holder of its key. */
+/** Whether money left by a signature of the account, made by the gateway or another holder of its key. */
 export const isOutgoingTransfer = ({ type, moves, isOutgoing }: LedgerUpdate): boolean =>
   isOutgoing ||
   (type !== 'accountClassTransfer' && (moves ?? []).some(({ amount }) => amount.startsWith('-')))

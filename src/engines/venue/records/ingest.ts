@@ -9,14 +9,14 @@ import { realizedPnlOf } from './realized-pnl.ts'
 import * as record from './record-store.ts'
 import { ownersOfOrders } from './store.ts'
 
-/** Idempotent import of fills, funding and transfers as rows and events. */
+/** Imports fills, funding and transfers as rows and events, idempotently. */
 
 export type Facts = {
   fills?: readonly Fill[]
   fundings?: readonly Funding[]
   updates?: readonly LedgerUpdate[]
 }
-/** A fill or transfer by another holder of the account's key; not certain while the venue does not show the order. */
+/** A fill or transfer by another holder of the account's key. It is uncertain until the venue shows the order. */
 export type ForeignRecord = { code: 'foreign_fill' | 'foreign_transfer'; reason: string; isCertain: boolean }
 
 export type IngestDeps = {
@@ -32,7 +32,7 @@ const marketsAgeMs = 3_600_000
 /** The tif of orders that the venue places to liquidate an account; their fills may not name that account. */
 const liquidationTif = 'LiquidationMarket'
 
-/** `none`: the order exists and no task placed it. `unknown`: the venue does not show the order, or not yet. */
+/** `none` means that the order exists and no task placed it; `unknown`, that the venue does not show it, or not yet. */
 type Owner = { taskId: string | null; leg: string | null } | 'none' | 'unknown'
 type Owners = Map<number, Owner>
 const isOurs = (owner: Owner | undefined): owner is Exclude<Owner, string> => typeof owner === 'object'
@@ -55,7 +55,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     { orderId, cloid }: Pick<Fill, 'orderId' | 'cloid'>,
   ): Promise<Owner> => {
     if (cloid) return 'none'
-    // A fill may lack the client id of its order.
+    // A fill may lack the client order id of its order.
     const found = await venue.order(account.account, orderId)
     if (!found) return 'unknown'
     if (found.order.tif === liquidationTif) return noOwner
@@ -64,7 +64,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     return owner ?? 'none'
   }
 
-  /** Fills of listed markets, and of our orders; the others belong to exchanges that this gateway does not trade on. */
+  /** Keeps fills of listed markets and of our orders; others belong to exchanges that the gateway does not trade on. */
   const onlyListed = async ({ user_id }: VenueAccount, fills: readonly Fill[]): Promise<readonly Fill[]> => {
     if (fills.length === 0) return fills
     const [{ markets: spots }, { markets: perps }] = await Promise.all([
@@ -161,14 +161,14 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
 }
 export type Ingest = ReturnType<typeof createIngest>
 
-/** Records after the baseline without duplicates: pages of a list overlap. */
+/** Returns the records after the baseline without duplicates, because pages of a list overlap. */
 const dedupe = <T extends { atMs: number }>(
   list: readonly T[] = [],
   since: number,
   keyOf: (each: T) => unknown,
 ): T[] => [...new Map(list.filter(({ atMs }) => atMs > since).map((each) => [keyOf(each), each])).values()]
 
-/** One fill of each liquidation that has no event yet. */
+/** Returns one fill of each liquidation that has no event yet. */
 async function newLiquidations(
   tx: Parameters<typeof record.reportedOrders>[0],
   account: VenueAccount,
@@ -193,7 +193,7 @@ const venueField = { venue: 'hyperliquid' }
 
 const noOwner = { taskId: null, leg: null }
 
-/** `tp2` and `close1` are the second take-profit and the first close of a repaired bracket. */
+/** For example, `tp2` and `close1` are the second take-profit and the first close of a repaired bracket. */
 export const baseLeg = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
 
 function fillEvents(

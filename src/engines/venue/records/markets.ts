@@ -2,8 +2,8 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { alternatives, nearest } from '#kernel/contract/nearest.ts'
 
 /**
- * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` name the same perp market. A spot market
- * also accepts `UBTC` and the venue's pair name, such as `@142`. Views show the bare symbol.
+ * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` name the same perp market. A spot
+ * market also accepts `UBTC` and the venue's pair name, such as `@142`. Views show the bare symbol.
  */
 
 export type MarketKind = 'perp' | 'spot'
@@ -25,10 +25,10 @@ export const bareSymbol = (kind: MarketKind, asset: string): string => {
   return asset
 }
 
-/** `base` and `coin` name a spot market too: its token, and the venue's pair name. */
+/** A spot market can also be named by its token, `base`, or by the venue's pair name, `coin`. */
 type MarketNames = { symbol: string; base?: string; coin?: string }
 
-/** An exact match, or else an unambiguous match without case. */
+/** Returns an exact match, or else an unambiguous match that ignores case. */
 export function findMarket<M extends MarketNames>(
   kind: MarketKind,
   markets: readonly M[],
@@ -62,7 +62,7 @@ export const closedReason = ({ isDelisted }: { isDelisted?: boolean }): string |
 type TradedMarket = MarketNames & { isDelisted?: boolean; isStale?: boolean }
 type ReadMarkets<M> = { markets: readonly M[]; isComplete: boolean }
 
-/** For views: the markets of the last reply alone. */
+/** Serves views, with only the markets of the last reply. */
 export function currentMarkets<M extends TradedMarket>({
   markets,
   failure,
@@ -83,7 +83,7 @@ const unreadMarket = (asset: string): Fault =>
     },
   )
 
-/** The market as an earlier reply showed it serves exits, which nothing may delay; all else needs its prices. */
+/** An exit may use the market as an earlier reply showed it, as nothing may delay it; all else needs its prices. */
 export function requireMarket<M extends TradedMarket>(
   kind: MarketKind,
   list: ReadMarkets<M>,
@@ -94,7 +94,7 @@ export function requireMarket<M extends TradedMarket>(
   return market
 }
 
-/** Throws before a task exists where the market is missing or delisted. */
+/** Throws before a task exists if the market is missing or delisted. */
 export function requireKnownMarket<M extends TradedMarket>(
   kind: MarketKind,
   { markets, isComplete }: ReadMarkets<M>,

@@ -1,13 +1,10 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
 const pagesMax = 20
-/** The largest page of the venue. */
+/** The venue's largest pages. */
 const pageMax = { fills: 2_000, fundings: 500, updates: 500 } as const
 
-/**
- * Reads a list that is paged by time, oldest first. Throws where a full page has a single timestamp: the rest of that
- * timestamp cannot be requested.
- */
+/** Reads a list oldest first. Throws if a full page has a single timestamp, as its rest cannot be requested. */
 export async function readAllPages<T extends { atMs: number }>(
   read: (sinceMs: number) => Promise<T[]>,
   sinceMs: number,

@@ -11,11 +11,8 @@ import {
 } from './expected-balances.ts'
 import { venueName } from './store.ts'
 
-/** Queries on the record of venue accounts: fills, ledger entries, baselines. */
-
 type AccountKey = Pick<VenueAccount, 'user_id'>
 
-/** Returns the trade ids that were not stored before. */
 export async function addFills(
   tx: Tx,
   { user_id }: AccountKey,
@@ -69,7 +66,7 @@ export async function lastFillMs(db: Queryable, { user_id }: AccountKey): Promis
   return Number(row?.at_ms ?? 0)
 }
 
-/** Orders that already have another fill on record: their liquidation event exists. */
+/** Returns the orders that already have another fill on record, whose liquidation event therefore exists. */
 export async function reportedOrders(
   tx: Tx,
   { user_id }: AccountKey,
@@ -99,7 +96,7 @@ const expectation = `
   select balance_key, trim_scale(sum(amount))::text as amount, sum(entries)::integer as entries from moves
   where $5 or starts_with(balance_key, 'position:') group by balance_key`
 
-/** Expected balances at that time of the venue's clock. */
+/** Returns the expected balances at that time of the venue's clock. */
 export async function expectedAt(
   db: Queryable,
   {
@@ -120,7 +117,7 @@ export async function expectedAt(
   return { expected: new Map(rows.map(({ balance_key, amount }) => [balance_key, amount])), entries }
 }
 
-/** Kinds of ledger entries since then whose effect on a balance is unknown. */
+/** Returns the kinds of ledger entries since then whose effect on a balance is unknown. */
 export async function unexplainedSince(
   db: Queryable,
   { user_id, reconciled_through_ms }: Pick<VenueAccount, 'user_id' | 'reconciled_through_ms'>,
@@ -154,7 +151,7 @@ export const addAdjustments = (
   )
 
 const unfrozenKind = 'unfrozen'
-/** An operator has looked at everything until then, also where no balance differed. */
+/** Records that an operator has examined everything until then, even if no balance differed. */
 export const addUnfrozen = (
   tx: Tx,
   accountKey: AccountKey,
@@ -171,7 +168,7 @@ export const addUnfrozen = (
     },
   ])
 
-/** The venue's time of the last unfreeze; 0 of an account that was never unfrozen. */
+/** Returns the venue's time of the last unfreeze, or 0 if the account was never unfrozen. */
 export async function unfrozenMs(db: Queryable, userId: string): Promise<number> {
   const [row] = await query<{ at_ms: bigint | null }>(
     db,
@@ -221,12 +218,13 @@ export async function setBaseline(
   )
 }
 
-/** More than the baseline leaves to compare. */
+/** This is more than the baseline leaves to compare. */
 const recentFillsMax = 5_000
 
 /**
- * Tasks whose result contradicts the fills of their orders: all fills of each order, since a baseline may lie between
- * two of them. The lateral joins keep the plan to look-ups by key, whatever the statistics are.
+ * Returns tasks whose result contradicts the fills of their orders. It reads all fills of each order, since a
+ * baseline may lie between two of them. The lateral joins keep the plan to look-ups by key, whatever the
+ * statistics are.
  */
 export async function outcomeMismatches(
   db: Queryable,
@@ -250,7 +248,7 @@ export async function outcomeMismatches(
   )
 }
 
-/** `found`: an operator has adopted it, and no signature of this database is known. */
+/** `found` means that an operator has adopted the withdrawal, and this database knows no signature of it. */
 export async function signatureOf(
   db: Queryable,
   account: string,
@@ -259,7 +257,7 @@ export async function signatureOf(
   if (nonce === null) return undefined
   const [row] = await query<{ is_found: boolean }>(
     db,
-    // Joins the nonce sequence, because the index of the nonces begins with kind and chain.
+    // The sequence is joined because the index of the nonces begins with kind and chain.
     `select e.policy_receipt = $3 as is_found from nonce_sequence s
      join tx_attempt t on t.nonce_kind = s.kind and t.chain = s.chain and t.signer = s.signer
      join effect e on e.id = t.effect_id

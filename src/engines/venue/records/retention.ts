@@ -11,8 +11,8 @@ const passName = 'retention of venue records'
 const restSeconds = 86_400
 
 /**
- * One batch of some accounts after the stored position. Fills and entries up to the baseline only, which has their sum;
- * entries with a reason are the record of what was adjusted, and stay. An open order keeps its fills.
+ * Deletes one batch for some accounts after the stored position: only fills and entries up to the baseline,
+ * which has their sum. Entries with a reason record what was adjusted, and stay; an open order keeps its fills.
  */
 const batchSql = `
 with accounts as materialized (
@@ -40,7 +40,6 @@ with accounts as materialized (
     from full_batch where name = $1)
 select is_full or (select count(*) from accounts) = ${accountsMax} as has_more from full_batch`
 
-/** Undefined while the last pass is younger than a day. */
 async function positionOf(db: Queryable): Promise<string | undefined> {
   const [row] = await query<{ position: string }>(
     db,

@@ -11,11 +11,8 @@ import {
   TimeOrNull,
 } from '#kernel/contract/wire-types.ts'
 
-/** Schemas that both sections of the venue share. */
-
-/** Of every read of the venue. */
 export const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
-/** Larger than any market value, and safely within the range of the arithmetic. */
+/** The maximum exceeds any market value, and is safely within the range of the arithmetic. */
 export const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 export const Slippage = T.Optional(
   DecIn({
@@ -36,7 +33,7 @@ export const VenueId = T.Unsafe<string | number>({
   maxLength: 64,
   description: 'Order id, as the list of orders shows it',
 })
-/** `asset`: the section's market. */
+/** `asset` is the section's schema of a market. */
 export const cancelRequest = (asset: T.TSchema, options: T.TObjectOptions) =>
   T.Object(
     {

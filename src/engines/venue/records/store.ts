@@ -10,7 +10,6 @@ export const venueName = 'hyperliquid'
 export type OrderNote = { cloid: string; leg: string; symbol: string }
 type OrdersSent = { userId: string; taskId: string; at: Date; orders: readonly VenueOrder[] }
 
-/** The rows of the noted orders of one action. */
 export const orderRows = (
   notes: readonly OrderNote[],
   { userId, taskId, at, orders }: OrdersSent,
@@ -36,7 +35,7 @@ export const orderRows = (
     }
   })
 
-/** Runs in the transaction that signs the orders; idempotent when the step repeats. */
+/** Runs in the transaction that signs the orders, and is idempotent when the step repeats. */
 export async function noteOrders(tx: Tx, notes: readonly OrderNote[], sent: OrdersSent): Promise<void> {
   if (notes.length === 0) return
   await query(
@@ -46,7 +45,7 @@ export async function noteOrders(tx: Tx, notes: readonly OrderNote[], sent: Orde
   )
 }
 
-/** An order that was found at the venue, for the task that shows it. */
+/** Records an order that was found at the venue, for the task that shows it. */
 export async function noteFoundOrder(
   tx: Tx,
   userId: string,
@@ -84,7 +83,7 @@ type FoundOrderRow = OrderNote & {
 
 export type OrderOwner = { taskId: string; leg: string }
 
-/** Task and leg by cloid; orders of other clients of the account have no entry. */
+/** Returns task and leg by cloid; orders of other clients of the account have no entry. */
 export async function ownersOfOrders(
   db: Queryable,
   userId: string,
@@ -102,7 +101,7 @@ export async function ownersOfOrders(
   return new Map(rows.map(({ cloid, task_id, leg }) => [cloid, { taskId: task_id, leg }]))
 }
 
-/** Whether the comparison has found one of these orders at the venue, and no request of this database has taken it over. */
+/** Whether the comparison found one of these orders at the venue and no request of this database has taken it over. */
 export async function isAnyAdopted(
   db: Queryable,
   userId: string,
@@ -126,7 +125,7 @@ export async function tasksOfOrders(
   return new Map([...owners].map(([cloid, { taskId }]) => [cloid, taskId]))
 }
 
-/** Keys of transfers that other tasks have claimed. */
+/** Returns the keys of transfers that other tasks have claimed. */
 export async function claimedTransferKeys(db: Queryable, keys: readonly string[], taskId: string) {
   if (keys.length === 0) return new Set<string>()
   const rows = await fetchAll(
@@ -141,7 +140,7 @@ export async function claimedTransferKeys(db: Queryable, keys: readonly string[]
   return new Set(rows.map(({ key }) => key))
 }
 
-/** False where another task has claimed the transfer. */
+/** Returns false if another task has claimed the transfer. */
 export async function claimTransfer(
   tx: Tx,
   { key, userId, taskId, at }: { key: string; userId: string; taskId: string; at: Date },
@@ -155,11 +154,11 @@ export async function claimTransfer(
   return rows[0]?.task_id === taskId
 }
 
-/** The step that throws it is repeated, and looks among the transfers that no task has claimed. */
+/** The step that throws this is repeated, and searches the transfers that no task has claimed. */
 export const claimedByAnother = (what: string): Fault =>
   new Fault('unavailable', `The ${what} that was found belongs to another task; the search is repeated`)
 
-/** A range instead of an equality, so that the planner uses the index by kind even with many tasks of other kinds. */
+/** A range instead of an equality makes the planner use the index by kind, even with many tasks of other kinds. */
 export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
   fetchOne(
     db,
@@ -176,7 +175,7 @@ export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
 
 type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
 
-/** The market of an order that a task of the user placed since then. */
+/** Returns the market of an order that a task of the user placed since then. */
 export async function marketOfRecentOrder(
   db: Queryable,
   { userId, orderId, kind, since }: RecentOrder,
@@ -192,21 +191,21 @@ export async function marketOfRecentOrder(
   return row
 }
 
-/** Distinguished by format: a trigger held by the gateway has an id of another format. */
+/** A trigger held by the gateway has an id of another format. */
 export const isVenueOrderId = (id: string): boolean => /^\d{1,15}$/.test(id)
 
 export type RecentOrders = {
   symbol: string
   asset: number
-  /** Null where the order is not in the book. */
+  /** Null if the order is not in the book. */
   resting: string | null
-  /** Exits of a filled entry are active; the others wait. */
+  /** The exits of a filled entry are active; others wait. */
   is_filled: boolean
   tp_oids: string[]
   sl_oids: string[]
 }
 
-/** Orders that tasks of the user placed since then; the venue's lists may not contain them yet. */
+/** Returns orders that tasks of the user placed since then; the venue's lists may not contain them yet. */
 export const recentOrders = (
   db: Queryable,
   { userId, kind, since }: Omit<RecentOrder, 'orderId'>,

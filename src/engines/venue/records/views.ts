@@ -1,7 +1,5 @@
 import type { OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Order view of the perp and spot sections. */
-
 export const orderView = (order: OpenOrder, tasks: ReadonlyMap<string, string>) => ({
   order_id: String(order.orderId),
   oid: String(order.orderId),
@@ -25,5 +23,4 @@ export const orderView = (order: OpenOrder, tasks: ReadonlyMap<string, string>) 
   timestamp: new Date(order.atMs).toISOString(),
 })
 
-/** Maximum age of the prices in a market view. */
 export const pricesMaxAgeMs = 2_000
