@@ -148,13 +148,7 @@ export const grammarMutations = [
   ...mutationsOf(
     'src/kernel/loop-turns.ts',
     ['src/kernel/loop-turns.test.ts'],
-    [
-      [
-        'last = last.then(nextTurn)',
-        'last = nextTurn()',
-        'the texts of many chats are read at once, and others wait',
-      ],
-    ],
+    [['runsMax: 1,', 'runsMax: 100,', 'the texts of many chats are read at once, and others wait']],
   ),
   ...mutationsOf('src/features/chat/grammar/formulas-venue.ts', plans, [
     ['toUnits(wanted, 18) > toUnits(limit, 18)', 'false', 'the chat raises a limit'],

@@ -173,8 +173,8 @@ export const policyMutations = [
     ['test/durable/approvals.test.ts'],
     [
       [
-        'if (!isPage && waiting >= waitingMax)',
-        'if (!isPage && waiting > waitingMax)',
+        'ofOthers + 2 * ofClient >= waitingMax',
+        'ofOthers + 2 * ofClient > waitingMax',
         'one request more waits than may',
       ],
       ['  await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
