@@ -159,7 +159,7 @@ export const grammarMutations = [
   ...mutationsOf(
     'src/kernel/async/loop-turns.ts',
     ['src/kernel/async/loop-turns.test.ts'],
-    [['queue.run(key, nextTurn)', 'nextTurn()', 'the texts of many chats are read at once, and others wait']],
+    [['runsMax: 1,', 'runsMax: 100,', 'the texts of many chats are read at once, and others wait']],
   ),
   ...mutationsOf('src/grammar/formulas-venue.ts', plans, [
     ['toUnits(wanted, 18) > toUnits(limit, 18)', 'false', 'the chat raises a limit'],

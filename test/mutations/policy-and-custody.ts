@@ -173,8 +173,8 @@ export const policyMutations = [
     ['test/durable/approvals.test.ts'],
     [
       [
-        'if (ofOthers + 2 * ofClient >= waitingMax)',
-        'if (ofOthers + 2 * ofClient > waitingMax)',
+        'ofOthers + 2 * ofClient >= waitingMax',
+        'ofOthers + 2 * ofClient > waitingMax',
         'one request more waits than may',
       ],
       ['  await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
