@@ -12,7 +12,6 @@ const query = 'write me a full report on hype'
 const body = { agent: 'ProDeepResearchAgent' }
 const names = [
   'report.md',
-  'report.html',
   'claims.json',
   'sources.json',
   'data.csv',
