@@ -2,7 +2,10 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const dayMs = 86_400_000
 
-/** Keys of requests as long as other replies; keys of backends a while after their end, so that a list still shows it. */
+/**
+ * Keys of requests live as long as other replies. Keys of backends outlive their end for a while, so that a list still
+ * shows them.
+ */
 export const imageDeletions = (repliesMs: number): readonly Deletion[] => [
   {
     name: 'retention of requests of backends',
