@@ -263,8 +263,8 @@ function wakeAfter(state: State, userId: string, afterMs: number): void {
 }
 
 /**
- * An instance that comes on duty polls when this runs next, and does not finish its longer pause, because webhooks of the
- * instance before it may wait.
+ * An instance that comes on duty polls when this runs next, and does not finish its longer pause, because webhooks of
+ * the instance before it may wait.
  */
 async function poll(state: State): Promise<number> {
   const { isOnDuty, isLeaseHeld, pollMs } = state.deps
