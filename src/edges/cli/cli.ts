@@ -71,7 +71,7 @@ function addOperation(section: Program, command: Command, terminal: Terminal, en
   })
 }
 
-/** A question without a verb. */
+/** The command takes a question and has no verb. */
 function addChat(section: Program, terminal: Terminal, end: End): void {
   section
     .summary('Ask in plain words')
@@ -83,7 +83,7 @@ function addChat(section: Program, terminal: Terminal, end: End): void {
   })
 }
 
-/** Choices are shown and completed; the gateway judges them, as it judges every value. */
+/** Choices are shown and completed, but the gateway checks them, as it checks every value. */
 function optionOf({ flag, type, choices, isList, description }: Field): Option {
   const value = type === 'boolean' ? '[true|false]' : `<${type}${isList ? '...' : ''}>`
   const shown = choices.length > 0 ? ` (${choices.join(', ')})` : ''

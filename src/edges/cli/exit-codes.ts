@@ -1,7 +1,7 @@
 import { PorticoError } from '#sdk/errors.ts'
 import { UsageError } from './terminal.ts'
 
-/** What a script learns from the end of a command. */
+/** The exit code tells a script how a command ended. */
 export const exitCodes = {
   success: 0,
   unexpected: 1,

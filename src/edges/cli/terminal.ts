@@ -1,4 +1,4 @@
-/** What a run of the command line has of its machine, so that a test can give another. */
+/** What a run of the command line uses of its machine; a test can replace it. */
 export type Terminal = {
   env: Readonly<Record<string, string | undefined>>
   home: string
@@ -6,11 +6,10 @@ export type Terminal = {
   err: (text: string) => void
   /** Whether a person reads `err` while the command runs. */
   isInteractive: boolean
-  /** Of the screen of that person. */
+  /** The width of that person's screen. */
   columns?: number
   signal: AbortSignal
   openBrowser: (url: string) => void
 }
 
-/** A wrong command line. */
 export class UsageError extends Error {}

@@ -1,6 +1,9 @@
 export const oauthScopes = ['openid', 'profile', 'email', 'offline_access'] as const
 
-/** What a person may let an app do beyond reading. A client may ask for them; the choice on the consent page decides. */
+/**
+ * What a person may let an app do beyond reading. A client may ask for these scopes; the choice on the consent page
+ * decides.
+ */
 export const actingScopes = ['trade', 'earn', 'chat', 'manage', 'propose'] as const
 export type ActingScope = (typeof actingScopes)[number]
 
@@ -14,10 +17,10 @@ export const oauthPaths = {
   userinfo: '/oauth/userinfo',
   interaction: '/oauth/interaction',
   account: '/oauth/account',
-  /** Where people link an agent by its code. */
+  /** People link an agent by its code at this path. */
   link: '/oauth/account/link',
-  /** Where an external identity provider sends browsers back to. */
+  /** An external identity provider sends browsers back to this path. */
   callback: '/oauth/callback',
-  /** Where people decide about requests of agents. */
+  /** People decide about requests of agents at this path. */
   approvals: '/oauth/approvals',
 } as const

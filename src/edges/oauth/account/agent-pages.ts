@@ -4,7 +4,9 @@ import { buttonForm, confirmed, dayOf, rowOf, sectionOf, softLine } from './acco
 import type { Agent, AgentAccount } from './account-reader.ts'
 import { type LimitView, limitSection, recipientSection, tradingSection } from './limit-sections.ts'
 
-/** Linked agents: their list, the page of one, and the form that links another one by its code. */
+/**
+ * These are the pages about linked agents: the list, the page of one, and the form that links another one by its code.
+ */
 
 const nameOf = ({ name, agent_id: agentId }: Agent): string => shownName(name ?? '') || agentId
 export const agentPath = (agentId: string): string =>

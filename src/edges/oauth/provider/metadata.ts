@@ -1,6 +1,9 @@
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
 
-/** RFC 8414 and OpenID Connect Discovery: one document, written here so that discovery loads no server. */
+/**
+ * One document serves both RFC 8414 and OpenID Connect Discovery. It is written here so that discovery does not load
+ * the provider.
+ */
 export function serverMetadata(base: string): Record<string, unknown> {
   const at = (path: string) => `${base}${path}`
   const methods = ['none', 'client_secret_basic', 'client_secret_post']
