@@ -10,7 +10,10 @@ import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { startedText } from './started-text.ts'
 
-/** Answers by the grammar: what a text means, the calls that follow from it, and an answer made of their results. */
+/**
+ * This answerer uses the grammar: it finds what a text means, makes the calls that follow from it, and builds an answer
+ * from their results.
+ */
 
 type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
 
@@ -69,11 +72,14 @@ type Performing = {
   started: Started[]
 }
 type Started = { taskId: string; text: string }
-/** `reason`: why what was ordered is not started at once. */
+/** `reason` says why an ordered call is not started at once. */
 type Proposed = { id: string; reason?: string }
 type Open = { text: string; ask?: Ask }
 
-/** One step after the other: what reads comes before what moves. What comes after a failure is not called. */
+/**
+ * Makes one step after the other, so that reads come before what changes something. After a failure no further call is
+ * made.
+ */
 async function perform(
   { tools, emit, signal, registry }: Run,
   { intent, at, earlier, proposed, started }: Performing,
@@ -124,7 +130,7 @@ const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
     ...(typeof output.reason === 'string' && { reason: output.reason }),
   }
 }
-/** Of an order; what only restricts has other answers. */
+/** Only an order has a started task; what merely restricts has other answers. */
 const startedTask = ({ operation, output }: StepOutput): Started | undefined =>
   operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
     ? { taskId: output.task_id, text: startedText(output as JsonObject) }
@@ -136,7 +142,7 @@ const reasonTexts: Readonly<Record<string, string>> = {
   insufficient_scope: 'The access of this chat does not allow it.',
 }
 
-/** Ages count from the newest result, so that a repeated run says the same. */
+/** Ages are counted from the newest result, so that a repeated run says the same. */
 function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
   if (intent.decision) return { text: decisionText, spans: [] }
   if (intent.route) return { text: routeText(intent.route), spans: [] }
@@ -145,7 +151,7 @@ function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Ans
   return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
 }
 
-/** Another agent answers it, for more credits: the user chooses it. */
+/** The user has to choose the other agent, because it costs more credits. */
 const routeText = (agent: string): string =>
   `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message. It takes more credits.`
 

@@ -21,7 +21,7 @@ function mapTexts(block: Block, change: (text: string) => string): Block {
   }
 }
 
-/** `needed`: claims that it does not need are left out; `all`: they come last. */
+/** With `needed` the claims that the report does not need are left out; with `all` they come last. */
 export function renumbered<R extends Report>(report: R, claimsLeft: 'needed' | 'all'): R {
   const needed = claimsLeft === 'all' ? report.claims : citedClaims(report)
   const byId = new Map(needed.map((claim) => [claim.id, claim]))

@@ -2,7 +2,7 @@ import { printedValue } from '#market/figure-text.ts'
 import type { Claim, Source } from './claim.ts'
 import { type Block, citedClaims, citedSources, type Report } from './report.ts'
 
-/** A report as Markdown, with its charts as files beside it. */
+/** Writes a report as Markdown, with its charts as separate files. */
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
