@@ -60,10 +60,7 @@ export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
   }
 }
 
-/**
- * Runs share the names that one of them has read. While a read is under way they share it for a moment only, and they
- * never share a failure.
- */
+/** Runs share the names that one of them has read; they wait briefly for a read under way, and share no failure. */
 function createRegistryReader() {
   const registries = new LRUCache<string, Registry>({ max: versionsMax })
   const readings = new Map<string, Promise<Registry>>()

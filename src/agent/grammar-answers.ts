@@ -10,10 +10,7 @@ import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { startedText } from './started-text.ts'
 
-/**
- * This answerer uses the grammar: it finds what a text means, makes the calls that follow from it, and builds an answer
- * from their results.
- */
+/** The grammar finds what a text means and the calls that follow from it, and builds an answer from their results. */
 
 type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
 
@@ -77,8 +74,7 @@ type Proposed = { id: string; reason?: string }
 type Open = { text: string; ask?: Ask }
 
 /**
- * Makes one step after the other, so that reads come before what changes something. After a failure no further call is
- * made.
+ * Makes one step after the other, with reads before what changes something. After a failure no further call is made.
  */
 async function perform(
   { tools, emit, signal, registry }: Run,

@@ -1,10 +1,7 @@
 import type { Series } from './averages.ts'
 import type { IndicatorSet } from './indicators.ts'
 
-/**
- * The indicators by name. `period` is the longest period in an indicator, which has no value with fewer than five times
- * as many candles.
- */
+/** An indicator has no value with fewer candles than five times `period`, which is the longest period in it. */
 export type IndicatorId =
   | 'sma_20'
   | 'sma_50'

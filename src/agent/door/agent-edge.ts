@@ -18,9 +18,7 @@ import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wir
 import type { Peer, RunDeps } from './run.ts'
 import { createRuns, type Runs } from './runs.ts'
 
-/**
- * The door of the agent service: gateways connect to it to have their chats answered. It has no database and no key.
- */
+/** Gateways connect to this door to have their chats answered. It has no database and no key. */
 
 export type AgentEdgeDeps = RunDeps & {
   key: string

@@ -2,15 +2,11 @@ import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
 import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
 
 /**
- * The events of one run on their way to the gateway. They are numbered, stored until they are acknowledged, and delayed
- * while the window is full.
+ * The events of one run are numbered, stored until the gateway acknowledges them, and delayed while the window is full.
  */
 
 export type EventQueue = {
-  /**
-   * `sent` resolves once the window has let the event through, so an answerer that awaits it writes at the pace of its
-   * reader.
-   */
+  /** `sent` resolves once the window has let the event through, so that a writer keeps to the pace of its reader. */
   add(event: string, data: object): { seq: number; sent: Promise<void> }
   ack(seq: number): void
   /** Returns false if the events after `afterSeq` are no longer known. */

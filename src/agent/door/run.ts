@@ -14,9 +14,7 @@ import { createNamesReader, type NamesReader } from './names.ts'
 import { createOpenRequests } from './open-requests.ts'
 import { remoteTools } from './remote-tools.ts'
 
-/**
- * One run of a turn: its answerer calls the tools of the gateway that started it, and its events go to that gateway.
- */
+/** One run of a turn: its answerer calls the tools of the gateway that started it, and sends its events there. */
 
 export type AnswererOf = (names: NamesReader) => Answerer
 type Start = Extract<GatewayFrame, { type: 'start' }>

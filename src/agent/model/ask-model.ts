@@ -52,9 +52,7 @@ const none: Usage = { inputTokens: 0, outputTokens: 0 }
 export const charactersOf = ({ instructions, messages, tools }: ModelRequest): number =>
   instructions.length + JSON.stringify(messages).length + JSON.stringify(tools).length
 
-/**
- * If an earlier run has made the note, its text is emitted again, and the turn drops the part that it has already sent.
- */
+/** If an earlier run made the note, its text is emitted again, and the turn drops the part that was already sent. */
 export async function askModel(session: ModelSession, asked: Asked): Promise<ModelNote> {
   const { tools, emit } = session
   let isMade = false

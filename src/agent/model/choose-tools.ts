@@ -9,10 +9,7 @@ import type { Understanding } from '#grammar/understanding.ts'
 import type { ToolDescription, Turn } from '#kernel/wire/answerer.ts'
 import { calculateTool } from './calculate.ts'
 
-/**
- * A turn is offered only the few tools that it may need: among all of them a model chooses worse, and each request
- * costs more tokens.
- */
+/** A turn is offered few tools: among all of them a model chooses worse, and each request costs more tokens. */
 
 export const toolsMax = 16
 const scoredMax = 4

@@ -43,10 +43,7 @@ const entity =
 /** Characters that an earlier or later sentence could complete to a link, an image or a tag. */
 const opening = /!(?=\[)|(?<=^|\])(?=[([:])|(?<=<)(?=[a-z/!?]|$)/gi
 
-/**
- * Makes sure that an answer loads nothing from elsewhere and links nowhere, because an address could leak what was
- * read.
- */
+/** Lets an answer load nothing from elsewhere and link nowhere, because an address could leak what was read. */
 export function cleanAnswer(text: string): string {
   let cleaned = text
     .replace(hidden, '')

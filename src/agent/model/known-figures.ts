@@ -1,10 +1,7 @@
 import type { Citation } from '#kernel/wire/answerer.ts'
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
-/**
- * An answer may contain these numbers: those of results, those in the words of the user, and what was computed from
- * them.
- */
+/** An answer may contain the numbers of results, those in the user's words, and those computed from them. */
 
 export type FigureSource = { tool: string; pointer: string; fetchedAt: Date }
 type Figure = { units: bigint; source: FigureSource | undefined }
@@ -22,10 +19,7 @@ const durationUnit =
   /^\s?-?(?:h|hr|hrs|hours?|d|days?|w|weeks?|mo|months?|y|years?|min|minutes?|s|seconds?)\b/i
 const multiples: Readonly<Record<string, number>> = { k: 3, m: 6, million: 6, b: 9, bn: 9, billion: 9 }
 
-/**
- * Returns the units of a decimal with any exponent, truncated after 36 places, or undefined if the text is no decimal
- * or is too large.
- */
+/** Returns the units of a decimal, truncated after 36 places; undefined if the text is no decimal or too large. */
 function unitsOf(text: string): bigint | undefined {
   const match = /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d{1,3}))?$/i.exec(text)
   if (!match || text.length > 200) return undefined

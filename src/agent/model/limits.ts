@@ -41,9 +41,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
 
 type Budget = { creditsMax: number; used: Usage; limits: ModelAnswererLimits }
 
-/**
- * Returns how many tokens the next answer may have within the credits that are held, or undefined if there is no room.
- */
+/** Returns how many tokens the next answer may have within the held credits, or undefined if there is no room. */
 export function tokensWithin(
   requestCharacters: number,
   { creditsMax, used, limits }: Budget,

@@ -179,10 +179,7 @@ async function stopped({ session }: Run, sentence: string, stopReason: StopReaso
   return { type: 'answered', stopReason }
 }
 
-/**
- * The grammar takes over a turn only if the model has said nothing and asked for no change, so that no effect happens
- * twice.
- */
+/** The grammar takes over only if the model has said nothing and asked for no change, so no effect happens twice. */
 async function interrupted(run: Run, why: string): Promise<Ended> {
   if (run.session.said() === '' && run.counts.changes === 0) return { type: 'away', why }
   return stopped(run, broken, 'end')

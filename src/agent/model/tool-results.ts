@@ -35,10 +35,7 @@ const problemOf = ({ id: callId }: NotedCall, problem: string): ResultMessage =>
 const isChange = ({ effect, hasDryRun }: ToolDescription, { input }: NotedCall): boolean =>
   effect !== 'read' && !(hasDryRun && input.dryrun === true)
 
-/**
- * Calls that change something run first, one after the other, so that nothing which the same answer reads can have
- * caused them.
- */
+/** Calls that change something run first, one by one, so that nothing which the same answer reads can cause them. */
 export async function callTools(
   deps: CallsDeps,
   calls: readonly NotedCall[],

@@ -4,9 +4,7 @@ import { printedValue, type Unit } from '#market/figure-text.ts'
 import { type Claim, type ClaimKind, isClaimId, type Source } from './claim.ts'
 import { formulas } from './formulas.ts'
 
-/**
- * Makes the claims of a report. A claim without a value is not made, so that an unknown value never becomes a number.
- */
+/** Makes the claims of a report; one without a value is not made, so an unknown value never becomes a number. */
 
 export type ReadSource = Source & { output: unknown }
 export type ClaimBook = {

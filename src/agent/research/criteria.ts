@@ -1,6 +1,6 @@
 /**
- * The criteria say how figures speak for or against an asset. The thresholds are the gateway's choice, so the verdict
- * is an opinion, and says so.
+ * How figures speak for or against an asset. The thresholds are the gateway's, so the verdict says that it is an
+ * opinion.
  */
 
 export type Effect = 'for' | 'against' | 'neutral' | 'unsafe'

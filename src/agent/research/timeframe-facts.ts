@@ -5,9 +5,7 @@ import { type RuleId, ruleFor } from '#market/rules.ts'
 import type { Claim } from './claim.ts'
 import { cellOf, type Facts, known, say } from './facts.ts'
 
-/**
- * These are the claims about one timeframe: regime, indicators, levels, exits, and the backtest of the rule that fits.
- */
+/** The claims about one timeframe: regime, indicators, levels, exits, and the backtest of the rule that fits. */
 
 export type LevelClaim = {
   kind: 'support' | 'resistance'

@@ -24,10 +24,7 @@ export function readCredentials(terminal: Terminal): Credentials | undefined {
 export const writeCredentials = (terminal: Terminal, credentials: Credentials): string =>
   writeConfig(terminal, fileName, credentials)
 
-/**
- * Finds the gateway of a command: the named one, then that of the environment, the sign-in or the stored key, and last
- * the one of this machine.
- */
+/** The order of precedence is: named, of the environment, of the sign-in, of the stored key, and of this machine. */
 export const baseUrlOf = (terminal: Terminal, given: string | undefined): string =>
   withoutSlash(
     given ??

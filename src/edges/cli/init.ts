@@ -21,10 +21,7 @@ export async function init(terminal: Terminal, { baseUrl: given, name, force }: 
   await firstTasks(terminal, portico({ baseUrl, auth: { agentId, secretKey } }))
 }
 
-/**
- * Waits for what the registration has started, such as the first funds of a local wallet, because the next command
- * needs it.
- */
+/** Waits for what the registration has started, such as first funds, because the next command needs it. */
 async function firstTasks(terminal: Terminal, client: ReturnType<typeof portico>): Promise<void> {
   try {
     const { items } = await client.tasks.list({ limit: 5 }, { signal: terminal.signal })

@@ -2,9 +2,7 @@ import type { RateLimits } from '#invoke/limits.ts'
 import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
 import { addressKey } from '#kernel/wire/address-key.ts'
 
-/**
- * This door serves files of users at signed addresses. The signature is the credential, so the address works in a page.
- */
+/** Files of users are served at signed addresses. The signature is the credential, so the address works in a page. */
 
 export type OpenFile = (address: { sha256: string; file: string; exp: string; sig: string }) => Promise<{
   name: string

@@ -1,9 +1,6 @@
 import { createCounter, createHistogram, gauge, type Metric, type Observe } from '#kernel/metrics.ts'
 
-/**
- * The kind of a request's duration: `plain` requests are fast, waits last as long as a task, streams as long as a
- * client.
- */
+/** The durations differ: plain requests are fast, waits last as long as a task, streams as long as a client. */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 
 const modes: readonly RequestMode[] = ['plain', 'wait', 'stream']

@@ -168,8 +168,7 @@ function server(
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     // This limit covers only the receipt of a request, so it cuts neither a wait nor a stream.
     requestTimeout: 30_000,
-    // It must exceed the idle time of a load balancer in front, which would otherwise reuse a connection that is
-    // closing.
+    // It must exceed the idle time of a load balancer, which would otherwise reuse a connection that is closing.
     keepAliveTimeout: 75_000,
     http: {
       headersTimeout: 10_000,

@@ -54,16 +54,11 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
 export type PathHints = {
   /** Returns the sentence that answers an unknown path, with the path it may mean as `METHOD /path`. */
   nearest(method: string, url: string): string
-  /**
-   * Returns the operations one segment below a known path; for example, a task is cancelled by POST to its `/cancel`.
-   */
+  /** Returns the operations one segment below a known path: a task is cancelled by POST to its `/cancel`. */
   changesBelow(url: string): string[]
 }
 
-/**
- * Hints name published paths only. `signIn` says why there is nothing below `/oauth`; it is undefined if people sign
- * in.
- */
+/** Hints name only published paths. `signIn` says why there is nothing below `/oauth`; undefined if people sign in. */
 export function pathHints(
   operations: readonly Documented[],
   { signIn }: { signIn?: string | undefined } = {},

@@ -70,10 +70,7 @@ function withoutDefaulted(copy: Json): Json {
 /** The interface declares defaults for these records. */
 const interfaceDefaults: readonly unknown[] = ['ImageRequest', 'ChatRequest']
 
-/**
- * Generators treat a field with `default` as always present, but a request need not contain it, so the text names the
- * default instead.
- */
+/** Generators treat a field with `default` as always present, so the text names the default instead. */
 export function defaultsAsText(schema: Schema): Schema {
   const { properties } = schema
   if (!isRecord(properties)) return schema

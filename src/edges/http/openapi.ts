@@ -79,10 +79,7 @@ export function openapiOf(operations: readonly Documented[]): Json {
 
 const serversAt = (url: string) => [{ url, description: 'The gateway that serves this document' }]
 
-/**
- * Returns the text of the document under the URL of the gateway. It is built on the first request, and only the text is
- * cached.
- */
+/** The document is built for the URL of the gateway on the first request, and only its text is cached. */
 export function openapiText(operations: readonly Documented[]): (baseUrl: string) => string {
   const texts = new Map<string, string>()
   return (baseUrl) => {

@@ -162,10 +162,7 @@ const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 
 type MetricsPage = { guard: Guard; scrape: () => Promise<string>; hints: PathHints }
 
-/**
- * Metrics are for a scraper on the same machine that connects directly from loopback, through no proxy. For any other
- * caller the path does not exist.
- */
+/** Only a scraper on this machine, directly from loopback, gets metrics; for others the path does not exist. */
 export function serveMetrics(
   fastify: FastifyInstance,
   { guard, scrape, hints: { nearest } }: MetricsPage,

@@ -16,10 +16,7 @@ export type RequestContext = {
   controller: AbortController | undefined
 }
 
-/**
- * Returns a signal that aborts when the client leaves, or when the server closes and the request may end early. It is
- * created on first use.
- */
+/** The signal aborts when the client leaves, or when the server closes and the request may end early. */
 export function signalOf(context: RequestContext): AbortSignal {
   context.controller ??= new AbortController()
   if (context.isAborted) context.controller.abort()
@@ -69,8 +66,7 @@ export function requestContexts(ended: Ended) {
       return context
     },
     /**
-     * Runs work that a closing server does not wait for, such as the wait for a task, which continues without its
-     * caller.
+     * Runs work that a closing server does not wait for, such as a wait for a task, which continues without its caller.
      */
     async interruptible<T>(context: RequestContext, run: () => Promise<T>): Promise<T> {
       interruptible.add(context)

@@ -39,9 +39,7 @@ function readParameter(schema: Schema, given: unknown): unknown {
   return typeof given === 'string' ? readText(given, typesOf(schema)) : given
 }
 
-/**
- * Returns the parameters of the request, with the declared ones parsed by their schema. No name can reach a prototype.
- */
+/** Parses the declared parameters of the request by their schema. No name can reach a prototype. */
 export function readParameters(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
   const properties = isRecord(schema.properties) ? schema.properties : {}
   const values: Record<string, unknown> = Object.create(null)

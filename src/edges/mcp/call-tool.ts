@@ -69,10 +69,7 @@ export async function callTool(
 
 type ToolAnswer = { admitted: Admitted; result: ToolResult; facts: CallFacts }
 
-/**
- * Returns the task that a call has made, for a client that reads it by the protocol, or undefined if the result is the
- * answer.
- */
+/** Returns the task of a call for a client that reads it by the protocol, or undefined if the result is the answer. */
 async function createdTask(
   { byName, taskTtlMs }: Toolbox,
   { becomesTask }: OperationTool,
@@ -81,8 +78,7 @@ async function createdTask(
   const reader = byName.get('tasks_get')?.invocable
   const { task_id, status } = result.structuredContent ?? {}
   if (!becomesTask || !reader || !isLive(status) || !admitted.caller?.scopes.has('read')) return undefined
-  // This read is a part of the call, so it costs no point. If it fails, the call is answered without a handle, because
-  // it was accepted.
+  // This read is part of the call, so it costs no point; if it fails, the accepted call is answered without a handle.
   const { input, ...options } = reader.readFlatInput({ task_id })
   const outcome = await reader.call(admitted, input, options, facts).catch(() => undefined)
   if (outcome?.kind !== 'answer') return undefined

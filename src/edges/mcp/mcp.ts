@@ -39,10 +39,7 @@ const refusal = (code: number, message: string): Response =>
 const parseError = (message: string): Response => refusal(-32_700, message)
 const invalidRequest = (message: string): Response => refusal(-32_600, message)
 
-/**
- * This door speaks the Model Context Protocol: each operation is a tool. Every request is complete in itself, on any
- * instance.
- */
+/** Each operation is a tool of the Model Context Protocol. Every request is complete in itself, on any instance. */
 export function mcpEdge(deps: McpEdgeDeps): McpEdge {
   const { operations, invocation, baseUrl, log, version } = deps
   const toolbox = createToolbox(operations, invocation, deps.taskTtlMs)

@@ -19,9 +19,7 @@ const pointsOf: Readonly<Record<string, number>> = { 'tools/list': 20, initializ
 /** Each value is copied and checked several times, so this many values cost a point. */
 const valuesPerPoint = 200
 
-/**
- * Returns how many reads a body costs. A message that may be either counts one; at worst its operation counts it again.
- */
+/** Returns how many reads a body costs. An ambiguous message counts one; at worst its operation counts it again. */
 export function readPoints(body: unknown, tools: Names): number {
   const ofMessages = messagesOf(body).map((message) =>
     reachesOperation(message, tools) ? 0 : pointsOfAnswer(message),
@@ -73,10 +71,7 @@ const isId = (id: unknown): boolean => typeof id === 'string' || Number.isSafeIn
 
 const isRecent = ({ _meta: meta }: Record<string, unknown>): boolean => isRecord(meta) && revisionKey in meta
 
-/**
- * Whether the library accepts the parameters. In a former revision it answers wrong ones in a stream, after the status
- * has been sent.
- */
+/** Whether the library accepts the parameters; in a former revision it answers wrong ones after the status is sent. */
 function isToolCall(params: Record<string, unknown>, tools: Names): boolean {
   const { name, arguments: given } = params
   if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false

@@ -143,8 +143,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       return {}
     }),
     /**
-     * There is only one page, which an empty cursor requests too, because clients of former revisions read no further
-     * page.
+     * There is one page, which an empty cursor requests too, because clients of former revisions read no further one.
      */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
       if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
@@ -211,10 +210,7 @@ function factsOf(context: ServerContext): CallFacts {
   }
 }
 
-/**
- * Returns the arguments as they were parsed: the library copies what it validates, and a copy has lost the digits of
- * numbers.
- */
+/** Returns the arguments as they were parsed, because the library's validated copy has lost the digits of numbers. */
 function argumentsOf({ body }: McpCall, { mcpReq }: ServerContext, copied: unknown): Record<string, unknown> {
   const message = [body].flat().find((each) => isRecord(each) && each.id === mcpReq.id)
   const params = isRecord(message) && isRecord(message.params) ? message.params : {}

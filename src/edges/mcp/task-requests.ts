@@ -3,10 +3,7 @@ import type { CallFacts } from './call-tool.ts'
 import { type ProtocolTask, type ReadTask, toProtocolTask } from './protocol-task.ts'
 import type { Toolbox } from './tools.ts'
 
-/**
- * Each request of the tasks extension calls the operation that every door has for it, with its scope, its owner and its
- * limits. They throw faults.
- */
+/** Each request of the tasks extension calls its operation, with its scope, owner and limits. They throw faults. */
 export type TaskRequests = {
   get(taskId: string, facts: CallFacts): Promise<ProtocolTask>
   /** No task of the gateway asks its client for input, so answers from the client belong to no question. */

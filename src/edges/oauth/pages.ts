@@ -3,10 +3,7 @@ import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
 import { passkeyScriptElement, passkeyScriptHash } from './sign-in/passkey-script.ts'
 import { styles } from './styles.ts'
 
-/**
- * These are the pages of the sign-in. They are HTML, with a script if a passkey can be used. Every value of a client or
- * a person is escaped here.
- */
+/** The pages of the sign-in are HTML with at most one script. Every value of a client or a person is escaped here. */
 
 const styleHash = createHash('sha256').update(styles).digest('base64')
 
@@ -153,9 +150,7 @@ export const externalSignInPage = ({
 <p class="small soft below">You sign in there and come back here. Portico learns your email address, and never your password.</p>`,
   )
 
-/**
- * This is a separate page, because browsers check a redirect that follows a form against the policy of the form's page.
- */
+/** This is a separate page, because a redirect after a form must satisfy the policy of the form's page. */
 export const departurePage = (provider: string, url: string): string =>
   page(
     'Sign in',

@@ -1,9 +1,6 @@
 export const oauthScopes = ['openid', 'profile', 'email', 'offline_access'] as const
 
-/**
- * What a person may let an app do beyond reading. A client may ask for these scopes; the choice on the consent page
- * decides.
- */
+/** A client may ask for these scopes, which allow more than reading; the choice on the consent page decides. */
 export const actingScopes = ['trade', 'earn', 'chat', 'manage', 'propose'] as const
 export type ActingScope = (typeof actingScopes)[number]
 

@@ -190,8 +190,8 @@ function createUnlink(deps: AgentsDeps) {
     // If two calls unlink at the same time, the second finds no link.
     const ended = await store.removeLink(tx, { userId, personId: person.userId, linkedAt })
     if (!ended) throw notFound('agent', 'agents_list')
-    // A token of the agent may be stolen, so a call of the agent lifts nothing that its person has set, unless the
-    // holder of the key contests the link.
+    // A stolen token of the agent must not lift what its person has set, unless the holder of the key contests the
+    // link.
     const lifts =
       by === agentId
         ? contestedAt !== null

@@ -9,10 +9,7 @@ import { assertFreshPerson } from '#kernel/task/fresh-person.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
-/**
- * This module lets people list, approve and decline what is reserved for them: requests of agents, and acts that allow
- * more.
- */
+/** Here people list, approve and decline what is reserved for them: requests of agents, and acts that allow more. */
 
 type ApprovalsDeps = {
   approvals: Approvals

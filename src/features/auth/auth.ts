@@ -51,9 +51,7 @@ export type Auth = {
   authenticate(authorization: string | undefined): Promise<Caller>
   /** Throws unless the key of the calling agent has just signed this act. */
   assertSigned: AssertSigned
-  /**
-   * Returns false if the access of the caller was revoked; otherwise no revocation commits before the transaction ends.
-   */
+  /** Returns false if the caller's access was revoked; otherwise no revocation commits before the transaction ends. */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
   /** Issues a token with exactly these scopes, without a signature. */
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>

@@ -21,10 +21,7 @@ const windowSeconds = 300
  * the window, because an instance whose clock is behind must still find a signature that it would accept.
  */
 const replayWindowMs = 2 * windowSeconds * 1000
-/**
- * A timestamp from here on is in milliseconds: seconds reach this value in the year 5138, milliseconds passed it in
- * 1973.
- */
+/** Timestamps from here on are in milliseconds: seconds get here in the year 5138, milliseconds did in 1973. */
 const millisecondsFrom = 100_000_000_000
 const pairFailuresMax = 10
 const addressFailuresMax = 100

@@ -8,10 +8,7 @@ import type { Queryable } from '#store/query.ts'
 import { keypairScopes } from './keypair.ts'
 import * as store from './store.ts'
 
-/**
- * Every app that a person connects has these scopes; docs/decisions/0120-an-app-asks-and-spends-within-an-amount.md
- * says why.
- */
+/** Every connected app has these scopes; docs/decisions/0120-an-app-asks-and-spends-within-an-amount.md says why. */
 const readingScopes: readonly Scope[] = ['read']
 const scopesOf = (granted: readonly string[]): ReadonlySet<Scope> =>
   new Set(keypairScopes.filter((scope) => readingScopes.includes(scope) || granted.includes(scope)))

@@ -5,16 +5,13 @@ import { actMessage } from './challenge.ts'
 import { type KeyCheck, replayed } from './keypair.ts'
 import * as store from './store.ts'
 
-/**
- * These acts need a signature of the agent's key in addition to the token, so the thief of a token can do none of them.
- */
+/** These acts need a signature of the agent's key besides the token, so the thief of a token can do none of them. */
 
 type Signed = { timestamp: number; signature: string }
 /** `says` is what the act is asked to do, if its operation alone does not say it; the key signs it too. */
 type SignedAct = { caller: Pick<Caller, 'agentId'>; signed: Signed; says?: string }
 /**
- * Throws unless the key of the caller has just signed this act. A signature is valid once, and for a repeat of its
- * request.
+ * Throws unless the caller's key has just signed this act. A signature is valid once, and for a repeat of its request.
  */
 export type AssertSigned = (
   facts: Pick<RequestFacts, 'address' | 'isReplay'> & { tx: Queryable },

@@ -82,8 +82,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   }
   return async (call, tool) => {
     if (!startable.has(tool.operation.name)) return undefined
-    // If an earlier run was stopped after the acceptance, the answer says that the call was started, whatever has
-    // changed since.
+    // If an earlier run was stopped after the acceptance, the answer still says that the call was started.
     const isRepeat = earlier.some(({ id }) => id === call.id)
     const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))
     if (!isStarted) {

@@ -36,9 +36,7 @@ const pageMax = 200
 const pollMs = 500
 /** How long a turn continues without a listener, so that a client can reconnect. */
 const graceMsDefault = 10_000
-/**
- * How many such periods a turn gets after a takeover: clients pause longer and longer while no instance answers them.
- */
+/** How many such periods a turn gets after a takeover: clients retry less and less often while no instance answers. */
 const gracesOfTakeover = 6
 const graceRemembered = 1_000
 
@@ -46,10 +44,7 @@ export type LocalRun = { stored(events: readonly ChatEvent[]): void } & Disposab
 export type ChatListeners = {
   /** Registers a turn that runs here; `stop` is called when it has to end. */
   run(turn: { chatId: string; userId: string }, events: ChatEvent[], stop: LocalTurn['stop']): LocalRun
-  /**
-   * Yields the events after `seq` as they are stored. It ends after the last event, or when a turn that has ended has
-   * no more.
-   */
+  /** Yields the events after `seq` as they are stored. It ends after the last event, or after the end of the turn. */
   follow(turn: { chatId: string; userId: string }, seq: number, signal: AbortSignal): AsyncIterable<ChatEvent>
 }
 

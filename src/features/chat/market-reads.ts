@@ -6,8 +6,7 @@ import type { MarketHistory } from '#upstreams/hyperliquid/market-history.ts'
 import type { InnerTool } from './inner-tool.ts'
 
 /**
- * This module reads market data that no operation has: candles, hourly funding, and the book. It is the same for every
- * user.
+ * This module reads market data that no operation has and that is the same for all: candles, hourly funding, the book.
  */
 
 const countMax = 1_000

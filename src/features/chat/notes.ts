@@ -5,10 +5,7 @@ import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { StoredResult } from './store.ts'
 
-/**
- * A note is a value that a turn makes only once, such as the answer of a model. Notes are stored among the results of
- * its tools.
- */
+/** A note is a value that a turn makes only once, such as the answer of a model. It is stored like a tool result. */
 
 const prefix = 'note:'
 const notesMax = 160

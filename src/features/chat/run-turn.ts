@@ -38,10 +38,7 @@ import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tools.ts'
 import { createPublish } from './turn-files.ts'
 
-/**
- * This module runs one turn: the answerer answers, its events are stored as they arrive, and its end settles the
- * credits.
- */
+/** This module runs one turn: it stores the events of the answerer as they arrive, and its end settles the credits. */
 
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files

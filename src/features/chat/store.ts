@@ -79,10 +79,7 @@ export type StoredResult = { call_id: string; output: JsonObject }
 export const callsOf = (db: Queryable, chatId: string): Promise<StoredResult[]> =>
   query(db, 'select call_id, output from chat_call where chat_id = $1', [chatId])
 
-/**
- * Reads the newest events of turns except chunks, up to a number of bytes, because a thread may hold any number of
- * them.
- */
+/** Reads the newest events of turns except chunks, up to a number of bytes, because their number is unlimited. */
 export async function newestEvents(
   db: Queryable,
   chatIds: readonly string[],

@@ -37,10 +37,7 @@ export type ToolDeps = {
   currentCaller: () => Promise<Caller>
   /** Reads what the words of the user allow; it is called for the first call that needs it. */
   mandate: () => Promise<Mandate>
-  /**
-   * Returns the idempotency key of a call that changes something, so that a repeated run of the turn changes nothing
-   * more.
-   */
+  /** Returns the idempotency key of a call that changes something, so that a repeated run changes nothing more. */
   keyOf: (callId: string) => string
   budget: BudgetDeps
   /** The chains and tokens that texts of recommendations may name. */

@@ -22,9 +22,7 @@ import { contract } from './contract.ts'
 import { sideMax, sideMin, sizeOf } from './sizes.ts'
 import * as store from './store.ts'
 
-/**
- * This module makes the images of one call in a task of the payer, which holds one credit until the images are stored.
- */
+/** The images of one call are a task of the payer, which holds one credit until the images are stored. */
 
 type ImageDeps = {
   db: Queryable

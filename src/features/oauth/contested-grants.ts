@@ -20,10 +20,7 @@ export async function isContested(db: Queryable, grantId: string): Promise<boole
   return rows.length > 0
 }
 
-/**
- * Returns the clients whose contested grants a connection of this client replaces: itself, and others with its
- * registered name.
- */
+/** Returns the clients whose contested grants this client's connection replaces: itself, and those with its name. */
 export async function contestedClients(db: Queryable, personId: string, clientId: string): Promise<string[]> {
   const rows = await query<{ client_id: string }>(
     db,

@@ -9,10 +9,7 @@ import type { Grants } from './grants.ts'
 import type { Identities } from './identities.ts'
 import type { RecordStore, Records } from './records.ts'
 
-/**
- * This module verifies access tokens of an external authorization server: whose they are, and that they were not
- * revoked here.
- */
+/** This module verifies access tokens of an external authorization server, and that they were not revoked here. */
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
 const lifeMaxSeconds = 86_400
@@ -20,18 +17,14 @@ const lifeMaxSeconds = 86_400
 const aheadSeconds = 5
 /** A revocation is stored for longer than any token that it ends is valid. */
 const revokedSeconds = lifeMaxSeconds + 3_600
-/**
- * An app that shows no token for this long counts as disconnected, because the other server does not say that it was.
- */
+/** An app that shows no token for this long counts as disconnected, because the other server does not say so. */
 const idleSeconds = 30 * 86_400
 
 /** Identifies what a person gave to a client at the other server. */
 export const externalGrantId = (of: { issuer: string; subject: string; clientId: string }): string =>
   sha256(`${of.issuer}|${of.subject}|${of.clientId}`)
 
-/**
- * Refuses tokens of a grant, or of a person, that were issued until now. `ended` is the store of `EndedGrant` records.
- */
+/** Refuses tokens of a grant or a person that were issued until now. `ended` is the store of `EndedGrant` records. */
 export const refuseExternal = (ended: Pick<RecordStore, 'upsert'>, id: string, now: Date): Promise<void> =>
   ended.upsert(id, { at: now.getTime() }, revokedSeconds)
 

@@ -5,9 +5,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { contestedClients, contestGrant, isContested } from './contested-grants.ts'
 
-/**
- * This module ends what people have allowed apps. What an app has set up ends with its last grant, in one transaction.
- */
+/** This module ends grants. What an app has set up ends with its last grant, in one transaction. */
 
 /** Runs in the transaction that ends the access; the function that it returns runs after the commit. */
 export type EndApps = (tx: Tx, ended: EndedApps) => Promise<() => void>
@@ -24,10 +22,7 @@ export type Grants = {
   /** Records that a refresh token of the grant was used twice at about the same time, so somebody else may have it. */
   contest(grantId: string): Promise<void>
   isContested(grantId: string): Promise<boolean>
-  /**
-   * Ends the contested grants that an app, or another client with its registered name, has of a person, and what these
-   * clients have set up.
-   */
+  /** Ends contested grants of an app, or of clients with its registered name, and what these clients have set up. */
   endContested(personId: string, clientId: string): Promise<void>
   /** Ends some of the expired grants; returns true if more are left. */
   endExpired(): Promise<boolean>
@@ -47,10 +42,7 @@ export type GrantsDeps = {
 type LockedGrant = { id: string; client_id: string; is_live: boolean; is_contested: boolean }
 
 export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
-  /**
-   * Locks in one order, so that the ends of two grants wait for each other, and the later one sees that it ends the
-   * last grant.
-   */
+  /** Locks in one order, so that two ends of grants wait for each other, and the later one sees that it is the last. */
   const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
     query(
       tx,

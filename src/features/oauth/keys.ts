@@ -9,10 +9,7 @@ import { createSealer, type KeyEncryptionKeys } from '#kernel/wire/sealed-secret
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { OAuthKeyRow } from '#store/tables/oauth.ts'
 
-/**
- * The signing and cookie keys of the authorization server are in the database, so that all instances have the same
- * ones.
- */
+/** The authorization server's signing and cookie keys are in the database, so that all instances have the same ones. */
 
 export type Jwk = Record<string, unknown> & { kid: string }
 /** The key in use comes first. `version` changes with the set. */

@@ -7,9 +7,7 @@ import type { Budget, SignInLimits } from './sign-in-limits.ts'
 const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-/**
- * A mailbox gets at most this many messages a day that are the first of an address, after its other budgets are spent.
- */
+/** A mailbox gets this many messages a day that are the first of an address, after its other budgets are spent. */
 const firstMax = 50
 /** A mailbox gets this many messages a day without a pause. */
 const unpausedMax = 10

@@ -6,10 +6,7 @@ import { isIP } from 'node:net'
 /** The name and the origin that passkeys of this gateway are bound to. */
 export type RelyingParty = { id: string; origin: string }
 
-/**
- * Returns undefined if this base URL cannot have passkeys: browsers offer them for host names, over https or on
- * `localhost`, but never for an IP address.
- */
+/** Returns undefined if the base URL cannot have passkeys: they need https or `localhost`, and never an IP address. */
 export function relyingPartyOf(baseUrl: string): RelyingParty | undefined {
   const { protocol, hostname, origin } = new URL(baseUrl)
   if (isIP(hostname) !== 0 || hostname.startsWith('[')) return undefined
@@ -53,9 +50,7 @@ export function readCredential(text: string): CredentialJson | undefined {
   }
 }
 
-/**
- * Pages of this gateway are never framed, but the library accepts a framed use if the browser does not name the frame.
- */
+/** Pages of this gateway are never framed, but the library accepts a framed use if the browser names no frame. */
 function isFramed({ response }: CredentialJson): boolean {
   const client: unknown = JSON.parse(Buffer.from(String(response.clientDataJSON), 'base64url').toString())
   return (client as { crossOrigin?: unknown }).crossOrigin === true
@@ -70,10 +65,7 @@ async function unlessInvalid<T>(run: () => Promise<T | undefined>): Promise<T | 
   }
 }
 
-/**
- * Verifies a new passkey; returns undefined unless it was made for this challenge, origin and name, with the user
- * verified.
- */
+/** Returns undefined unless the passkey was made for this challenge, origin and name, with the user verified. */
 export function verifyNewPasskey(
   credential: CredentialJson,
   { challengeHash, party }: Expected,
@@ -115,9 +107,7 @@ async function isWithoutCertificates({ response }: CredentialJson): Promise<bool
 
 type StoredKey = { credentialId: Buffer; publicKey: Buffer }
 
-/**
- * Returns the counter of a signature by this key, or undefined if it was not made for this challenge, origin and name.
- */
+/** Returns the signature counter, or undefined if it was not made by this key for this challenge, origin and name. */
 export function verifySignature(
   credential: CredentialJson,
   { credentialId, publicKey }: StoredKey,

@@ -25,9 +25,7 @@ export type Refusal =
   | 'code'
   | 'expired'
   | 'limited'
-  /**
-   * Others have guessed too often at this account; a code by email, or a browser that signed in before, still works.
-   */
+  /** Others have guessed too often at this account; a code by email, or a browser that is known, still works. */
   | 'crowded'
   /** Too many passwords wait to be checked; nothing was counted. */
   | 'overloaded'
@@ -53,7 +51,7 @@ export type Origin = {
 }
 export type Credentials = { email: string; password: string }
 /**
- * A code without a password signs in, and changes none. With `isForPasskey` it proves the address and signs nobody in.
+ * A code without a password signs in and changes none. With `isForPasskey` it proves the address and signs nobody in.
  */
 export type CodeRequest = { email: string; password?: string; isForPasskey?: boolean }
 /** What a code has proven: the person, or an address for which a passkey is to be created. */
@@ -142,9 +140,7 @@ const messageOf = (code: string, request: CodeRequest) => ({
 })
 const passwordChanged =
   'A new password was set with a code that was sent to this address. Every session and connected app was ended.'
-/**
- * This message is sent instead of a code, so that neither the page nor its duration reveals anything about an address.
- */
+/** This message replaces a code, so that neither the page nor its duration reveals anything about an address. */
 const unknownAccountMessage = {
   subject: 'There is no Portico account with this address',
   text: 'A code for a sign-in was requested with this address, but it has no account at this gateway. Create one, or use the address of your account. Ignore this message if you did not ask for it.',

@@ -27,9 +27,7 @@ export type Records = {
   hasGrant(grantId: string): Promise<boolean>
 }
 const dayMs = 86_400_000
-/**
- * How long a registration with which nobody has signed in is stored, and how long a client that was used may be idle.
- */
+/** How long a registration is stored before anybody signs in with it, and how long a used client may be idle. */
 const unusedClientMs = dayMs
 const idleClientMs = 90 * dayMs
 const longestMs = 365 * dayMs

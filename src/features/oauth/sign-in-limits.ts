@@ -2,14 +2,10 @@ import { createHash } from 'node:crypto'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/**
- * This module stores the budgets of guesses, messages and first credits in the database, so that several instances
- * together allow no more than one.
- */
+/** Budgets of guesses, messages and first credits are in the database, so that all instances share them. */
 
 /**
- * A budget has a name and allows so many per window; a window begins with the first use after the end of the last
- * window.
+ * A budget allows `max` uses of its name per window, which begins with the first use after the end of the last window.
  */
 export type Budget = Readonly<{ name: string; max: number; windowMs?: number }>
 export type SignInLimits = {

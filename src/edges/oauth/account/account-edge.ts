@@ -62,10 +62,7 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
     }
   }
 
-  /**
-   * Returns undefined if the browser was sent to the sign-in. An act needs a token; a suspended person sees the page
-   * without one.
-   */
+  /** Returns undefined if the browser was sent to the sign-in. An act needs a token, which a suspended person lacks. */
   const open = async (
     request: FastifyRequest,
     reply: FastifyReply,

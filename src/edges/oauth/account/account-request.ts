@@ -11,10 +11,7 @@ export type AccountRequest = {
   exchange: PageExchange
   session: SignedInSession
   person: Person
-  /**
-   * Absent if the sign-in for this page is over, or the account is suspended; acts that need only the session still
-   * work.
-   */
+  /** Absent if the sign-in for this page is over, or the account is suspended; acts by session alone still work. */
   caller: Caller | undefined
   /** Whether the sign-in of the session is recent enough to change its passkeys. */
   mayChangePasskeys: boolean

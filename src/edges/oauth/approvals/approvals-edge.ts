@@ -51,10 +51,7 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
   const decline = session.operation('approvals_decline')
   const namesFor = nameReader(deps, session)
 
-  /**
-   * The sign-in may use half of the allowed age, so that the other half is left for the decision. `view` is the request
-   * that the browser returns to.
-   */
+  /** Half of the allowed age is left for the decision. `view` is the request that the browser returns to. */
   const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
     session.signIn(
       reply,
@@ -62,10 +59,7 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
       view,
     )
 
-  /**
-   * Returns the person whose token the page has, or undefined if somebody else, or nobody, is signed in to the browser
-   * now.
-   */
+  /** Returns the person whose token the page has, or undefined if that person is not signed in to the browser now. */
   const personOf = async (
     request: FastifyRequest,
     signedIn: SignedInSession | undefined,

@@ -113,10 +113,7 @@ export type Entry = {
   amr: readonly string[]
   /** When the credentials were given: null if that is not known, and now if it is left out. */
   at?: Date | null
-  /**
-   * Must be later than every end of access that the entry outlasts. If it is left out, it is when the request began,
-   * before the credentials were checked.
-   */
+  /** Later than each end of access that the entry outlasts; by default the begin of the request, before any check. */
   enteredAt?: Date | undefined
 }
 type SignIn = Entry & { interaction: Interaction }

@@ -1,9 +1,6 @@
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
 
-/**
- * One document serves both RFC 8414 and OpenID Connect Discovery. It is written here so that discovery does not load
- * the provider.
- */
+/** One document serves RFC 8414 and OpenID Connect Discovery, and is written here so that it loads no provider. */
 export function serverMetadata(base: string): Record<string, unknown> {
   const at = (path: string) => `${base}${path}`
   const methods = ['none', 'client_secret_basic', 'client_secret_post']

@@ -128,8 +128,7 @@ function checkClient(metadata: Metadata): void {
     if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
   }
   if (urls.some(({ protocol }) => protocol !== 'https:')) metadata.application_type = 'native'
-  // The consent page decides on scopes: an unknown scope would end the registration, and a known one would limit later
-  // requests.
+  // The consent page decides: an unknown scope would end the registration, and a known one limit later requests.
   delete metadata.scope
   if (metadata.token_endpoint_auth_method === 'none') {
     delete metadata.client_secret
@@ -271,8 +270,7 @@ export function createProvider(
           jwt.payload.grant_id = token.grantId
           const { AuthorizationCode, RefreshToken } = entities
           const clientId = (AuthorizationCode ?? RefreshToken)?.clientId
-          // The token of an app does not contain a sign-in time: an act that needs a recent one is confirmed on the
-          // pages.
+          // An app's token contains no sign-in time: an act that needs a recent one is confirmed on the pages.
           if (clientId === undefined || !isOwnClient(clientId)) return jwt
           // A script that found such a code can redeem it nowhere.
           if (!isOwnRequest(req))

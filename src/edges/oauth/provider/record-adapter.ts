@@ -29,9 +29,7 @@ function grantAdapter({ records, connections }: OAuth) {
   )
 }
 
-/**
- * Anybody may begin a sign-in, so each address has few open ones. A later page of a sign-in has no address of its own.
- */
+/** Anybody may begin a sign-in, so each address has few open ones; later pages of a sign-in name no address. */
 function interactionAdapter({ records }: OAuth) {
   const store = records.of('Interaction')
   return adapterOf(store, (id, interaction, seconds) =>

@@ -25,8 +25,7 @@ export const grantLoader =
   async ({ oidc }: GrantContext) => {
     const { provider, client, session, result } = oidc
     sessions.enter(session, result?.login?.enteredAtMs)
-    // A sign-in is fresh only for the app that asked for it, not for other apps in this browser. The pages of the
-    // gateway count as one app.
+    // A sign-in is fresh only for the app that asked for it; the pages of the gateway count as one app.
     if (result?.login && session.loginTs !== undefined)
       for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
         session.authorizationFor(id, true).signedInTs = session.loginTs

@@ -28,10 +28,7 @@ import type { CodeRequest, Person, Refusal } from '#features/oauth/people.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { passkeySteps } from './passkey-sign-in.ts'
 
-/**
- * People sign in with an account of this gateway by password or passkey; codes by email serve new accounts and new
- * passwords.
- */
+/** People sign in by password or passkey; codes by email serve new accounts and new passwords. */
 
 const pageOf = {
   'sign-in': signInPage,

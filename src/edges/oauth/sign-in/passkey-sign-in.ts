@@ -20,9 +20,7 @@ type PasskeyStepsDeps = {
   enter(exchange: Exchange, interaction: Interaction, person: Person, entry: Entry): Promise<void>
 }
 
-/**
- * RFC 8176 names them: proof of possession of a key, a test of presence, and the key with a fingerprint, face or PIN.
- */
+/** RFC 8176: proof of possession of a key, a test of presence, and the key with a fingerprint, face or PIN. */
 const passkeyMethods = ['pop', 'user', 'mfa'] as const
 
 /** Sends what the script of the page passes to the browser. */

@@ -73,8 +73,7 @@ const limitOrder: Writer = (given) => {
   const chainRef = take('trigger_token_chain')
   const place = chainRef === undefined ? bought.place : chainWords(chainRef, lists)
   const ref = take('trigger_token_address')
-  // If the call names no token to watch, the price of the bought token counts, by its address on the chain that is
-  // named for the trigger.
+  // If no token to watch is named, the price of the bought token counts, by its address on the chain of the trigger.
   const watched =
     ref === undefined && chainRef === undefined
       ? bought

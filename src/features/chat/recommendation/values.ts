@@ -4,9 +4,7 @@ import type { Chain, Token } from '#kernel/money/chains.ts'
 import { canonicalDecimal, decimalOfSource, fromUnits, toUnits } from '#kernel/money/money.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 
-/**
- * This module writes arguments of a call for a person. Everything is exact: nothing is rounded, shortened or left out.
- */
+/** This module writes arguments of a call for a person exactly: nothing is rounded, shortened or left out. */
 
 /** Names and decimals come only from these lists, by the rules by which an operation reads its arguments. */
 export type Lists = {

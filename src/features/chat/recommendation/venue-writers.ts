@@ -3,8 +3,7 @@ import { amountText, chainWords, numberText, spelled, tokenWords, usdText } from
 import { type Given, joined, type Line, type Writer } from './writer.ts'
 
 /**
- * Writes a movement of money between a wallet and the venue; the call may leave the token and the wallet's chain to the
- * venue.
+ * Writes a transfer between a wallet and the venue; the call may leave the token and the wallet's chain to the venue.
  */
 const venueMoney =
   (fields: { chain: string; token: string }, title: (amount: string) => string): Writer =>

@@ -52,23 +52,14 @@ const knownMs = 600_000
 const timerMsMax = 60_000
 const timersMax = 1_000
 /**
- * The pause after a round is this many times as long as its last poll. If one poll is a whole round, polls take a
- * fiftieth of the time.
+ * A pause after a round lasts this many times its last poll: if one poll is a round, it takes a fiftieth of the time.
  */
 const pollPauseFactor = 50
-/**
- * An instance that is not on duty polls this many times less often; it helps if the instance on duty has no place left.
- */
+/** Off duty, an instance polls this many times less often, to help if the instance on duty has no place left. */
 const offDutyFactor = 6
-/**
- * The longest pause is this many times the usual one, so that a poll that waited for the database does not delay the
- * next ones without limit.
- */
+/** The longest pause in usual pauses: a poll that waited for the database must not delay the next one without limit. */
 const pauseFactorMax = 6
-/**
- * The pause before the first heartbeat has registered the instance, and after a poll that found all places of a kind
- * taken.
- */
+/** The pause before the first heartbeat has registered the instance, and after a poll that found no free place. */
 const pollAgainMs = 250
 /** How long the requests under way may continue at a shutdown. */
 const drainMs = 2_000
@@ -77,10 +68,7 @@ type RunningClaim = { userId: string; kind: Kind; isHinted: boolean; done: Promi
 type State = {
   deps: DispatcherDeps
   running: Map<string, RunningClaim>
-  /**
-   * `pending` holds users with a hint. `waiting` holds users whose webhooks got no place in the last claim; the end of
-   * a run makes them pending.
-   */
+  /** `pending` holds users with a hint. `waiting` holds users without a place, whom the end of a run makes pending. */
   pending: Set<string>
   waiting: Set<string>
   /** The number of runs that have ended. */
@@ -262,10 +250,7 @@ function wakeAfter(state: State, userId: string, afterMs: number): void {
   state.timers.add(timer)
 }
 
-/**
- * An instance that comes on duty polls when this runs next, and does not finish its longer pause, because webhooks of
- * the instance before it may wait.
- */
+/** An instance that comes on duty polls at the next call, because webhooks of the instance before it may wait. */
 async function poll(state: State): Promise<number> {
   const { isOnDuty, isLeaseHeld, pollMs } = state.deps
   if (!isLeaseHeld()) return pollAgainMs

@@ -1,10 +1,7 @@
-/**
- * This module says how many webhooks an instance delivers to at once, depending on how their addresses have behaved.
- */
+/** This module limits how many webhooks an instance delivers to at once, by how their addresses have behaved. */
 
 /**
- * A quick webhook answered fast last time, a new one has not answered yet, and a slow one failed or took long last
- * time.
+ * A quick webhook answered fast last time, a new one has not answered yet, a slow one failed or took long last time.
  */
 export type Kind = 'quick' | 'new' | 'slow'
 export const kinds = ['quick', 'new', 'slow'] as const

@@ -18,9 +18,7 @@ export type PostDeps = { http: Pick<GuardedFetch, 'fetch'>; clock: Clock }
 type Target = { url: string; secrets: readonly Uint8Array[]; message: Message; signal?: AbortSignal }
 
 export const attemptTimeoutMs = 10_000
-/**
- * The content of an answer is ignored; reading a little of it allows the connection to be reused for the next message.
- */
+/** The content of an answer is ignored, but reading a little of it allows the connection to be reused. */
 const answerBytesMax = 16 * 1024
 const answerMsMax = 500
 

@@ -1,10 +1,7 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { UserRange } from './claims.ts'
 
-/**
- * This module goes through all cursors in rounds, a bounded slice at a time: it finds events whose hints were lost, and
- * counts the webhooks.
- */
+/** This module reads all cursors in rounds of bounded slices: it finds events whose hints were lost, and counts. */
 
 export type CursorCounts = { enabled: number; disabled: number; failing: number; behind: number }
 

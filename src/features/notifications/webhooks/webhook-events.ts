@@ -1,16 +1,11 @@
 import type { NewEvent } from '#kernel/task/task.ts'
 import type { WebhookRow } from '#store/tables/webhooks.ts'
 
-/**
- * These are the events about webhooks in the log of a user. They omit the path of an address, because it may be a
- * secret and apps read the log too.
- */
+/** Events about webhooks omit the path of an address, because it may be a secret and apps read the log too. */
 
 type Named = Pick<WebhookRow, 'webhook_id' | 'url' | 'client_id'>
 export type ChangedField = 'url' | 'types' | 'description' | 'enabled' | 'secret'
-/**
- * A webhook is `deleted` by a call, `disconnected` with its app, and `revoked` when every access to the account ends.
- */
+/** A webhook is `deleted` by a call, `disconnected` with its app, and `revoked` when all access to the account ends. */
 export type EndReason = 'deleted' | 'disconnected' | 'revoked'
 
 export const originOf = ({ url }: Pick<WebhookRow, 'url'>): string => new URL(url).origin

@@ -9,10 +9,7 @@ import type { WebhookSecretRow } from '#store/tables/webhooks.ts'
 import { secretBytes } from './signature.ts'
 import * as store from './webhook-store.ts'
 
-/**
- * This module manages the secrets that sign messages: they are sealed in the database and opened when a message is
- * sent.
- */
+/** The secrets that sign messages are sealed in the database, and opened when a message is sent. */
 
 export const formerValidMs = 86_400_000
 /** The most former secrets that sign in addition to the current one. */

@@ -149,7 +149,7 @@ export const insertSecret = (db: Queryable, row: WebhookSecretRow) =>
   fetchAll(db, builder.insertInto('webhook_secret').values(row))
 
 /**
- * Lets the newest former secrets sign until then, and deletes older ones at once, so that a header has few signatures.
+ * Lets the newest former secrets sign until then, and deletes older ones at once, because a header has few signatures.
  */
 export async function expireSecrets(
   db: Queryable,
