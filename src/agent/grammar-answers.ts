@@ -73,9 +73,7 @@ type Started = { taskId: string; text: string }
 type Proposed = { id: string; reason?: string }
 type Open = { text: string; ask?: Ask }
 
-/**
- * Makes one step after the other, with reads before what changes something. After a failure no further call is made.
- */
+/** Makes one step after the other, reads before changes. After a failure no further call is made. */
 async function perform(
   { tools, emit, signal, registry }: Run,
   { intent, at, earlier, proposed, started }: Performing,

@@ -1,7 +1,4 @@
-/**
- * How figures speak for or against an asset. The thresholds are the gateway's, so the verdict says that it is an
- * opinion.
- */
+/** How figures speak for or against an asset. The thresholds are the gateway's, so the verdict is called an opinion. */
 
 export type Effect = 'for' | 'against' | 'neutral' | 'unsafe'
 export type CriterionId =

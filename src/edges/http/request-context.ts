@@ -65,9 +65,7 @@ export function requestContexts(ended: Ended) {
       if (!context) throw new Error('a request without a context')
       return context
     },
-    /**
-     * Runs work that a closing server does not wait for, such as a wait for a task, which continues without its caller.
-     */
+    /** Runs work that a closing server does not wait for, such as a wait for a task, which continues by itself. */
     async interruptible<T>(context: RequestContext, run: () => Promise<T>): Promise<T> {
       interruptible.add(context)
       if (closing) abort(context)

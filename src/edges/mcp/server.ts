@@ -142,9 +142,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       await requests.cancel(taskId, facts)
       return {}
     }),
-    /**
-     * There is one page, which an empty cursor requests too, because clients of former revisions read no further one.
-     */
+    /** There is one page, which an empty cursor requests too: clients of former revisions read no further one. */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
       if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
       const { caller, body } = callOf(context)

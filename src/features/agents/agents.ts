@@ -21,8 +21,6 @@ import { linkCodeHash, newLinkCode, readLinkCode } from './link-code.ts'
 import { linkEvent } from './link-event.ts'
 import * as store from './store.ts'
 
-/** This module links agents that have their own key pair to a person's account, so that the person decides for them. */
-
 export type AgentsDeps = {
   db: Queryable
   clock: Clock
@@ -30,7 +28,6 @@ export type AgentsDeps = {
   events: Pick<EventLog, 'add' | 'notify'>
   /** How long an agent may end a new link without its person. */
   coolingMs: number
-  /** Counts wrong codes for all instances together. */
   limits: SignInLimits
   policy: Pick<PolicyFeature, 'endLink' | 'dropPending'>
   acts: ActRequests
@@ -38,7 +35,7 @@ export type AgentsDeps = {
   assertSigned: AssertSigned
   signups: Pick<SignupGrants, 'forLink'>
   mailQueue: MailQueue
-  /** The page on which a person enters a code; it is undefined if no page is served. */
+  /** It is undefined if no page is served. */
   linkPage: () => string | undefined
 }
 
@@ -187,11 +184,9 @@ function createUnlink(deps: AgentsDeps) {
     by: string,
   ) => {
     const { tx } = scope
-    // If two calls unlink at the same time, the second finds no link.
     const ended = await store.removeLink(tx, { userId, personId: person.userId, linkedAt })
     if (!ended) throw notFound('agent', 'agents_list')
-    // A stolen token of the agent must not lift what its person has set, unless the holder of the key contests the
-    // link.
+    // A stolen token of the agent must not lift what its person has set, unless the key's holder contests the link.
     const lifts =
       by === agentId
         ? contestedAt !== null
@@ -310,7 +305,6 @@ export function agents(deps: AgentsDeps): Operation[] {
       const type = on ? 'agent.link_contested' : 'agent.link_accepted'
       const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
       await publish(deps, scope, [caller.userId, person.userId], event)
-      // A limit keeps an agent that contests repeatedly from filling the person's mailbox.
       if (on && (await store.beginContestMail(tx, caller.userId, clock.now()))) {
         const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
         await mailQueue.add(tx, person.userId, 'link_contested', { text })

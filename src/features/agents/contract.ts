@@ -13,7 +13,7 @@ const linkedAgent = {
 }
 const LinkedAgent = T.Object(linkedAgent, { $id: 'LinkedAgent' })
 
-/** The fields of a signature by the agent's key, which an act needs in addition to the token. */
+/** The agent's key signs these fields; the token alone is not enough. */
 const signed = {
   timestamp: T.Integer({ description: 'Unix seconds, or Unix milliseconds; signed exactly as sent' }),
   signature: T.String({ description: 'Base64 Ed25519 signature, good once' }),

@@ -3,7 +3,6 @@ import { type Queryable, query } from '#store/query.ts'
 
 export type LinkedAgent = { user_id: string; agent_id: string; name: string | null; linked_at: Date }
 
-/** Returns the linked agents of a person, oldest first. */
 export const agentsOf = (db: Queryable, personId: string): Promise<LinkedAgent[]> =>
   query(
     db,
@@ -13,7 +12,6 @@ export const agentsOf = (db: Queryable, personId: string): Promise<LinkedAgent[]
   )
 
 type Code = { userId: string; hash: Uint8Array; now: Date; expiresAt: Date }
-/** A new code replaces the earlier code of the agent. */
 export const saveCode = (db: Queryable, { userId, hash, now, expiresAt }: Code) =>
   query(
     db,

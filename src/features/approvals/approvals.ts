@@ -17,7 +17,7 @@ type ApprovalsDeps = {
   db: Queryable
   /** How long a person cannot approve the requests of an agent that was just linked. */
   coolingMs: number
-  /** The address of a request's page; it is undefined if no page is served. */
+  /** It is undefined if no page is served. */
   page: (approvalId: string) => string | undefined
   waitingMax: number
 }

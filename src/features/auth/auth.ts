@@ -31,14 +31,13 @@ type AuthDeps = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent' | 'forPerson'>
   onSignup?: OnSignup
-  /** Called after that transaction commits, so that a task that it queued runs at once and not at the next poll. */
+  /** Called after the commit, so that a task that it queued runs at once and not at the next poll. */
   announceQueued: () => void
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
   /** Absent if no authorization server is served; then nobody can sign up. */
   oauth?: Pick<OAuth, 'verify' | 'records'> | undefined
   tokenTtlMs?: number
-  /** How old a sign-in may be and still count as fresh. */
   signInAgeMaxSeconds: number
   endApps: EndApps
   /** Makes every instance, including this one, call `onRevoked` with each hash. */
@@ -53,20 +52,17 @@ export type Auth = {
   assertSigned: AssertSigned
   /** Returns false if the caller's access was revoked; otherwise no revocation commits before the transaction ends. */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
-  /** Issues a token with exactly these scopes, without a signature. */
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>
   revokeUser(userId: string): Promise<void>
   /** Existing tokens answer `suspended` at once, and no token is issued until `resume`. */
   suspend(userId: string): Promise<void>
   resume(userId: string): Promise<void>
-  /** Call it on every instance for each published hash. */
   onRevoked(hash: string): void
   /** Call it on every instance after a revocation or suspension, without an id if the user is not known. */
   endPersonTokens(userId?: string): void
   /** Call it when a published hash may have been missed. */
   clearTokenCache(): void
-  /** Deletes expired rows; runs once a minute on one instance. */
   sweep(): Promise<void>
 }
 

@@ -14,7 +14,6 @@ export function tokenMessages(agentId: string, timestamp: number): Uint8Array[] 
 }
 
 type SignedText = { operation: string; agentId: string; timestamp: number; says: string | undefined }
-/** Builds the text that the key signs for an act that needs a signature in addition to the token. */
 export const actMessage = ({ operation, agentId, timestamp, says }: SignedText): Uint8Array =>
   Buffer.from(
     [`portico-${operation}:v1:${agentId}:${timestamp}`, ...(says === undefined ? [] : [says])].join(':'),

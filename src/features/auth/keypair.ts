@@ -67,7 +67,6 @@ export const replayed = (timestamp: number, now: Date): Fault =>
     { extras: { server_time: Math.floor(now.getTime() / 1000), next_timestamp: timestamp + 1 } },
   )
 
-/** Checks every signature with a timestamp, whatever its purpose. */
 export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck {
   const imported = new LRUCache<string, KeyObject>({ max: 10_000 })
 

@@ -36,7 +36,6 @@ type PersonTokensDeps = {
   signInAgeMaxSeconds: number
 }
 
-/** Finds callers by access tokens of the authorization server. */
 export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonTokensDeps): PersonTokens {
   const known = createTtlCache<Known>({
     ttlMs: cachedMs,
@@ -79,7 +78,6 @@ export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonT
     }
   }
 
-  /** Returns the cached caller, or the result of one load that all concurrent callers share. */
   const find = async (token: string, hash: string): Promise<Known> => {
     const cached = known.peek(hash)
     if (cached && !isEnded(cached) && cached.caller.token!.expiresAt > clock.now()) return cached

@@ -75,7 +75,6 @@ type VerifyDeps = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent'>
   onSignup: OnSignup
-  /** Called after what `onSignup` has queued is committed. */
   announceQueued: () => void
 }
 

@@ -29,7 +29,6 @@ export function revokeHandler({ tokens, records, endApps }: RevokeDeps) {
     const { tx, afterCommit } = act
     const { person } = caller
     if (person && records) {
-      // The grant is what a person gave; its tokens end with it.
       if (all) await records.revokeAccount(userId, act)
       else await records.revokeGrant(person.grantId, act)
       return { revoked: 1 }

@@ -11,7 +11,7 @@ type Signed = { timestamp: number; signature: string }
 /** `says` is what the act is asked to do, if its operation alone does not say it; the key signs it too. */
 type SignedAct = { caller: Pick<Caller, 'agentId'>; signed: Signed; says?: string }
 /**
- * Throws unless the caller's key has just signed this act. A signature is valid once, and for a repeat of its request.
+ * Throws unless the caller's key has just signed this act. A signature is valid once, and for repeats of its request.
  */
 export type AssertSigned = (
   facts: Pick<RequestFacts, 'address' | 'isReplay'> & { tx: Queryable },

@@ -33,12 +33,10 @@ type CachedCaller = { caller: Caller; suspended: boolean; expiresAtMs: number }
 export type IssuedToken = { token: string; row: store.NewToken }
 
 export type Tokens = {
-  /** Makes a token; the caller stores `row`. */
   make(userId: string, scopes: readonly Scope[], ttlMs: number): IssuedToken
   authenticate(authorization: string | undefined): Promise<Caller>
   revoke(token: string): Promise<void>
   revokeAllOf(userId: string): Promise<void>
-  /** Makes every instance read the tokens of the user again. */
   invalidateAllOf(userId: string): Promise<void>
   /** Call it after the commit of a transaction that removed tokens. */
   publishRevoked: TokensDeps['publishRevoked']
@@ -47,12 +45,10 @@ export type Tokens = {
   clearCache(): void
 }
 
-/** Every refused credential points to this call. */
 const remedy = 'obtain one with `auth_token` (POST /v1/auth/token)'
 const invalidToken = (why = 'The token is unknown, expired or revoked') =>
   new Fault('invalid_token', `${why}: ${remedy}`)
 
-/** Says what was sent in place of a token, judging by its form alone. */
 const notToken = (text: string) =>
   invalidToken(
     isAgentId(text)
@@ -135,7 +131,6 @@ export function tokens({
             ? `A bearer token is required in the Authorization header: ${remedy}`
             : 'The Authorization header has the wrong form: send the word Bearer, a space and the token',
         )
-      // The prefix determines the class of a credential.
       if (token.startsWith('agt_')) return authenticateOpaque(token)
       if (personCaller && token.startsWith('eyJ')) return personCaller(token, hashOf(token))
       throw notToken(token)

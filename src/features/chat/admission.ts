@@ -16,8 +16,6 @@ import { creditsOfAgent, creditsOfModel, defaultAgent } from './prices.ts'
 import { excerptOf, turnDeadlineMs } from './run-turn.ts'
 import * as store from './store.ts'
 
-/** This module accepts a turn: one commit stores the task, the thread, the turn, its credits and its first event. */
-
 type AdmissionDeps = {
   db: Queryable
   credits: Pick<Credits, 'draw'>

@@ -20,17 +20,14 @@ const startable: ReadonlySet<string> = new Set([
   'earn_deposit',
 ])
 
-/** `begun` holds the other calls that the turn has begun to make by itself. */
 export type OwnWords = {
   order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
 }
 export type OpenOwnWords = (turn: Turn) => Promise<OwnWords>
 
 export type BudgetDeps = {
-  /** Whether anything is left of the user's limit for chats. */
   hasBudget: (userId: string) => Promise<boolean>
   openOwnWords: OpenOwnWords
-  /** Whether a call under this key was accepted. */
   isStarted: (userId: string, key: string) => Promise<boolean>
 }
 type StarterDeps = BudgetDeps & {
@@ -51,7 +48,6 @@ type StarterParts = {
 export type NotStarted = { reason: string; detail: string }
 export type Starter = (call: ToolCall, tool: Tool) => Promise<{ output: Json } | NotStarted | undefined>
 
-/** The longest that an acceptance takes. */
 const startMs = 60_000
 
 /** The starter returns undefined for a call that a turn may not start by itself. */
@@ -75,7 +71,6 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
       input: call.input,
       caller: { ...(await deps.currentCaller()), via: 'chat' },
       key: deps.keyOf(call.id),
-      // The call is accepted or refused as a whole, even if the turn is stopped meanwhile.
       signal: AbortSignal.timeout(startMs),
     })
     return answer as Json

@@ -19,7 +19,6 @@ export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'cre
   Omit<Parameters<typeof createListeners>[0], 'db' | 'clock'> & {
     credits: RunTurnDeps['credits'] & Parameters<typeof admitTurn>[0]['credits']
     budget: Omit<RunTurnDeps['budget'], 'isStarted'>
-    /** Returns everything that a door can call; the chat uses the part that a turn may call. */
     operations: () => readonly Operation[]
     tasks: Pick<TaskQueries, 'cancel'>
     isUnavailable: (error: unknown) => boolean
@@ -160,7 +159,6 @@ function cursorOf(chatId: string, lastEventId: string | undefined): number {
   throw new Fault('validation', msg, { issues: [issue] })
 }
 
-/** Builds the answer and the last event of a turn whose events were deleted. */
 function foldedEvents(turn: store.ChatTurnRow, seq: number): ChatEvent[] {
   const { last_event, last_data, last_seq, answer } = turn
   if (last_event === null || last_seq === null)

@@ -35,7 +35,6 @@ export const createAppend = (db: Queryable, isUnavailable: (error: unknown) => b
     isBlocked: () => false,
   })
 
-/** Counts the bytes of the JSON, as the table does. */
 export const sized = (event: ChatEvent): ChatEvent & { bytes: number } => ({
   ...event,
   bytes: Buffer.byteLength(JSON.stringify(event.data)),
@@ -45,7 +44,6 @@ type WriterDeps = {
   append: AppendEvents
   chatId: string
   version: number
-  /** The number of the last stored event. */
   seq: number
   onStored: (events: readonly ChatEvent[]) => void
 }
@@ -56,13 +54,11 @@ export type EventWriter = {
   add<Name extends EventName>(event: Name, data: ChatEventData[Name], beside?: Beside): Promise<void>
   /** Stores a result without an event, in the same order. */
   store(call: store.StoredResult): Promise<void>
-  /** Resolves once everything that was added is stored. */
   flush(): Promise<void>
   /** Whatever is added after this call is dropped. */
   close(): void
 }
 
-/** Returns the joined text if the waiting event can take the next piece too. */
 function joined({ event, beside }: Waiting, next: string): string | undefined {
   if (event?.event !== 'chunk' || beside.call || beside.recommendation) return undefined
   const text = `${String(event.data.text)}${next}`

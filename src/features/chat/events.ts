@@ -71,7 +71,6 @@ type DataOf<Name extends EventName> = T.Static<(typeof eventData)[Name]>
 export type ChatEventData = { [Name in EventName]: DataOf<Name> }
 export type ChatEvent = { seq: number; event: EventName; data: JsonObject }
 
-/** The name of an event determines which of these schemas its data has. */
 export const ChatStreamData = T.Unsafe<ChatEventData[EventName]>({
   $id: 'ChatEvent',
   anyOf: Object.values(eventData),

@@ -31,7 +31,6 @@ export const grammarMandate =
     }
   }
 
-/** Reads what the message itself orders, regardless of the thread and of what tools returned. */
 export const grammarOwnWords =
   (registryOf: () => Promise<Registry>): OpenOwnWords =>
   async (turn) => {

@@ -1,8 +1,6 @@
 import type { PastMessage } from '#kernel/wire/answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Reads the messages of a thread before a turn, in the form that a model reads. */
-
 const turnsMax = 10
 const tokensMax = 24_000
 const charactersPerToken = 4

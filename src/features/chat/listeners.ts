@@ -14,10 +14,8 @@ import * as store from './store.ts'
 
 export type StopCause = 'cancelled' | 'suspended' | 'client_gone'
 type LocalTurn = {
-  /** All stored events, beginning with the first. */
   events: ChatEvent[]
   stop: (cause: StopCause) => void
-  /** Until this time the turn continues without a listener. */
   heldUntil: Date
 }
 type Listener = { seq: () => number; wake: () => void }

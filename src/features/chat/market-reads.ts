@@ -5,9 +5,7 @@ import { dayMs, isTimeframe, timeframeMs } from '#market/candle.ts'
 import type { MarketHistory } from '#upstreams/hyperliquid/market-history.ts'
 import type { InnerTool } from './inner-tool.ts'
 
-/**
- * This module reads market data that no operation has and that is the same for all: candles, hourly funding, the book.
- */
+/** These reads of market data are no operations: candles, hourly funding and the book are the same for everybody. */
 
 const countMax = 1_000
 const daysMax = 90

@@ -54,7 +54,6 @@ export function createNote(
 const countOf = (value: unknown): number =>
   Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0
 
-/** Sums the tokens that the notes of a turn count; returns undefined if none counts any. */
 export function usageOfNotes(stored: readonly StoredResult[]): Usage | undefined {
   const counted = stored.flatMap(({ call_id, output: { usage } }) =>
     isNote(call_id) && isRecord(usage) ? [usage] : [],

@@ -27,7 +27,6 @@ type Deps = {
   clock: Clock
 }
 type DecideInput = InputOf<(typeof contract)['entries']['decide']>
-/** `isNew` is true if this request stores the decision. */
 type Prepared = {
   row: ChatRecommendationRow
   status: 'accepted' | 'declined'
@@ -137,7 +136,6 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
     input,
     caller,
     key: deps.keyOf(keyOfCall(row.chat_id, row.call_id)),
-    // The call is accepted or refused as a whole, even if the client disconnects.
     signal: AbortSignal.timeout(decidingMs / 2),
   })
   return isRecord(answer) && typeof answer.task_id === 'string' ? answer.task_id : null

@@ -38,12 +38,10 @@ import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tools.ts'
 import { createPublish } from './turn-files.ts'
 
-/** This module runs one turn: it stores the events of the answerer as they arrive, and its end settles the credits. */
-
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
   openMandate: OpenMandate
-  /** Returns an idempotency key that no client can send. */
+  /** Returns a key that no client can send. */
   keyOf: (name: string) => string
   db: Queryable
   append: AppendEvents
@@ -51,7 +49,6 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   answerer: Answerer
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
-  /** It is undefined if no model is configured. */
   prices: ModelPrices | undefined
   clock: Clock
 }
@@ -62,7 +59,6 @@ const turnMs: Record<Agent, number> = {
   MarketAnalyzerAgent: 90_000,
   ProDeepResearchAgent: 600_000,
 }
-/** Longer than the longest turn. */
 export const stepMs = 630_000
 /** Includes the wait for an instance that takes the turn over. */
 export const turnDeadlineMs = 900_000
@@ -292,7 +288,6 @@ async function storeEnd(tx: Tx, turn: store.ChatTurnRow, end: Stored): Promise<v
   })
 }
 
-/** Completes a turn that the task engine has ended: its credits are returned, and its last event says why. */
 export function completeEnd(
   { db, ledger, credits, clock }: Pick<RunTurnDeps, 'db' | 'ledger' | 'credits' | 'clock'>,
   task: TaskView,

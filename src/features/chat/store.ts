@@ -38,11 +38,9 @@ export const threadsOf = (
     [userId, page.skip, page.limit],
   )
 
-/** Returns the turns of a thread, oldest first. */
 export const turnsOf = (db: Queryable, threadId: string): Promise<ChatTurnRow[]> =>
   query(db, 'select * from chat_turn where thread_id = $1 order by chat_id', [threadId])
 
-/** The number of turns of a thread, and the bytes of their answers. */
 type ThreadSize = { turns: number; bytes: number }
 export const sizeOfThread = async (db: Queryable, threadId: string): Promise<ThreadSize> => {
   const text = `select count(*)::integer as turns, coalesce(sum(octet_length(answer)), 0)::integer as bytes
@@ -71,7 +69,6 @@ export async function eventsAfter(
   return rows.map(toEvent)
 }
 
-/** Whether a request under this key was accepted. */
 export const isKeyUsed = async (db: Queryable, userId: string, key: string): Promise<boolean> =>
   (await query(db, 'select at from idempotency where user_id = $1 and key = $2', [userId, key])).length > 0
 
@@ -103,7 +100,6 @@ export async function newestEvents(
 
 export type Append = {
   chat_id: string
-  /** The claim under which the events are written. */
   version: number
   events: (ChatEvent & { bytes: number })[]
   calls: StoredResult[]
@@ -115,7 +111,6 @@ export async function append(db: Queryable, all: readonly Append[]): Promise<Set
   return new Set(rows.map(({ id }) => id))
 }
 
-/** What an instance has to know about its turns while they run. */
 export type RunningState = {
   chat_id: string
   cancel_requested: boolean
@@ -131,7 +126,6 @@ export const runningStates = (db: Queryable, chatIds: readonly string[]): Promis
     [chatIds],
   )
 
-/** The newest event number of each turn, and whether its task has ended. */
 export type Progress = { chat_id: string; newest: number; is_ended: boolean }
 export const progressOf = (db: Queryable, chatIds: readonly string[]): Promise<Progress[]> =>
   query(
@@ -159,7 +153,6 @@ export const noteQuestion = (db: Queryable, turn: ChatTurnRow, excerpt: string) 
     [turn.thread_id, turn.created_at, excerpt, turn.agent],
   )
 
-/** Returns the number of the last event, and all chunks joined. */
 export async function spokenOf(db: Queryable, chatId: string): Promise<{ seq: number; text: string }> {
   const [row] = await query<{ seq: number; text: string }>(
     db,
@@ -183,7 +176,6 @@ export type Ended = {
   memory: JsonObject | null | undefined
   at: Date
 }
-/** Stores the end of a turn, in the transaction that ends its task. */
 export async function endTurn(tx: Tx, ended: Ended): Promise<void> {
   const last = ended.events.at(-1)
   if (!last) throw new Error('a turn ends with an event')

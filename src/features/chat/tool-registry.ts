@@ -3,8 +3,6 @@ import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import type { ToolDescription } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** This module says which operations a turn may call, and how far. */
-
 /** These groups give or take access, or are the chat itself. */
 const closedGroups = ['auth', 'webhooks', 'chat']
 /** People decide in these groups, and some of their limits could be loosened, so a turn only reads them. */

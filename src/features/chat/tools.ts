@@ -33,14 +33,12 @@ export type ToolDeps = {
   publish: Tools['publish']
   history: () => Promise<readonly PastMessage[]>
   calls: () => InnerCalls
-  /** Returns the caller with the access that is still valid; throws if it was revoked. */
   currentCaller: () => Promise<Caller>
   /** Reads what the words of the user allow; it is called for the first call that needs it. */
   mandate: () => Promise<Mandate>
   /** Returns the idempotency key of a call that changes something, so that a repeated run changes nothing more. */
   keyOf: (callId: string) => string
   budget: BudgetDeps
-  /** The chains and tokens that texts of recommendations may name. */
   lists: Lists
   clock: Clock
   random: Random
@@ -48,9 +46,7 @@ export type ToolDeps = {
 type TurnParts = {
   turn: OwnedTurn
   writer: EventWriter
-  /** Results and notes of an earlier run of the turn. */
   stored: readonly StoredResult[]
-  /** Calls that an earlier run announced. */
   announced: readonly ToolCall[]
   signal: AbortSignal
 }
@@ -137,7 +133,6 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
   }
 }
 
-/** Lists the tools that the access of the caller reaches, and those that everybody has. */
 async function describe({ tools, innerTools, calls, currentCaller }: ToolDeps): Promise<ToolDescription[]> {
   const { scopes } = await currentCaller()
   const inner = [...innerTools].map(([name, { description, inputSchema }]): ToolDescription => {

@@ -4,8 +4,6 @@ import type { NewFile } from '#kernel/wire/answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { ClaimLost } from './event-writer.ts'
 
-/** This module stores the files that an answer makes, and gives their owner their addresses. */
-
 export type ChatFile = {
   chat_id: string
   file_id: string

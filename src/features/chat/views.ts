@@ -59,7 +59,6 @@ export function messagesOf(turn: ChatTurnRow, { events, recommendations, files }
 type Done = { stop_reason?: 'end' | 'length' | 'credits'; credits_remaining?: number }
 type Failure = { message: string; code: string; retryable: boolean }
 
-/** The JSON answer takes the place of the stream. */
 export function answerOf(turn: ChatTurnRow, { recommendations, files }: Omit<Parts, 'events'>) {
   const done = (turn.last_event === 'done' ? turn.last_data : {}) as Done
   return {

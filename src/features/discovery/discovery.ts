@@ -16,11 +16,9 @@ const sectionsOf = {
 
 export type Capability = keyof typeof sectionsOf
 type Facts = Readonly<Record<string, unknown>>
-/** The figures and switches of a part of the manifest come from the values that its functions use. */
 export type CapabilityFacts = Partial<Record<Capability, Facts>>
 
 type DiscoveryDeps = {
-  /** Returns all operations that have a route, including those of this section. */
   operations: () => readonly Pick<Operation, 'name' | 'group' | 'entry'>[]
   facts: CapabilityFacts
   protocols: readonly string[]

@@ -96,7 +96,6 @@ function runnerHealth(facts: RunnerFacts | undefined): Health {
   return (facts.oldestPendingSeconds ?? 0) > pendingSecondsMax ? 'degraded' : 'ok'
 }
 
-/** Measures a check in milliseconds; returns undefined if it failed or timed out. */
 async function timed(check: () => Promise<unknown>, ms: number): Promise<number | undefined> {
   const startedMs = performance.now()
   return within(async () => {

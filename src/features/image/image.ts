@@ -156,7 +156,6 @@ const storeAll = (
     }),
   )
 
-/** Returns the user who pays: the account of the backend, or the user that the request names. */
 const payerOf =
   ({ db, clock }: Pick<ImageDeps, 'db' | 'clock'>) =>
   async (input: Input, caller: Caller, key: string | undefined): Promise<Payer> => {

@@ -3,7 +3,7 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 const dayMs = 86_400_000
 
 /**
- * Keys of requests live as long as other replies. Keys of backends outlive their end, so that a list still shows them.
+ * Keys of requests live as long as other replies. Ended keys of backends stay for a while, so that a list shows them.
  */
 export const imageDeletions = (repliesMs: number): readonly Deletion[] => [
   {

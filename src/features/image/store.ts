@@ -9,7 +9,6 @@ export type KeyRow = {
   account_id: string | null
 }
 
-/** Finds a key and its backend by the part of the key that is no secret. */
 export const findKey = async (db: Queryable, keyId: string): Promise<KeyRow | undefined> => {
   const text = `select k.key_hash, k.expires_at, b.id, b.name, b.account_id
     from backend_key k join backend b on b.id = k.backend_id where k.id = $1`

@@ -300,7 +300,6 @@ const envelope = (type: EventType) =>
     { $id: nameOf(type) },
   )
 
-/** The schema has one variant per type, discriminated by `type`. */
 export const NotificationEvent = T.Unsafe<NotificationEvent>({
   $id: 'NotificationEvent',
   oneOf: eventTypes.map(envelope),

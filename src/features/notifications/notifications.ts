@@ -25,7 +25,7 @@ function typesOf(text: string | undefined): { types?: EventType[] } {
   return { types }
 }
 
-/** The stored JSON has the shape that the type of its event declares; `reset` is never stored. */
+/** The stored JSON has the shape that the type of its event declares. */
 const toEvent = (data: StoredEvent | { from: string; to: string }) => data as unknown as NotificationEvent
 
 /** Clients that have seen no event yet send an empty id. */

@@ -51,7 +51,7 @@ export type Origin = {
 }
 export type Credentials = { email: string; password: string }
 /**
- * A code without a password signs in and changes none. With `isForPasskey` it proves the address and signs nobody in.
+ * A code without a password signs in and changes none; with `isForPasskey` it proves the address and signs in nobody.
  */
 export type CodeRequest = { email: string; password?: string; isForPasskey?: boolean }
 /** What a code has proven: the person, or an address for which a passkey is to be created. */

@@ -4,9 +4,7 @@ import { type Queryable, query } from '#store/query.ts'
 
 /** Budgets of guesses, messages and first credits are in the database, so that all instances share them. */
 
-/**
- * A budget allows `max` uses of its name per window, which begins with the first use after the end of the last window.
- */
+/** A budget allows `max` uses of its name per window; a window begins with the first use after the end of the last. */
 export type Budget = Readonly<{ name: string; max: number; windowMs?: number }>
 export type SignInLimits = {
   /**

@@ -65,6 +65,5 @@ function defaultLines({ body }: Operation['entry'], input: JsonObject): string[]
   })
 }
 
-/** Adds the words of the recommendation to the output of a call that a chat has started by itself. */
 export const withStarted = (output: Json, { title, detail }: RecommendationText): Json =>
   isRecord(output) ? { ...(output as JsonObject), started: { title, detail } } : output

@@ -18,7 +18,6 @@ type TokenFields = { chain: string; token: string }
 const unnamedChain: ChainWords = { chain: undefined, text: 'a chain that is not named' }
 const unnamedToken = 'a token that is not named'
 
-/** `fallback` is the chain to use if none is named. */
 function takeToken({ take, lists }: Given, fields: TokenFields, fallback = unnamedChain): TradedToken {
   const ref = take(fields.chain)
   const place = ref === undefined ? fallback : chainWords(ref, lists)

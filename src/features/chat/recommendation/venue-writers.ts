@@ -3,7 +3,7 @@ import { amountText, chainWords, numberText, spelled, tokenWords, usdText } from
 import { type Given, joined, type Line, type Writer } from './writer.ts'
 
 /**
- * Writes a transfer between a wallet and the venue; the call may leave the token and the wallet's chain to the venue.
+ * Writes a transfer between a wallet and the venue; the call may leave its token and the wallet's chain to the venue.
  */
 const venueMoney =
   (fields: { chain: string; token: string }, title: (amount: string) => string): Writer =>
@@ -27,7 +27,6 @@ const sizeOf = (size: Json, market: string): string =>
   /^[A-Za-z0-9]+$/.test(market) ? `${numberText(size)} ${market}` : `${numberText(size)} of ${market}`
 
 type Sized = { size: string | undefined; lines: readonly Line[] }
-/** Takes a size, which is a number of units of the asset or a value in money. */
 function takeSize({ take }: Given, market: string, worth: { field: string; unit: string }): Sized {
   const [size, value] = [take('size'), take(worth.field)]
   const inAsset = size === undefined ? undefined : sizeOf(size, market)

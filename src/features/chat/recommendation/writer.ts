@@ -1,7 +1,6 @@
 import type { Json } from '#kernel/wire/json.ts'
 import type { Lists } from './values.ts'
 
-/** Writes the title of one operation, and the lines that need more than one field. */
 export type Writer = (given: Given) => { title: string; lines: readonly Line[] }
 export type Given = {
   lists: Lists

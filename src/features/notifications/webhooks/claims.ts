@@ -19,7 +19,6 @@ export type ClaimRequest = {
   instanceId: string
   now: Date
   source: ClaimSource
-  /** The webhooks that this instance delivers now, with the user and kind of each. */
   running: { webhooks: readonly string[]; users: readonly string[]; kinds: readonly Kind[] }
   counts: Counts
   /** Users who have used up their delivery time: they get only the first half of each kind, after all others. */
@@ -112,7 +111,6 @@ export async function claimWebhooks(db: Queryable, request: ClaimRequest): Promi
   }
 }
 
-/** Returns those of the users that have an enabled webhook. */
 export async function usersWithWebhooks(db: Queryable, users: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ user_id: string }>(
     db,

@@ -3,8 +3,6 @@ import { type Queryable, query } from '#store/query.ts'
 import type { WebhookCursorRow, WebhookDeliveryRow } from '#store/tables/webhooks.ts'
 import type { Claimed } from './claims.ts'
 
-/** This module stores the results of deliveries to webhooks that an instance has claimed. */
-
 type Held = Pick<Claimed, 'webhook_id' | 'owner' | 'epoch'>
 export type Settlement = Pick<
   WebhookDeliveryRow,
@@ -20,14 +18,12 @@ export type Settlement = Pick<
 > & {
   first_attempt_at: Date
   isSlow: boolean
-  /** Set if no further attempt follows. */
   disabledReason: WebhookCursorRow['disabled_reason']
 }
 
 export type Settled = {
   /** False if the webhook was changed, deleted or claimed by another instance meanwhile; then nothing is stored. */
   isStored: boolean
-  /** True if the user was suspended, so that no further message may be sent. */
   isSuspended: boolean
 }
 

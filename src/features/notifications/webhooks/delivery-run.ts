@@ -18,7 +18,6 @@ export type RunDeps = PostDeps & {
   transact: Transact
   events: Pick<EventLog, 'readAfter' | 'add' | 'notify'>
   secrets: Pick<WebhookSecrets, 'signing'>
-  /** Builds what the list and the stream show of an event. */
   show: (event: StoredEvent) => unknown
   random: Random
   log: Log
@@ -26,7 +25,6 @@ export type RunDeps = PostDeps & {
   onDisabled: (reason: 'failing' | 'unsubscribed') => void
 }
 export type RunStop = {
-  /** While it returns true, no further message is sent. */
   isStopping: () => boolean
   /** Aborted when the requests under way may take no longer. */
   cutOff: AbortSignal

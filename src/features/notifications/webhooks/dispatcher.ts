@@ -26,14 +26,11 @@ export type DispatcherDeps = {
   isLeaseHeld: () => boolean
   deliver: (claim: Claimed, stop: RunStop) => Promise<RunEnd>
   pollMs: number
-  /** The number of cursors of one slice. */
   sliceMax?: number | undefined
 }
 export type Dispatcher = {
   start(): AsyncDisposable
-  /** Call it when the log of the user has grown. */
   onEvents(userId: string): void
-  /** Call it when webhooks of the user were added or changed. */
   onWebhooks(userId: string): void
   /** Call it when calls of `onWebhooks` may have been lost. */
   forget(): void
@@ -51,9 +48,7 @@ const knownMs = 600_000
 /** Longer delays are left to the poll. */
 const timerMsMax = 60_000
 const timersMax = 1_000
-/**
- * A pause after a round lasts this many times its last poll: if one poll is a round, it takes a fiftieth of the time.
- */
+/** A pause after a round lasts this many times its last poll: if a poll is a round, it takes a fiftieth of the time. */
 const pollPauseFactor = 50
 /** Off duty, an instance polls this many times less often, to help if the instance on duty has no place left. */
 const offDutyFactor = 6
@@ -61,7 +56,6 @@ const offDutyFactor = 6
 const pauseFactorMax = 6
 /** The pause before the first heartbeat has registered the instance, and after a poll that found no free place. */
 const pollAgainMs = 250
-/** How long the requests under way may continue at a shutdown. */
 const drainMs = 2_000
 
 type RunningClaim = { userId: string; kind: Kind; isHinted: boolean; done: Promise<void> }
@@ -71,7 +65,6 @@ type State = {
   /** `pending` holds users with a hint. `waiting` holds users without a place, whom the end of a run makes pending. */
   pending: Set<string>
   waiting: Set<string>
-  /** The number of runs that have ended. */
   ends: number
   deliveryTime: DeliveryTime
   known: LRUCache<string, boolean>
@@ -212,7 +205,6 @@ function addAll(set: Set<string>, users: Iterable<string>): void {
   for (const userId of users) if (set.size < pendingMax) set.add(userId)
 }
 
-/** Puts all users who wait for a place into the next claim, because one has become free. */
 function wakeWaiting(state: State): void {
   addAll(state.pending, state.waiting)
   state.waiting.clear()

@@ -1,8 +1,4 @@
-/** This module limits how many webhooks an instance delivers to at once, by how their addresses have behaved. */
-
-/**
- * A quick webhook answered fast last time, a new one has not answered yet, a slow one failed or took long last time.
- */
+/** A quick webhook answered fast last time, a new one has not answered yet, a slow one failed or was slow last time. */
 export type Kind = 'quick' | 'new' | 'slow'
 export const kinds = ['quick', 'new', 'slow'] as const
 

@@ -3,15 +3,12 @@ import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import type { Message } from './message.ts'
 import { signatureHeader } from './signature.ts'
 
-/** This module sends one signed request to an address of a user. */
-
 export type Attempt = {
   /** Null if no answer came. */
   status: number | null
   /** Null if the address accepted the message. */
   error: string | null
   durationMs: number
-  /** The delay that `Retry-After` asks for, or 0. */
   retryAfterMs: number
 }
 export type PostDeps = { http: Pick<GuardedFetch, 'fetch'>; clock: Clock }

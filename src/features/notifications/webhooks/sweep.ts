@@ -8,7 +8,6 @@ export type CursorCounts = { enabled: number; disabled: number; failing: number;
 export type Sweep = {
   /** Counts the next slice, and claims in it if an event waits. Returns true at the end of a round. */
   next(claim: (range: UserRange) => Promise<void>): Promise<boolean>
-  /** Returns the counts of the last whole round. */
   counts(): CursorCounts
 }
 
@@ -52,7 +51,6 @@ const sum = (one: CursorCounts, other: CursorCounts): CursorCounts => ({
 
 type Statement = { text: string; values: unknown[] }
 
-/** Selects the user with whom the next slice begins; there is none after the last slice. */
 export const endOfSliceStatement = (from: string, sliceMax: number): Statement => ({
   text: 'select user_id from webhook_cursor where user_id >= $1 order by user_id offset $2 limit 1',
   values: [from, sliceMax],

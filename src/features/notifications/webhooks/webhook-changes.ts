@@ -19,7 +19,6 @@ export type WebhooksDeps = {
   http: Pick<GuardedFetch, 'fetch' | 'refusalOf'>
   secrets: WebhookSecrets
   holdAccess: HoldAccess
-  /** Makes every instance read again which webhooks the user has. */
   publishChange: (userId: string) => void
 }
 

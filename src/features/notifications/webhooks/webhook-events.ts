@@ -19,7 +19,6 @@ const eventOf = (type: string, row: Named, data: NewEvent['data']): NewEvent => 
 export const createdEvent = (row: Named & Pick<WebhookRow, 'types'>): NewEvent =>
   eventOf('webhook.created', row, { types: row.types })
 
-/** `row` is the webhook after the change. */
 export const updatedEvent = (row: Named, fields: readonly ChangedField[]): NewEvent =>
   eventOf('webhook.updated', row, { fields: [...fields] })
 

@@ -12,7 +12,6 @@ import * as store from './webhook-store.ts'
 /** The secrets that sign messages are sealed in the database, and opened when a message is sent. */
 
 export const formerValidMs = 86_400_000
-/** The most former secrets that sign in addition to the current one. */
 const formerMax = 2
 const openedMax = 1_000
 const firstId = '00000000-0000-0000-0000-000000000000'
@@ -25,7 +24,6 @@ export type WebhookSecrets = {
   signing(db: Queryable, webhookId: string): Promise<Buffer[]>
   /** Makes the new secret the current one, and returns until when the former one signs. */
   replace(tx: Tx, made: NewSecret): Promise<Date>
-  /** Wraps secrets of former key-encryption keys under the current one. */
   rewrap(): Promise<void>
 }
 

@@ -24,7 +24,6 @@ const webhooks = () =>
       'webhook_cursor.retry_at',
     ])
 
-/** Returns the webhooks of a user, oldest first. */
 export const webhooksOf = (db: Queryable, userId: string): Promise<Webhook[]> =>
   fetchAll(db, webhooks().where('webhook.user_id', '=', userId).orderBy('webhook.webhook_id'))
 
@@ -108,7 +107,6 @@ export async function deleteWebhooks(db: Queryable, webhookIds: readonly string[
   await query(db, 'delete from webhook where webhook_id = any($1::uuid[])', [webhookIds])
 }
 
-/** Returns the webhooks that apps have added, with their addresses. */
 export const webhooksOfApps = (
   db: Queryable,
   userId: string,
@@ -119,7 +117,6 @@ export const webhooksOfApps = (
     [userId],
   )
 
-/** Returns the deliveries of a webhook, newest first. */
 export async function deliveriesOf(
   db: Queryable,
   webhookId: string,
@@ -136,7 +133,6 @@ export async function deliveriesOf(
   return { rows: rows.slice(skip, skip + limit), total: rows.length }
 }
 
-/** Returns the secrets that sign at this time, newest first. */
 export const secretsOf = (db: Queryable, webhookId: string, now: Date): Promise<WebhookSecretRow[]> =>
   query(
     db,
@@ -149,7 +145,7 @@ export const insertSecret = (db: Queryable, row: WebhookSecretRow) =>
   fetchAll(db, builder.insertInto('webhook_secret').values(row))
 
 /**
- * Lets the newest former secrets sign until then, and deletes older ones at once, because a header has few signatures.
+ * Lets the newest former secrets sign until then and deletes older ones at once, because a header has few signatures.
  */
 export async function expireSecrets(
   db: Queryable,
@@ -171,7 +167,6 @@ export async function expireSecrets(
 
 const rewrapBatch = 100
 
-/** Returns the next secrets, by id, that another key-encryption key wraps. */
 export const secretsOfOtherKeys = (
   db: Queryable,
   kekId: string,
@@ -192,7 +187,6 @@ export const replaceSealed = (db: Queryable, former: WebhookSecretRow, sealed: S
     [former.secret_id, sealed.ciphertext, sealed.wrapped_dek, sealed.kek_id, former.kek_id],
   )
 
-/** Returns until when the last former secret signs. */
 export const formerSecretEnd = async (db: Queryable, webhookId: string): Promise<Date | null> => {
   const [row] = await query<{ until: Date | null }>(
     db,

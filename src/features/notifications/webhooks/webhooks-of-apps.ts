@@ -4,8 +4,6 @@ import type { Queryable } from '#store/query.ts'
 import { deletedEvent, type EndReason, originOf } from './webhook-events.ts'
 import * as store from './webhook-store.ts'
 
-/** This module tells those who connect and disconnect apps which webhooks an app has added, and ends them. */
-
 export type EndedWebhooks = {
   userId: string
   /** Undefined stands for all webhooks of the user. */
@@ -33,7 +31,6 @@ export async function endWebhooks(
   return true
 }
 
-/** Returns the servers to which each app has events of the user posted. */
 export const postedOrigins = async (
   db: Queryable,
   userId: string,

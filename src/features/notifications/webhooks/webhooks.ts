@@ -16,7 +16,6 @@ import * as store from './webhook-store.ts'
 
 type WebhookInput = { webhook_id: string }
 
-/** The most tests that run at once, and the most that wait for them. */
 const tests = { runsMax: 8, waitingMax: 32, waitingOfKeyMax: 2 }
 
 /** If an app changes the address, it gets the events from then on, so the webhook then belongs to that app. */
@@ -54,7 +53,6 @@ const isSameList = (one: readonly string[] | null, other: readonly string[] | nu
 
 type Replayed = { from: bigint; events: number }
 
-/** Checks that the position lies between the oldest and the newest stored event. */
 async function readReplay(
   { db, events }: WebhooksDeps,
   input: ReplayInput,
