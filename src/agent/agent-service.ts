@@ -5,7 +5,7 @@ import { agentNames } from './compose.ts'
 import { type AgentEdge, agentEdge } from './door/agent-edge.ts'
 import type { AnswererOf } from './door/run.ts'
 
-/** The agent service answers chats for gateways. It has no database, no wallet key and no access token of a user. */
+/** The agent service has no database, no wallet key and no access token of a user. */
 
 export type AgentServiceDeps = { log: Log; answererOf: AnswererOf }
 

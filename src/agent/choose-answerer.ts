@@ -28,7 +28,6 @@ type Subject = {
   unserved: string | undefined
 }
 
-/** Returns the first asset of the message, or undefined if the message asks for something else. */
 function subjectOf({ agent }: Turn, { intents }: Understanding, { names }: Registry): Subject | undefined {
   const [intent, ...more] = intents
   if (!intent || more.length > 0 || !intentsOf[agent].includes(intent.intent)) return undefined

@@ -92,7 +92,6 @@ async function readUniverse({ version, read }: NamesOfGateway): Promise<Universe
   return universe
 }
 
-/** Opens the models of a service that runs as its own process, with its own client. */
 export function openAgentModels(config: ModelConfig) {
   const url = config.MODEL_URL
   const net = createHttpClient({

@@ -10,8 +10,6 @@ import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { startedText } from './started-text.ts'
 
-/** The grammar finds what a text means and the calls that follow from it, and builds an answer from their results. */
-
 type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
 
 export const grammarAnswerer = (registryOf: () => Promise<Registry>): Answerer => ({
@@ -65,7 +63,6 @@ type Performing = {
   at: number
   earlier: Outputs
   proposed: Proposed[]
-  /** Tasks that the turn has started by itself. */
   started: Started[]
 }
 type Started = { taskId: string; text: string }
@@ -174,7 +171,6 @@ function closingsOf({ notes, ask, refusal }: Understanding, { proposed, started 
   return [...recommended, ...notes.map(({ text }) => text), ...(refusal ? [refusal.text] : []), ...question]
 }
 
-/** Writes the parts of an answer as lines, and cites each figure. */
 function createSaid(emit: Emit) {
   let isEmpty = true
   const citations: Citation[] = []

@@ -16,7 +16,6 @@ type ModelDeps = {
   net: StreamingNet
 }
 
-/** Opens the configured language model, or another one of its service; returns undefined if none is configured. */
 export function openModel(
   { core: { config, random }, url, net }: ModelDeps,
   name = config.MODEL_NAME ?? localName,
@@ -42,7 +41,6 @@ export function openModel(
 
 export type ChatModels = { model: Readonly<Record<Agent, Model>>; tokensMax: number; prices: ModelPrices }
 
-/** Opens the model of each agent, with the price of its tokens; returns undefined if none is configured. */
 export function openChatModels(deps: ModelDeps): ChatModels | undefined {
   const { config } = deps.core
   const model = openModel(deps)

@@ -15,7 +15,6 @@ export function meanOf(values: Series): number {
   return sum / values.length
 }
 
-/** Applies `fold` to each window that has `period` values. */
 export function windowed(values: Series, period: number, fold: (window: Series) => number): number[] {
   const out = blank(values.length)
   for (let at = firstValue(values) + period - 1; at < values.length; at++)

@@ -3,12 +3,9 @@ import { type Costs, type Market, type Simulation, simulate } from './backtest.t
 import type { Rule } from './rules.ts'
 import { bootstrapMean, type Interval, maxDrawdown, wilsonInterval } from './statistics.ts'
 
-/** This module says what a backtest shows, and how certain that is. */
-
 export const tradesMin = 30
 
 export type Verdict =
-  /** There are fewer trades than `tradesMin`. */
   | 'too_few'
   /** The whole interval of the expectancy is above zero. */
   | 'positive'

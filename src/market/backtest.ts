@@ -25,7 +25,6 @@ export type Trade = {
   /** All costs, as fractions of the position. */
   fees: number
   funding: number
-  /** The result after fees and funding. */
   net: number
 }
 

@@ -36,7 +36,6 @@ export type CandleChart = {
 }
 
 const shownMax = 120
-/** How many empty places follow the last candle. */
 const roomCandles = 5
 const pricePane: Pane = { top: 100, bottom: 432 }
 const volumePane: Pane = { top: 446, bottom: 520 }
@@ -56,7 +55,6 @@ type Shown = {
   firstAt: number
   range: Range
   x: Scale
-  /** The width of a candle's body. */
   width: number
 }
 
@@ -303,7 +301,6 @@ export function candleChartSvg(chart: CandleChart): string {
   ])
 }
 
-/** Describes in words what the chart shows, with the values that are drawn. */
 export function candleChartAlt(chart: CandleChart): string {
   const shown = shownOf(chart)
   const last = shown.candles.at(-1)

@@ -47,7 +47,6 @@ export type History = {
   timeframe: Timeframe
   /** Contains only closed candles, oldest first, and each start once. */
   candles: readonly Candle[]
-  /** How many candles are missing between the first and the last. */
   gaps: number
   /** How many rows are no candle, such as a high below a low. */
   rejected: number

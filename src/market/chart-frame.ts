@@ -3,8 +3,6 @@ import { decimalText } from './decimal-text.ts'
 import { printedValue } from './figure-text.ts'
 import { chartSize, element, lineBetween, type Point, palette, textAt } from './svg.ts'
 
-/** All charts have these parts: a header, panes with grids, and an axis of UTC times. */
-
 export const plot = { left: 28, right: chartSize.width - 104 }
 export type Pane = { top: number; bottom: number }
 
@@ -123,7 +121,6 @@ type GridOptions = {
   labelOf?: (value: number, places: number) => string
 }
 
-/** Clips what is drawn to the pane. */
 export const clippedTo = ({ top, bottom }: Pane, children: readonly string[]): string => {
   const id = `pane-${Math.round(top)}`
   const bounds = { x: plot.left, y: top, width: plot.right - plot.left, height: bottom - top }

@@ -1,7 +1,5 @@
 import { dayMs } from './candle.ts'
 
-/** This module maps values to positions, and finds round values for an axis. */
-
 export type Scale = (value: number) => number
 
 export const linearScale =
@@ -22,7 +20,6 @@ export function rangeOf(values: readonly number[], margin: number): Range {
 
 const steps = [1, 2, 2.5, 5, 10]
 
-/** Returns the power of ten at or below a positive number, without logarithms. */
 function powerOfTen(value: number): number {
   let power = 1
   while (power * 10 <= value) power *= 10

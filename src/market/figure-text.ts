@@ -9,7 +9,6 @@ export type Unit =
   | 'volume'
   | 'price'
   | 'fraction'
-  /** A fraction per hour, such as a funding rate. */
   | 'hourly'
   | 'index'
   | 'ratio'

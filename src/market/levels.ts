@@ -6,7 +6,6 @@ import type { Candle } from './candle.ts'
 export type Level = {
   kind: 'support' | 'resistance'
   price: number
-  /** How many turns lie within the level. */
   touches: number
   lastMs: number
 }
@@ -53,7 +52,6 @@ export function turnsOf(candles: readonly Candle[]): Turn[] {
   return turns
 }
 
-/** Returns the nearest levels below and above the last close, nearest first. */
 export function levelsOf(candles: readonly Candle[], atr: number): Level[] {
   const close = candles.at(-1)?.close
   if (close === undefined || !(atr > 0)) return []

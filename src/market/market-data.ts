@@ -30,7 +30,6 @@ function readHistory(output: Record<string, unknown>): ReadHistory | undefined {
   return { ...history, set: computeIndicators(history.candles) }
 }
 
-/** Returns undefined if the output has another form. */
 export function historyIn(output: unknown): ReadHistory | undefined {
   if (!isRecord(output)) return undefined
   if (!histories.has(output)) histories.set(output, readHistory(output))
@@ -47,6 +46,5 @@ export function fundingIn(output: unknown): FundingRate[] | undefined {
   return rates.sort((a, b) => a.atMs - b.atMs)
 }
 
-/** Returns the last `count` candles, or undefined if there are fewer. */
 export const lastCandles = ({ candles }: History, count: number): readonly Candle[] | undefined =>
   Number.isInteger(count) && count > 0 && candles.length >= count ? candles.slice(-count) : undefined

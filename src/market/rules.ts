@@ -55,7 +55,6 @@ export const rules: Readonly<Record<RuleId, Rule>> = {
   },
 }
 
-/** Returns the rule that fits a regime, or undefined if the regime is unknown. */
 export const ruleFor = (regime: Regime): Rule | undefined => {
   if (regime === 'unknown') return undefined
   return regime === 'range' ? rules.range : rules.trend

@@ -63,7 +63,6 @@ export function alignedCloses(a: readonly Candle[], b: readonly Candle[]): [numb
 }
 
 const hoursPerYear = 8_760
-/** Returns what a position costs in a year at this hourly funding. */
 export const carryOf = (hourlyFunding: number): number => hourlyFunding * hoursPerYear
 
 export type Interval = { low: number; high: number }

@@ -30,7 +30,6 @@ export type AgentEdgeDeps = RunDeps & {
   liveness?: typeof liveness
 }
 export type AgentEdge = {
-  /** Resolves with the address. */
   listen(at: { host: string; port: number }): Promise<string>
   runs(): number
 } & AsyncDisposable

@@ -1,9 +1,7 @@
 import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
 import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
 
-/**
- * The events of one run are numbered, stored until the gateway acknowledges them, and delayed if the window is full.
- */
+/** The events of one run are numbered, stored until they are acknowledged, and delayed while the window is full. */
 
 export type EventQueue = {
   /** `sent` resolves once the window has let the event through, so that a writer keeps to the pace of its reader. */

@@ -2,11 +2,8 @@ import { Fault, type FaultCode, faults } from '#kernel/contract/fault.ts'
 import { type AgentRequest, type GatewayFrame, openRequestsMax } from '#kernel/wire/agent-protocol.ts'
 import type { Ask, Response } from './remote-tools.ts'
 
-/** The requests of one run that the gateway has not answered yet. */
-
 type ToolResponse = Extract<GatewayFrame, { type: 'tool_response' }>
 type Deps = {
-  /** Returns the number of the event. */
   add(event: AgentRequest, data: object): number
 }
 export type OpenRequests = {

@@ -2,8 +2,6 @@ import type { GatewayFrame } from '#kernel/wire/agent-protocol.ts'
 import { lineOf } from '#kernel/wire/agent-socket.ts'
 import { createRun, type Peer, type RunDeps, type ServiceRun } from './run.ts'
 
-/** The runs of a service, over all connections. */
-
 type FrameOf<Type extends GatewayFrame['type']> = Extract<GatewayFrame, { type: Type }>
 export type Runs = {
   start(frame: FrameOf<'start'>, peer: Peer, isFull: boolean): void

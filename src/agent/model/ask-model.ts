@@ -37,9 +37,7 @@ export type ModelSession = {
   emit: Emit
   signal: AbortSignal
   figures: KnownFigures
-  /** Returns what this run of the turn has said. */
   said(): string
-  /** What an earlier run of the turn has said. */
   saidBefore: string
   /** Counts the tokens of an answer that is being read, for a turn that is stopped. */
   pending: Usage

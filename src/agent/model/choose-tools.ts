@@ -42,7 +42,6 @@ function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Reg
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[a-z]{3,}/g) ?? []
 
-/** Returns the tools whose names contain a word of the question. */
 function namedIn(query: string, described: readonly ToolDescription[]): string[] {
   const words = new Set(wordsOf(query).map((word) => word.replace(/s$/, '')))
   return described.flatMap(({ name }) =>

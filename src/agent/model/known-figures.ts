@@ -132,7 +132,6 @@ export function createKnownFigures() {
     addOutput: (output: Json, from: Omit<FigureSource, 'pointer'>) => addValue(output, '', from),
     addComputed: (value: string) => add(value, undefined),
     find,
-    /** Whether a number is known exactly as it is written. */
     hasExactly: (text: string): boolean => {
       const units = unitsOf(text)
       return units !== undefined && firstFrom(units)?.units === units
@@ -144,7 +143,6 @@ export type KnownFigures = ReturnType<typeof createKnownFigures>
 
 const remark = ' (unverified)'
 
-/** Returns the text with a remark after each number that is not known. */
 export function markUnknown(text: string, figures: KnownFigures): string {
   let marked = text
   for (const { text: printed, at } of figures.unknownIn(text).reverse()) {

@@ -2,7 +2,6 @@ import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/toke
 import type { Agent } from '#kernel/wire/answerer.ts'
 
 export type ModelAnswererLimits = {
-  /** The most tokens of one answer of the model. */
   tokensMax: number
   prices: ModelPrices
 }
@@ -20,7 +19,6 @@ export const announcedMax = 100
 export const answerCharactersMax = 180_000
 /** The limit of the sent part, and of the unsent part, of one answer of the model, as a note stores them. */
 export const textBytesMax = 96 * 1_024
-/** The limit of the arguments of all calls in one answer of the model. */
 export const argumentsBytesMax = 24 * 1_024
 export const prefixCharactersMax = 16_000
 export const attemptsMax = 3

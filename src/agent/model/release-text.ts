@@ -11,7 +11,6 @@ import { createSplitter } from './sentences.ts'
 export type ReleaseMode = 'hold' | 'mark'
 export type Release = {
   push(text: string): Promise<void>
-  /** Resolves with what was sent, and with what was held back. */
   end(): Promise<{ said: string; rest: string }>
   said(): string
 }

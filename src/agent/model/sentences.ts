@@ -37,7 +37,6 @@ export function createSplitter() {
         else return found
       }
     },
-    /** Returns what is left once nothing follows. */
     rest(): string {
       const left = buffer
       buffer = ''

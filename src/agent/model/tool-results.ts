@@ -17,7 +17,6 @@ type CallsDeps = {
   tools: Pick<Tools, 'call'>
   offered: ReadonlyMap<string, ToolDescription>
   figures: KnownFigures
-  /** The calls of the turn so far. */
   counts: { calls: number; changes: number }
   proposed: string[]
   /** What the calls have started at once, in the words of the gateway. */

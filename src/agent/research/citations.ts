@@ -4,7 +4,6 @@ import type { Report } from './report.ts'
 
 const citationsMax = 400
 
-/** Finds where the figures of a text come from: each mark with the pointers from which its claim is computed. */
 export function citationsOf(
   text: string,
   { claims, sources }: Pick<Report, 'claims' | 'sources'>,

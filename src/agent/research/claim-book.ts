@@ -42,7 +42,6 @@ export function resolveInput(input: string, { outputs, claims }: Origins): unkno
   return valueAt(outputs.get(source), pointer)
 }
 
-/** Computes the value of a claim again from its inputs. */
 export const computeClaim = (
   { formula, inputs }: Pick<Claim, 'formula' | 'inputs'>,
   origins: Origins,

@@ -5,8 +5,6 @@ import { type Claim, cite } from './claim.ts'
 import { type ClaimBook, type Computed, createClaimBook } from './claim-book.ts'
 import type { Collected } from './collect.ts'
 
-/** The answers to the calls of a report, and the claims that are made from them. */
-
 export type Facts = {
   asset: string
   book: ClaimBook
@@ -17,7 +15,6 @@ export type Facts = {
   measured(text: string, unit: Unit, at: string | undefined): Claim | undefined
   derived(text: string, unit: Unit, computed: Computed): Claim | undefined
   missing: readonly Collected[]
-  /** Outputs by the id of their source. */
   outputs: ReadonlyMap<string, Json>
   newestMs: number
 }
@@ -75,7 +72,6 @@ export function say(texts: TemplateStringsArray, ...parts: readonly Part[]): str
   })
 }
 
-/** Writes a cell of a table: the claim, or that it is unknown. */
 export const cellOf = (claim: Claim | undefined): string => (claim ? cite(claim) : 'unknown')
 
 export const known = <T>(values: readonly (T | undefined)[]): T[] =>

@@ -184,7 +184,6 @@ const ofHistoryFormulas: Record<string, Formula> = {
     const exits = exitsOf(side, close, atr)
     return decimalText(field === 'stop' ? exits.stop : exits.target)
   }),
-  /** What a rule would do after the last close. */
   signal: ofHistory((history, [ruleId]) => {
     const rule = ruleId === 'trend' || ruleId === 'range' ? rules[ruleId] : undefined
     return rule && (rule.decide(history.candles, history.set, last(history)) ?? 'none')
@@ -210,7 +209,6 @@ export const formulas: Readonly<Record<string, Formula>> = {
     return typeof input === 'string' && input !== '' ? input : undefined
   },
   count: ([input]) => (Array.isArray(input) ? String(input.length) : undefined),
-  /** Whether a figure speaks for or against the asset, by the named criterion. */
   criterion: ([value, id]) =>
     typeof value === 'string' && typeof id === 'string' && Object.hasOwn(criteria, id)
       ? criteria[id as CriterionId](value)

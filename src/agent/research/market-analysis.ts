@@ -15,8 +15,6 @@ import {
   timeframeRow,
 } from './timeframe-facts.ts'
 
-/** This module analyses one market: what is read, and what is said about it. */
-
 export const candlesOf: Readonly<Record<Timeframe, number>> = {
   '15m': 1_000,
   '30m': 1_000,

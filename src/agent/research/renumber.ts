@@ -1,8 +1,6 @@
 import { type Claim, claimIdOf, isClaimId } from './claim.ts'
 import { type Block, citedClaims, type Report, textsOf } from './report.ts'
 
-/** Numbers the claims of a report in the order in which it cites them. */
-
 const mark = /\[(\d{1,4})\]/g
 
 const marksIn = (texts: readonly string[]): string[] =>

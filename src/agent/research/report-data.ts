@@ -1,8 +1,6 @@
 import type { ReadHistory } from '#market/market-data.ts'
 import { type CheckedReport, citedClaims, citedSources } from './report.ts'
 
-/** This module writes a report for programs: its claims as JSON, and the candles as a table. */
-
 export function claimsJsonOf(report: CheckedReport): string {
   const claims = citedClaims(report)
   const document = {

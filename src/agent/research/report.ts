@@ -12,7 +12,6 @@ export type Section = { title: string; blocks: readonly Block[] }
 
 export type Report = {
   title: string
-  /** What the report is about, and its time. */
   lead: readonly string[]
   sections: readonly Section[]
   claims: readonly Claim[]

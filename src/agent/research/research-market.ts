@@ -5,8 +5,6 @@ import type { Block } from './report.ts'
 import { orderLadder } from './terms.ts'
 import { type RuleFacts, type TimeframeFacts, timeframeHead, timeframeRow } from './timeframe-facts.ts'
 
-/** These are the sections of a report that come from candles, funding and the market. */
-
 /** The days of each period; a return needs one more close than that. */
 const periods = [
   { days: 1, label: '1 day' },

@@ -22,8 +22,6 @@ import {
   timeframeFacts,
 } from './timeframe-facts.ts'
 
-/** A report on an asset consists of claims from what was read, and sentences that cite them. */
-
 export const reportTimeframes = ['1h', '4h', '1d'] as const
 const mainTimeframe = '4h'
 
@@ -172,7 +170,6 @@ export type Research = {
   timeframes: readonly TimeframeFacts[]
 }
 
-/** `images` are the drawn charts, by file name. */
 export function researchReport(scope: Scope, facts: Facts, images: ReportImages): Research {
   const timeframes = known(reportTimeframes.map((timeframe) => timeframeFacts(facts, timeframe)))
   const main = timeframes.find(({ timeframe }) => timeframe === mainTimeframe)

@@ -27,7 +27,6 @@ import { type ResearchAsset, researchScope, type Scope } from './research-scope.
 const performanceDays = 181
 const mainTimeframe = '4h'
 
-/** Draws charts of what was read, by file name. */
 async function drawCharts(facts: Facts, scope: Scope): Promise<ReportImages> {
   const images: Record<string, Uint8Array> = {}
   const daily = facts.history('candles_1d')

@@ -1,7 +1,6 @@
 import { timeframeMs } from '#market/candle.ts'
 import { indicatorList } from '#market/indicator-list.ts'
 
-/** The orders whose cost a report states. */
 export const orderLadder = [
   { usd: '100', label: '100 USD order' },
   { usd: '1000', label: '1,000 USD order' },

@@ -92,7 +92,6 @@ function screenOf({ out, err, isInteractive, columns = 0, env }: Terminal) {
       out(rest)
       isOpen = !rest.endsWith('\n')
     },
-    /** Returns whether there was a line to end. */
     endLine(): boolean {
       const wasOpen = isOpen
       if (wasOpen) out('\n')
@@ -134,7 +133,6 @@ function failureText(output: unknown): string {
   return [code, message].filter((part) => typeof part === 'string').join(', ')
 }
 
-/** Prints the files with their links, and what is recommended. */
 async function showResults(terminal: Terminal, client: Portico, chatId: string): Promise<void> {
   const messages = await client.chat.thread({ thread_id: chatId }, { signal: terminal.signal })
   const own = messages.filter(({ chat_id }) => chat_id === chatId)

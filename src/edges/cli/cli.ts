@@ -13,7 +13,6 @@ import { errorText } from './print.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 import { watchHoldings, watchTasks } from './watch.ts'
 
-/** Runs one command line and returns its exit code. */
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = exitCodes.success
   const program = programOf(terminal, (ended) => {
@@ -71,7 +70,6 @@ function addOperation(section: Program, command: Command, terminal: Terminal, en
   })
 }
 
-/** The command takes a question and has no verb. */
 function addChat(section: Program, terminal: Terminal, end: End): void {
   section
     .summary('Ask in plain words')

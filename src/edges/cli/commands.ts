@@ -18,7 +18,6 @@ export type Command = {
 }
 export type Field = {
   name: string
-  /** Without the dashes. */
   flag: string
   description: string
   type: 'text' | 'integer' | 'number' | 'boolean' | 'json'

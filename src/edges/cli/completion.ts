@@ -2,7 +2,6 @@ import type { Command } from './commands.ts'
 
 export const shells = ['bash', 'zsh'] as const
 
-/** Returns the script that a shell reads; it asks `portico complete` for the words that may follow. */
 export function completionScript(shell: (typeof shells)[number]): string {
   if (shell === 'zsh')
     return `#compdef portico

@@ -4,7 +4,6 @@ import { configPath, readConfig, writeConfig } from './config-files.ts'
 import { readSession, sessionStore } from './session-file.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** The content of the file that `portico init` writes. */
 export type Credentials = { base_url: string; agent_id: string; secret_key: string }
 
 const fileName = 'credentials.json'

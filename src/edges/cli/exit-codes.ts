@@ -1,7 +1,6 @@
 import { PorticoError } from '#sdk/errors.ts'
 import { UsageError } from './terminal.ts'
 
-/** The exit code tells a script how a command ended. */
 export const exitCodes = {
   success: 0,
   unexpected: 1,

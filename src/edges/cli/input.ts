@@ -9,7 +9,7 @@ export type Options = Readonly<Record<string, unknown>>
 const attributeOf = ({ flag }: Field): string =>
   flag.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
-/** Builds the input of a call from the JSON document and the flags; the flags win. */
+/** The flags win over the JSON document. */
 export function inputOf({ fields }: Command, options: Options, positional: readonly string[]): Input {
   const input: Input = typeof options.json === 'string' ? readDocument(options.json) : {}
   const paths = fields.filter(({ isPath }) => isPath)

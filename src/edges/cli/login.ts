@@ -9,7 +9,6 @@ import { openLoopback } from './loopback.ts'
 import { readSession, sessionStore } from './session-file.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** How long a person may take in the browser. */
 const signInMs = 10 * 60_000
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

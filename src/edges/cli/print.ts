@@ -11,7 +11,6 @@ const isPlain = (value: unknown): boolean => typeof value !== 'object' || value 
 export const printable = (value: unknown): string =>
   (value === null || value === undefined ? '-' : String(value)).replace(/\p{C}/gu, ' ')
 
-/** `jsonl` prints one line per item if the answer is one list. */
 export function answerText(answer: unknown, form: Form): string {
   if (form === 'json') return `${JSON.stringify(answer, null, 2)}\n`
   if (form === 'table') return `${blockOf(answer).join('\n')}\n`

@@ -7,7 +7,6 @@ import type { TokenStore } from '#sdk/oauth-session.ts'
 import { configPath, readConfig, writeConfig } from './config-files.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** The content of the file that `portico login` writes. */
 export type Session = { base_url: string; tokens: OAuthTokens }
 
 const fileName = 'session.json'

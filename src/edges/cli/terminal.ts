@@ -4,9 +4,7 @@ export type Terminal = {
   home: string
   out: (text: string) => void
   err: (text: string) => void
-  /** Whether a person reads `err` while the command runs. */
   isInteractive: boolean
-  /** The width of that person's screen. */
   columns?: number
   signal: AbortSignal
   openBrowser: (url: string) => void

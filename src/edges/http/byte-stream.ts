@@ -19,7 +19,6 @@ export type ByteStream = {
   /** Resolves with true once the reader has room for more, and with false once it has left or was cut off. */
   write(bytes: string | Uint8Array): Promise<boolean>
   finish(last?: string): void
-  /** Resolves when the stream has ended, for any reason. */
   ended: Promise<void>
 }
 
@@ -97,7 +96,6 @@ function* slicesOf(bytes: Uint8Array, max: number): Iterable<Uint8Array> {
   for (let at = 0; at < bytes.length; at += max) yield bytes.subarray(at, at + max)
 }
 
-/** Writes concurrent events together. */
 function corkForTick({ socket }: ServerResponse): void {
   if (!socket || socket.writableCorked > 0) return
   socket.cork()

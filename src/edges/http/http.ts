@@ -55,12 +55,9 @@ export type HttpEdgeDeps = {
   log: Log
   clock: Clock
   connections?: ConnectionLimits
-  /** The measurements of the other parts, by part. */
   metrics?: MetricSources
   sse?: StreamSettings
-  /** The paths of doors that have no server. */
   webDoors?: readonly WebDoor[]
-  /** Absent if people cannot sign in. */
   authorizationServer?: AuthorizationServerDocuments & { mount: (fastify: FastifyInstance) => void }
 }
 
@@ -221,7 +218,6 @@ type RequestParts = {
   common: CommonHeaders
 }
 
-/** These hooks apply to every request of every route: they set headers, count, and log a line. */
 function addRequestHooks(
   fastify: FastifyInstance,
   { log, trustProxy }: HttpEdgeDeps,
@@ -257,7 +253,6 @@ function addRequestHooks(
   })
 }
 
-/** Names requests that end before their operation begins, and requests of no operation. */
 const nameOf = ({ routeOptions: { config, url } }: FastifyRequest): string =>
   config.operation ?? url ?? 'unknown'
 

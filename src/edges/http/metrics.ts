@@ -9,7 +9,6 @@ const sourceTimeoutMs = 1_000
 /** Scrapers of this machine need no credential, so their cost must not grow with their number. */
 const sharedMs = 1_000
 
-/** Builds the text of a scrape, which requests within a second share: first the process, then each source. */
 export function scraper(sources: MetricSources, nowMs: () => number): () => Promise<string> {
   const scrapes = createTtlCache<string>({ ttlMs: sharedMs, entriesMax: 1, nowMs })
   const scrape = createScrape({ process: processMetrics(), ...sources })
@@ -27,6 +26,5 @@ const createScrape = (sources: MetricSources) => async (): Promise<string> => {
   return metricsText([...readings.flatMap((reading) => reading ?? []), complete])
 }
 
-/** Returns undefined if the part fails or takes too long. */
 const readInTime = (read: ReadMetrics) =>
   withTimeLimit(Promise.try(read), sourceTimeoutMs).catch(() => undefined)

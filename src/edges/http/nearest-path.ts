@@ -13,7 +13,6 @@ const segmentCost = 2
 const wrongSegment = costMax + 1
 
 type Route = { method: string; path: string; segments: string[] }
-/** Compares a segment of the request with one of a route. */
 type Compare = (sent: string, wanted: string) => number
 
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '')
@@ -36,7 +35,6 @@ function comparison(): Compare {
 
 const editsMax = ({ length }: string): number => (length <= 3 ? 1 : length <= 5 ? 2 : costMax)
 
-/** Returns the lowest cost of turning one list of segments into the other. */
 function distance(sent: readonly string[], wanted: readonly string[], compare: Compare): number {
   let last = wanted.map((_, at) => (at + 1) * segmentCost)
   for (const [i, segment] of sent.entries()) {
@@ -52,7 +50,6 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
 }
 
 export type PathHints = {
-  /** Returns the sentence that answers an unknown path, with the path it may mean as `METHOD /path`. */
   nearest(method: string, url: string): string
   /** Returns the operations one segment below a known path: a task is cancelled by POST to its `/cancel`. */
   changesBelow(url: string): string[]

@@ -5,7 +5,6 @@ type Json = Record<string, unknown>
 
 /** Collects the schemas with an `$id`: the document contains each once, and refers to it in all other places. */
 export type Components = {
-  /** Returns the schema as the document shows it, which is a reference if the schema has a name. */
   refer(schema: Schema): Json
   schemas(): Record<string, Json>
 }

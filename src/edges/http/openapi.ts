@@ -23,7 +23,6 @@ import {
 } from './openapi-components.ts'
 import { introduction, tagOf } from './openapi-intro.ts'
 
-/** The parts of an operation that the document needs, which exclude its function. */
 export type Documented = Pick<Operation, 'name' | 'group' | 'entry'>
 type Json = Record<string, unknown>
 
@@ -250,7 +249,6 @@ const responseNames: Record<number, string> = {
   504: 'UpstreamTimeout',
 }
 
-/** Returns the statuses that an operation can answer, by its kind and its declared codes. */
 export function errorStatuses(entry: Entry): number[] {
   const declared = (entry.faults ?? []).flatMap((code) =>
     Object.hasOwn(faults, code) ? [faults[code as FaultCode].status] : [],

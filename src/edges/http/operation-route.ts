@@ -19,7 +19,6 @@ import { readParameters } from './text-parameters.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The name of the operation behind a route, for measurements. */
     operation?: string
   }
 }
@@ -71,7 +70,6 @@ function guard({ admit, operation }: InvocableOperation, { contexts }: HttpDeps)
       next(admitted.refusal)
     }
     const { authorization, 'x-backend-key': backendKey } = request.headers
-    // Throws if the load is too high.
     const admitted = admit({
       authorization,
       ...(typeof backendKey === 'string' && { backendKey }),

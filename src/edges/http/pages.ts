@@ -32,7 +32,6 @@ export const readGuard =
 const compress = promisify(gzip)
 const compressedFromBytes = 1_024
 
-/** Sends bytes that are the same for all clients; they are compressed once. */
 async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -54,7 +53,6 @@ type PublicDocument = {
   headers?: () => Record<string, string>
 }
 
-/** Serves a public document with a validator, so that a repeated request gets 304. */
 export function serveDocument(
   fastify: FastifyInstance,
   { guards, path, text, type = jsonType, headers = () => ({}) }: PublicDocument,

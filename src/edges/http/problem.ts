@@ -40,7 +40,6 @@ const sentences: Partial<Record<FaultCode, string>> = {
   headers_too_large: 'The headers are over the limit of 16 KiB: send fewer or shorter ones',
 }
 
-/** Returns the fault for an error of the framework, or undefined for a bug. */
 export function faultOf(error: unknown): Fault | undefined {
   if (error instanceof Fault) return error
   const code = (error as { code?: unknown } | null)?.code

@@ -106,7 +106,6 @@ async function memory(): Promise<Metric[]> {
   ]
 }
 
-/** Returns metrics on Linux only. */
 async function descriptors(): Promise<Metric[]> {
   const open = await readdir('/proc/self/fd').catch(() => [])
   const limit = /^Max open files\s+(\d+)/m.exec(await fromProc('limits'))?.[1]
@@ -132,5 +131,4 @@ function runtime(): Metric[] {
   ]
 }
 
-/** Returns an empty text if the system has no such file. */
 const fromProc = (name: string): Promise<string> => readFile(`/proc/self/${name}`, 'utf8').catch(() => '')

@@ -3,12 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Admitted } from '#invoke/invocation.ts'
 import type { RequestMode } from './http-metrics.ts'
 
-/** The state of the HTTP server for one request. */
 export type RequestContext = {
   request: FastifyRequest
-  /** The name for measurements; absent if the route belongs to no operation. */
   operation: string | undefined
-  /** Absent until the request is admitted. */
   admitted: Admitted | undefined
   startedMs: number
   mode: RequestMode
@@ -30,7 +27,6 @@ export function abort(context: RequestContext): void {
 
 const contextKey = Symbol('context')
 type ContextResponse = ServerResponse & { [contextKey]?: RequestContext }
-/** Called once, when the answer is sent or the client has left. */
 type Ended = (context: RequestContext, response: ServerResponse) => void
 
 /** Tracks the live requests, and which of them a closing server may end early. */

@@ -58,7 +58,6 @@ export type RequestLine = {
   address: string
   agent_id: string | undefined
   trace_id: string | undefined
-  /** True if the client left before the answer was complete. */
   left: boolean
 }
 

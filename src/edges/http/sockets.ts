@@ -7,7 +7,6 @@ export type ConnectionLimits = {
   max: number
   /** Infinity behind a proxy, because every connection then has the proxy's address. */
   perAddress: number
-  /** How long a client may leave an answer unread. */
   stallMs?: number
 }
 export const unlimitedConnections: ConnectionLimits = {
@@ -26,7 +25,6 @@ type Connection = {
   address: string
   /** The answers under way; a client that pipelines has several. */
   responses: ServerResponse[]
-  /** A number that rises with each new connection and each answer. */
   lastUse: number
   hasAnswered: boolean
 }

@@ -14,11 +14,9 @@ export function frameOf(item: StreamItem): string {
 }
 
 export type EventStream = {
-  /** Resolves with false once the client has left. */
   write(item: StreamItem): Promise<boolean>
   /** Repeats the last event id, so that a client resumes where it was cut off. */
   finish(): void
-  /** Resolves when the stream has ended, for any reason. */
   ended: Promise<void>
 }
 

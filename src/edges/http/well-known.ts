@@ -5,10 +5,8 @@ import { type Guard, serveDocument } from './pages.ts'
 export type AuthorizationServerDocuments = {
   issuer: () => string
   metadata: () => Promise<object>
-  /** Whether people have pages at this gateway. */
   hasPages: boolean
 }
-/** Returns what answers the paths of the pages if there are none. */
 export function whyNoPages(server: AuthorizationServerDocuments | undefined): string | undefined {
   if (!server)
     return 'people do not sign in at this gateway. Agents do, with a key pair: POST /v1/auth/register'
@@ -18,7 +16,6 @@ export function whyNoPages(server: AuthorizationServerDocuments | undefined): st
 
 type WellKnownDeps = {
   baseUrl: () => string
-  /** Absent if none is served. */
   authorizationServer: AuthorizationServerDocuments | undefined
 }
 

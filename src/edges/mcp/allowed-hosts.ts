@@ -8,7 +8,6 @@ const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
 type AllowList = {
   baseUrl: () => string
-  /** The hosts that are allowed in addition to that of the base URL. */
   hosts: readonly string[]
   corsOrigins: readonly string[]
 }

@@ -16,13 +16,11 @@ import {
   waitTool,
 } from './tools.ts'
 
-/** What a transport knows about the request of a tool. */
 export type CallFacts = {
   authorization: string | undefined
   address: string
   id: string
   signal: AbortSignal
-  /** Absent if the client asked for no progress. */
   progress?: (status: TaskProgressView) => Promise<void>
   /** Whether the client takes a protocol task in place of a result. */
   takesTasks?: boolean
@@ -30,7 +28,6 @@ export type CallFacts = {
 type TaskProgressView = { progress: number; message: string }
 type Fields = Record<string, unknown>
 
-/** How often a task is read while a call waits for it. */
 const pollMs = 500
 /** Above this number a wait returns the current state of the task at once. */
 const waitsPerUserMax = 10
@@ -193,7 +190,6 @@ async function readStream(
   return { content: [{ type: 'text', text: JSON.stringify({ items }) }] }
 }
 
-/** Reads the stream for its progress, and then the answer under the same key. */
 async function answerStream(
   { invocable, view }: OperationTool,
   admitted: Admitted,
@@ -252,7 +248,6 @@ async function readItems(
   return read
 }
 
-/** Takes a field that the tool has but its operation does not. */
 function takeBoolean(given: Fields, name: string): boolean {
   const value = given[name]
   delete given[name]

@@ -18,7 +18,6 @@ export type McpEdgeDeps = {
   invocation: Invocation
   baseUrl: () => string
   corsOrigins: readonly string[]
-  /** Hosts that requests may name in addition to that of the base URL. */
   mcpHosts?: readonly string[]
   /** If absent, the transport of 2024 is not served. */
   mailboxes?: Mailboxes
@@ -31,7 +30,6 @@ export type McpEdgeDeps = {
 export type McpEdge = WebDoor & AsyncDisposable
 
 const bodyBytesMax = 1024 * 1024
-/** The revisions that `/mcp` serves, newest first. */
 const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']
 
 const refusal = (code: number, message: string): Response =>

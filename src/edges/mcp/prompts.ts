@@ -69,7 +69,7 @@ export type PromptResult = {
 }
 export type Prompts = {
   list: readonly PromptView[]
-  /** Returns undefined if there is no such prompt, or a text that says which argument is missing. */
+  /** Returns a text that says which argument is missing, or undefined if there is no such prompt. */
   get(name: string, given: Record<string, string>): PromptResult | string | undefined
 }
 

@@ -21,10 +21,8 @@ type RpcError = { code: number; message: string; data: Record<string, unknown> }
 /** `resultType` is also in the answer of the request itself; the official client of the extension requires it. */
 type FinalResult = ToolResult & { resultType: 'complete' }
 export type ProtocolTask = TaskHandle & { result?: FinalResult; error?: RpcError }
-/** The answer to a call that made a task. */
 export type CreatedTask = TaskHandle & { resultType: 'task'; _meta?: Record<string, unknown> }
 
-/** The fields of `tasks_get` that are used here. */
 export type ReadTask = {
   task_id: string
   status: string
@@ -39,10 +37,8 @@ const pollMs = 1_000
 /** The poll interval if the next change needs a human, an operator or another service. */
 const slowPollMs = 10_000
 const slowStates = ['awaiting_approval', 'waiting', 'reconciling', 'review']
-/** The code of an internal error in JSON-RPC. */
 const internalErrorCode = -32_603
 
-/** Whether a task has not ended. */
 export const isLive = (status: unknown): boolean => status === 'pending' || status === 'running'
 
 const isInternal = ({ status, error }: ReadTask): boolean => status === 'failed' && error?.code === 'internal'

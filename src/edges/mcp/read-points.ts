@@ -52,7 +52,6 @@ export const hasLongId = (body: unknown): boolean =>
     return isLong(message.id) || (isRecord(meta) && isLong(meta.progressToken))
   })
 
-/** Returns the id of a single message, if it can be sent back. */
 export function idOf(body: unknown): string | number | null {
   const id = isRecord(body) ? body.id : null
   return (typeof id === 'string' || typeof id === 'number') && !isLong(id) ? id : null

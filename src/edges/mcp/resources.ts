@@ -43,7 +43,6 @@ const documents = [
 export type ResourceView = { uri: string; name: string; title: string; description: string; mimeType: string }
 export type Resources = {
   list: readonly ResourceView[]
-  /** Returns undefined if there is no such resource. */
   read(uri: string, facts: CallFacts): Promise<{ uri: string; mimeType: string; text: string } | undefined>
 }
 

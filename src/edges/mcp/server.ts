@@ -34,7 +34,6 @@ import type { Toolbox } from './tools.ts'
 
 export { SUPPORTED_PROTOCOL_VERSIONS }
 
-/** One request of a client, as its transport passes it to the handlers. */
 export type McpCall = {
   caller: Caller
   authorization: string | undefined
@@ -49,7 +48,6 @@ export type ServerDeps = {
   toolbox: Toolbox
   prompts: Prompts
   resources: Resources
-  /** Absent if tasks cannot be read. */
   taskRequests?: TaskRequests | undefined
   version: string
   onError: (error: unknown) => void
@@ -189,7 +187,6 @@ function callOf({ http }: ServerContext): McpCall {
   return call as McpCall
 }
 
-/** Reads the facts of a request that is passed to an operation. */
 function factsOf(context: ServerContext): CallFacts {
   const { authorization, address, id, handOver } = callOf(context)
   handOver()

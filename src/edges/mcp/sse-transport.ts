@@ -28,7 +28,6 @@ type SseDeps = {
 }
 
 const bodyBytesMax = 1024 * 1024
-/** The most requests of one user that this instance answers at the same time. */
 const requestsPerUser = 64
 /** Longer than any call waits. */
 const answerMsMax = 120_000

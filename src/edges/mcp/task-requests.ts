@@ -12,7 +12,6 @@ export type TaskRequests = {
   cancel(taskId: string, facts: CallFacts): Promise<void>
 }
 
-/** Returns undefined if tasks cannot be read. */
 export function createTaskRequests({ byName, taskTtlMs }: Toolbox): TaskRequests | undefined {
   const [reader, canceller] = [byName.get('tasks_get')?.invocable, byName.get('tasks_cancel')?.invocable]
   if (!reader || !canceller) return undefined

@@ -41,9 +41,7 @@ export type OperationTool = {
 export type ToolList = { views: readonly ToolView[]; part: GzipPart }
 export type Toolbox = {
   byName: ReadonlyMap<string, OperationTool>
-  /** Returns the tools that the scopes of the caller allow, in the order of the interface. */
   listFor(caller: Caller): ToolList
-  /** Counts the waits under way by principal. */
   waits: KeyCounts
   /** The least time from the creation of a task to its deletion, or null if tasks are never deleted. */
   taskTtlMs: number | null

@@ -14,7 +14,6 @@ export const isSame = (one: string, other: string): boolean => {
 type NamedSession = { uid: string }
 const proofOf = ({ uid }: NamedSession): string => createHash('sha256').update(`form ${uid}`).digest('hex')
 
-/** Puts the proof into each form of the page. */
 export const withProof = (html: string, session: NamedSession): string =>
   html.replace(
     /<form method="post"[^>]*>/g,

@@ -61,7 +61,6 @@ declare module 'oidc-provider' {
       result: object,
       options: { mergeWithLastSubmission: boolean },
     ): Promise<string>
-    /** Creates the context of one request, with its cookies. */
     createContext(request: IncomingMessage, response: ServerResponse): object
     readonly Session: {
       get(context: object): Promise<Session>

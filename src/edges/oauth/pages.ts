@@ -10,7 +10,6 @@ const styleHash = createHash('sha256').update(styles).digest('base64')
 type PageSources = {
   /** Where forms may lead; browsers also check the redirect that follows a form. */
   form?: string | undefined
-  /** Whether the page has the script for passkeys. */
   hasScript?: boolean
 }
 export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Record<string, string> => ({
@@ -64,9 +63,7 @@ const key =
   '<svg viewBox="0 0 20 20" fill="none" aria-hidden="true"><circle cx="7" cy="13" r="3.6" stroke="currentColor" stroke-width="1.8"/><path d="m9.7 10.3 7-7M13.5 6.5l2.6 2.6" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></svg>'
 
 type PageForm = {
-  /** Additional HTML for the head. */
   head?: string
-  /** Whether this is a wide page of lists. */
   isWide?: boolean
 }
 export const page = (title: string, body: string, { head = '', isWide = false }: PageForm = {}): string =>
@@ -83,7 +80,6 @@ const viewOf = (uid: string, view: string): string =>
 export type PageContext = {
   uid: string
   client: string
-  /** Whether browsers can use passkeys at this address. */
   hasPasskeys?: boolean
   email?: string | undefined
   error?: string | undefined
@@ -93,7 +89,6 @@ type PasskeyForm = {
   kind: 'create' | 'get'
   action: string
   options: string
-  /** HTML between the top of the form and its button. */
   fields?: string
   button: string
   look: 'main' | 'quiet'
@@ -222,7 +217,6 @@ export const codePage = ({ uid, email = '', error }: PageContext): string =>
 export type Consent = {
   uid: string
   client: string
-  /** Where the browser is sent afterwards. */
   redirect: string
   /** Who published the metadata of the client; absent if it registered itself. */
   publisher?: string | undefined

@@ -14,10 +14,8 @@ export const oauthPaths = {
   userinfo: '/oauth/userinfo',
   interaction: '/oauth/interaction',
   account: '/oauth/account',
-  /** People link an agent by its code at this path. */
   link: '/oauth/account/link',
   /** An external identity provider sends browsers back to this path. */
   callback: '/oauth/callback',
-  /** People decide about requests of agents at this path. */
   approvals: '/oauth/approvals',
 } as const

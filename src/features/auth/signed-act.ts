@@ -10,9 +10,7 @@ import * as store from './store.ts'
 type Signed = { timestamp: number; signature: string }
 /** `says` is what the act is asked to do, if its operation alone does not say it; the key signs it too. */
 type SignedAct = { caller: Pick<Caller, 'agentId'>; signed: Signed; says?: string }
-/**
- * Throws unless the caller's key has just signed this act. A signature is valid once, and for repeats of its request.
- */
+/** Throws unless the caller's key has just signed this act. A signature is valid once, and for repeats of its call. */
 export type AssertSigned = (
   facts: Pick<RequestFacts, 'address' | 'isReplay'> & { tx: Queryable },
   operation: string,

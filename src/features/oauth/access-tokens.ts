@@ -35,7 +35,6 @@ const refused = () =>
     'The access token is malformed, expired or not of this gateway: refresh it, or sign in again',
   )
 
-/** Verifies access tokens of this gateway. */
 export function createTokenVerifier(deps: VerifierDeps) {
   const check = createTokenCheck({ ...deps, issuer: deps.baseUrl, algorithms: ['ES256'] })
   return async (token: string): Promise<AccessClaims> => claimsOf(await check(token), deps.clock.now())

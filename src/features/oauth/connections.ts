@@ -6,30 +6,22 @@ import { type Queryable, query } from '#store/query.ts'
 import type { Grants } from './grants.ts'
 import type { Payload, Records } from './records.ts'
 
-/** This module manages the apps that a person has connected, which are the clients of the grants. */
-
 export type Connection = {
   clientId: string
   /** The name that the client registered; null if the client publishes its own metadata. */
   clientName: string | null
-  /** What its newest grant allows, by resource. */
   scopes: string[]
-  /** The credits that it may spend in a day, if it may chat. */
   creditsPerDay: number
   /** The servers to which it has events of the person posted. */
   postsTo: string[]
   connectedAt: Date
 }
-/** Returns the servers to which apps have events of a person posted. */
 export type PostedOrigins = (personId: string) => Promise<readonly { clientId: string; origin: string }[]>
 export type Connections = {
-  /** Stores the grant that a person has given to an app, and notifies the person. */
   connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
-  /** Sets the credits of the person that the app may spend in a day. */
   allowCredits(accountId: string, clientId: string, perDay: number): Promise<void>
-  /** Lists at most a hundred, the latest first. */
+  /** At most a hundred, the latest first. */
   list(accountId: string): Promise<Connection[]>
-  /** Ends every grant and token that a client has of a person, and what it has set up. */
   end(accountId: string, clientId: string): Promise<void>
 }
 
@@ -48,7 +40,6 @@ type ConnectionsDeps = {
   postedOrigins: PostedOrigins
 }
 
-/** What the scopes that allow acts let an app do, in the words of a message. */
 const acts: Record<string, string> = {
   trade: 'trade within your limits',
   earn: 'use the vault',

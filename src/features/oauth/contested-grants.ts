@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 
-/** A grant is contested if its refresh token was used twice at about the same time. */
+/** A contested grant is one whose refresh token was used twice at about the same time. */
 
 export async function contestGrant(db: Queryable, grantId: string, now: Date): Promise<void> {
   await query(

@@ -7,7 +7,6 @@ import type { Records } from './records.ts'
 /** This module handles the sign-in at an external identity provider, from the departure of a browser to its return. */
 
 export type Federation = {
-  /** The host of the provider, as pages show it. */
   name: string
   /** Returns the address to send the browser of this interaction to. Throws `unavailable`. */
   begin(interaction: string, isFresh: boolean): Promise<string>
@@ -22,7 +21,6 @@ type FederationDeps = {
   identities: Identities
   records: Pick<Records, 'of'>
   random: Random
-  /** Returns where the provider sends browsers back to. */
   redirectUri: () => string
 }
 

@@ -13,13 +13,10 @@ export type EndApps = (tx: Tx, ended: EndedApps) => Promise<() => void>
 export type EndedApps = { personId: string; clientId: string | undefined }
 
 export type Grants = {
-  /** Ends a grant with its tokens. */
   end(grantId: string, act?: ActScope): Promise<void>
-  /** Ends every grant and token that an app has of a person. */
   endApp(personId: string, clientId: string): Promise<void>
-  /** Ends every session, grant and token of a person. */
   endAll(personId: string, act?: ActScope): Promise<void>
-  /** Records that a refresh token of the grant was used twice at about the same time, so somebody else may have it. */
+  /** Records that a refresh token was used twice at about the same time, so somebody else may have it. */
   contest(grantId: string): Promise<void>
   isContested(grantId: string): Promise<boolean>
   /** Ends contested grants of an app, or of clients with its registered name, and what these clients have set up. */

@@ -6,8 +6,6 @@ import { query } from '#store/query.ts'
 import { readEmail } from './email-address.ts'
 import type { Outcome, Person } from './people.ts'
 
-/** This module finds the accounts of people at external identity providers, by issuer and subject. */
-
 export type VerifiedIdentity = { issuer: string; subject: string; email: string }
 export type Identities = {
   /** Returns the person of an identity, and creates the person at the first sign-in. */

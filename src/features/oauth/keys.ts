@@ -17,11 +17,9 @@ export type ServerKeys = { version: string; signing: Jwk[]; cookies: string[] }
 export type OAuthKeys = {
   /** Returns the keys for the authorization server, and makes new ones if none are in use. */
   current(): Promise<ServerKeys>
-  /** Returns public keys only, for the verification of tokens. */
   publicKeys(): Promise<Jwk[]>
   /** Reads the public keys again after an unknown key id, at most twice a minute. */
   freshPublicKeys(): Promise<Jwk[]>
-  /** Wraps keys of former key-encryption keys under the current one. */
   rewrap(): Promise<void>
 }
 

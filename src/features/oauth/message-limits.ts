@@ -1,8 +1,6 @@
 import { addressKey } from '#kernel/wire/address-key.ts'
 import type { Budget, SignInLimits } from './sign-in-limits.ts'
 
-/** This module limits how many messages with codes a mailbox gets, over all who ask for them. */
-
 /** The most messages per window of 15 minutes. */
 const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const
 const minuteMs = 60_000
@@ -28,7 +26,6 @@ export function createMessageLimits(limits: SignInLimits): MessageLimits {
   const takeAll = async (budgets: Budget[]): Promise<Budget[] | undefined> =>
     (await limits.take(budgets)).length === 0 ? budgets : undefined
 
-  /** Counts a message against the budgets that all addresses share. */
   const takeShared = async (email: string): Promise<Budget[] | undefined> => {
     const day = { name: `message|day|${email}`, max: Number.POSITIVE_INFINITY, windowMs: dayMs }
     const sent = await limits.count(day)

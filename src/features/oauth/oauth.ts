@@ -47,7 +47,6 @@ type OAuthDeps = {
   authorizationServer?: AuthorizationServer | undefined
   /** Where people sign in; if absent, they sign in at this gateway. */
   identityProvider?: OpenIdProvider | undefined
-  /** Returns where the identity provider sends browsers back to. */
   callbackUrl: () => string
   freshSignInSeconds: number
   /** The default is scrypt. */
@@ -61,7 +60,6 @@ export type OAuth = {
   keys: OAuthKeys
   sessions: Sessions
   connections: Connections
-  /** The credits that an app that may chat spends in a day. */
   creditsPerDay: { default: number; max: number }
   people: People
   /** Absent if people sign in elsewhere. */
@@ -71,9 +69,7 @@ export type OAuth = {
   federation: Federation | undefined
   /** Absent if this gateway issues the tokens. */
   external: AuthorizationServer | undefined
-  /** Returns the interaction that a browser left for the identity provider. */
   interactionOfState(state: unknown): string | undefined
-  /** How old the sign-in may be with which a person changes the passkeys of the account. */
   freshSignInSeconds: number
   verify(token: string): Promise<AccessClaims>
 }

@@ -1,7 +1,5 @@
 import { algorithms, type RelyingParty } from './passkey-verification.ts'
 
-/** These options are what a page hands to the browser, in the JSON of WebAuthn. */
-
 export type RequestOptions = Readonly<Record<string, unknown>>
 export type CreationOptions = Readonly<Record<string, unknown>>
 

@@ -9,8 +9,6 @@ import type { PasskeyRow } from '#store/tables/oauth.ts'
 import { readCredential, type VerifiedCredential, verifySignature } from './passkey-verification.ts'
 import type { Person, Refusal } from './people.ts'
 
-/** This module stores passkeys, and finds the person who made a signature. */
-
 export type Passkey = Readonly<{
   id: string
   name: string
@@ -21,7 +19,6 @@ export type Passkey = Readonly<{
 
 export const passkeysMax = 10
 
-/** Returns the user handle of WebAuthn, which is made of the person's id. */
 export const handleOf = (personId: string): string =>
   Buffer.from(personId.replaceAll('-', ''), 'hex').toString('base64url')
 
@@ -146,7 +143,6 @@ export function createPasskeyStore({ db, transact, clock, random, log, mailQueue
       return rows.map(({ credential_id }) => credential_id.toString('base64url'))
     },
     list: async (personId: string): Promise<Passkey[]> => (await rowsOf(personId)).map(toPasskey),
-    /** Returns false if the person has no such passkey. */
     remove: (personId: string, id: string): Promise<boolean> =>
       transact(async (tx) => {
         const [row] = await query<{ name: string }>(

@@ -27,14 +27,11 @@ import { guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 export type NewPasskey = { credential: string; name: string }
 
 export type Passkeys = {
-  /** Returns false if browsers cannot offer passkeys at the address of this gateway. */
   isPossible(): boolean
-  /** The most passkeys of one account. */
   max: number
   list(personId: string): Promise<Passkey[]>
   beginSignIn(holder: string): Promise<RequestOptions | undefined>
   signIn(holder: string, credential: string, address: string): Promise<Outcome<Person>>
-  /** Records that the browser of this interaction has entered a code that was sent to this address. */
   holdVerifiedEmail(interaction: string, email: string): Promise<void>
   verifiedEmailOf(interaction: string): Promise<string | undefined>
   beginSignUp(interaction: string): Promise<CreationOptions | undefined>

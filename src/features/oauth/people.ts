@@ -17,7 +17,6 @@ import type { Passwords } from './passwords.ts'
 import { guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 
 export type Person = { id: string; email: string; name?: string }
-/** Why a form was refused; the page shows a sentence for each reason. */
 export type Refusal =
   | 'credentials'
   | 'email'
@@ -43,18 +42,14 @@ export type Refusal =
   | 'rejected'
 export type Outcome<T> = { ok: true; value: T } | { ok: false; why: Refusal }
 
-/** Where a form comes from. */
 export type Origin = {
   address: string
   /** The token of a browser in which somebody has signed in before. */
   browser?: string | undefined
 }
 export type Credentials = { email: string; password: string }
-/**
- * A code without a password signs in and changes none; with `isForPasskey` it proves the address and signs in nobody.
- */
+/** A code without a password signs in and changes none; with `isForPasskey` it only proves the address. */
 export type CodeRequest = { email: string; password?: string; isForPasskey?: boolean }
-/** What a code has proven: the person, or an address for which a passkey is to be created. */
 export type Confirmed = { person: Person } | { verifiedEmail: string }
 
 export type People = {
@@ -94,7 +89,6 @@ const isLongEnough = (password: string): boolean =>
   password.length >= passwordMin && password.length <= passwordMax
 
 const nameLengthMax = 200
-/** Returns the name that the person gave at the sign-up. */
 const nameOf = (signup: Record<string, unknown> | null): string | undefined => {
   const name = signup?.name
   return typeof name === 'string' && name !== '' && name.length <= nameLengthMax ? name : undefined
@@ -146,7 +140,6 @@ const unknownAccountMessage = {
   text: 'A code for a sign-in was requested with this address, but it has no account at this gateway. Create one, or use the address of your account. Ignore this message if you did not ask for it.',
 }
 
-/** Creates the person, or sets the new password of an existing one. */
 const storePerson =
   ({ transact, clock, random, revokeAccount, mailQueue }: PeopleDeps) =>
   async (email: string, passwordHash: string): Promise<Person> => {
@@ -180,7 +173,6 @@ type NewCode = {
   code: string
   isForPasskey: boolean
 }
-/** Stores one code for each interaction. */
 const codeStore =
   ({ db, clock }: Pick<PeopleDeps, 'db' | 'clock'>) =>
   ({ interaction, email, passwordHash, code, isForPasskey }: NewCode) => {

@@ -19,9 +19,7 @@ export type RecordStore = {
   revokeByGrantId(grantId: string): Promise<void>
 }
 export type Records = {
-  /** `on` is a transaction that the statements belong to. */
   of(model: string, on?: Queryable): RecordStore
-  /** Ends every session, grant and token of a person, and what apps have set up. */
   revokeAccount(accountId: string, act?: ActScope): Promise<void>
   revokeGrant(grantId: string, act?: ActScope): Promise<void>
   hasGrant(grantId: string): Promise<boolean>

@@ -18,7 +18,6 @@ export type Sessions = {
   store: RecordStore
   /** Records when a person entered; without `atMs` it is the time of the sign-in, unless a time is recorded already. */
   enter(session: OpenSession, atMs?: number): void
-  /** Ends the session with this public id for every request. */
   end(uid: string): Promise<void>
 }
 

@@ -12,13 +12,11 @@ export type SignInLimits = {
    * a transaction; if it rolls back, nothing is counted.
    */
   take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
-  /** Returns how many were taken in the current window. */
   count(budget: Budget): Promise<number>
   /** Returns what was taken, because it was no failure. */
   giveBack(budgets: readonly Budget[]): Promise<void>
 }
 
-/** The guesses of one address, at any account. */
 export const guessesPerAddress = (address: string): Budget => ({ name: `guess|${address}`, max: 60 })
 
 const guessWindowMs = 15 * 60_000

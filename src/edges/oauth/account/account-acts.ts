@@ -3,8 +3,6 @@ import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import type { PageSession } from '#edges/oauth/sign-in/page-session.ts'
 import { Fault, type FaultCode } from '#kernel/contract/fault.ts'
 
-/** This module runs the operations that a person calls on the account page. */
-
 export const notices = {
   stopped: 'Trading is stopped.',
   resumed: 'Trading is not stopped.',
@@ -24,7 +22,6 @@ export type ActResult =
   | { approvalId: string }
   | { asksForSignIn: boolean; status: number; error: string }
 export type AccountAct = {
-  /** Returns the part of the page that has the form. */
   viewOf(form: Form): string
   run(request: FastifyRequest, form: Form): Promise<ActResult>
 }
@@ -34,7 +31,6 @@ type Act = {
   fields(form: Form): Record<string, unknown>
   notice: Notice
   viewOf(form: Form): string
-  /** The sentences for faults that a person can meet. */
   sentences?: Partial<Record<FaultCode, string>>
 }
 

@@ -23,8 +23,6 @@ import { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, AccountStep } from './account-request.ts'
 import { type AccountViewsDeps, createAccountViews, viewPattern } from './account-views.ts'
 
-/** The account pages show what may act for a person, and let the person undo it. */
-
 export type AccountEdgeDeps = PageSessionDeps &
   AccountViewsDeps & {
     oauth: Pick<OAuth, 'people' | 'records' | 'freshSignInSeconds'>

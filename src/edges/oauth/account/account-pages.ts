@@ -25,7 +25,6 @@ export type ShownApp = {
   /** Who published the app's metadata; absent if the app registered itself. */
   publisher: string | undefined
   may: readonly string[]
-  /** The hosts to which the app has events posted. */
   postsTo: readonly string[]
   connectedAt: Date
 }
@@ -33,7 +32,6 @@ export type AccountView = {
   email: string
   /** Absent before the sign-up, when there are neither limits nor wallets. */
   account: OwnAccount | undefined
-  /** Why the account could not be read. */
   unread: string | undefined
   /** Absent if people sign in elsewhere. */
   passkeys:
@@ -42,7 +40,6 @@ export type AccountView = {
         max: number
         isPossible: boolean
         suggestedName: string
-        /** Whether the sign-in of the browser is recent enough to change passkeys. */
         isFresh: boolean
       }
     | undefined

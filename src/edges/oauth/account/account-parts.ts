@@ -1,8 +1,6 @@
 import { escapeHtml } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths.ts'
 
-/** These are parts of the account pages: rows, forms with a confirmation, and times. */
-
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const twoDigits = (n: number): string => String(n).padStart(2, '0')
 const dayText = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`
@@ -16,7 +14,6 @@ const units = [
   { name: 'hour', ms: 3_600_000 },
   { name: 'minute', ms: 60_000 },
 ]
-/** Rounds down to the largest unit. */
 export function timeLeft(at: Date, now: Date): string {
   const leftMs = at.getTime() - now.getTime()
   const unit = units.find(({ ms }) => leftMs >= ms)

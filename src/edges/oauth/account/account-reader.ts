@@ -1,8 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { PageSession } from '#edges/oauth/sign-in/page-session.ts'
 
-/** This module reads what the account page shows, from the answers of the operations. */
-
 export type PendingChange = {
   change_id: string
   field: string
@@ -51,7 +49,6 @@ export type OwnAccount = Holdings & {
   agents: readonly Agent[]
   agentsMax: number
   webhooks: readonly Webhook[]
-  /** The number of requests that wait. */
   waiting: number
 }
 export type AgentAccount = Holdings & { agent: Agent }
@@ -87,7 +84,6 @@ export function createAccountReader(session: PageSession) {
       ])
       return { ...held, agents, agentsMax: max, webhooks, waiting: total }
     },
-    /** Returns undefined if no such agent is linked. */
     async agent(request: FastifyRequest, agentId: string): Promise<AgentAccount | undefined> {
       const agent = (await agentsOf(request)).agents.find((each) => each.agent_id === agentId)
       return agent && { agent, ...(await holdings(request, agentId)) }

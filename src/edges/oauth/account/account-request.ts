@@ -13,7 +13,6 @@ export type AccountRequest = {
   person: Person
   /** Absent if the sign-in for this page is over, or the account is suspended; acts by session alone still work. */
   caller: Caller | undefined
-  /** Whether the sign-in of the session is recent enough to change its passkeys. */
   mayChangePasskeys: boolean
 }
 /** What a page says; `form` is what was typed, so that it can be corrected. */

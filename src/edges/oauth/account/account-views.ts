@@ -20,7 +20,6 @@ export type AccountViewsDeps = {
   chainName: (chainId: string) => string
 }
 
-/** Answers a request with the account, an agent, or the page that links one. */
 export function createAccountViews(
   { oauth: { passkeys, connections, external }, clock, chainName }: AccountViewsDeps,
   reader: ReturnType<typeof createAccountReader>,

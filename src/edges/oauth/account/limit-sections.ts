@@ -11,8 +11,6 @@ import {
 } from './account-parts.ts'
 import type { Holdings, PendingChange, Policy, Recipient } from './account-reader.ts'
 
-/** These sections show trading, limits and recipients of the person or of one linked agent. */
-
 export type LimitView = Holdings & {
   /** Absent for the account of the person itself. */
   agentId?: string

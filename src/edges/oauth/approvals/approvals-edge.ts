@@ -23,15 +23,11 @@ import {
   type ShownApproval,
 } from './approvals-pages.ts'
 
-/** On this page a person approves and declines what agents ask for. */
-
 export type ApprovalsEdgeDeps = PageSessionDeps & {
   clock: Clock
-  /** The maximum age of the sign-in with which a person approves. */
   freshSignInSeconds: number
   authenticate: (authorization: string | undefined) => Promise<Caller>
   exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
-  /** Returns the name of a connected app. */
   clientName: (clientId: string) => Promise<string | undefined>
 }
 
@@ -69,7 +65,6 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
     return caller.userId === signedIn?.personId ? caller : undefined
   }
 
-  /** Shows all requests that wait, or the one that the address names. */
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const view = approvalOf(request)
     const signedIn = await findSession(await deps.exchangeOf(request, reply))

@@ -2,8 +2,6 @@ import { signOutForm, timeLeft } from '#edges/oauth/account/account-parts.ts'
 import { escapeHtml, page, shownName, tick } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths.ts'
 
-/** On this page a person decides about requests of agents. */
-
 export type ShownApproval = {
   approval_id: string
   intent: {
@@ -23,7 +21,6 @@ export type ShownApproval = {
     agent_id: string
     /** The name of the app, or null if a key pair asked. */
     app: string | null
-    /** True if a page of this gateway asked. */
     isOwnPage: boolean
     /** The name of a linked agent, or null if none is known. */
     agentName: string | null
@@ -39,7 +36,6 @@ export type ApprovalsView = {
   approvals: readonly ShownApproval[]
   /** How many requests wait, including those that are not shown. */
   total: number
-  /** True if the address names one request. */
   isNamed: boolean
   now: Date
   notice: Notice | undefined
@@ -60,7 +56,6 @@ export const isNotice = (text: unknown): text is Notice =>
 
 const row = (label: string, html: string): string => `<div><dt>${label}</dt><dd>${html}</dd></div>`
 const mono = (text: string): string => `<span class="mono">${escapeHtml(text)}</span>`
-/** Shows a name, and under it the id that it stands for. */
 const named = (name: string | null, id: string): string => {
   const shown = shownName(name ?? '')
   return shown === '' ? mono(id) : `${escapeHtml(shown)}<br>${mono(id)}`
@@ -90,7 +85,6 @@ const ownerText = ({ agentName, app, agent_id }: Intent): string => {
 /** Addresses and ids are set in a font in which they can be read letter by letter. */
 const detail = (value: string): string => (/^\S{20,}$/.test(value) ? mono(value) : escapeHtml(value))
 
-/** Shows what leaves, to whom, what comes back and what it costs. */
 function movement(intent: Intent): string {
   if (intent.details)
     return intent.details.map(({ name, value }) => row(escapeHtml(name), detail(value))).join('')

@@ -5,8 +5,6 @@ import type { Person, Refusal } from '#features/oauth/people.ts'
 import type { Sessions } from '#features/oauth/sessions.ts'
 import type { Form } from './request-bodies.ts'
 
-/** One request of a browser within an interaction, and the means to answer it. */
-
 export type Exchange = {
   request: IncomingMessage
   response: ServerResponse
@@ -108,7 +106,6 @@ const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1_000)
 /** The time of a sign-in elsewhere if it is not known; it is too old to count as fresh. */
 export const unknownSignInSeconds = 1
 
-/** How and when a person entered. */
 export type Entry = {
   amr: readonly string[]
   /** When the credentials were given: null if that is not known, and now if it is left out. */

@@ -4,8 +4,6 @@ import type { RecordStore } from '#features/oauth/records.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { addressKey } from '#kernel/wire/address-key.ts'
 
-/** This module connects the provider to the store of each model. */
-
 /** The provider chooses the name and id of a record; a code or token is used once. */
 const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.upsert) => ({
   upsert,

@@ -2,8 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** This module reads the bodies of the sign-in routes. */
-
 const formBytesMax = 8 * 1_024
 
 /** Mounts routes without a body parser, because the provider reads its bodies itself. */

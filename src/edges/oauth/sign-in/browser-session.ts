@@ -4,8 +4,6 @@ import type { Grants } from '#features/oauth/grants.ts'
 import type { Sessions } from '#features/oauth/sessions.ts'
 import { isOwnClient, ownClientIds } from '#kernel/contract/caller.ts'
 
-/** The session of a browser at the authorization server, and the app for which its sign-in was made. */
-
 type GrantContext = {
   oidc: {
     provider: Provider

@@ -20,8 +20,6 @@ import { isOwnClient } from '#kernel/contract/caller.ts'
 import { externalSignIn } from './external-sign-in.ts'
 import { ownSignIn } from './own-sign-in.ts'
 
-/** These are the pages between the request of a client and its code: sign-in, sign-up and consent. */
-
 type InteractionDeps = Pick<
   OAuth,
   'people' | 'passkeys' | 'knownBrowsers' | 'federation' | 'grants' | 'connections' | 'creditsPerDay'
@@ -157,7 +155,6 @@ export function createInteractions(deps: InteractionDeps) {
       if (isConsent && view === undefined) return showConsent(exchange, interaction)
       await method.show(exchange, interaction, view)
     },
-    /** Called when the browser returns from the identity provider. */
     async receive(exchange: Exchange, query: string): Promise<void> {
       const interaction = await findInteraction(exchange)
       if (!interaction || !method.receive) return ended(exchange)

@@ -42,7 +42,6 @@ const pageOf = {
 type View = keyof typeof pageOf
 type FormContext = Pick<PageContext, 'email' | 'error'> & { status?: number }
 
-/** The views that an address may name. */
 const openViews: readonly string[] = ['sign-up', 'passkey-sign-up', 'reset', 'email-code']
 
 const statusOf: Partial<Record<Refusal, number>> = {

@@ -31,7 +31,6 @@ export type PageSessionDeps = {
   invocation: Pick<Invocation, 'prepare'>
   operations: readonly Operation[]
   baseUrl: () => string
-  /** Marks requests that this process makes to itself. */
   ownRequestKey: string
 }
 /** Runs within the limits and the error page of the sign-in. */
@@ -54,10 +53,8 @@ export const redirect = ({ raw }: FastifyReply, location: string): void => {
 
 type SignInAnswer = {
   isReturn(request: FastifyRequest): boolean
-  /** `code` is the code of the fault that requires the sign-in. */
   signIn(request: FastifyRequest, reply: FastifyReply, code: string): void
   errorPage(sentence: string, code: string): string
-  /** The fault codes that a sign-in resolves. */
   codes: readonly string[]
 }
 /** A fault that a sign-in resolves leads to one; any other fault is shown. */
@@ -136,7 +133,6 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
       return { body: 'body' in outcome ? outcome.body : undefined, caller: admitted.caller }
     },
 
-    /** Sends the browser to the sign-in, and from there back to this view. */
     signIn(reply: FastifyReply, wanted: SignInRequest, view = ''): void {
       const flow = newFlow(view)
       store(reply, flowCookie, flowText(flow), flowSeconds)
@@ -154,7 +150,6 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
       store(reply, client.cookie, '', 0)
     },
 
-    /** Answers with a page whose forms contain the proof that this session was shown them. */
     answerForms(reply: FastifyReply, session: SignedInSession, status: number, html: string): void {
       answer(reply, status, withProof(html, session))
     },

@@ -4,8 +4,6 @@ import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Person, Refusal } from '#features/oauth/people.ts'
 import { passkeyName } from './passkey-name.ts'
 
-/** This module handles sign-in and sign-up with a passkey, within an interaction. */
-
 type PasskeyView = 'sign-in' | 'sign-up' | 'passkey-sign-up' | 'passkey-create'
 type PasskeyStepsDeps = {
   passkeys: NonNullable<OAuth['passkeys']>
@@ -23,7 +21,6 @@ type PasskeyStepsDeps = {
 /** RFC 8176: proof of possession of a key, a test of presence, and the key with a fingerprint, face or PIN. */
 const passkeyMethods = ['pop', 'user', 'mfa'] as const
 
-/** Sends what the script of the page passes to the browser. */
 export const sendOptions = (exchange: Pick<Exchange, 'response'>, options: object | undefined): void =>
   options ? sendJson(exchange, 200, options) : sendJson(exchange, 409, { error: 'passkey_not_possible' })
 

@@ -2,9 +2,7 @@ import type { Json } from '#kernel/wire/json.ts'
 import { amountText, chainWords, numberText, spelled, tokenWords, usdText } from './values.ts'
 import { type Given, joined, type Line, type Writer } from './writer.ts'
 
-/**
- * Writes a transfer between a wallet and the venue; the call may leave its token and the wallet's chain to the venue.
- */
+/** Writes a transfer between a wallet and the venue; the call may leave its token and the wallet's chain open. */
 const venueMoney =
   (fields: { chain: string; token: string }, title: (amount: string) => string): Writer =>
   (given) => {

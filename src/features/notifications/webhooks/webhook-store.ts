@@ -144,9 +144,7 @@ export const secretsOf = (db: Queryable, webhookId: string, now: Date): Promise<
 export const insertSecret = (db: Queryable, row: WebhookSecretRow) =>
   fetchAll(db, builder.insertInto('webhook_secret').values(row))
 
-/**
- * Lets the newest former secrets sign until then and deletes older ones at once, because a header has few signatures.
- */
+/** Lets the newest former secrets sign until then and deletes older ones, because a header has few signatures. */
 export async function expireSecrets(
   db: Queryable,
   webhookId: string,
