@@ -5,7 +5,7 @@ import { agentNames } from './compose.ts'
 import { type AgentEdge, agentEdge } from './door/agent-edge.ts'
 import type { AnswererOf } from './door/run.ts'
 
-/** The agent service: it answers chats for gateways, and has no database, no key of a wallet and no access of a user. */
+/** The agent service has no database, no wallet key and no access token of a user. */
 
 export type AgentServiceDeps = { log: Log; answererOf: AnswererOf }
 
@@ -17,7 +17,7 @@ export const agentService = (deps: AgentServiceDeps & { key: string }): AgentEdg
     version: release,
   })
 
-/** A service in this process, which starts when it is first asked for its address and whose key nobody else has. */
+/** Runs the service in this process. It starts when its address is first requested, and nobody else has its key. */
 export function ownAgentService(deps: AgentServiceDeps) {
   const key = randomBytes(32).toString('hex')
   let service: AgentEdge | undefined

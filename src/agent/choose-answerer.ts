@@ -7,12 +7,12 @@ import { analyseMarket } from './research/analyst.ts'
 import { researchAsset } from './research/researcher.ts'
 
 /**
- * Gives a turn to the agent that it names: analyses and reports have one of their own, whose figures are claims, with and
- * without a model. All else goes to the other answerer.
+ * This module gives a turn to the agent that it names. Analyses and reports have their own answerer, with and without a
+ * model, because their figures are claims. Every other turn goes to the other answerer.
  */
 
 const defaultTimeframe: Timeframe = '4h'
-/** The messages that an agent for markets answers by itself; the others are questions for the grammar. */
+/** A market agent answers these intents itself; other messages are questions for the grammar. */
 const intentsOf: Readonly<Record<Agent, readonly string[]>> = {
   ProAgent: [],
   MarketAnalyzerAgent: ['analysis', 'price', 'funding', 'research'],
@@ -24,11 +24,10 @@ type Subject = {
   asset: Asset
   others: string[]
   timeframe: Timeframe
-  /** A timeframe that was asked for and is not analysed. */
+  /** A timeframe that was requested but is not analysed. */
   unserved: string | undefined
 }
 
-/** The first asset of the message; undefined where it asks for something else. */
 function subjectOf({ agent }: Turn, { intents }: Understanding, { names }: Registry): Subject | undefined {
   const [intent, ...more] = intents
   if (!intent || more.length > 0 || !intentsOf[agent].includes(intent.intent)) return undefined

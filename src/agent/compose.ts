@@ -18,17 +18,16 @@ import { grammarAnswerer } from './grammar-answers.ts'
 import { modelAnswerer } from './model/model-answerer.ts'
 import { type ChatModels, type ModelConfig, openChatModels } from './models.ts'
 
-/** The answerer of an agent service: it knows of a gateway what the gateway answers. */
+/** An agent service knows nothing about a gateway except what the gateway answers. */
 
 export type NamesOfGateway = { version: string; read(): Promise<{ chains: Json[]; assets: Json[] }> }
 
 export type AnswererOfGateway = (names: NamesOfGateway) => Answerer
 
-/** In the greeting of a service. */
 export const agentNames: readonly string[] = agents
 
 const versionsMax = 8
-/** How long a run waits for what another one reads: its gateway may never answer. */
+/** How long a run waits for a read that another run began, because that run's gateway may never answer. */
 const sharedMs = 1_000
 const UniverseForm = T.Object({
   chains: T.Array(T.Object({ id: Text, name: Text, displayName: Text, family: OneOf(['evm', 'solana']) })),
@@ -43,12 +42,12 @@ const UniverseForm = T.Object({
   ),
 })
 
-/** The grammar answers where there is no model, and where the model does not. */
+/** The grammar answers if there is no model, or if the model does not answer. */
 export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
   const registryOf = createRegistryReader()
   const inTurn = createLoopTurns()
   return (names) => {
-    // Its caller reads a text next, at once and whole.
+    // The caller next reads a whole text without yielding, so callers take turns on the event loop.
     const own = async () => {
       const registry = await registryOf(names)
       await inTurn()
@@ -61,7 +60,7 @@ export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
   }
 }
 
-/** Runs share what one of them has read. Until then they share it for a moment, and no failure. */
+/** Runs share the names that one of them has read; they wait briefly for a read under way, and share no failure. */
 function createRegistryReader() {
   const registries = new LRUCache<string, Registry>({ max: versionsMax })
   const readings = new Map<string, Promise<Registry>>()
@@ -85,7 +84,7 @@ function createRegistryReader() {
   }
 }
 
-/** One gateway cannot name things for another: the version is the digest of the names. */
+/** The version is the digest of the names, so one gateway cannot name things for another. */
 async function readUniverse({ version, read }: NamesOfGateway): Promise<Universe> {
   const universe: unknown = await read()
   if (!fits(UniverseForm, universe) || versionOf(universe) !== version)
@@ -93,7 +92,6 @@ async function readUniverse({ version, read }: NamesOfGateway): Promise<Universe
   return universe
 }
 
-/** The models of a service that runs by itself, with a client of its own. */
 export function openAgentModels(config: ModelConfig) {
   const url = config.MODEL_URL
   const net = createHttpClient({

@@ -10,8 +10,6 @@ import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { startedText } from './started-text.ts'
 
-/** Answers by the grammar: what a text means, the calls that follow from it, and an answer made of their results. */
-
 type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
 
 export const grammarAnswerer = (registryOf: () => Promise<Registry>): Answerer => ({
@@ -65,15 +63,14 @@ type Performing = {
   at: number
   earlier: Outputs
   proposed: Proposed[]
-  /** Tasks that the turn has started by itself. */
   started: Started[]
 }
 type Started = { taskId: string; text: string }
-/** `reason`: why what was ordered is not started at once. */
+/** `reason` says why an ordered call is not started at once. */
 type Proposed = { id: string; reason?: string }
 type Open = { text: string; ask?: Ask }
 
-/** One step after the other: what reads comes before what moves. What comes after a failure is not called. */
+/** Makes one step after the other, reads before changes. After a failure no further call is made. */
 async function perform(
   { tools, emit, signal, registry }: Run,
   { intent, at, earlier, proposed, started }: Performing,
@@ -124,7 +121,7 @@ const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
     ...(typeof output.reason === 'string' && { reason: output.reason }),
   }
 }
-/** Of an order; what only restricts has other answers. */
+/** Only an order has a started task; what merely restricts has other answers. */
 const startedTask = ({ operation, output }: StepOutput): Started | undefined =>
   operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
     ? { taskId: output.task_id, text: startedText(output as JsonObject) }
@@ -136,7 +133,7 @@ const reasonTexts: Readonly<Record<string, string>> = {
   insufficient_scope: 'The access of this chat does not allow it.',
 }
 
-/** Ages count from the newest result, so that a repeated run says the same. */
+/** Ages are counted from the newest result, so that a repeated run says the same. */
 function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
   if (intent.decision) return { text: decisionText, spans: [] }
   if (intent.route) return { text: routeText(intent.route), spans: [] }
@@ -145,7 +142,7 @@ function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Ans
   return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
 }
 
-/** Another agent answers it, for more credits: the user chooses it. */
+/** The user has to choose the other agent, because it costs more credits. */
 const routeText = (agent: string): string =>
   `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message. It takes more credits.`
 
@@ -174,7 +171,6 @@ function closingsOf({ notes, ask, refusal }: Understanding, { proposed, started 
   return [...recommended, ...notes.map(({ text }) => text), ...(refusal ? [refusal.text] : []), ...question]
 }
 
-/** Writes the parts of an answer as lines, and cites each figure. */
 function createSaid(emit: Emit) {
   let isEmpty = true
   const citations: Citation[] = []

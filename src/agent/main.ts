@@ -5,7 +5,7 @@ import { exitOnUncaught } from '#start/uncaught.ts'
 import { agentService } from './agent-service.ts'
 import { createAnswererOf, openAgentModels } from './compose.ts'
 
-/** The agent service as a process of its own: `portico agent`. */
+/** `portico agent` runs the agent service as its own process. */
 
 const stopMsMax = 5_000
 const printLine = (line: string) => process.stdout.write(`${line}\n`)

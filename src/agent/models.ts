@@ -16,7 +16,6 @@ type ModelDeps = {
   net: StreamingNet
 }
 
-/** The configured language model, or another one of its service; undefined without one. */
 export function openModel(
   { core: { config, random }, url, net }: ModelDeps,
   name = config.MODEL_NAME ?? localName,
@@ -42,7 +41,6 @@ export function openModel(
 
 export type ChatModels = { model: Readonly<Record<Agent, Model>>; tokensMax: number; prices: ModelPrices }
 
-/** The model of each agent, and what its tokens cost; undefined without one. */
 export function openChatModels(deps: ModelDeps): ChatModels | undefined {
   const { config } = deps.core
   const model = openModel(deps)

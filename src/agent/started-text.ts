@@ -1,6 +1,6 @@
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
-/** What the gateway says of a call that it has started by itself: the lines to print, nothing where it says nothing. */
+/** Returns the lines to print about a call that the gateway has started by itself; the text may be empty. */
 export function startedText(output: Json): string {
   const started = isRecord(output) ? output.started : undefined
   if (!isRecord(started) || typeof started.title !== 'string' || typeof started.detail !== 'string') return ''

@@ -1,9 +1,9 @@
-/** A value per candle; NaN where there is none yet. */
+/** One value per candle; NaN while there is none yet. */
 export type Series = readonly number[]
 
 export const blank = (length: number): number[] => Array.from({ length }, () => Number.NaN)
 
-/** The first position with a value; the length where there is none. */
+/** Returns the first position with a value, or the length if there is none. */
 export function firstValue(values: Series): number {
   const at = values.findIndex((value) => !Number.isNaN(value))
   return at < 0 ? values.length : at
@@ -15,7 +15,6 @@ export function meanOf(values: Series): number {
   return sum / values.length
 }
 
-/** `fold` of each window that has `period` values. */
 export function windowed(values: Series, period: number, fold: (window: Series) => number): number[] {
   const out = blank(values.length)
   for (let at = firstValue(values) + period - 1; at < values.length; at++)
@@ -25,7 +24,7 @@ export function windowed(values: Series, period: number, fold: (window: Series) 
 
 export const sma = (values: Series, period: number): number[] => windowed(values, period, meanOf)
 
-/** Begins with the mean of the first `period` values; `weight` is that of the newest value. */
+/** The average begins with the mean of the first `period` values; `weight` is the weight of the newest value. */
 function exponential(values: Series, period: number, weight: number): number[] {
   const out = blank(values.length)
   const first = firstValue(values) + period - 1
@@ -41,5 +40,5 @@ function exponential(values: Series, period: number, weight: number): number[] {
 
 export const ema = (values: Series, period: number): number[] => exponential(values, period, 2 / (period + 1))
 
-/** The average of Wilder, by which RSI, ATR and ADX are defined. */
+/** Wilder's average, by which RSI, ATR and ADX are defined. */
 export const wilder = (values: Series, period: number): number[] => exponential(values, period, 1 / period)

@@ -3,17 +3,14 @@ import { type Costs, type Market, type Simulation, simulate } from './backtest.t
 import type { Rule } from './rules.ts'
 import { bootstrapMean, type Interval, maxDrawdown, wilsonInterval } from './statistics.ts'
 
-/** What a backtest says, and how sure it can be of it. */
-
 export const tradesMin = 30
 
 export type Verdict =
-  /** Fewer trades than `tradesMin`. */
   | 'too_few'
   /** The whole interval of the expectancy is above zero. */
   | 'positive'
   | 'negative'
-  /** Zero lies within it. */
+  /** The interval of the expectancy contains zero. */
   | 'no_edge'
 
 export type BacktestResult = {
@@ -44,7 +41,7 @@ function verdictOf(trades: number, expectancy: Interval | undefined): Verdict {
 
 const last = (values: readonly number[]): number => values.at(-1) ?? 1
 
-/** Bought at the first open of the test and sold at its last close, with the fees of both. */
+/** Buys at the first open of the test and sells at its last close, with the fees of both. */
 function buyAndHold(
   { candles }: Market,
   { firstAt, lastAt }: Simulation,

@@ -4,15 +4,15 @@ import type { IndicatorSet } from './indicators.ts'
 import { type Exits, exitsOf, type Rule, type Side } from './rules.ts'
 
 /**
- * Trades that a rule would have made: it decides on a close and is filled at the next open. One position at a time; the
- * stop and the target are resting orders from that open on.
+ * This module computes the trades that a rule would have made. The rule decides on a close and is filled at the next
+ * open. It has one position at a time, whose stop and target are resting orders from that open on.
  */
 
-/** Fractions. The venue charges the base tier; slippage is added to what takes liquidity. */
+/** Costs are fractions. The venue charges its base tier; slippage is added to orders that take liquidity. */
 export type Costs = { taker: number; maker: number; slippage: number }
 export const venueCosts: Costs = { taker: 0.00045, maker: 0.00015, slippage: 0.0005 }
 
-/** The share of the position that longs pay to shorts at that time; below zero shorts pay. */
+/** The share of the position that longs pay to shorts at that time; if it is negative, shorts pay. */
 export type FundingRate = { atMs: number; rate: number }
 
 export type Trade = {
@@ -25,15 +25,14 @@ export type Trade = {
   /** All costs, as fractions of the position. */
   fees: number
   funding: number
-  /** After fees and funding. */
   net: number
 }
 
 export type Simulation = {
   trades: readonly Trade[]
-  /** What one dollar was at each close since the first possible entry. */
+  /** What one dollar was worth at each close since the first possible entry. */
   equity: readonly number[]
-  /** The first candle at which the rule could be entered, and the last one. */
+  /** The first candle at which the rule could enter, and the last one. */
   firstAt: number
   lastAt: number
 }
@@ -48,7 +47,7 @@ export type Market = {
 
 const signOf = (side: Side): number => (side === 'long' ? 1 : -1)
 
-/** The stop counts where one candle reaches both. A gap beyond the stop fills at the open, which is worse. */
+/** If one candle reaches both, the stop counts. A gap beyond the stop fills at the open, which is worse. */
 function exitIn(
   { open, high, low }: Candle,
   { side, exits }: Position,
@@ -73,7 +72,7 @@ function tradeOf(position: Position, candle: Candle, market: Market, costs: Cost
   if (!found) return undefined
   const { side, entry } = position
   const sign = signOf(side)
-  // A target rests in the book; a stop takes from it.
+  // A target rests in the book, so it pays the maker fee; a stop takes liquidity.
   const exit = found.reason === 'stop' ? found.exit * (1 - sign * costs.slippage) : found.exit
   const fees = costs.taker + (found.reason === 'stop' ? costs.taker : costs.maker) * (exit / entry)
   const entryMs = market.candles[position.entryAt]?.startMs ?? candle.startMs
@@ -82,7 +81,7 @@ function tradeOf(position: Position, candle: Candle, market: Market, costs: Cost
   return { side, entryMs, entry, exitMs: candle.endMs, exit, reason: found.reason, fees, funding, net }
 }
 
-/** The first candle whose close the rule can judge: its ATR has enough candles before it. */
+/** Returns the first candle whose close the rule can judge, because its ATR has enough candles before it. */
 const firstDecision = ({ candles, set }: Market): number => {
   const at = candles.findIndex((_, index) => indicatorAt(set, 'ema_50', index) !== undefined)
   return at < 0 ? candles.length : at

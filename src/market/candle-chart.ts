@@ -25,21 +25,17 @@ import type { Level } from './levels.ts'
 import type { Exits, Side } from './rules.ts'
 import { documentOf, element, lineBetween, palette, pathThrough, textAt } from './svg.ts'
 
-/** Candles with averages, levels, volume and RSI. */
-
 export type CandleChart = {
   asset: string
   timeframe: Timeframe
   candles: readonly Candle[]
   set: IndicatorSet
   levels: readonly Level[]
-  /** What a rule proposes now. */
   proposal?: Exits & { side: Side; entry: number }
   readAtMs: number
 }
 
 const shownMax = 120
-/** Empty places at the right of the last candle. */
 const roomCandles = 5
 const pricePane: Pane = { top: 100, bottom: 432 }
 const volumePane: Pane = { top: 446, bottom: 520 }
@@ -55,11 +51,10 @@ const averages: readonly { id: IndicatorId; color: string }[] = [
 
 type Shown = {
   candles: readonly Candle[]
-  /** The position of the first one in the whole history. */
+  /** The position of the first shown candle in the whole history. */
   firstAt: number
   range: Range
   x: Scale
-  /** Of the body of a candle. */
   width: number
 }
 
@@ -74,7 +69,7 @@ function shownOf({ candles }: CandleChart): Shown {
 
 const middleOf = ({ startMs, endMs }: Candle): number => (startMs + endMs) / 2
 
-/** The values that enough candles came before. */
+/** Returns only values that have enough candles before them. */
 const knownSeries = (chart: CandleChart, { firstAt, candles }: Shown, id: IndicatorId): Series =>
   candles.map((_, at) => indicatorAt(chart.set, id, firstAt + at) ?? Number.NaN)
 
@@ -155,7 +150,7 @@ function drawLevels(lines: readonly LevelLine[], y: Scale): string[] {
   )
 }
 
-/** Where two labels would overlap, the later one is left out: its price is at the right. */
+/** If two labels would overlap, the later one is left out, because its price is at the right edge anyway. */
 function levelLabels(lines: readonly LevelLine[], y: Scale): string[] {
   const taken: number[] = []
   return lines.flatMap(({ price, text, color }) => {
@@ -166,7 +161,7 @@ function levelLabels(lines: readonly LevelLine[], y: Scale): string[] {
   })
 }
 
-/** What a trade of the proposal would win and lose, at the right of the last candle. */
+/** Draws what a trade of the proposal would win and lose, to the right of the last candle. */
 function drawProposal({ proposal, candles }: CandleChart, { x }: Shown, y: Scale): string[] {
   const end = candles.at(-1)?.endMs
   if (!proposal || end === undefined) return []
@@ -238,7 +233,7 @@ export function candleChartSvg(chart: CandleChart): string {
     .filter(({ series }) => series.some(Number.isFinite))
   const levels = levelLines(chart)
   const prices = shown.candles.flatMap(({ high, low }) => [high, low])
-  // A far level would press the candles together, so only levels within the range of the candles widen it.
+  // A far level would squeeze the candles, so only levels within their range widen it.
   const reach = rangeOf(prices, 0.15)
   const visible = levels.filter(
     ({ price, isProposal }) => isProposal || (price > reach.from && price < reach.to),
@@ -306,7 +301,6 @@ export function candleChartSvg(chart: CandleChart): string {
   ])
 }
 
-/** What the chart shows, in words, with the values that are drawn. */
 export function candleChartAlt(chart: CandleChart): string {
   const shown = shownOf(chart)
   const last = shown.candles.at(-1)

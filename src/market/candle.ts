@@ -4,7 +4,7 @@
  */
 export type Candle = {
   startMs: number
-  /** The first millisecond after it. */
+  /** The first millisecond after the candle. */
   endMs: number
   open: number
   high: number
@@ -45,11 +45,10 @@ export type CandleRow = {
 
 export type History = {
   timeframe: Timeframe
-  /** Closed ones alone, oldest first, each start once. */
+  /** Contains only closed candles, oldest first, and each start once. */
   candles: readonly Candle[]
-  /** How many candles are missing between the first and the last one. */
   gaps: number
-  /** Rows that are no candle, such as a high below a low. */
+  /** How many rows are no candle, such as a high below a low. */
   rejected: number
 }
 

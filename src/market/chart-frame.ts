@@ -3,8 +3,6 @@ import { decimalText } from './decimal-text.ts'
 import { printedValue } from './figure-text.ts'
 import { chartSize, element, lineBetween, type Point, palette, textAt } from './svg.ts'
 
-/** What all charts have: a header, panes with grids, and an axis of UTC times. */
-
 export const plot = { left: 28, right: chartSize.width - 104 }
 export type Pane = { top: number; bottom: number }
 
@@ -49,12 +47,12 @@ export function headerOf({
   ]
 }
 
-/** A value at the right of a pane, on its own colour. */
+/** A value at the right of a pane, on a coloured ground. */
 export type Tag = { y: number; text: string; color: string; isOutlined?: true }
 
 const tagHeight = 20
 
-/** Moves tags apart and leaves their order: each is as near to its value as the others allow. */
+/** Moves tags apart but leaves their order: each stays as near to its value as the others allow. */
 export function placedTags(tags: readonly Tag[], { top, bottom }: Pane): PlacedTag[] {
   const step = tagHeight + 1
   const groups: { y: number; tags: Tag[] }[] = []
@@ -96,7 +94,7 @@ export const drawTag = ({ y, valueY, text, color, isOutlined }: PlacedTag): stri
   }),
 ]
 
-/** Horizontal lines with their values; a value is left out where a tag is. */
+/** Draws horizontal lines with their values; a value is left out if a tag covers its place. */
 export function gridOf(
   { top, bottom }: Pane,
   range: Range,
@@ -123,7 +121,6 @@ type GridOptions = {
   labelOf?: (value: number, places: number) => string
 }
 
-/** Draws within a pane alone. */
 export const clippedTo = ({ top, bottom }: Pane, children: readonly string[]): string => {
   const id = `pane-${Math.round(top)}`
   const bounds = { x: plot.left, y: top, width: plot.right - plot.left, height: bottom - top }
@@ -133,7 +130,6 @@ export const clippedTo = ({ top, bottom }: Pane, children: readonly string[]): s
   ].join('')
 }
 
-/** A label on top of what is drawn below it. */
 export const labelAt = (point: Point, text: string, color: string = palette.muted): string =>
   textAt(point, text, {
     fill: color,

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { renderAsync } from '@resvg/resvg-js'
 import { chartSize, fontFamily } from './svg.ts'
 
-/** Draws SVG into PNG, with one font that comes with the gateway, so that every machine draws alike. */
+/** Renders SVG as PNG, with a font that comes with the gateway, so that every machine draws alike. */
 
 const fontFiles = [
   import.meta.resolve('@expo-google-fonts/ibm-plex-sans/400Regular/IBMPlexSans_400Regular.ttf'),

@@ -1,7 +1,5 @@
 import { dayMs } from './candle.ts'
 
-/** Positions of values, and round values for an axis. */
-
 export type Scale = (value: number) => number
 
 export const linearScale =
@@ -11,7 +9,7 @@ export const linearScale =
 
 export type Range = { from: number; to: number }
 
-/** The least and the greatest value, with a margin. */
+/** Returns the least and the greatest value, with a margin. */
 export function rangeOf(values: readonly number[], margin: number): Range {
   const known = values.filter(Number.isFinite)
   if (known.length === 0) return { from: 0, to: 1 }
@@ -22,7 +20,6 @@ export function rangeOf(values: readonly number[], margin: number): Range {
 
 const steps = [1, 2, 2.5, 5, 10]
 
-/** The power of ten at or below a positive number, without logarithms. */
 function powerOfTen(value: number): number {
   let power = 1
   while (power * 10 <= value) power *= 10
@@ -32,7 +29,7 @@ function powerOfTen(value: number): number {
 
 export type Ticks = { values: number[]; places: number }
 
-/** About `count` round values within the range, and the decimal places that distinguish them. */
+/** Returns about `count` round values within the range, and the decimal places that distinguish them. */
 export function ticksOf({ from, to }: Range, count: number): Ticks {
   const rough = (to - from) / count
   if (!(rough > 0) || !Number.isFinite(rough)) return { values: [from], places: 2 }
@@ -53,7 +50,7 @@ const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 
 export type TimeTick = { ms: number; label: string; isDay: boolean }
 
-/** Times at round hours or days of UTC; a new day shows its date. */
+/** Returns times at round hours or days of UTC; a new day shows its date. */
 export function timeTicks({ from, to }: Range, count: number): TimeTick[] {
   const step = timeSteps.find((each) => (to - from) / each <= count) ?? 4_320 * hourMs
   const ticks: TimeTick[] = []

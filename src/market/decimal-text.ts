@@ -3,7 +3,7 @@ import { decimalOfSource } from '#kernel/money/money.ts'
 const significantDigits = 12
 const placesMax = 18
 
-/** A computed number as decimal text; undefined where it is none. Twelve digits are more than any input has. */
+/** Returns undefined if the value is no number. Twelve digits are more than any input has. */
 export function decimalText(value: number | undefined): string | undefined {
   if (value === undefined || !Number.isFinite(value)) return undefined
   const source = value.toPrecision(significantDigits)

@@ -1,7 +1,7 @@
 import { rounded } from '#kernel/money/figures.ts'
 import { fixedPointDecimals, fixedPointOne, fromUnits, isDecimal, toUnits } from '#kernel/money/money.ts'
 
-/** How figures are printed: rounded half away from zero, with two digits at least that are not zero. */
+/** Figures are printed rounded half away from zero, with at least two significant digits. */
 
 export type Unit =
   | 'usd'
@@ -9,7 +9,6 @@ export type Unit =
   | 'volume'
   | 'price'
   | 'fraction'
-  /** A fraction of an hour, such as a funding rate. */
   | 'hourly'
   | 'index'
   | 'ratio'
@@ -17,9 +16,9 @@ export type Unit =
   | 'count'
   | 'days'
   | 'time'
-  /** A word of the gateway's own, such as a status. */
+  /** A word of the gateway, such as a status. */
   | 'word'
-  /** A name that a stranger may have written: printed in quotation marks. */
+  /** A name that a stranger may have written, which is printed in quotation marks. */
   | 'text'
 
 const digitsMin = 2
@@ -41,7 +40,7 @@ function roundedText(value: string, placesMin: number): string {
   return (right === undefined ? grouped : `${grouped}.${right}`).replace(/^-/, '\u2212')
 }
 
-/** Of dollars: a whole market has millions of them. */
+/** These scales are for dollars, because a whole market has millions of them. */
 export const scales = [
   { word: 'bn', factor: 1_000_000_000n },
   { word: 'M', factor: 1_000_000n },
@@ -56,7 +55,7 @@ function scaledText(value: string): string {
     : `${roundedText(value, 2)} USD`
 }
 
-/** Two places from one dollar on; below, four digits after the zeros. */
+/** A price has two places from one dollar on; below that it has four digits after the zeros. */
 function priceText(value: string): string {
   const fraction = /^-?0\.(0*)[1-9]/.exec(value)
   return `${roundedText(value, fraction ? (fraction[1]?.length ?? 0) + 4 : 2)} USD`
@@ -67,7 +66,7 @@ const timeText = (iso: string): string | undefined => {
   return Number.isNaN(ms) ? undefined : `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
-/** The value as a person reads it; undefined where it is no value of its unit. */
+/** Prints the value for a person; returns undefined if it is no value of its unit. */
 export function printedValue({ value, unit }: { value: string; unit: Unit }): string | undefined {
   if (unit === 'text') return `"${plainName(value)}"`
   if (unit === 'word') return ownWord.test(value) ? value.replaceAll('_', ' ') : undefined
@@ -96,7 +95,7 @@ export function printedValue({ value, unit }: { value: string; unit: Unit }): st
 }
 
 const namesMax = 64
-/** Names that strangers write become plain words: they have no marks, no markup and no link. */
+/** Turns a name that a stranger wrote into plain words, without marks, markup or links. */
 export function plainName(text: string): string {
   const name = text
     .normalize('NFKC')

@@ -1,7 +1,7 @@
 import type { Series } from './averages.ts'
 import type { IndicatorSet } from './indicators.ts'
 
-/** The indicators by name. `period` is the longest one in it: with fewer than five times as many candles there is no value. */
+/** An indicator has no value with fewer candles than five times `period`, which is the longest period in it. */
 export type IndicatorId =
   | 'sma_20'
   | 'sma_50'
@@ -102,7 +102,7 @@ export const indicatorIds = Object.keys(indicatorList).filter(isIndicator)
 
 export const candlesMinOf = (id: IndicatorId): number => 5 * indicatorList[id].period
 
-/** The value at a candle; undefined where too few candles came before it. */
+/** Returns the value at a candle, or undefined if too few candles came before it. */
 export function indicatorAt(set: IndicatorSet, id: IndicatorId, at: number): number | undefined {
   if (at + 1 < candlesMinOf(id)) return undefined
   const value = indicatorList[id].series(set)[at]

@@ -1,7 +1,7 @@
 import { blank, ema, meanOf, type Series, sma, wilder, windowed } from './averages.ts'
 import { type Candle, dayMs } from './candle.ts'
 
-/** Indicators by their usual definitions; each is a value per candle. */
+/** The indicators follow their usual definitions; each has one value per candle. */
 
 const closesOf = (candles: readonly Candle[]): number[] => candles.map(({ close }) => close)
 const pairwise = (a: Series, b: Series, join: (left: number, right: number) => number): number[] =>
@@ -100,7 +100,7 @@ export function stochastic(
   return { k, d: sma(k, smoothing.d) }
 }
 
-/** Begins anew with each day of UTC; NaN until something was traded. */
+/** The average begins again with each UTC day; it is NaN until something was traded. */
 export function dailyVwap(candles: readonly Candle[]): number[] {
   let day = Number.NaN
   let [worth, volume] = [0, 0]
@@ -123,7 +123,7 @@ export function obv(candles: readonly Candle[]): number[] {
   })
 }
 
-/** Highest high and lowest low, with the candle itself. */
+/** Returns the highest high and the lowest low, including the candle itself. */
 export function donchian(candles: readonly Candle[], period: number): Bands {
   const upper = windowed(
     candles.map(({ high }) => high),

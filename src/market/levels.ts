@@ -1,12 +1,11 @@
 import { meanOf } from './averages.ts'
 import type { Candle } from './candle.ts'
 
-/** Prices at which a market has turned, and the pivot points of the day before. */
+/** Levels are prices at which a market has turned, and the pivot points of the day before. */
 
 export type Level = {
   kind: 'support' | 'resistance'
   price: number
-  /** How many turns are within the level. */
   touches: number
   lastMs: number
 }
@@ -18,10 +17,10 @@ export type Pivots = {
   support2: number
 }
 
-/** Candles on each side that a turning point exceeds. */
+/** A turning point exceeds this many candles on each side. */
 const reach = 5
 const levelsMax = 3
-/** Turns within this share of the ATR are one level; levels are at least one ATR apart. */
+/** Turns within this share of the ATR form one level; levels are at least one ATR apart. */
 const clusterAtrs = 0.5
 const touchesMin = 2
 
@@ -38,7 +37,7 @@ export function pivotsOf({ high, low, close }: Candle): Pivots {
 
 export type Turn = { price: number; atMs: number; kind: 'high' | 'low' }
 
-/** Highs and lows that no candle of the five before or after reaches. The last five candles have none. */
+/** Returns highs and lows that none of the five candles before and after reaches. The last five candles have none. */
 export function turnsOf(candles: readonly Candle[]): Turn[] {
   const turns: Turn[] = []
   for (let at = reach; at < candles.length - reach; at++) {
@@ -53,7 +52,6 @@ export function turnsOf(candles: readonly Candle[]): Turn[] {
   return turns
 }
 
-/** The nearest levels below and above the last close, the nearest first. */
 export function levelsOf(candles: readonly Candle[], atr: number): Level[] {
   const close = candles.at(-1)?.close
   if (close === undefined || !(atr > 0)) return []

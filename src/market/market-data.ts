@@ -3,12 +3,12 @@ import type { FundingRate } from './backtest.ts'
 import { type Candle, type CandleRow, type History, historyOf, isTimeframe } from './candle.ts'
 import { computeIndicators, type IndicatorSet } from './indicators.ts'
 
-/** What the tools `candles` and `funding` answer, as numbers. Outputs are read once each. */
+/** This module parses what the tools `candles` and `funding` answer. Each output is parsed once. */
 
 export type CandlesOutput = {
   asset: string
   timeframe: string
-  /** The time of the venue's answer: candles that end later are open. */
+  /** The time of the venue's answer: candles that end later are still open. */
   as_of: string
   candles: CandleRow[]
 }
@@ -30,7 +30,6 @@ function readHistory(output: Record<string, unknown>): ReadHistory | undefined {
   return { ...history, set: computeIndicators(history.candles) }
 }
 
-/** Undefined where the output has another form. */
 export function historyIn(output: unknown): ReadHistory | undefined {
   if (!isRecord(output)) return undefined
   if (!histories.has(output)) histories.set(output, readHistory(output))
@@ -47,6 +46,5 @@ export function fundingIn(output: unknown): FundingRate[] | undefined {
   return rates.sort((a, b) => a.atMs - b.atMs)
 }
 
-/** The last `count` candles; undefined where there are less. */
 export const lastCandles = ({ candles }: History, count: number): readonly Candle[] | undefined =>
   Number.isInteger(count) && count > 0 && candles.length >= count ? candles.slice(-count) : undefined

@@ -16,12 +16,12 @@ import {
 import { linearScale, type Range, rangeOf, type Scale } from './chart-scale.ts'
 import { documentOf, element, lineBetween, palette, pathThrough } from './svg.ts'
 
-/** Returns of a market beside another one since the same close, and how far the market was below its high. */
+/** Shows the returns of a market and of another one since the same close, and how far the market was below its high. */
 
 export type PerformanceChart = {
   asset: string
   candles: readonly Candle[]
-  /** What it is compared with; none for that market itself. */
+  /** The market to compare with; absent for that market itself. */
   benchmark?: { asset: string; candles: readonly Candle[] }
   readAtMs: number
 }

@@ -3,15 +3,15 @@ import { indicatorAt } from './indicator-list.ts'
 import type { IndicatorSet } from './indicators.ts'
 import { type Regime, regimeAt } from './regime.ts'
 
-/** The rules that may propose a trade. Each is a function of closed candles, so a backtest runs the very rule. */
+/** These rules may propose a trade. Each is a function of closed candles, so a backtest runs exactly the same rule. */
 
 export type Side = 'long' | 'short'
 export type RuleId = 'trend' | 'range'
 export type Rule = {
   id: RuleId
-  /** Without digits: the figures in it are claims of their own. */
+  /** Contains no digits, because each figure in it is a claim of its own. */
   text: string
-  /** What the rule would do after this candle has closed. */
+  /** Decides what the rule would do after this candle has closed. */
   decide(candles: readonly Candle[], set: IndicatorSet, at: number): Side | undefined
 }
 
@@ -55,7 +55,6 @@ export const rules: Readonly<Record<RuleId, Rule>> = {
   },
 }
 
-/** The rule that fits a regime; none where the regime is unknown. */
 export const ruleFor = (regime: Regime): Rule | undefined => {
   if (regime === 'unknown') return undefined
   return regime === 'range' ? rules.range : rules.trend

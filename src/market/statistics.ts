@@ -1,12 +1,12 @@
 import { meanOf, type Series } from './averages.ts'
 import type { Candle } from './candle.ts'
 
-/** Statistics of prices. Only + - * / and square roots, which every machine rounds alike. */
+/** The statistics use only + - * / and square roots, which every machine rounds alike. */
 
 export const returnsOf = (closes: Series): number[] =>
   closes.slice(1).map((close, at) => close / (closes[at] ?? Number.NaN) - 1)
 
-/** Of a sample: divided by one less than the count. */
+/** Returns the deviation of a sample, which divides by one less than the count. */
 export function deviationOf(values: Series): number {
   if (values.length < 2) return Number.NaN
   const mean = meanOf(values)
@@ -20,7 +20,7 @@ export const annualisedVolatility = (returns: Series, perYear: number): number =
 
 export type Drawdown = { fraction: number; peakAt: number; troughAt: number }
 
-/** The deepest fall from a high before it, as a positive fraction. */
+/** Finds the deepest fall from an earlier high, as a positive fraction. */
 export function maxDrawdown(values: Series): Drawdown {
   let deepest: Drawdown = { fraction: 0, peakAt: 0, troughAt: 0 }
   let peakAt = 0
@@ -40,7 +40,7 @@ function covarianceOf(a: Series, b: Series): number {
   return sum / (a.length - 1)
 }
 
-/** Undefined where the other market did not move, or less than two pairs exist. */
+/** Returns undefined if the other market did not move, or if there are fewer than two pairs. */
 export function betaOf(own: Series, market: Series): number | undefined {
   const variance = covarianceOf(market, market)
   const beta = covarianceOf(own, market) / variance
@@ -52,7 +52,7 @@ export function correlationOf(a: Series, b: Series): number | undefined {
   return Number.isFinite(correlation) ? Math.max(-1, Math.min(1, correlation)) : undefined
 }
 
-/** The closes of two markets at the times that both have, oldest first. */
+/** Returns the closes of two markets at the times that both have, oldest first. */
 export function alignedCloses(a: readonly Candle[], b: readonly Candle[]): [number[], number[]] {
   const others = new Map(b.map(({ startMs, close }) => [startMs, close]))
   const pairs = a.flatMap(({ startMs, close }) => {
@@ -63,13 +63,12 @@ export function alignedCloses(a: readonly Candle[], b: readonly Candle[]): [numb
 }
 
 const hoursPerYear = 8_760
-/** What a position costs in a year at this hourly funding. */
 export const carryOf = (hourlyFunding: number): number => hourlyFunding * hoursPerYear
 
 export type Interval = { low: number; high: number }
 const z95 = 1.959963984540054
 
-/** Of a share of successes, by Wilson, at 95 %. */
+/** Computes Wilson's interval of a share of successes, at 95 %. */
 export function wilsonInterval(successes: number, trials: number): Interval | undefined {
   if (trials === 0) return undefined
   const share = successes / trials
@@ -77,14 +76,14 @@ export function wilsonInterval(successes: number, trials: number): Interval | un
   const centre = (share + (z95 * z95) / (2 * trials)) / scale
   const spread =
     (z95 / scale) * Math.sqrt((share * (1 - share)) / trials + (z95 * z95) / (4 * trials * trials))
-  // Without the last rounding the share itself would lie outside at none or all.
+  // Without the last rounding the share itself would lie outside if no trial, or every trial, succeeds.
   return {
     low: Math.max(0, Math.min(share, centre - spread)),
     high: Math.min(1, Math.max(share, centre + spread)),
   }
 }
 
-/** Mulberry: whole numbers of 32 bits, so that a seed draws the same everywhere. */
+/** Mulberry uses whole numbers of 32 bits, so a seed draws the same everywhere. */
 function randomFractions(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -97,7 +96,7 @@ function randomFractions(seed: number): () => number {
 
 const resamples = 2_000
 
-/** Where the mean would be in 95 of 100 repetitions, by drawing from the values with replacement. */
+/** Estimates where the mean would be in 95 of 100 repetitions, by drawing from the values with replacement. */
 export function bootstrapMean(values: Series, seed: number): Interval | undefined {
   if (values.length === 0) return undefined
   const next = randomFractions(seed)

@@ -1,4 +1,4 @@
-/** Pieces of SVG. All text is escaped, since names in it come from strangers. */
+/** This module writes pieces of SVG. All text is escaped, because names in it come from strangers. */
 
 type Value = string | number
 export type Attributes = Readonly<Record<string, Value | undefined>>

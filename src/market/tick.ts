@@ -1,10 +1,9 @@
 import { rounded } from '#kernel/money/figures.ts'
 import { decimalText } from './decimal-text.ts'
 
-/** The venue takes prices with at most so many significant digits; whole numbers always. */
+/** The venue takes prices with at most this many significant digits, and whole numbers always. */
 const significantDigits = 5
 
-/** A computed price as decimal text on the tick of its market. */
 export function priceOnTick(price: number, decimalsMax: number): string | undefined {
   const text = decimalText(price)
   if (text === undefined || !(price > 0)) return undefined

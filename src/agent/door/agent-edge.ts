@@ -18,7 +18,7 @@ import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wir
 import type { Peer, RunDeps } from './run.ts'
 import { createRuns, type Runs } from './runs.ts'
 
-/** The door of the agent service: gateways connect to it and have their chats answered. It has no database and no key. */
+/** Gateways connect to this door to have their chats answered. It has no database and no key. */
 
 export type AgentEdgeDeps = RunDeps & {
   key: string
@@ -30,7 +30,6 @@ export type AgentEdgeDeps = RunDeps & {
   liveness?: typeof liveness
 }
 export type AgentEdge = {
-  /** Resolves with the address. */
   listen(at: { host: string; port: number }): Promise<string>
   runs(): number
 } & AsyncDisposable
@@ -86,14 +85,14 @@ export function agentEdge(deps: AgentEdgeDeps): AgentEdge {
 }
 
 function refuse(socket: Duplex, status: string): void {
-  // No timeout of the server watches it any more, and its client need never close its half.
+  // The server no longer times this socket out, and its client may never close its half.
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** Digests have one length, so that the comparison takes one time. */
+/** Digests all have one length, so the comparison always takes the same time. */
 function createKeyCheck(key: string): (header: string | undefined) => boolean {
   const wanted = digest(`Bearer ${key}`)
   return (header) => timingSafeEqual(digest(header ?? ''), wanted)

@@ -1,23 +1,23 @@
 import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
 import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
 
-/** The events of one run on their way to the gateway: numbered, held until acknowledged, and held back by the window. */
+/** The events of one run are numbered, stored until they are acknowledged, and delayed while the window is full. */
 
 export type EventQueue = {
-  /** `sent` resolves once the window has let it through: an answerer that waits for it writes at the pace of its reader. */
+  /** `sent` resolves once the window has let the event through, so that a writer keeps to the pace of its reader. */
   add(event: string, data: object): { seq: number; sent: Promise<void> }
   ack(seq: number): void
-  /** False where what comes after `afterSeq` is no longer known. */
+  /** Returns false if the events after `afterSeq` are no longer known. */
   attach(send: (line: Line) => void, afterSeq: number): boolean
   detach(): void
-  /** Resolves every `sent`: nobody waits for the window any more. */
+  /** Resolves every `sent`, because nobody waits for the window any more. */
   release(): void
   ackedSeq(): number
 }
 
 type Event = { seq: number; line: Line; sent: PromiseWithResolvers<void> }
 
-/** Bounds an answerer that does not wait for `sent`. */
+/** Limits an answerer that does not wait for `sent`. */
 const heldMax = { events: 12_000, bytes: 4 * 1_048_576 }
 
 export function createEventQueue(runId: string): EventQueue {

@@ -2,8 +2,6 @@ import { ProtocolError } from '#kernel/wire/agent-protocol.ts'
 import type { Json } from '#kernel/wire/json.ts'
 import type { Ask } from './remote-tools.ts'
 
-/** Reads the chains, tokens and markets of a gateway, page by page. An answerer reads a version that it does not have. */
-
 type GatewayNames = { chains: Json[]; assets: Json[] }
 export type NamesReader = { version: string; read(): Promise<GatewayNames> }
 type Page = GatewayNames & { version: string; next: number | null }

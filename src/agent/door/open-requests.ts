@@ -2,17 +2,14 @@ import { Fault, type FaultCode, faults } from '#kernel/contract/fault.ts'
 import { type AgentRequest, type GatewayFrame, openRequestsMax } from '#kernel/wire/agent-protocol.ts'
 import type { Ask, Response } from './remote-tools.ts'
 
-/** The requests of one run that the gateway has not answered. */
-
 type ToolResponse = Extract<GatewayFrame, { type: 'tool_response' }>
 type Deps = {
-  /** Returns the number of the event. */
   add(event: AgentRequest, data: object): number
 }
 export type OpenRequests = {
   ask: Ask
   respond(response: ToolResponse): void
-  /** The run has ended: what is open fails, and nothing more is asked. */
+  /** Ends the run: open requests fail, and no further ones are sent. */
   close(): void
 }
 
@@ -32,7 +29,7 @@ export function createOpenRequests({ add }: Deps): OpenRequests {
       const waiting = open.get(seq)
       open.delete(seq)
       if (thrown) return waiting?.reject(faultOf(code, message))
-      // Only results of tools have a time; that of other answers is not read.
+      // Only results of tools have a time; other answers ignore it.
       const fetchedAt = new Date(fetched_at ?? 0)
       waiting?.resolve(ok ? { ok, output, fetchedAt } : { ok, output, code, message, fetchedAt })
     },

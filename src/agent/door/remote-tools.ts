@@ -3,12 +3,12 @@ import { type AgentRequest, fileBytesMax, filePartBytes } from '#kernel/wire/age
 import type { PastMessage, ToolDescription, Tools } from '#kernel/wire/answerer.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
-/** The tools of a turn, which the gateway has: each call is a request to it. */
+/** The tools of a turn are at the gateway: each call is a request to it. */
 
 export type Response = { output: Json } & ({ ok: true } | { ok: false; code: string; message: string }) & {
     fetchedAt: Date
   }
-/** Rejects where the request itself failed. */
+/** Rejects if the request itself failed. */
 export type Ask = (event: AgentRequest, data: object) => Promise<Response>
 
 export function remoteTools(ask: Ask): Tools {
@@ -39,7 +39,7 @@ export function remoteTools(ask: Ask): Tools {
   }
   return {
     async call({ id, name, input, isFromModel = false, ...more }) {
-      // Does not compile once a call has a field that the protocol lacks.
+      // This line does not compile if a call has a field that the protocol lacks.
       const all: Record<string, never> = more
       return await ask('tool_call', { id, name, arguments: input, from_model: isFromModel, ...all })
     },
@@ -48,13 +48,13 @@ export function remoteTools(ask: Ask): Tools {
       if (earlier) return structuredClone(await earlier)
       const making = makeNote(name, make)
       notes.set(name, making)
-      // What failed may be made again.
+      // After a failure the value may be made again.
       making.catch(() => notes.delete(name))
       return structuredClone(await making)
     },
     describe: async () => (await ask('describe', {})).output as Json[] as ToolDescription[],
     history: async () => (await ask('history', {})).output as Json[] as PastMessage[],
-    /** One file after the other, as their parts come in order. */
+    /** Files are published one after the other, because the gateway expects their parts in order. */
     publish(file) {
       publishing = publishing.then(() => publish(file))
       publishing.catch(() => undefined)

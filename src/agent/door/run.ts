@@ -14,18 +14,17 @@ import { createNamesReader, type NamesReader } from './names.ts'
 import { createOpenRequests } from './open-requests.ts'
 import { remoteTools } from './remote-tools.ts'
 
-/** One run of a turn: its answerer calls the tools of the gateway that has started it, and its events go there. */
+/** One run of a turn: its answerer calls the tools of the gateway that started it, and sends its events there. */
 
-/** The answerer of a run, which knows the chains, tokens and markets of its gateway. */
 export type AnswererOf = (names: NamesReader) => Answerer
 type Start = Extract<GatewayFrame, { type: 'start' }>
 type CloseReason = Extract<ServiceFrame, { type: 'closed' }>['reason']
-/** Where frames of a run go: the connection that has started or resumed it last. */
+/** The connection that has started or resumed a run last; frames of the run go there. */
 export type Peer = { send(line: Line): void }
 
 export type ServiceRun = {
   chatId: string
-  /** False where the events after this one are no longer known. */
+  /** Returns false if the events after `afterSeq` are no longer known. */
   attach(peer: Peer, afterSeq: number): boolean
   detach(peer: Peer): void
   isAttachedTo(peer: Peer): boolean
@@ -52,7 +51,7 @@ export function createRun(deps: RunDeps, start: Start, onClosed: () => void): Se
   let peer: Peer | undefined
   let endSeq: number | undefined
   let isClosed = false
-  /** While the gateway is away, and while a stopped answerer ends. */
+  /** One timer runs while the gateway is away, the other while a stopped answerer ends. */
   const timers: { away?: NodeJS.Timeout; stop?: NodeJS.Timeout } = {}
 
   const add = <Event extends AgentEvent>(event: Event, data: AgentEventData[Event]) => queue.add(event, data)
@@ -110,7 +109,7 @@ export function createRun(deps: RunDeps, start: Start, onClosed: () => void): Se
             isKnown ? { code: error.code, message: error.message.slice(0, 4_000) } : unknownFailure,
           )
         })
-        // The queue has no room for the end.
+        // The queue has no room for the last event.
         .catch(() => close('expired'))
     },
     cancel: (reason) => stop(reason),
@@ -164,7 +163,7 @@ function createEmit(
   }
 }
 
-/** No piece ends in the middle of a character. */
+/** Cuts a text into pieces without splitting a character. */
 function piecesOf(text: string): string[] {
   const pieces: string[] = []
   for (let at = 0; at < text.length; ) {

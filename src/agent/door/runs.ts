@@ -2,13 +2,11 @@ import type { GatewayFrame } from '#kernel/wire/agent-protocol.ts'
 import { lineOf } from '#kernel/wire/agent-socket.ts'
 import { createRun, type Peer, type RunDeps, type ServiceRun } from './run.ts'
 
-/** The runs of a service, whichever connection they came by. */
-
 type FrameOf<Type extends GatewayFrame['type']> = Extract<GatewayFrame, { type: Type }>
 export type Runs = {
   start(frame: FrameOf<'start'>, peer: Peer, isFull: boolean): void
   resume(frame: FrameOf<'resume'>, peer: Peer): void
-  /** The run, as far as this connection has it. */
+  /** Returns the run if this connection has it. */
   of(runId: string, peer: Peer): ServiceRun | undefined
   detach(peer: Peer): void
   count(): number
@@ -19,7 +17,6 @@ const retryAfterMs = 250
 
 export function createRuns(deps: RunDeps & { runsMax: number }): Runs {
   const runs = new Map<string, ServiceRun>()
-  /** The newest run of each turn. */
   const byChat = new Map<string, ServiceRun>()
 
   const refuse = (peer: Peer, run_id: string, code: 'overloaded' | 'unknown_run', message: string) =>
@@ -38,7 +35,7 @@ export function createRuns(deps: RunDeps & { runsMax: number }): Runs {
         runs.delete(run_id)
         if (byChat.get(chat_id) === run) byChat.delete(chat_id)
       })
-      // Another instance, or another try, has taken the turn over.
+      // Another instance, or another attempt, has taken the turn over.
       byChat.get(chat_id)?.close('superseded')
       runs.set(run_id, run)
       byChat.set(chat_id, run)

@@ -15,19 +15,19 @@ import {
 } from './limits.ts'
 import { createRelease, type Release, type ReleaseMode } from './release-text.ts'
 
-/** One answer of a model, which is asked for once however often the turn is run. */
+/** One answer of a model, which is requested only once, however often the turn is run. */
 
-/** `problem` says why the arguments are no JSON object; it is empty where they are one. */
+/** `problem` says why the arguments are no JSON object; it is empty if they are one. */
 export type NotedCall = MadeCall & { input: JsonObject; problem: string }
 export type ModelNote = {
-  /** What was sent to the reader. */
+  /** The text that was sent to the reader. */
   said: string
-  /** What was held, since a number of it is none of the known ones. */
+  /** The text that was not sent, because it contains a number that is not among the known ones. */
   rest: string
   calls: NotedCall[]
   stop: StopReason
   usage: Usage
-  /** Why the endpoint answered nothing more; empty where it did. */
+  /** Why the endpoint answered nothing more; it is empty if the answer is complete. */
   failure: string
 }
 
@@ -37,11 +37,9 @@ export type ModelSession = {
   emit: Emit
   signal: AbortSignal
   figures: KnownFigures
-  /** What this run of the turn has said. */
   said(): string
-  /** What an earlier run of the turn has said. */
   saidBefore: string
-  /** Tokens of an answer that is being read, for a turn that is stopped. */
+  /** Counts the tokens of an answer that is being read, for a turn that is stopped. */
   pending: Usage
 }
 type Asked = { name: string; request: ModelRequest; mode: ReleaseMode }
@@ -52,7 +50,7 @@ const none: Usage = { inputTokens: 0, outputTokens: 0 }
 export const charactersOf = ({ instructions, messages, tools }: ModelRequest): number =>
   instructions.length + JSON.stringify(messages).length + JSON.stringify(tools).length
 
-/** Where an earlier run has made the note, its text is emitted again: the turn drops what it has sent already. */
+/** If an earlier run made the note, its text is emitted again, and the turn drops the part that was already sent. */
 export async function askModel(session: ModelSession, asked: Asked): Promise<ModelNote> {
   const { tools, emit } = session
   let isMade = false
@@ -77,7 +75,7 @@ async function makeNote(session: ModelSession, { request, mode }: Omit<Asked, 'n
   const before = session.said()
   const charactersMax = answerCharactersMax - before.length
   const separator = before === '' ? '' : '\n\n'
-  // An earlier run died while it read this answer: what it has sent is continued.
+  // An earlier run died while it read this answer, so the new answer continues the text that it had sent.
   let said = session.saidBefore.slice(before.length)
   if (said !== '') await emit.chunk(said)
   let usage = none
@@ -99,7 +97,7 @@ async function makeNote(session: ModelSession, { request, mode }: Omit<Asked, 'n
   }
 }
 
-/** An endpoint that has refused, or was not reached, has counted nothing; one that was silent may have. */
+/** An endpoint that refused, or was not reached, has counted no tokens; one that was silent may have. */
 const usageOf = ({ usage, failure, characters }: Attempt, inputTokens: number): Usage => {
   const isUncounted = failure !== '' && failure !== 'upstream_timeout' && characters === 0
   return usage ?? (isUncounted ? none : { inputTokens, outputTokens: tokensOf(characters) })
@@ -109,7 +107,7 @@ const answerOf = (text: string): ModelMessage => ({ role: 'assistant', text, cal
 
 type Reading = { release: Release; prefix: string; inputTokens: number }
 
-/** Reads one answer to its end, or to the failure of the endpoint. Throws where the turn is stopped. */
+/** Reads one answer to its end, or until the endpoint fails. Throws if the turn is stopped. */
 async function readAnswer(
   session: ModelSession,
   request: ModelRequest,
@@ -150,7 +148,7 @@ const notedCall = ({ id, name, argumentsText, extra, arguments: parsed }: CallEv
   problem: parsed.isValid ? '' : parsed.problem,
   ...(extra && { extra }),
 })
-/** A note of it would be too large. */
+/** The arguments are dropped, because a note that contains them would be too large. */
 const tooLong = ({ id, name }: CallEvent): NotedCall => ({
   id,
   name: name.slice(0, nameCharactersMax),
@@ -159,7 +157,7 @@ const tooLong = ({ id, name }: CallEvent): NotedCall => ({
   problem: 'the arguments are too long',
 })
 
-/** Some models begin again with the text that they are to continue. */
+/** Some models repeat the text that they are asked to continue. */
 function withoutRepetition(prefix: string): (text: string) => string {
   let rest = prefix
   let matched = ''

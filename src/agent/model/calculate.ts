@@ -3,7 +3,7 @@ import type { ToolDescription } from '#kernel/wire/answerer.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 import type { KnownFigures } from './known-figures.ts'
 
-/** Exact arithmetic on numbers that were read or said: a model that computes by itself computes wrongly. */
+/** Offers exact arithmetic on numbers that were read or said, because a model that computes by itself makes errors. */
 
 const operations = ['sum', 'difference', 'product', 'ratio', 'change'] as const
 type Operation = (typeof operations)[number]

@@ -9,17 +9,17 @@ import type { Understanding } from '#grammar/understanding.ts'
 import type { ToolDescription, Turn } from '#kernel/wire/answerer.ts'
 import { calculateTool } from './calculate.ts'
 
-/** The few tools that a turn may need: with all of them a model chooses worse, and each request costs more tokens. */
+/** A turn is offered few tools: among all of them a model chooses worse, and each request costs more tokens. */
 
 export const toolsMax = 16
 const scoredMax = 4
-/** Holdings, prices, a quote by dry run, what makes a token safe, and what chains and tokens there are. */
+/** They cover holdings, prices, a quote by dry run, the safety of a token, and the known chains and tokens. */
 const coreTools = ['wallets_holdings', 'perp_markets', 'swap_execute', 'security_check', 'chains_list']
 const marketTools = ['market_candles', 'market_funding', 'market_book']
 
 const planOf = ({ plan }: Pick<Frame, 'plan'>): string[] => (plan ?? []).map(({ operation }) => operation)
 
-/** The plans of what the grammar understands, then those of what it comes near to. */
+/** Returns the tools in the plans of what the grammar understands, then those of what it nearly understands. */
 function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Registry): string[] {
   const asked = ask ? frameOf(ask.intent) : undefined
   const { lexemes } = lex(turn.query)
@@ -42,7 +42,6 @@ function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Reg
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[a-z]{3,}/g) ?? []
 
-/** Those whose names have a word of the question. */
 function namedIn(query: string, described: readonly ToolDescription[]): string[] {
   const words = new Set(wordsOf(query).map((word) => word.replace(/s$/, '')))
   return described.flatMap(({ name }) =>

@@ -1,11 +1,11 @@
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
-/** Text of strangers on its way to a model, and text of a model on its way to a reader. */
+/** This module cleans text by strangers before a model reads it, and text by a model before a person reads it. */
 
 const namingFields = new Set(['name', 'symbol', 'title', 'label', 'display_name'])
 const nameCharactersMax = 64
 
-/** Without what is invisible, or turns the direction of a text. */
+/** Removes characters that are invisible or change the direction of a text. */
 const visible = (text: string): string =>
   text
     .normalize('NFKC')
@@ -25,10 +25,10 @@ export function cleanValue(value: Json, field = ''): Json {
 }
 
 const removed = '(link removed)'
-/** Bounded, so that no text takes long. */
+/** The lengths are bounded, so that no text takes long to match. */
 const rest = '[^\\s)\\]>"\']'
 const addresses = [
-  // A browser takes a backslash, or one slash after a scheme, for two slashes.
+  // A browser takes a backslash, or a single slash after a scheme, for two slashes.
   `(?:\\b[a-z][a-z0-9+.-]{0,30}:)?[\\\\/]{2,}${rest}+`,
   `\\b[a-z][a-z0-9+.-]{1,30}:[\\\\/]${rest}*`,
   `\\b(?:https?|ftp|wss?|file|mailto|javascript|vbscript|data|blob|tel|sms|xmpp|ipfs):${rest}+`,
@@ -37,13 +37,13 @@ const addresses = [
   `\\b(?:[a-z0-9][a-z0-9-]{0,62}\\.){1,8}[a-z]{2,24}(?:[/?#]|:\\d)${rest}+`,
 ].map((source) => new RegExp(source, 'gi'))
 const hidden = /\p{Cf}|\u034f|\u115f|\u1160|\u3164/gu
-/** Marks that a reader of Markdown or HTML would decode. */
+/** Entities that a reader of Markdown or HTML would decode. */
 const entity =
   /&(?=#[x\d]|(?:sol|bsol|colon|period|commat|quest|excl|lt|gt|lpar|rpar|lsqb|rsqb|lbrack|rbrack|tab|newline|amp);)/gi
-/** What an earlier or a later sentence could complete to a link, an image or a tag. */
+/** Characters that an earlier or later sentence could complete to a link, an image or a tag. */
 const opening = /!(?=\[)|(?<=^|\])(?=[([:])|(?<=<)(?=[a-z/!?]|$)/gi
 
-/** An answer loads nothing from elsewhere and leads nowhere: an address could carry what was read. */
+/** Lets an answer load nothing from elsewhere and link nowhere, because an address could leak what was read. */
 export function cleanAnswer(text: string): string {
   let cleaned = text
     .replace(hidden, '')

@@ -1,4 +1,4 @@
-/** The system message of every turn. It is a constant: no text of a user, a tool or a stranger enters it. */
+/** The system message of every turn. It is a constant, so no text of a user, a tool or a stranger enters it. */
 export const instructions = `You are the agent of Portico, a gateway for trading and research. You answer one person about their money and the markets.
 
 Rules:

@@ -1,7 +1,7 @@
 import type { Citation } from '#kernel/wire/answerer.ts'
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
-/** The numbers that an answer may have: those of results, of the words of the user, and what was computed from them. */
+/** An answer may contain the numbers of results, those in the user's words, and those computed from them. */
 
 export type FigureSource = { tool: string; pointer: string; fetchedAt: Date }
 type Figure = { units: bigint; source: FigureSource | undefined }
@@ -9,17 +9,17 @@ type Figure = { units: bigint; source: FigureSource | undefined }
 const figuresMax = 20_000
 const scale = 36
 
-/** Texts whose digits are no numbers: addresses, ids, times. */
+/** The digits of addresses, ids and times are no numbers. */
 const opaque =
   /0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\d{4}-\d{2}-\d{2}(?:[T ][\d:.]+Z?)?|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|\[\d+\]/gi
 const numberPattern = /(?<![\p{L}\d_.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d{1,3})?/giu
-/** What a list begins its lines with. */
+/** A list begins its lines with such a mark. */
 const listMark = /^\s*\d{1,2}[.)](?=\s)/
 const durationUnit =
   /^\s?-?(?:h|hr|hrs|hours?|d|days?|w|weeks?|mo|months?|y|years?|min|minutes?|s|seconds?)\b/i
 const multiples: Readonly<Record<string, number>> = { k: 3, m: 6, million: 6, b: 9, bn: 9, billion: 9 }
 
-/** The units of a decimal with any exponent, cut behind 36 places; undefined where the text is none or is too large. */
+/** Returns the units of a decimal, truncated after 36 places; undefined if the text is no decimal or too large. */
 function unitsOf(text: string): bigint | undefined {
   const match = /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d{1,3}))?$/i.exec(text)
   if (!match || text.length > 200) return undefined
@@ -39,7 +39,7 @@ export type PrintedNumber = {
   isPercent: boolean
 }
 
-/** The numbers of a text, where they stand; a length of time is none. */
+/** Finds the numbers of a text and their positions; a length of time does not count. */
 export function numbersIn(text: string): PrintedNumber[] {
   const masked = text.replace(opaque, (found) => ' '.repeat(found.length))
   const mark = listMark.exec(masked)?.[0].length ?? 0
@@ -61,13 +61,13 @@ export function numbersIn(text: string): PrintedNumber[] {
 
 type Range = { from: bigint; to: bigint }
 
-/** The values that print as this number, rounded or cut to its digits: from `from` up to, but without, `to`. */
+/** Returns the range of values that print as this number, rounded or truncated to its digits; it excludes `to`. */
 function rangeOf({ units, places, shift }: PrintedNumber): Range {
   const step = places >= scale ? 1n : 10n ** BigInt(scale - places)
   const multiple = 10n ** BigInt(shift)
   return { from: (units - step / 2n) * multiple, to: (units + step) * multiple }
 }
-/** The same where the value is a fraction, and the print a percentage. */
+/** Returns the same range for a value that is a fraction but printed as a percentage. */
 const ofFraction = ({ from, to }: Range): Range => ({ from: from / 100n, to: (to + 99n) / 100n })
 
 export function createKnownFigures() {
@@ -103,7 +103,7 @@ export function createKnownFigures() {
         addValue(each as Json, `${pointer}/${part}`, from)
       }
   }
-  /** Searches by halves: an answer may have thousands of numbers, and a turn thousands of values. */
+  /** Uses a binary search, because an answer may have thousands of numbers, and a turn thousands of values. */
   const firstFrom = (from: bigint): Figure | undefined => {
     sorted ??= figures.toSorted((a, b) => (a.units < b.units ? -1 : a.units > b.units ? 1 : 0))
     let [low, high] = [0, sorted.length]
@@ -128,12 +128,10 @@ export function createKnownFigures() {
     )
   }
   return {
-    /** The numbers of a message. */
     addSaid: (text: string) => addText(text, undefined),
     addOutput: (output: Json, from: Omit<FigureSource, 'pointer'>) => addValue(output, '', from),
     addComputed: (value: string) => add(value, undefined),
     find,
-    /** Whether a number is one of them as it is. */
     hasExactly: (text: string): boolean => {
       const units = unitsOf(text)
       return units !== undefined && firstFrom(units)?.units === units
@@ -145,7 +143,6 @@ export type KnownFigures = ReturnType<typeof createKnownFigures>
 
 const remark = ' (unverified)'
 
-/** The text with a remark behind each number that is none of the known ones. */
 export function markUnknown(text: string, figures: KnownFigures): string {
   let marked = text
   for (const { text: printed, at } of figures.unknownIn(text).reverse()) {
@@ -160,7 +157,6 @@ export function markUnknown(text: string, figures: KnownFigures): string {
 
 const citationsMax = 200
 
-/** Where the numbers of a text come from. */
 export function citationsOf(text: string, figures: KnownFigures): Citation[] {
   const found = new Map<string, Citation>()
   for (const printed of numbersIn(text)) {

@@ -1,10 +1,7 @@
 import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/token-prices.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 
-/** How much a model may do in a turn. */
-
 export type ModelAnswererLimits = {
-  /** Tokens that one answer of the model may have. */
   tokensMax: number
   prices: ModelPrices
 }
@@ -14,24 +11,23 @@ export const modelTurnsMax: Readonly<Record<Agent, number>> = {
   MarketAnalyzerAgent: 12,
   ProDeepResearchAgent: 40,
 }
-/** Below the calls that an answer may make, so that the grammar can take over. */
+/** Fewer than an answer may make in all, so that the grammar can still take over. */
 export const callsMax = 24
-/** Steps of the plan that are announced: below those that an answer may have. */
+/** The most steps that the plan announces, which is fewer than an answer may have. */
 export const announcedMax = 100
-/** Of the text of an answer; its last sentences have room beside it. */
+/** The limit of an answer's text; it leaves room for the last sentences. */
 export const answerCharactersMax = 180_000
-/** Of the text of one answer of the model that is sent, and of what is held, as a note stores them. */
+/** The limit of the sent part, and of the unsent part, of one answer of the model, as a note stores them. */
 export const textBytesMax = 96 * 1_024
-/** Of the arguments of all calls of one answer of the model. */
 export const argumentsBytesMax = 24 * 1_024
 export const prefixCharactersMax = 16_000
 export const attemptsMax = 3
-/** Of all messages together: older results make room for newer ones. */
+/** The limit of all messages together: older results are dropped to make room for newer ones. */
 export const requestCharactersMax = 240_000
 
-/** Fewer tokens say nothing. */
+/** An answer of fewer tokens says nothing useful. */
 const tokensMin = 256
-/** Cautious: tokens of prose have four characters, those of numbers and addresses fewer. */
+/** A cautious estimate: tokens of prose have four characters, those of numbers and addresses fewer. */
 const charactersPerToken = 3
 
 export const tokensOf = (characters: number): number => Math.ceil(characters / charactersPerToken)
@@ -43,7 +39,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
 
 type Budget = { creditsMax: number; used: Usage; limits: ModelAnswererLimits }
 
-/** The tokens that the next answer may have within what is held; undefined where there is no room for any. */
+/** Returns how many tokens the next answer may have within the held credits, or undefined if there is no room. */
 export function tokensWithin(
   requestCharacters: number,
   { creditsMax, used, limits }: Budget,

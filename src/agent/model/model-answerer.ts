@@ -31,12 +31,11 @@ import {
 import { callTools } from './tool-results.ts'
 
 /**
- * Answers with a language model, which plans and writes. It has no authority: its calls are judged where they are made,
- * and its numbers where they are sent. The grammar answers where the model does not.
+ * This answerer uses a language model, which plans and writes. The model has no authority: its calls are checked where
+ * they are made, and its numbers where they are sent. The grammar answers if the model does not.
  */
 
 export type ModelAnswererDeps = {
-  /** The model of each agent. */
   model: Readonly<Record<Agent, Pick<Model, 'turn'>>>
   grammar: Answerer
   registryOf: () => Promise<Registry>
@@ -54,7 +53,7 @@ type Run = {
   usage: Usage
   limits: ModelAnswererLimits
 }
-/** `away`: the model has answered nothing that could be used. */
+/** `away` means that the model has answered nothing usable. */
 type Ended = { type: 'answered'; stopReason: StopReason } | { type: 'away'; why: string }
 
 const atOnce = 'It was started at once, within what chats may start by themselves.'
@@ -77,7 +76,7 @@ export function modelAnswerer({ model, grammar, registryOf, limits }: ModelAnswe
       const { session } = run
       emit.planning('plan_started', { id: 'model', text: 'answer with a language model' })
       const ended = await answer(run).catch((error: unknown): Ended => {
-        // What is asked for at this moment is paid, and the answer ends with what it has said.
+        // The request under way has to be paid, and the answer ends with what it has said so far.
         if (!signal.aborted) throw error
         run.usage = addUsage(run.usage, session.pending)
         return { type: 'answered', stopReason: 'end' }
@@ -153,7 +152,7 @@ function startRun({ turn, tools, emit, signal }: Setting, { model, offered, hist
   }
 }
 
-/** One answer of the model after the other, until one calls nothing more. */
+/** Asks for one answer of the model after the other, until one makes no more calls. */
 async function answer(run: Run): Promise<Ended> {
   const { session, turn } = run
   const hasSaid = () => session.said() !== ''
@@ -180,7 +179,7 @@ async function stopped({ session }: Run, sentence: string, stopReason: StopReaso
   return { type: 'answered', stopReason }
 }
 
-/** The grammar takes a turn of which nothing was said and nothing was asked to change: no effect comes twice. */
+/** The grammar takes over only if the model has said nothing and asked for no change, so no effect happens twice. */
 async function interrupted(run: Run, why: string): Promise<Ended> {
   if (run.session.said() === '' && run.counts.changes === 0) return { type: 'away', why }
   return stopped(run, broken, 'end')
@@ -195,7 +194,7 @@ async function sendMarked({ session }: Run, text: string): Promise<void> {
   await session.emit.chunk(before === '' ? marked.trimStart() : isContinued ? marked : `\n\n${marked}`)
 }
 
-/** Asks once more for the part whose numbers are in no result; what is still unknown then is marked. */
+/** Asks once more for the part whose numbers are in no result; numbers that are still unknown then are marked. */
 async function correct(run: Run, { said, rest, calls }: ModelNote, n: number): Promise<void> {
   const { session, messages } = run
   const unknown = session.figures.unknownIn(rest).map(({ text }) => text)
@@ -229,7 +228,7 @@ async function call(run: Run, { said, rest, calls }: ModelNote, n: number): Prom
 const callId = (n: number, at: number): string => `model:${n}.${at + 1}`
 const omitted = JSON.stringify({ omitted: 'an earlier result' })
 
-/** The next request, within what is held for the turn; undefined where that is used up. */
+/** Builds the next request within the credits that are held for the turn; returns undefined if they are used up. */
 function requestOf({ messages, offered, turn, usage, limits }: Run): ModelRequest | undefined {
   const tools = [...offered.values()].map(({ name, description, inputSchema }) => ({
     name,

@@ -5,13 +5,12 @@ import { textBytesMax } from './limits.ts'
 import { createSplitter } from './sentences.ts'
 
 /**
- * Sends an answer by sentence as it comes. `hold`: what follows a number that is none of the known ones is not sent, so
- * that it can be asked for again. `mark`: such a number is sent with a remark.
+ * Sends an answer sentence by sentence as it arrives. In mode `hold` nothing after an unknown number is sent, so that
+ * this part can be asked for again. In mode `mark` such a number is sent with a remark.
  */
 export type ReleaseMode = 'hold' | 'mark'
 export type Release = {
   push(text: string): Promise<void>
-  /** What was sent, and what was held. */
   end(): Promise<{ said: string; rest: string }>
   said(): string
 }
@@ -23,7 +22,7 @@ type Options = {
   separator: string
   /** What was sent before, which the text continues. */
   said: string
-  /** Of what is sent, `said` included. */
+  /** The limit of what is sent, including `said`. */
   charactersMax: number
 }
 
@@ -44,7 +43,6 @@ export function createRelease({
   let [saidBytes, restBytes] = [bytesOf(before), 0]
   let sent: Promise<void> = Promise.resolve()
   let failure: unknown
-  /** What is sent of the sentence. */
   const shownOf = (sentence: string): string => {
     const text = cleanAnswer(sentence)
     if (mode === 'hold' && (rest !== '' || figures.unknownIn(text).length > 0)) {
@@ -55,7 +53,7 @@ export function createRelease({
     const marked = mode === 'mark' ? markUnknown(text, figures) : text
     const isFirst = said === ''
     const shown = isFirst ? marked.trimStart() : marked
-    // A model that continues a text by words of a user begins without the space.
+    // A model that continues a text with words of the user begins without the space.
     const isJoined = !isFirst && said === before && /^[\p{L}\p{N}]/u.test(shown) && endsSentence.test(said)
     const piece = isFirst ? separator + shown : isJoined ? ` ${shown}` : shown
     saidBytes += bytesOf(piece)
@@ -67,7 +65,7 @@ export function createRelease({
     if (failure !== undefined) throw failure
     const piece = sentences.map(shownOf).join('')
     if (piece === '') return
-    // It is not awaited before the next one is read: what comes meanwhile is stored by one commit.
+    // The next sentence is read without awaiting this, so that one commit stores what arrives meanwhile.
     sent = emit.chunk(piece)
     sent.catch((error: unknown) => {
       failure = error

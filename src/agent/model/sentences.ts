@@ -1,13 +1,13 @@
-/** Cuts a text that comes in pieces into sentences. White space belongs to the sentence after it. */
+/** Cuts a text that arrives in pieces into sentences. White space belongs to the sentence after it. */
 
 const sentenceCharactersMax = 2_000
-/** What has no white space for so long is no prose: it is broken. */
+/** A text without white space for this long is no prose, so it is broken. */
 const wordCharactersMax = 4_000
 const space = /\s/g
-/** The marks of languages without spaces end a sentence by themselves. */
+/** In languages without spaces, the marks alone end a sentence. */
 const end = /[.!?…]["'”’)\]*]*(?=\s)|[。！？]["'”’」』）)\]*]*|(?=\n)/g
 
-/** Where the first sentence of the text ends; 0 where that is not known yet. */
+/** Returns where the first sentence of the text ends, or 0 if that is not known yet. */
 function endOf(text: string): number {
   const lead = text.length - text.trimStart().length
   end.lastIndex = lead
@@ -37,7 +37,6 @@ export function createSplitter() {
         else return found
       }
     },
-    /** What is left once nothing follows. */
     rest(): string {
       const left = buffer
       buffer = ''

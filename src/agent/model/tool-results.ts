@@ -9,7 +9,7 @@ import { cleanValue } from './clean-text.ts'
 import type { KnownFigures } from './known-figures.ts'
 import { callsMax } from './limits.ts'
 
-/** Makes the calls of a model and gives it their results, as data of strangers. */
+/** This module makes the calls of a model, and gives it their results as untrusted data. */
 
 const dataBytesMax = 15 * 1_024
 
@@ -17,7 +17,6 @@ type CallsDeps = {
   tools: Pick<Tools, 'call'>
   offered: ReadonlyMap<string, ToolDescription>
   figures: KnownFigures
-  /** Calls of the turn so far. */
   counts: { calls: number; changes: number }
   proposed: string[]
   /** What the calls have started at once, in the words of the gateway. */
@@ -35,7 +34,7 @@ const problemOf = ({ id: callId }: NotedCall, problem: string): ResultMessage =>
 const isChange = ({ effect, hasDryRun }: ToolDescription, { input }: NotedCall): boolean =>
   effect !== 'read' && !(hasDryRun && input.dryrun === true)
 
-/** What changes something comes first, one after the other: nothing that the same answer reads has led to it. */
+/** Calls that change something run first, one by one, so that nothing which the same answer reads can cause them. */
 export async function callTools(
   deps: CallsDeps,
   calls: readonly NotedCall[],

@@ -16,7 +16,7 @@ import { blockText } from './report-markdown.ts'
 import type { ResearchAsset } from './research-scope.ts'
 import type { TimeframeFacts } from './timeframe-facts.ts'
 
-/** Answers as MarketAnalyzerAgent: an analysis with its charts. It trades nothing. */
+/** This answerer is MarketAnalyzerAgent: it makes an analysis with charts, and trades nothing. */
 
 export type Session = { tools: Tools; emit: Emit; signal: AbortSignal }
 export type Said = { citations: Citation[] }
@@ -26,7 +26,7 @@ const missingText = ({ missing }: Facts): string | undefined =>
     ? undefined
     : `Not available now: ${missing.map(({ about, result }) => (result.ok ? about : `${about} (${result.code})`)).join(', ')}.`
 
-/** A chart of each timeframe that has candles; the main one shows the proposal. */
+/** Draws a chart of each timeframe that has candles; the main one shows the proposal. */
 const chartsOf = ({ facts, timeframes, main }: Analysis, proposal: Proposal | undefined): NamedChart[] =>
   timeframes.flatMap((found) => {
     const history = facts.history(found.call)
@@ -144,7 +144,7 @@ export async function analyseMarket(
       ...report.sections,
       { title: 'Proposal', blocks: [{ type: 'text', sentences: known([proposalText(analysis, proposal)]) }] },
     ],
-    // With those of the proposal.
+    // The book is read again here, because it now has the claims of the proposal.
     claims: facts.book.claims(),
   })
   const checked = renumbered(read, 'all')

@@ -4,7 +4,6 @@ import type { Report } from './report.ts'
 
 const citationsMax = 400
 
-/** Where the figures of a text come from: each mark with the pointers that its claim is computed from. */
 export function citationsOf(
   text: string,
   { claims, sources }: Pick<Report, 'claims' | 'sources'>,

@@ -4,18 +4,18 @@ import { printedValue, type Unit } from '#market/figure-text.ts'
 import { type Claim, type ClaimKind, isClaimId, type Source } from './claim.ts'
 import { formulas } from './formulas.ts'
 
-/** Makes the claims of a report. A claim without a value is not made, so that unknown is never a number. */
+/** Makes the claims of a report; one without a value is not made, so an unknown value never becomes a number. */
 
 export type ReadSource = Source & { output: unknown }
 export type ClaimBook = {
   source(tool: string, args: unknown, read: { output: unknown; fetchedAt: Date }): string
-  /** The value at a JSON pointer of a source. */
+  /** Claims the value at a JSON pointer of a source. */
   measured(text: string, unit: Unit, at: string): Claim | undefined
   derived(text: string, unit: Unit, computed: Computed): Claim | undefined
   claims(): readonly Claim[]
   sources(): readonly Source[]
 }
-/** Inputs that are `undefined` are unknown, and so is the claim then. */
+/** An undefined input is unknown, and makes the claim unknown. */
 export type Computed = { formula: string; inputs: readonly (string | Claim | undefined)[]; kind?: ClaimKind }
 
 export const sha256Of = (output: unknown): string => sha256(Buffer.from(canonicalJson(output)))
@@ -35,7 +35,6 @@ export type Origins = {
   claims: ReadonlyMap<string, Pick<Claim, 'value'>>
 }
 
-/** What an input stands for. */
 export function resolveInput(input: string, { outputs, claims }: Origins): unknown {
   if (input.startsWith('=')) return input.slice(1)
   if (isClaimId(input)) return claims.get(input)?.value
@@ -43,7 +42,6 @@ export function resolveInput(input: string, { outputs, claims }: Origins): unkno
   return valueAt(outputs.get(source), pointer)
 }
 
-/** The value of a claim, computed from its inputs again. */
 export const computeClaim = (
   { formula, inputs }: Pick<Claim, 'formula' | 'inputs'>,
   origins: Origins,
@@ -92,7 +90,7 @@ export function createClaimBook(): ClaimBook {
   }
 }
 
-/** Claims whose value is not what their inputs give, by the outputs of the sources. */
+/** Returns the claims whose value differs from what their inputs give, by the outputs of the sources. */
 export function wrongClaims(claims: readonly Claim[], outputs: ReadonlyMap<string, unknown>): Claim[] {
   const byId = new Map(claims.map((claim) => [claim.id, claim]))
   return claims.filter((claim) => computeClaim(claim, { outputs, claims: byId }) !== claim.value)

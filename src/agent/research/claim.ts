@@ -1,12 +1,12 @@
 import { printedValue, type Unit } from '#market/figure-text.ts'
 
-/** A figure of a report: its value, how it was computed, and from which outputs of operations. */
+/** A claim is a figure of a report: its value, how it was computed, and from which outputs of operations. */
 
 export type ClaimKind = 'measured' | 'derived' | 'opinion'
 
 /**
- * Inputs are text: `s1#/0/close` is a JSON pointer into the output of a source, `s1` all of it, `c3` the value of
- * another claim, and `=30` a parameter of the formula.
+ * Inputs are text: `s1#/0/close` is a JSON pointer into the output of a source, `s1` its whole output, `c3` the value
+ * of another claim, and `=30` a parameter of the formula.
  */
 export type Claim = {
   id: string
@@ -26,12 +26,12 @@ export type Source = {
   tool: string
   args: unknown
   fetched_at: string
-  /** Of the canonical JSON of the output. */
+  /** The hash of the canonical JSON of the output. */
   sha256: string
 }
 
 export const isClaimId = (input: string): boolean => /^c\d+$/.test(input)
 export const markOf = ({ id }: Claim): string => `[${id.slice(1)}]`
-/** The value with its mark, for a sentence. */
+/** Writes the value with its mark, for a sentence. */
 export const cite = (claim: Claim): string => `${printedValue(claim) ?? 'unknown'} ${markOf(claim)}`
 export const claimIdOf = (mark: string): string => `c${mark}`

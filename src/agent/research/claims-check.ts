@@ -3,14 +3,14 @@ import { printedValue, scales } from '#market/figure-text.ts'
 import { type Claim, claimIdOf } from './claim.ts'
 
 /**
- * Judges sentences against claims. Each number has to be followed by the mark of a claim before the next number, and to
- * be the value of this claim, rounded to the digits that are printed, in its unit.
+ * This module checks sentences against claims. Each number must be followed by the mark of a claim before the next
+ * number, and must be the value of this claim, rounded to the digits that are printed, in its unit.
  */
 
 export type Judgement = { ok: true } | { ok: false; reason: string }
 export type CheckContext = {
   claims: ReadonlyMap<string, Claim>
-  /** Phrases with digits that are no figures, such as the names of indicators and of assets. */
+  /** Phrases whose digits are no figures, such as the names of indicators and of assets. */
   terms: readonly string[]
 }
 
@@ -20,7 +20,7 @@ const figure = /[-\u2212+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d.,]*\d)/y
 const unitWord = /%|USD/y
 const foreignNumeral = /[\p{N}--[0-9]]/v
 const unitAfter = /(?: ?(bn|M|k)(?!\p{L}))?(?: ?(%|USD|days?\b))?/uy
-/** A number in words is a number, too. */
+/** A number written in words is a number, too. */
 const numberWords =
   /\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion|dozen|half|halve[ds]?|thirds?|quarters?|double[ds]?|triple[ds]?|twofold|tenfold|twice|thrice|percent)\b/i
 
@@ -35,7 +35,7 @@ const wrong = (reason: string): Judgement => ({ ok: false, reason })
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** Terms are taken out as whole words only, so that no part of a number counts as one. */
+/** Terms are removed only as whole words, so that no part of a number counts as one. */
 function withoutTerms(sentence: string, terms: readonly string[]): string {
   const known = terms.filter((term) => /\p{N}/u.test(term)).sort((a, b) => b.length - a.length)
   if (known.length === 0) return sentence
@@ -46,7 +46,7 @@ function withoutTerms(sentence: string, terms: readonly string[]): string {
   return sentence.replace(pattern, 'term')
 }
 
-/** Names and words that claims hold are taken out where their own mark follows. */
+/** Removes names and words that claims contain, if their own mark follows. */
 function withoutNames(sentence: string, claims: CheckContext['claims']): string {
   let text = ''
   let end = 0
@@ -96,7 +96,7 @@ const isSame = (found: Figure, claim: Claim): boolean => {
 
 /** Whether every number of the sentence is the value of the claim that it cites. */
 export function checkSentence(sentence: string, { claims, terms }: CheckContext): Judgement {
-  // Before the normal form, which makes letters of some numerals.
+  // This is checked before normalisation, which turns some numerals into letters.
   if (foreignNumeral.test(sentence)) return wrong('a number of unknown form')
   const plain = withoutNames(sentence, claims).normalize('NFKC').replaceAll('\u2212', '-')
   const text = withoutTerms(plain, terms)
@@ -128,7 +128,7 @@ export function checkSentence(sentence: string, { claims, terms }: CheckContext)
 }
 
 function figureAt(text: string, at: number): { figure: Figure; end: number } | undefined {
-  // A sign belongs to the number, a hyphen within a word does not.
+  // A sign belongs to the number, but a hyphen within a word does not.
   if (/[-+]/.test(text[at] ?? '') && /[\p{L}\p{N}]/u.test(text[at - 1] ?? '')) return undefined
   if (/\p{L}/u.test(text[at - 1] ?? '')) return undefined
   const time = readAt(timestamp, text, at)
@@ -146,7 +146,7 @@ function figureAt(text: string, at: number): { figure: Figure; end: number } | u
   return { figure: { text: number[0], scale, unit, isTime: false }, end: end + whole.length }
 }
 
-/** Prose, as a model writes it, in sentences; a point within a number or a mark ends none. */
+/** Splits prose, as a model writes it, into sentences; a point within a number or a mark ends none. */
 export const sentencesOf = (prose: string): string[] =>
   prose
     .split(/(?<=[.!?](?:\s*\[\d{1,4}\])*)\s+(?=[^\p{Ll}\s[])|\n+/u)

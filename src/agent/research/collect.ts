@@ -3,13 +3,12 @@ import type { ToolResult, Tools } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { historyIn } from '#market/market-data.ts'
 
-/** A call that a report is made from. */
 export type Wanted = { id: string; name: string; input: JsonObject; about: string }
 export type Collected = Wanted & { result: ToolResult }
 
 const parallelMax = 8
 
-/** Eight calls at a time. A call that fails is a result, too; after the signal no further one begins. */
+/** Makes eight calls at a time. A failed call is also a result; after the signal no further call begins. */
 export async function collect(
   tools: Pick<Tools, 'call'>,
   wanted: readonly Wanted[],
@@ -27,7 +26,7 @@ export async function collect(
   return wanted.flatMap(({ id }) => found.get(id) ?? [])
 }
 
-/** Computes the indicators of one history after the other, and lets others run between them. */
+/** Computes the indicators of one history after the other, and yields to other runs in between. */
 export async function readHistories(collected: readonly Collected[]): Promise<void> {
   for (const { result } of collected) if (result.ok && historyIn(result.output)) await setImmediate()
 }

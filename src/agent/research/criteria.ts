@@ -1,4 +1,4 @@
-/** How figures speak for or against an asset. Thresholds of our own, so the verdict is an opinion, and says so. */
+/** How figures speak for or against an asset. The thresholds are the gateway's, so the verdict is called an opinion. */
 
 export type Effect = 'for' | 'against' | 'neutral' | 'unsafe'
 export type CriterionId =
@@ -41,7 +41,7 @@ export const criteria: Readonly<Record<CriterionId, (value: string) => Effect>> 
 
 export type Verdict = 'constructive' | 'neutral' | 'cautious' | 'avoid'
 
-/** Two more on one side than on the other are a verdict; an unsafe token is avoided whatever else speaks for it. */
+/** A lead of two on one side makes a verdict; an unsafe token is avoided, whatever else speaks for it. */
 export function weigh(effects: readonly string[]): Verdict {
   if (effects.includes('unsafe')) return 'avoid'
   const count = (effect: Effect) => effects.filter((each) => each === effect).length

@@ -1,7 +1,7 @@
-/** Tables of data as CSV (RFC 4180). */
+/** Writes tables of data as CSV (RFC 4180). */
 
 const number = /^-?\d+(\.\d+)?$/
-/** What a spreadsheet takes for a formula; a plain number is none. */
+/** A spreadsheet takes a text with such a beginning for a formula, unless it is a plain number. */
 const formula = /^[=+\-@\t\r]/
 
 export function csvCell(value: string): string {

@@ -5,19 +5,16 @@ import { type Claim, cite } from './claim.ts'
 import { type ClaimBook, type Computed, createClaimBook } from './claim-book.ts'
 import type { Collected } from './collect.ts'
 
-/** What the calls of a report have answered, and the claims that are made from it. */
-
 export type Facts = {
   asset: string
   book: ClaimBook
-  /** A pointer into the answer of a call; undefined where it has none. */
+  /** Returns a pointer into the answer of a call, or undefined if the call has none. */
   at(call: string, pointer?: string): string | undefined
   output(call: string): unknown
   history(call: string): ReadHistory | undefined
   measured(text: string, unit: Unit, at: string | undefined): Claim | undefined
   derived(text: string, unit: Unit, computed: Computed): Claim | undefined
   missing: readonly Collected[]
-  /** By the id of its source. */
   outputs: ReadonlyMap<string, Json>
   newestMs: number
 }
@@ -51,7 +48,7 @@ export function createFacts(asset: string, collected: readonly Collected[]): Fac
   }
 }
 
-/** The row of a list in an answer whose field has this value, as a pointer to it. */
+/** Returns a pointer to the row of a list in which this field has this value. */
 export function rowPointer(
   output: unknown,
   { list, field, value }: { list: string; field: string; value: string },
@@ -66,7 +63,7 @@ export function rowPointer(
 
 export type Part = Claim | string | undefined
 
-/** A sentence with its claims cited; undefined where one of them is unknown. */
+/** Writes a sentence with its claims cited; returns undefined if one of them is unknown. */
 export function say(texts: TemplateStringsArray, ...parts: readonly Part[]): string | undefined {
   if (parts.some((part) => part === undefined)) return undefined
   return texts.reduce((sentence, text, at) => {
@@ -75,7 +72,6 @@ export function say(texts: TemplateStringsArray, ...parts: readonly Part[]): str
   })
 }
 
-/** A cell of a table: the claim, or that it is unknown. */
 export const cellOf = (claim: Claim | undefined): string => (claim ? cite(claim) : 'unknown')
 
 export const known = <T>(values: readonly (T | undefined)[]): T[] =>

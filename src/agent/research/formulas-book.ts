@@ -2,7 +2,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { decimalText } from '#market/decimal-text.ts'
 import type { Formula } from './formula.ts'
 
-/** What an order of some dollars would cost in the book of a market, against its middle. */
+/** These formulas say what an order of some dollars would cost in a market's book, compared with the middle price. */
 
 type Level = { price: number; size: number }
 type Book = { bids: Level[]; asks: Level[]; middle: number }
@@ -19,7 +19,7 @@ function bookIn(output: unknown): Book | undefined {
   return bid > 0 && ask >= bid ? { bids, asks, middle: (bid + ask) / 2 } : undefined
 }
 
-/** Undefined where the levels that are known do not fill it. */
+/** Returns undefined if the known levels cannot fill the order. */
 function averagePrice(levels: readonly Level[], usd: number): number | undefined {
   let [left, size] = [usd, 0]
   for (const level of levels) {
@@ -37,7 +37,7 @@ export const bookFormulas: Readonly<Record<string, Formula>> = {
     const [bid, ask] = [book?.bids[0]?.price, book?.asks[0]?.price]
     return book && bid !== undefined && ask !== undefined ? decimalText((ask - bid) / book.middle) : undefined
   },
-  /** Of a market order of so many dollars, as a fraction of the middle; `side` is buy or sell. */
+  /** The cost of a market order of so many dollars, as a fraction of the middle price; `side` is buy or sell. */
   book_cost: ([output, side, usd]) => {
     const book = bookIn(output)
     if (!book || (side !== 'buy' && side !== 'sell')) return undefined
@@ -45,7 +45,7 @@ export const bookFormulas: Readonly<Record<string, Formula>> = {
     if (average === undefined) return undefined
     return decimalText(side === 'buy' ? average / book.middle - 1 : 1 - average / book.middle)
   },
-  /** Dollars of the levels that are known on both sides. */
+  /** The dollars of the known levels on both sides. */
   book_depth: ([output]) => {
     const book = bookIn(output)
     const worth = (levels: readonly Level[]) => levels.reduce((sum, { price, size }) => sum + price * size, 0)

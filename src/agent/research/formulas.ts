@@ -14,14 +14,12 @@ import { type CriterionId, criteria, weigh } from './criteria.ts'
 import type { Formula } from './formula.ts'
 import { bookFormulas } from './formulas-book.ts'
 
-/** The formulas of claims, by name. */
-
 const numberOf = (value: unknown): number | undefined => {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
   return typeof value === 'string' && isDecimal(value) ? Number(value) : undefined
 }
 
-/** All inputs are numbers, or there is no value. */
+/** Returns a value only if all inputs are numbers. */
 const ofNumbers =
   (compute: (numbers: readonly number[]) => number | undefined): Formula =>
   (inputs) => {
@@ -39,7 +37,7 @@ const ofHistory =
 const closesIn = (history: ReadHistory, count: unknown): number[] | undefined =>
   lastCandles(history, numberOf(count) ?? 0)?.map(({ close }) => close)
 
-/** Over the last `count` closes, the first of which is the base. */
+/** Computes over the last `count` closes, the first of which is the base. */
 const ofCloses = (compute: (closes: number[], history: ReadHistory) => number | undefined): Formula =>
   ofHistory((history, [count]) => {
     const closes = closesIn(history, count)
@@ -69,7 +67,7 @@ const last = ({ candles }: ReadHistory): number => candles.length - 1
 const iso = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString()
 
-/** The day before the last closed candle, from candles of any timeframe up to a day. */
+/** Builds the day before the last closed candle, from candles of any timeframe up to a day. */
 function dayBefore({ candles }: ReadHistory): Candle | undefined {
   const end = candles.at(-1)?.endMs
   if (end === undefined) return undefined
@@ -89,7 +87,7 @@ function dayBefore({ candles }: ReadHistory): Candle | undefined {
 const backtestSeed = 1
 const results = new WeakMap<ReadHistory, Map<string, BacktestResult>>()
 
-/** One run for all its figures. Without rates of funding the test has none. */
+/** All figures of a backtest come from one run. Without rates the test leaves funding out. */
 export function backtestOf(
   history: ReadHistory,
   fundingOutput: unknown,
@@ -139,7 +137,7 @@ const ofNumberFormulas: Record<string, Formula> = {
   change: ofNumbers(([now, before]) =>
     before === 0 ? undefined : (now ?? Number.NaN) / (before ?? Number.NaN) - 1,
   ),
-  /** The worth of a position that loses this share of the account at its stop, and no more than the account has. */
+  /** The size of a position that loses this share of the account at its stop, but no more than the account has. */
   risk_size: ofNumbers(([account, entry, stop, share]) => {
     const lost = Math.abs((entry ?? Number.NaN) - (stop ?? Number.NaN)) / (entry ?? Number.NaN)
     const size = ((account ?? Number.NaN) * (share ?? Number.NaN)) / lost
@@ -186,7 +184,6 @@ const ofHistoryFormulas: Record<string, Formula> = {
     const exits = exitsOf(side, close, atr)
     return decimalText(field === 'stop' ? exits.stop : exits.target)
   }),
-  /** What a rule would do after the last close. */
   signal: ofHistory((history, [ruleId]) => {
     const rule = ruleId === 'trend' || ruleId === 'range' ? rules[ruleId] : undefined
     return rule && (rule.decide(history.candles, history.set, last(history)) ?? 'none')
@@ -212,7 +209,6 @@ export const formulas: Readonly<Record<string, Formula>> = {
     return typeof input === 'string' && input !== '' ? input : undefined
   },
   count: ([input]) => (Array.isArray(input) ? String(input.length) : undefined),
-  /** Whether a figure speaks for or against the asset, by the named criterion. */
   criterion: ([value, id]) =>
     typeof value === 'string' && typeof id === 'string' && Object.hasOwn(criteria, id)
       ? criteria[id as CriterionId](value)

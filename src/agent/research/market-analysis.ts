@@ -15,8 +15,6 @@ import {
   timeframeRow,
 } from './timeframe-facts.ts'
 
-/** The analysis of one market: what is read, and what is said about it. */
-
 export const candlesOf: Readonly<Record<Timeframe, number>> = {
   '15m': 1_000,
   '30m': 1_000,
@@ -28,7 +26,7 @@ export const candlesOf: Readonly<Record<Timeframe, number>> = {
   '1d': 400,
 }
 
-/** A shorter and a longer one beside the one that is meant. */
+/** Each timeframe is analysed with a shorter and a longer one. */
 const besides: Readonly<Record<Timeframe, readonly [Timeframe, Timeframe, Timeframe]>> = {
   '15m': ['15m', '1h', '4h'],
   '30m': ['15m', '30m', '4h'],

@@ -14,11 +14,11 @@ export type Proposal = {
   entry: Claim
   stop: Claim
   target: Claim
-  /** Undefined where the account at the venue is empty or unknown. */
+  /** It is undefined if the account at the venue is empty or unknown. */
   notional: Claim | undefined
 }
 
-/** The share of the account that a position loses at its stop. */
+/** The share of the account that a position may lose at its stop. */
 const riskShare = '0.01'
 const proposalId = 'proposal'
 
@@ -67,7 +67,7 @@ function marketOf(facts: Facts): { decimalsMax: number; orderUsdMin: number } | 
 
 export type Advice = { call: ToolCall } | { reason: string } | undefined
 
-/** A trade is recommended where the rule signals one, and its backtest shows an edge. */
+/** Recommends a trade only if the rule signals one and its backtest shows an edge. */
 export function recommendationOf(analysis: Analysis, proposal: Proposal | undefined): Advice {
   const { facts, rule } = analysis
   if (!rule || !proposal) return undefined

@@ -1,8 +1,6 @@
 import { type Claim, claimIdOf, isClaimId } from './claim.ts'
 import { type Block, citedClaims, type Report, textsOf } from './report.ts'
 
-/** Numbers the claims of a report in the order in which it cites them. */
-
 const mark = /\[(\d{1,4})\]/g
 
 const marksIn = (texts: readonly string[]): string[] =>
@@ -21,7 +19,7 @@ function mapTexts(block: Block, change: (text: string) => string): Block {
   }
 }
 
-/** `needed`: claims that it does not need are left out; `all`: they come last. */
+/** With `needed` the claims that the report does not need are left out; with `all` they come last. */
 export function renumbered<R extends Report>(report: R, claimsLeft: 'needed' | 'all'): R {
   const needed = claimsLeft === 'all' ? report.claims : citedClaims(report)
   const byId = new Map(needed.map((claim) => [claim.id, claim]))

@@ -1,8 +1,6 @@
 import type { ReadHistory } from '#market/market-data.ts'
 import { type CheckedReport, citedClaims, citedSources } from './report.ts'
 
-/** What a report is made of, for programs: its claims as JSON, and the candles as a table. */
-
 export function claimsJsonOf(report: CheckedReport): string {
   const claims = citedClaims(report)
   const document = {
@@ -18,7 +16,6 @@ export function claimsJsonOf(report: CheckedReport): string {
 
 export type NamedHistory = { source: string; asset: string; history: ReadHistory }
 
-/** One row for each closed candle. */
 export const candleRows = (histories: readonly NamedHistory[]): string[][] => [
   ['source', 'asset', 'timeframe', 'start_utc', 'open', 'high', 'low', 'close', 'volume'],
   ...histories.flatMap(({ source, asset, history }) =>

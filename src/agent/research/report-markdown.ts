@@ -2,8 +2,6 @@ import { printedValue } from '#market/figure-text.ts'
 import type { Claim, Source } from './claim.ts'
 import { type Block, citedClaims, citedSources, type Report } from './report.ts'
 
-/** A report as Markdown, with its charts as files beside it. */
-
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
 export const markdownTable = (head: readonly string[], rows: readonly (readonly string[])[]): string =>

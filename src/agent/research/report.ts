@@ -1,7 +1,7 @@
 import type { Claim, Source } from './claim.ts'
 import { type CheckContext, checkSentence } from './claims-check.ts'
 
-/** A report as data. The writers print it; what they print besides are the lists of figures and of sources. */
+/** A report as data. The writers print it, and add only the lists of figures and of sources. */
 
 export type Block =
   | { type: 'text'; sentences: readonly string[] }
@@ -12,7 +12,6 @@ export type Section = { title: string; blocks: readonly Block[] }
 
 export type Report = {
   title: string
-  /** What the report is about, and of when. */
   lead: readonly string[]
   sections: readonly Section[]
   claims: readonly Claim[]
@@ -37,7 +36,7 @@ function checkBlock(block: Block, passes: Passing): Block | undefined {
       return items.length > 0 ? { ...block, items } : undefined
     }
     case 'table': {
-      // A row is dropped as a whole: without one of its cells it would say something else.
+      // A row is dropped as a whole, because without one of its cells it would say something else.
       const rows = block.rows.filter((row) => passes(row.join(' | '), row))
       return rows.length > 0 && block.head.every((cell) => passes(cell)) ? { ...block, rows } : undefined
     }
@@ -46,7 +45,7 @@ function checkBlock(block: Block, passes: Passing): Block | undefined {
   }
 }
 
-/** Without the sentences, items and rows whose numbers are not those of the claims that they cite. */
+/** Removes the sentences, items and rows whose numbers differ from the claims that they cite. */
 export function checkReport(report: Report): CheckedReport {
   const context: CheckContext = {
     claims: new Map(report.claims.map((claim) => [claim.id, claim])),
@@ -72,7 +71,7 @@ export function checkReport(report: Report): CheckedReport {
   return { ...report, lead, sections, dropped }
 }
 
-/** The claims that the report cites, and all that they are computed from. */
+/** Returns the claims that the report cites, and all claims from which they are computed. */
 export function citedClaims(report: Report): Claim[] {
   const byId = new Map(report.claims.map((claim) => [claim.id, claim]))
   const text = [
@@ -91,7 +90,6 @@ export function citedClaims(report: Report): Claim[] {
   return report.claims.filter(({ id }) => found.has(id))
 }
 
-/** The sources of these claims. */
 export function citedSources(report: Report, claims: readonly Claim[]): Source[] {
   const used = new Set(claims.flatMap(({ source_ids }) => source_ids))
   return report.sources.filter(({ id }) => used.has(id))

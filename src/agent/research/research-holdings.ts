@@ -4,7 +4,7 @@ import type { Claim } from './claim.ts'
 import { cellOf, type Facts, known, rowPointer, say } from './facts.ts'
 import type { Block } from './report.ts'
 
-/** The sections of a report about the token itself, what else dollars could earn, and what the user has. */
+/** These are the sections of a report about the token itself, other yields for dollars, and the user's holdings. */
 
 const rowsOf = (output: unknown, list: string): readonly unknown[] => {
   const rows = isRecord(output) ? output[list] : undefined
@@ -13,14 +13,14 @@ const rowsOf = (output: unknown, list: string): readonly unknown[] => {
 
 export type Security = { worst: Claim | undefined; blocks: readonly Block[] }
 
-/** Columns without a known cell say nothing. */
+/** Drops columns without a known cell. */
 function withoutUnknown(head: readonly string[], rows: readonly (readonly string[])[]): Block {
   const isKnown = (at: number) => rows.some((row) => row[at] !== 'unknown')
   const pick = (cells: readonly string[]) => cells.filter((_, at) => isKnown(at))
   return { type: 'table', head: pick(head), rows: rows.map(pick) }
 }
 
-/** A name that the gateway itself gives, for an id that a claim holds. */
+/** Shows the gateway's own name for an id that a claim holds. */
 const namedCell = (claim: Claim | undefined, names: ReadonlyMap<string, string>): string => {
   const name = claim && names.get(claim.value)
   return claim && name !== undefined ? `${plainName(name)} [${claim.id.slice(1)}]` : cellOf(claim)

@@ -5,9 +5,7 @@ import type { Block } from './report.ts'
 import { orderLadder } from './terms.ts'
 import { type RuleFacts, type TimeframeFacts, timeframeHead, timeframeRow } from './timeframe-facts.ts'
 
-/** The sections of a report that come from candles, funding and the market. */
-
-/** Days of each period; a return needs one close more. */
+/** The days of each period; a return needs one more close than that. */
 const periods = [
   { days: 1, label: '1 day' },
   { days: 7, label: '7 days' },
@@ -70,7 +68,6 @@ export function performanceOf(facts: Facts, benchmark: string): Performance {
   }
 }
 
-/** Regimes and indicators of the timeframes, levels, and the rule with its test. */
 export function technicalBlocks(
   timeframes: readonly TimeframeFacts[],
   { main, rule }: { main: TimeframeFacts | undefined; rule: RuleFacts | undefined },
@@ -110,7 +107,7 @@ export function derivativeBlocks(facts: Facts, perp: PerpFacts): Block[] {
 
 export type Cost = { largest: Claim | undefined; blocks: readonly Block[] }
 
-/** What a market order loses in the book of the venue, and what a swap with dollars loses on its chain. */
+/** Compares what a market order loses in the venue's book with what a swap from dollars loses on its chain. */
 export function costOf(facts: Facts): Cost {
   const book = facts.at('book')
   const cost = (side: 'buy' | 'sell', usd: string) =>

@@ -22,8 +22,6 @@ import {
   timeframeFacts,
 } from './timeframe-facts.ts'
 
-/** A report on an asset: claims from what was read, and sentences that cite them. */
-
 export const reportTimeframes = ['1h', '4h', '1d'] as const
 const mainTimeframe = '4h'
 
@@ -86,7 +84,7 @@ const readable: Readonly<Record<string, string>> = {
   api_unavailable: 'not proven',
 }
 
-/** A word that a claim holds is printed in plain English, with its mark. */
+/** Prints a word that a claim holds in plain English, with its mark. */
 const wordCell = (claim: Claim, text: string | undefined): string => {
   const value = text ?? (claim.unit === 'word' ? (readable[claim.value] ?? claim.value) : undefined)
   return value === undefined ? (say`${claim}` ?? '') : `${value} [${claim.id.slice(1)}]`
@@ -149,7 +147,7 @@ function riskItems({ performance, perp, security, cost, daily, facts }: Parts): 
   ])
 }
 
-/** By how much of what was asked is known. */
+/** The confidence depends on how much of what was asked is known. */
 function confidenceOf(facts: Facts, asked: number): string {
   const missing = facts.missing.length / Math.max(1, asked)
   if (missing === 0) return 'high, all that was asked was answered'
@@ -172,7 +170,6 @@ export type Research = {
   timeframes: readonly TimeframeFacts[]
 }
 
-/** `images` are the charts that were drawn, by their file names. */
 export function researchReport(scope: Scope, facts: Facts, images: ReportImages): Research {
   const timeframes = known(reportTimeframes.map((timeframe) => timeframeFacts(facts, timeframe)))
   const main = timeframes.find(({ timeframe }) => timeframe === mainTimeframe)

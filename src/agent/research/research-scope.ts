@@ -4,14 +4,13 @@ import type { Wanted } from './collect.ts'
 import { candlesCall, fundingDays } from './market-analysis.ts'
 import { orderLadder } from './terms.ts'
 
-/** What a report asks, by what the asset is: a market at the venue, a token on chains, or both. */
+/** What a report asks depends on the asset: a market at the venue, a token on chains, or both. */
 
 export type ResearchAsset = Names['universe']['assets'][number]
 export type Scope = {
   asset: string
   benchmark: string
   calls: readonly Wanted[]
-  /** Names of chains by their ids. */
   chainNames: ReadonlyMap<string, string>
   /** What no call could answer. */
   omitted: readonly string[]
@@ -19,7 +18,7 @@ export type Scope = {
 
 const callsMax = 24
 const chainsMax = 3
-/** The market that most others move with, and another one for that market itself. */
+/** Returns the market that most others move with, or another one for that market itself. */
 export const benchmarkOf = (asset: string): string => (asset === 'BTC' ? 'ETH' : 'BTC')
 
 const call = (id: string, name: string, input: JsonObject, about: string): Wanted => ({
@@ -40,7 +39,7 @@ function marketCalls({ symbol }: ResearchAsset): Wanted[] {
   ]
 }
 
-/** Dry runs of a purchase with dollars on the first chain that has both tokens. */
+/** Makes dry runs of a purchase with dollars on the first chain that has both tokens. */
 function quoteCalls({ symbol, tokens }: ResearchAsset, names: Names): Wanted[] {
   const dollars = names.bySymbol.get(dollarSymbol.toLowerCase())?.tokens ?? []
   const pair = tokens.flatMap((token) => {

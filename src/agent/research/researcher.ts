@@ -20,14 +20,13 @@ import { type ReportImages, type Research, researchReport } from './research-rep
 import { type ResearchAsset, researchScope, type Scope } from './research-scope.ts'
 
 /**
- * Answers as ProDeepResearchAgent. Its stages depend on nothing but the results of its calls, which are stored: the
- * instance that takes an answer over calls nothing again, and makes the same files.
+ * This answerer is ProDeepResearchAgent. Its stages depend only on the results of its calls, which are stored: an
+ * instance that takes an answer over repeats no call, and makes the same files.
  */
 
 const performanceDays = 181
 const mainTimeframe = '4h'
 
-/** Charts of what was read, by the names of their files. */
 async function drawCharts(facts: Facts, scope: Scope): Promise<ReportImages> {
   const images: Record<string, Uint8Array> = {}
   const daily = facts.history('candles_1d')
@@ -59,7 +58,7 @@ async function drawCharts(facts: Facts, scope: Scope): Promise<ReportImages> {
   return images
 }
 
-/** Without the claims whose value their inputs do not give, and so without the sentences that cite them. */
+/** Drops the claims whose value does not follow from their inputs, and with them the sentences that cite them. */
 function checked({ report, facts }: Research): CheckedReport {
   const wrong = new Set(wrongClaims(report.claims, facts.outputs).map(({ id }) => id))
   return renumbered(

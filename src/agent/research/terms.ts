@@ -1,14 +1,13 @@
 import { timeframeMs } from '#market/candle.ts'
 import { indicatorList } from '#market/indicator-list.ts'
 
-/** Orders whose cost a report states. */
 export const orderLadder = [
   { usd: '100', label: '100 USD order' },
   { usd: '1000', label: '1,000 USD order' },
   { usd: '10000', label: '10,000 USD order' },
 ] as const
 
-/** Phrases with digits that are no figures: what is measured, and over which time. */
+/** Phrases whose digits are no figures: they name what is measured, and over which time. */
 const phrases = [
   '24 hours',
   '1 day',

@@ -128,7 +128,7 @@ const verdictTexts: Readonly<Record<string, string>> = {
   positive: 'Its expectancy was above zero throughout the interval; the past binds nothing.',
 }
 
-/** The rule that fits the regime, tested on the candles of the timeframe with the funding that was paid. */
+/** Tests the rule that fits the regime on the candles of the timeframe, with the funding that was paid. */
 export function ruleFacts(facts: Facts, found: TimeframeFacts): RuleFacts | undefined {
   const rule = ruleFor((found.regime?.value ?? 'unknown') as Regime)
   const source = facts.at(found.call)

@@ -21,7 +21,6 @@ export function clientOf(terminal: Terminal, { baseUrl, retries }: Options): Por
   })
 }
 
-/** Calls one operation, prints its answer and returns the exit code. */
 export async function callOperation(terminal: Terminal, given: Invocation): Promise<number> {
   const { command, options, positional } = given
   const form = formOf(options)
@@ -40,7 +39,7 @@ export async function callOperation(terminal: Terminal, given: Invocation): Prom
     textOf(options.idempotencyKey) ?? (input.idempotency_key === undefined ? crypto.randomUUID() : undefined)
   const call = { idempotencyKey, signal: terminal.signal }
   const waits = input.wait === true && command.waitSeconds !== undefined
-  // The same key, so that the waiting call below answers with the same task.
+  // The call below waits under the same key, so it answers with the same task.
   if (waits && terminal.isInteractive) {
     const { wait: _, ...accepted } = input
     const task = (await client.call(command.name, accepted, call)) as Partial<Task>

@@ -6,12 +6,12 @@ import type { Options } from './input.ts'
 import { printable } from './print.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** `portico chat <question>`: the plan and the tools as they come, the answer, and what is recommended. */
+/** `portico chat <question>` prints the plan and the tools as they arrive, then the answer, and what it recommends. */
 
 type ChatInput = Parameters<Portico['chat']['stream']>[0]
 type ChatEvent = ReturnType<Portico['chat']['stream']> extends AsyncGenerator<infer Event> ? Event : never
 
-/** A gateway that is gone does not keep a person who leaves. */
+/** How long a person who leaves waits at most for a gateway that does not answer. */
 const stopMs = 5_000
 
 export async function chat(terminal: Terminal, options: Options, words: readonly string[]): Promise<number> {
@@ -38,7 +38,7 @@ export async function chat(terminal: Terminal, options: Options, words: readonly
     }
   } catch (error) {
     const isEnded = screen.endLine()
-    // The screen shows ^C where the line has no end yet.
+    // The terminal prints ^C on a line of the answer that has no end yet.
     if (terminal.signal.aborted && terminal.isInteractive && !isEnded) terminal.err('\n')
     // Leaving stops the answer, so that it costs no more.
     if (terminal.signal.aborted && chatId !== '') await stop(client, chatId, screen)
@@ -68,31 +68,30 @@ const columnsUnknown = 100
 type Screen = ReturnType<typeof screenOf>
 const dim = (text: string): string => `\u001b[2m${text}\u001b[22m`
 
-/** The answer alone goes to `out`; texts come from strangers, so no character of theirs may steer the terminal. */
+/** Only the answer goes to `out`. Texts come from strangers, so none of their characters may control the terminal. */
 function screenOf({ out, err, isInteractive, columns = 0, env }: Terminal) {
   // Some terminals have no size, and report 0.
   const width = columns < columnsMin ? columnsUnknown : columns
-  /** The line of the answer has no end yet. */
+  /** True while the line of the answer has no end yet. */
   let isOpen = false
   const cut = (text: string): string =>
     isInteractive && text.length >= width ? `${text.slice(0, width - 2)}…` : text
   const shown = isInteractive && !env.NO_COLOR ? dim : (text: string) => text
   return {
-    /** Beside the answer: on a line of its own where both are on one screen. */
+    /** Prints a note next to the answer, on a separate line if both go to one screen. */
     note(text: string) {
       err(`${isInteractive && isOpen ? '\n' : ''}${shown(cut(printable(text)))}\n`)
       if (isInteractive) isOpen = false
     },
     say(text: string) {
       const lines = text.split('\n').map(printable)
-      // A note has broken the line already.
+      // A note has already ended the line.
       const isBroken = isInteractive && !isOpen && lines.length > 1 && lines[0] === ''
       const rest = (isBroken ? lines.slice(1) : lines).join('\n')
       if (rest === '') return
       out(rest)
       isOpen = !rest.endsWith('\n')
     },
-    /** Whether there was a line to end. */
     endLine(): boolean {
       const wasOpen = isOpen
       if (wasOpen) out('\n')
@@ -110,7 +109,7 @@ function linesOf(terminal: Terminal, screen: Screen): (event: ChatEvent) => void
     if (event === 'meta') threadId = data.thread_id
     else if (event === 'planning') {
       const isCall = operations.has(data.data.text.replaceAll(' ', '_'))
-      // The call says so itself, and an end needs no line.
+      // The call prints its own note, and the end needs none.
       if (data.v4_event !== 'plan_finished' && !isCall) screen.note(`· ${data.data.text}`)
     } else if (event === 'tool_call') screen.note(`→ ${callText(data.data.name, data.data.arguments)}`)
     else if (event === 'tool_response') {
@@ -134,7 +133,6 @@ function failureText(output: unknown): string {
   return [code, message].filter((part) => typeof part === 'string').join(', ')
 }
 
-/** Files with their links, and what is recommended. */
 async function showResults(terminal: Terminal, client: Portico, chatId: string): Promise<void> {
   const messages = await client.chat.thread({ thread_id: chatId }, { signal: terminal.signal })
   const own = messages.filter(({ chat_id }) => chat_id === chatId)
@@ -142,7 +140,7 @@ async function showResults(terminal: Terminal, client: Portico, chatId: string):
     terminal.out(`\n${printable(name)}, ${size} bytes\n  ${printable(url)}\n`)
   const open = own.flatMap(({ recommendations }) => recommendations.filter(({ status }) => status === 'open'))
   for (const { id, title, detail, action } of open) {
-    // The detail has every argument; each line of it is one of them.
+    // The detail has one line for each argument.
     const lines = [
       ...detail.split('\n'),
       ...(action ? [`Operation: ${action.operation}`, `Valid until: ${action.expires_at}`] : []),

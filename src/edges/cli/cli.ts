@@ -13,7 +13,6 @@ import { errorText } from './print.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 import { watchHoldings, watchTasks } from './watch.ts'
 
-/** Runs one command line and returns its exit code. */
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = exitCodes.success
   const program = programOf(terminal, (ended) => {
@@ -71,7 +70,6 @@ function addOperation(section: Program, command: Command, terminal: Terminal, en
   })
 }
 
-/** A question without a verb. */
 function addChat(section: Program, terminal: Terminal, end: End): void {
   section
     .summary('Ask in plain words')
@@ -83,7 +81,7 @@ function addChat(section: Program, terminal: Terminal, end: End): void {
   })
 }
 
-/** Choices are shown and completed; the gateway judges them, as it judges every value. */
+/** Choices are shown and completed, but the gateway checks them, as it checks every value. */
 function optionOf({ flag, type, choices, isList, description }: Field): Option {
   const value = type === 'boolean' ? '[true|false]' : `<${type}${isList ? '...' : ''}>`
   const shown = choices.length > 0 ? ` (${choices.join(', ')})` : ''

@@ -1,7 +1,7 @@
 import { readConfig, writeConfig } from './config-files.ts'
 import type { Terminal } from './terminal.ts'
 
-/** The OAuth clients of this machine: one per gateway, for everybody who signs in. */
+/** The OAuth clients of this machine: it has one for each gateway, whoever signs in. */
 
 type Client = { base_url: string; client_id: string }
 const fileName = 'clients.json'
@@ -15,7 +15,7 @@ const readClients = (terminal: Terminal): Client[] => {
 export const readClientId = (terminal: Terminal, baseUrl: string): string | undefined =>
   readClients(terminal).find((each) => each.base_url === baseUrl)?.client_id
 
-/** Undefined forgets it: the next sign-in registers another one. */
+/** Undefined makes this machine forget its client, so that the next sign-in registers a new one. */
 export function writeClientId(terminal: Terminal, baseUrl: string, clientId: string | undefined): void {
   const others = readClients(terminal).filter((each) => each.base_url !== baseUrl)
   const own = clientId === undefined ? [] : [{ base_url: baseUrl, client_id: clientId }]
@@ -26,8 +26,9 @@ const hopsMax = 5
 const probeMs = 15_000
 
 /**
- * Whether the server knows the client of this sign-in: without a browser it sends the request back to the client
- * (`prompt=none`), and refuses an unknown client on a page of its own, at which the person would be stuck.
+ * Returns whether the server refuses the client of this sign-in. The probe asks with `prompt=none`, which needs no
+ * browser: the server sends the answer back to a known client, but shows an unknown one an error page, at which a
+ * person would be stuck.
  */
 export async function isRefusedClient(authorizeUrl: string): Promise<boolean> {
   const probe = new URL(authorizeUrl)

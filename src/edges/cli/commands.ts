@@ -1,24 +1,23 @@
 import { contracts } from '#contracts.ts'
 import { type Entry, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
-/** What the command line has to know of an operation. A release replaces this file by the commands themselves. */
+/** What the command line has to know about an operation. A release replaces this file by the commands themselves. */
 export type Command = {
-  /** `earn_deposit` */
+  /** Such as `earn_deposit`. */
   name: string
-  /** `portico <group> <verb>` */
+  /** Typed as `portico <group> <verb>`. */
   group: string
   verb: string
   summary: string
   description: string
   isStream: boolean
   isKeyed: boolean
-  /** Present where a call may wait for its task. */
+  /** Present if a call may wait for its task. */
   waitSeconds?: number
   fields: readonly Field[]
 }
 export type Field = {
   name: string
-  /** Without the dashes. */
   flag: string
   description: string
   type: 'text' | 'integer' | 'number' | 'boolean' | 'json'
@@ -36,7 +35,7 @@ export const kebabCase = (text: string): string =>
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> =>
   (schema as { properties?: Record<string, Schema> } | undefined)?.properties ?? {}
 
-/** The one arm beside null, where there is one. */
+/** Returns the other arm of a union with null, if there is exactly one. */
 function withoutNull(schema: Schema): Schema {
   const arms = Array.isArray(schema.anyOf) ? (schema.anyOf as Schema[]) : []
   const others = arms.filter(({ type }) => type !== 'null')

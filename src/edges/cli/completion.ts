@@ -2,7 +2,6 @@ import type { Command } from './commands.ts'
 
 export const shells = ['bash', 'zsh'] as const
 
-/** The script that a shell reads; it asks `portico complete` for the words that may follow. */
 export function completionScript(shell: (typeof shells)[number]): string {
   if (shell === 'zsh')
     return `#compdef portico
@@ -26,7 +25,7 @@ complete -F _portico portico
 
 const everyFlag = ['--json', '--jsonl', '--base-url', '--idempotency-key', '--help']
 
-/** The words that may stand where the last of these stands. */
+/** Returns the words that may stand in the place of the last word. */
 export function candidates(
   words: readonly string[],
   commands: readonly Command[],

@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { dirname, join } from 'node:path'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** The files of the command line: JSON, readable by their owner alone. */
+/** The command line stores its files as JSON that only their owner can read. */
 export const configPath = ({ env, home }: Terminal, name: string): string =>
   join(env.XDG_CONFIG_HOME || join(home, '.config'), 'portico', name)
 
-/** `command` makes the file anew. */
+/** `command` is the command that makes the file again. */
 export function readConfig<T>(terminal: Terminal, name: string, command: string): Partial<T> | undefined {
   const path = configPath(terminal, name)
   if (!existsSync(path)) return undefined
@@ -15,12 +15,12 @@ export function readConfig<T>(terminal: Terminal, name: string, command: string)
     const read: unknown = JSON.parse(readFileSync(path, 'utf8'))
     if (typeof read === 'object' && read !== null) return read as Partial<T>
   } catch {
-    // Answered below, without what the file holds.
+    // The error is reported below, without the content of the file.
   }
   throw new UsageError(`${path} is not readable; remove it and run ${command}`)
 }
 
-/** Readable by this account alone, from the first byte on, and whole at every moment. */
+/** Writes the file so that only this account can ever read it, and nobody reads it half written. */
 export function writeConfig(terminal: Terminal, name: string, value: object): string {
   const path = configPath(terminal, name)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -4,7 +4,6 @@ import { configPath, readConfig, writeConfig } from './config-files.ts'
 import { readSession, sessionStore } from './session-file.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** The file of `portico init`. */
 export type Credentials = { base_url: string; agent_id: string; secret_key: string }
 
 const fileName = 'credentials.json'
@@ -24,7 +23,7 @@ export function readCredentials(terminal: Terminal): Credentials | undefined {
 export const writeCredentials = (terminal: Terminal, credentials: Credentials): string =>
   writeConfig(terminal, fileName, credentials)
 
-/** The gateway of a command: named, of the environment, of the sign-in, of the stored key, or of this machine. */
+/** The order of precedence is: named, of the environment, of the sign-in, of the stored key, and of this machine. */
 export const baseUrlOf = (terminal: Terminal, given: string | undefined): string =>
   withoutSlash(
     given ??
@@ -34,7 +33,7 @@ export const baseUrlOf = (terminal: Terminal, given: string | undefined): string
       defaultBaseUrl,
   )
 
-/** The gateway, and how to sign in there. What is stored is sent to the gateway that issued it, and to no other. */
+/** Returns the gateway and how to sign in there. Stored credentials are sent only to the gateway that issued them. */
 export function connectionOf(
   terminal: Terminal,
   given: string | undefined,

@@ -1,7 +1,6 @@
 import { PorticoError } from '#sdk/errors.ts'
 import { UsageError } from './terminal.ts'
 
-/** What a script learns from the end of a command. */
 export const exitCodes = {
   success: 0,
   unexpected: 1,

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The folder with `src`: the checkout, or `gateway` of the published package. */
+/** The folder with `src`: the checkout, or `gateway` in the published package. */
 const root = ['../../../', '../gateway/']
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(join(path, 'src/entry.js')))

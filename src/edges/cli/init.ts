@@ -7,7 +7,7 @@ import { type Terminal, UsageError } from './terminal.ts'
 
 const firstTasksMsMax = 30_000
 
-/** `portico init`: makes a key pair, registers it and stores it for the commands that follow. */
+/** `portico init` makes a key pair, registers it and stores it for later commands. */
 export async function init(terminal: Terminal, { baseUrl: given, name, force }: Options): Promise<void> {
   if (force !== true && readCredentials(terminal))
     throw new UsageError(`${credentialsPath(terminal)} exists; --force replaces it, and its key is lost`)
@@ -21,7 +21,7 @@ export async function init(terminal: Terminal, { baseUrl: given, name, force }: 
   await firstTasks(terminal, portico({ baseUrl, auth: { agentId, secretKey } }))
 }
 
-/** Waits for what the registration has started, such as the first funds of a local wallet: the next command needs it. */
+/** Waits for what the registration has started, such as first funds, because the next command needs it. */
 async function firstTasks(terminal: Terminal, client: ReturnType<typeof portico>): Promise<void> {
   try {
     const { items } = await client.tasks.list({ limit: 5 }, { signal: terminal.signal })

@@ -3,13 +3,13 @@ import type { Command, Field } from './commands.ts'
 import { UsageError } from './terminal.ts'
 
 type Input = Record<string, unknown>
-/** Values by the attribute of commander, in camel case. */
+/** Values by the attribute names of commander, which are in camel case. */
 export type Options = Readonly<Record<string, unknown>>
 
 const attributeOf = ({ flag }: Field): string =>
   flag.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
-/** The input of a call: the JSON document, then the flags, which win. */
+/** The flags win over the JSON document. */
 export function inputOf({ fields }: Command, options: Options, positional: readonly string[]): Input {
   const input: Input = typeof options.json === 'string' ? readDocument(options.json) : {}
   const paths = fields.filter(({ isPath }) => isPath)
@@ -30,7 +30,7 @@ export function inputOf({ fields }: Command, options: Options, positional: reado
   return input
 }
 
-/** A text that is not of the type stays text, and the gateway names the mistake. */
+/** A text that does not fit the type stays text, so that the gateway names the mistake. */
 function parseValue({ type }: Field, value: unknown): unknown {
   if (typeof value !== 'string') return value
   if (type === 'integer') return numberOf(value, /^-?\d{1,15}$/)
@@ -49,7 +49,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** `@file`, `@-` for the standard input, or the document itself. */
+/** Reads `@file`, `@-` for the standard input, or the document itself. */
 function readDocument(given: string): Input {
   if (!given.startsWith('@') && !given.startsWith('{'))
     throw new UsageError('--json takes @file, @- or a JSON object; without a value it prints JSON')

@@ -2,7 +2,7 @@ import { clientOf } from './call-operation.ts'
 import type { Options } from './input.ts'
 import type { Terminal } from './terminal.ts'
 
-/** `portico link`: shows the code by which a person links the agent of the stored key. */
+/** `portico link` shows the code with which a person links the agent of the stored key. */
 export async function link(terminal: Terminal, options: Options): Promise<void> {
   const { code, expires_at } = await clientOf(terminal, options).agents.linkCode({})
   terminal.out(

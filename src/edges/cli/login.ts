@@ -9,12 +9,11 @@ import { openLoopback } from './loopback.ts'
 import { readSession, sessionStore } from './session-file.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** How long a person may take in the browser. */
 const signInMs = 10 * 60_000
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** `portico login`: a person signs in with a browser, and the commands that follow act for this person. */
+/** `portico login` signs a person in with a browser; later commands act for this person. */
 export async function login(terminal: Terminal, { baseUrl: given, browser }: Options): Promise<void> {
   const baseUrl = baseUrlOf(terminal, textOf(given))
   await using loopback = await openLoopback()
@@ -43,7 +42,7 @@ export async function login(terminal: Terminal, { baseUrl: given, browser }: Opt
   }
 }
 
-/** A sign-in as the client that this machine is at the gateway; it is registered once. */
+/** Begins a sign-in as the client that this machine is at the gateway; the client is registered once. */
 async function beginAsClient(terminal: Terminal, baseUrl: string, redirectUri: string) {
   const begin = (clientId?: string) =>
     beginSignIn({
@@ -51,7 +50,7 @@ async function beginAsClient(terminal: Terminal, baseUrl: string, redirectUri: s
       redirectUri,
       clientId,
       clientName: 'Portico command line',
-      // Every command; the person can take acts away on the consent page.
+      // These scopes suffice for every command; the person can remove acts on the consent page.
       scope: 'openid email offline_access trade earn chat manage propose',
     })
   const known = readClientId(terminal, baseUrl)
@@ -64,7 +63,7 @@ async function beginAsClient(terminal: Terminal, baseUrl: string, redirectUri: s
   return begun
 }
 
-/** `portico logout`: revokes the tokens at the gateway, and removes them from this machine. */
+/** `portico logout` revokes the tokens at the gateway, and removes them from this machine. */
 export async function logout(terminal: Terminal): Promise<void> {
   const session = readSession(terminal)
   if (!session) throw new UsageError('Nobody is signed in on this machine')

@@ -1,10 +1,10 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** RFC 8252: the browser brings the code to an address of this machine. */
+/** As in RFC 8252, the browser brings the code to an address of this machine. */
 export type Loopback = {
   redirectUri: string
-  /** The return that carries this state; every other request is refused. */
+  /** Resolves with the return that carries this state; every other request is refused. */
   receive: (state: string, signal: AbortSignal) => Promise<{ url: string; answer: (text: string) => void }>
 } & AsyncDisposable
 

@@ -7,11 +7,10 @@ const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
 
-/** Names of tokens and messages come from strangers: no character of theirs may steer the terminal. */
+/** Names of tokens and messages come from strangers, so none of their characters may control the terminal. */
 export const printable = (value: unknown): string =>
   (value === null || value === undefined ? '-' : String(value)).replace(/\p{C}/gu, ' ')
 
-/** `jsonl`: one line per item where the answer is one list. */
 export function answerText(answer: unknown, form: Form): string {
   if (form === 'json') return `${JSON.stringify(answer, null, 2)}\n`
   if (form === 'table') return `${blockOf(answer).join('\n')}\n`
@@ -56,7 +55,7 @@ function tableOf(rows: readonly Fields[]): string[] {
   )
 }
 
-/** A failure for `err`; the JSON has every field that the gateway sent. */
+/** Formats a failure for `err`; the JSON has every field that the gateway sent. */
 export function errorText(error: unknown, form: Form): string {
   if (!(error instanceof PorticoError)) return `portico: ${error instanceof Error ? error.message : error}\n`
   const { status, code, detail, retryable, outcome, request_id, errors, extras } = error

@@ -7,7 +7,6 @@ import type { TokenStore } from '#sdk/oauth-session.ts'
 import { configPath, readConfig, writeConfig } from './config-files.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
-/** The file of `portico login`. */
 export type Session = { base_url: string; tokens: OAuthTokens }
 
 const fileName = 'session.json'
@@ -20,7 +19,7 @@ export const readSession = (terminal: Terminal): Session | undefined => {
   throw new UsageError(`${configPath(terminal, fileName)} has no tokens; remove it and run portico login`)
 }
 
-/** The tokens of the file, shared by all commands that run on this machine. */
+/** Stores the tokens in the file, shared by all commands that run on this machine. */
 export function sessionStore(terminal: Terminal, baseUrl: string): TokenStore {
   const path = configPath(terminal, fileName)
   return {
@@ -36,7 +35,7 @@ export function sessionStore(terminal: Terminal, baseUrl: string): TokenStore {
   }
 }
 
-/** A holder makes one request of 15 s at most; an older lock is of a process that was killed. */
+/** A holder makes one request of at most 15 s, so an older lock belongs to a process that was killed. */
 const staleMs = 60_000
 const pollMs = 25
 
@@ -74,7 +73,7 @@ function holderOf(path: string): string | undefined {
   }
 }
 
-/** Renamed before it is removed, so that of several waiters one alone removes it. */
+/** The lock is renamed before it is removed, so that only one of several waiters removes it. */
 function releaseStale(path: string, holder: string): void {
   try {
     if (Date.now() - statSync(path).mtimeMs < staleMs) return

@@ -1,16 +1,13 @@
-/** What a run of the command line has of its machine, so that a test can give another. */
+/** What a run of the command line uses of its machine; a test can replace it. */
 export type Terminal = {
   env: Readonly<Record<string, string | undefined>>
   home: string
   out: (text: string) => void
   err: (text: string) => void
-  /** Whether a person reads `err` while the command runs. */
   isInteractive: boolean
-  /** Of the screen of that person. */
   columns?: number
   signal: AbortSignal
   openBrowser: (url: string) => void
 }
 
-/** A wrong command line. */
 export class UsageError extends Error {}

@@ -9,14 +9,14 @@ import { type Terminal, UsageError } from './terminal.ts'
 const taskEvents = 'task.created,task.updated,task.completed,task.failed,task.cancelled'
 const clearScreen = '\u001b[2J\u001b[H'
 
-/** `portico watch tasks`: one line per change, as it happens. */
+/** `portico watch tasks` prints one line per change, as it happens. */
 export function watchTasks(terminal: Terminal, options: Options): Promise<number> {
   const command = commands.find(({ name }) => name === 'notifications_stream')
   if (!command) throw new Error('there is no stream of notifications')
   return callOperation(terminal, { command, options: { ...options, types: taskEvents }, positional: [] })
 }
 
-/** `portico watch holdings`: the holdings again whenever they have changed. */
+/** `portico watch holdings` prints the holdings again whenever they have changed. */
 export async function watchHoldings(terminal: Terminal, options: Options): Promise<number> {
   const seconds = Number(options.interval ?? 5)
   if (!(seconds >= 0.2 && seconds <= 3_600)) throw new UsageError('--interval is from 0.2 to 3600 seconds')

@@ -1,6 +1,6 @@
 import type { BudgetState } from '#invoke/limits.ts'
 
-/** RateLimit and RateLimit-Policy of the IETF draft; none for a class that is not limited. */
+/** The headers follow the IETF draft; a class without a limit gets none. */
 export function budgetHeaders(budget: BudgetState | undefined): Record<string, string> {
   if (!budget) return {}
   const { name, points, windowSeconds, left, resetSeconds } = budget

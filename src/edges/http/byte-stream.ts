@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 
 export type StreamSettings = {
-  /** Proxies cut a silent connection after a minute or less. */
+  /** How often a silent stream sends a comment: proxies cut a silent connection after a minute or less. */
   heartbeatMs: number
-  /** Maximum bytes in this process for a slow reader. */
+  /** The most bytes that wait in this process for a slow reader. */
   bufferBytesMax: number
-  /** How long a reader may take nothing of what waits for it. */
+  /** How long a reader may read nothing while bytes wait for it. */
   stallMs: number
 }
 export const streamDefaults: StreamSettings = {
@@ -16,17 +16,16 @@ export const streamDefaults: StreamSettings = {
 }
 
 export type ByteStream = {
-  /** Resolves once the reader has room for more; false once it has left or was cut. */
+  /** Resolves with true once the reader has room for more, and with false once it has left or was cut off. */
   write(bytes: string | Uint8Array): Promise<boolean>
   finish(last?: string): void
-  /** Resolves when the stream has ended, for any reason. */
   ended: Promise<void>
 }
 
 /**
- * Every stream of the server is written here, so that one rule holds for all. A full buffer makes the producer wait, and a
- * reader that takes nothing of what waits for it is cut. Takes the connection over: Fastify's hooks no longer run from
- * here on, so the headers that they set are copied.
+ * Every stream of the server is written here, so that one rule applies to all. A full buffer makes the producer wait,
+ * and a reader that reads nothing although bytes wait for it is cut off. This takes over the connection: Fastify's
+ * hooks no longer run from here on, so the headers that they set are copied.
  */
 export function openByteStream(
   reply: FastifyReply,
@@ -36,7 +35,7 @@ export function openByteStream(
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) raw.setHeader(name, value)
-  // Proxies would hold events back.
+  // Without this header a proxy would hold events back.
   raw.writeHead(reply.statusCode, { 'x-accel-buffering': 'no' })
   raw.socket?.setNoDelay(true)
   const { promise: ended, resolve } = Promise.withResolvers<void>()
@@ -45,13 +44,13 @@ export function openByteStream(
   if (raw.destroyed) resolve()
   const isOpen = () => !raw.writableEnded && !raw.destroyed
   let isWriting = false
-  /** When the reader last took something, or had nothing to take. */
+  /** When the reader last read something, or had nothing to read. */
   let takenMs = performance.now()
   const onTaken = (error?: Error | null) => {
     if (!error) takenMs = performance.now()
   }
   const heartbeat = setInterval(() => {
-    // Where something waits, a write would only hide from the server's timeout that nothing is read.
+    // If something waits already, a write would only hide from the server's timeout that nothing is read.
     if (!isWriting && raw.writableLength === 0) raw.write(': ping\n\n')
   }, heartbeatMs)
   void ended.then(() => clearInterval(heartbeat))
@@ -87,7 +86,7 @@ export function openByteStream(
   }
 }
 
-/** A long frame counts as many short ones, of which a slow reader takes one after the other. */
+/** Splits a long frame, so that a slow reader counts as reading while it reads the pieces. */
 function piecesOf(bytes: string | Uint8Array, max: number): Iterable<string | Uint8Array> {
   if (bytes.length <= max / 3) return [bytes]
   return slicesOf(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, max)
@@ -97,14 +96,13 @@ function* slicesOf(bytes: Uint8Array, max: number): Iterable<Uint8Array> {
   for (let at = 0; at < bytes.length; at += max) yield bytes.subarray(at, at + max)
 }
 
-/** Concurrent events are written together. */
 function corkForTick({ socket }: ServerResponse): void {
   if (!socket || socket.writableCorked > 0) return
   socket.cork()
   process.nextTick(() => socket.uncork())
 }
 
-/** Whether the reader took the buffered bytes, before it left and before the timeout. */
+/** Resolves with whether the reader read the buffered bytes, before it left and before the timeout. */
 async function drained(raw: ServerResponse, stallMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, stallMs, false)

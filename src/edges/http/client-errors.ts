@@ -4,7 +4,7 @@ import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { securityHeaders } from './headers.ts'
 import { faultNamed, faultOf, print } from './problem.ts'
 
-/** Answers requests that Node's parser rejects: headers too large, no HTTP, too slow. */
+/** Answers requests that Node's parser rejects: headers that are too large, bytes that are not HTTP, a slow client. */
 export const clientErrors =
   (clock: Clock, baseUrl: () => string, isAnswering: (socket: Socket) => boolean) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {

@@ -2,7 +2,7 @@ import type { RateLimits } from '#invoke/limits.ts'
 import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
 import { addressKey } from '#kernel/wire/address-key.ts'
 
-/** Files of users at signed addresses: the signature is the credential, so the address works in a page. */
+/** Files of users are served at signed addresses. The signature is the credential, so the address works in a page. */
 
 export type OpenFile = (address: { sha256: string; file: string; exp: string; sig: string }) => Promise<{
   name: string
@@ -10,7 +10,7 @@ export type OpenFile = (address: { sha256: string; file: string; exp: string; si
   bytes: Uint8Array
 }>
 
-/** What a page may show as it is; anything else is saved. */
+/** A page may show these types; any other file is saved. */
 const shown = ['image/png', 'image/jpeg', 'image/webp']
 const ageSeconds = 15 * 60
 

@@ -6,7 +6,7 @@ import { budgetHeaders } from './budget-headers.ts'
 
 const requestIdForm = /^[\w-]{8,64}$/
 
-/** The caller's own id where it has a valid form, else a new UUIDv7. */
+/** Uses the caller's request id if it has a valid form, or else a new UUIDv7. */
 export const requestIds = (
   clock: Clock,
 ): ((request: { headers: Record<string, string | string[] | undefined> }) => string) => {
@@ -20,7 +20,7 @@ export const requestIds = (
 const poolBytes = 4_096
 const digitsPerId = 18
 
-/** UUIDv7s from a pool of random digits: generating bytes for each request costs as much as routing it. */
+/** Makes UUIDv7s from a pool of random digits: to generate bytes for each request costs as much as routing it. */
 function timedUuids(clock: Clock): () => string {
   let pool = ''
   let used = 0
@@ -43,7 +43,7 @@ function timedUuids(clock: Clock): () => string {
   }
 }
 
-/** Pages that run scripts replace the policy by their own. */
+/** Pages that run scripts replace this policy by their own. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -84,15 +84,14 @@ const isDiscovery = (url: string): boolean => discoveryPaths.test(url)
 
 const securityPairs = Object.entries(securityHeaders).flat()
 
-/** Names and values in turn, as `writeHead` takes them. */
+/** Names and values alternate, as `writeHead` takes them. */
 export type HeaderPairs = string[]
-/** The headers of every answer to a request. */
 export type CommonHeaders = {
   pairs(request: FastifyRequest): HeaderPairs
   isAllowedOrigin(request: FastifyRequest): boolean
 }
 
-/** CORS for pages of other origins. Credentials travel in a header, so cookies are never allowed. */
+/** Handles CORS for pages of other origins. Credentials travel in a header, so cookies are never allowed. */
 export function commonHeaders(origins: readonly string[]): CommonHeaders {
   const list = new Set(origins)
   const all = list.has('*')
@@ -122,7 +121,7 @@ export function pushBudget(pairs: HeaderPairs, budget: BudgetState | undefined):
   for (const name of Object.keys(headers)) pairs.push(name, headers[name]!)
 }
 
-/** Adds what the handler of a page did not set itself; what an answer varies by adds up. */
+/** Adds the headers that the handler of a page did not set itself; values of `Vary` are combined. */
 export function addHeaders(reply: FastifyReply, pairs: HeaderPairs): void {
   for (let index = 0; index < pairs.length; index += 2) {
     const name = pairs[index]!
@@ -133,7 +132,7 @@ export function addHeaders(reply: FastifyReply, pairs: HeaderPairs): void {
   }
 }
 
-/** Node keeps the first of several; a proxy in front may have checked another one. */
+/** Node keeps the first of several Host headers, but a proxy in front may have checked another one. */
 export function hasTwoHosts({ rawHeaders }: { rawHeaders: readonly string[] }): boolean {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -148,7 +147,7 @@ export const isPreflight = (request: FastifyRequest): boolean =>
   request.headers.origin !== undefined &&
   request.headers['access-control-request-method'] !== undefined
 
-/** Without an allowed origin the answer is as empty, and the browser does not send the request. */
+/** An origin that is not allowed gets an answer that is just as empty, and its browser does not send the request. */
 export function answerPreflight(
   reply: FastifyReply,
   methods: readonly string[],

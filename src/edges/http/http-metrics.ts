@@ -1,6 +1,6 @@
 import { createCounter, createHistogram, gauge, type Metric, type Observe } from '#kernel/metrics.ts'
 
-/** The kind of a request's duration: plain ones are fast, waits last as long as a task, streams as long as a client. */
+/** The durations differ: plain requests are fast, waits last as long as a task, streams as long as a client. */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 
 const modes: readonly RequestMode[] = ['plain', 'wait', 'stream']
@@ -10,7 +10,6 @@ const plainBounds = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 const waitBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90]
 const streamBounds = [1, 10, 60, 300, 1_800, 3_600, 14_400]
 
-/** Measurements of the HTTP edge itself. */
 export function httpMetrics() {
   const durations = {
     plain: createHistogram(
@@ -30,7 +29,7 @@ export function httpMetrics() {
     ),
   }
   const faults = createCounter('portico_http_faults_total', 'Error answers by code of the error catalogue')
-  /** By operation, then by mode and class of the status: saves the hot path from hashing labels. */
+  /** Series are found by operation, then by mode and status class, so that the hot path does not hash labels. */
   const series = new Map<string, (Observe | undefined)[]>()
   const seriesOf = (mode: RequestMode, operation: string, status: number): Observe => {
     const known = series.get(operation) ?? []

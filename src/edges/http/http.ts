@@ -48,19 +48,16 @@ export type HttpEdgeDeps = {
   operations: readonly Operation[]
   invocation: Invocation
   health: () => Health | Promise<Health>
-  /** A function, because a port of 0 is known only after listening. */
+  /** This is a function because a port of 0 is known only after listening. */
   baseUrl: () => string
   trustProxy: readonly string[]
   corsOrigins: readonly string[]
   log: Log
   clock: Clock
   connections?: ConnectionLimits
-  /** Measurements of the other parts, by part. */
   metrics?: MetricSources
   sse?: StreamSettings
-  /** Paths of doors without a server of their own. */
   webDoors?: readonly WebDoor[]
-  /** Absent where people cannot sign in. */
   authorizationServer?: AuthorizationServerDocuments & { mount: (fastify: FastifyInstance) => void }
 }
 
@@ -109,7 +106,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     mountWebRoute(fastify, route, routeDeps)
   const hints = pathHints(operations, { signIn: whyNoPages(deps.authorizationServer) })
   const guardRead = readGuard(invocation.limits)
-  // Before the body is read: otherwise a caller without a credential could have large ones parsed.
+  // The check runs before the body is read; otherwise a caller without a credential could have large bodies parsed.
   fastify.addHook('onRequest', (request, reply, next) => {
     if (!request.is404) return next()
     guardRead(request, reply)
@@ -166,9 +163,9 @@ function server(
     genReqId: requestIds(clock),
     bodyLimit: bodyLimitBytes,
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
-    // Covers the receipt of a request only, so neither a wait nor a stream is cut by it.
+    // This limit covers only the receipt of a request, so it cuts neither a wait nor a stream.
     requestTimeout: 30_000,
-    // Above the idle time of the balancer in front, or it would reuse a connection that is closing.
+    // It must exceed the idle time of a load balancer, which would otherwise reuse a connection that is closing.
     keepAliveTimeout: 75_000,
     http: {
       headersTimeout: 10_000,
@@ -187,7 +184,7 @@ function server(
   })
 }
 
-/** JSON is the only body. An empty one is no body, with any content type. */
+/** JSON is the only body. An empty body counts as none, with any content type. */
 function readJson(fastify: FastifyInstance, sources: NumberSources): void {
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser(
@@ -205,7 +202,7 @@ function readJson(fastify: FastifyInstance, sources: NumberSources): void {
   })
 }
 
-/** The code that proxies log for a client that left before the answer began. */
+/** The status that proxies log for a client that left before the answer began. */
 const abandonedStatus = 499
 
 const compressedBody = (encoding: string): Fault =>
@@ -221,14 +218,13 @@ type RequestParts = {
   common: CommonHeaders
 }
 
-/** Applies to every request of every route: headers, metrics, its line in the log. */
 function addRequestHooks(
   fastify: FastifyInstance,
   { log, trustProxy }: HttpEdgeDeps,
   { routes, contexts, measured, common }: RequestParts,
 ): void {
   let warnsOfProxy = trustProxy.length === 0
-  // Hooks with a callback: a promise for each of them would be most of the cost of the hooks.
+  // The hooks use callbacks: a promise for each of them would be most of their cost.
   fastify.addHook('onRequest', (request, reply, next) => {
     contexts.begin(request, reply)
     measured.started()
@@ -247,7 +243,7 @@ function addRequestHooks(
     if (methods.length > 0) answerPreflight(reply, methods, { isAllowed: common.isAllowedOrigin(request) })
     else next()
   })
-  // An answer of an operation is written without this hook, with the same headers.
+  // The answer of an operation is written without this hook, with the same headers.
   fastify.addHook('onSend', (request, reply, _payload, next) => {
     const pairs = common.pairs(request)
     pushBudget(pairs, contexts.find(reply)?.admitted?.budget)
@@ -257,11 +253,9 @@ function addRequestHooks(
   })
 }
 
-/** For the requests that end before their operation begins, and for those of no operation. */
 const nameOf = ({ routeOptions: { config, url } }: FastifyRequest): string =>
   config.operation ?? url ?? 'unknown'
 
-/** Measures the request and logs its line. */
 const requestEnded =
   (log: Log, measured: HttpMetrics) =>
   (context: RequestContext, response: ServerResponse): void => {
@@ -322,7 +316,7 @@ function notFound(
   throw new Fault('method_not_allowed', sentence, { extras: { allow: methods } })
 }
 
-/** Answers under any load and without a credential, because balancers and operators need it then. */
+/** Health answers under any load and without a credential, because load balancers and operators need it then. */
 function serveHealth(
   fastify: FastifyInstance,
   health: HttpEdgeDeps['health'],

@@ -7,7 +7,7 @@ export type SendJson = (request: FastifyRequest, reply: FastifyReply, text: stri
 
 const jsonType = 'application/json; charset=utf-8'
 
-/** Writes an answer with all its headers at once: setting them one by one costs more than routing the request. */
+/** All headers are written at once: to set them one by one costs more than routing the request. */
 export const createJsonSender =
   (common: CommonHeaders, contexts: RequestContexts): SendJson =>
   (request, reply, text, { status = 200, pairs: own = [] } = {}) => {

@@ -5,14 +5,12 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 type Fields = Record<string, unknown>
-/** The path of an operation, filled from fields; undefined where one of them is absent. */
 type PathOf = (fields: Fields) => string | undefined
-/** Copies the objects that it extends: events are shared between streams. */
+/** Copies the objects that it extends, because events are shared between streams. */
 export type AddLinks = (value: unknown) => unknown
-/** Reads a schema once; undefined where it declares no link. */
+/** Reads a schema once; returns undefined if it declares no link. */
 export type LinksOf = (schema: Schema) => AddLinks | undefined
 
-/** Adds the links that a schema declares, as addresses of this server. */
 export function links(operations: readonly Operation[], baseUrl: () => string): LinksOf {
   const paths = new Map(operations.map(({ name, entry }) => [name, entry.path]))
   const linksOf: LinksOf = (schema) =>

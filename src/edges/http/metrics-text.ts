@@ -1,6 +1,5 @@
 import type { HistogramSample, Labels, Metric } from '#kernel/metrics.ts'
 
-/** The Prometheus text format, version 0.0.4. */
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
 const escapeHelp = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')

@@ -6,10 +6,9 @@ import { processMetrics } from './process-metrics.ts'
 
 const sourceTimeoutMs = 1_000
 
-/** Scrapers of this machine need no credential, so what they cost does not grow with their number. */
+/** Scrapers of this machine need no credential, so their cost must not grow with their number. */
 const sharedMs = 1_000
 
-/** The text of a scrape, shared by those who ask within a second: the process, then each source. */
 export function scraper(sources: MetricSources, nowMs: () => number): () => Promise<string> {
   const scrapes = createTtlCache<string>({ ttlMs: sharedMs, entriesMax: 1, nowMs })
   const scrape = createScrape({ process: processMetrics(), ...sources })
@@ -27,6 +26,5 @@ const createScrape = (sources: MetricSources) => async (): Promise<string> => {
   return metricsText([...readings.flatMap((reading) => reading ?? []), complete])
 }
 
-/** Undefined where the part fails or takes too long. */
 const readInTime = (read: ReadMetrics) =>
   withTimeLimit(Promise.try(read), sourceTimeoutMs).catch(() => undefined)

@@ -1,19 +1,18 @@
 import { alternatives, editDistance } from '#kernel/contract/nearest.ts'
 import type { Documented } from './openapi.ts'
 
-/** Bounds of the search, so that a hostile path costs little more than reading it. */
+/** These bounds of the search make a hostile path cost little more than reading it. */
 const pathLengthMax = 128
 const segmentsMax = 8
 const segmentLengthMax = 32
 const suggestionsMax = 3
 
-/** Maximum edits of a whole path; a segment too many or too few counts as two. */
+/** The most edits of a whole path; a missing or additional segment counts as two. */
 const costMax = 3
 const segmentCost = 2
 const wrongSegment = costMax + 1
 
 type Route = { method: string; path: string; segments: string[] }
-/** Compares a segment of the request with one of a route. */
 type Compare = (sent: string, wanted: string) => number
 
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '')
@@ -24,7 +23,7 @@ function comparison(): Compare {
   const known = new Map<string, number>()
   return (sent, wanted) => {
     if (sent === wanted) return 0
-    // A parameter matches any text, and a matching literal is the better match.
+    // A parameter matches any text, but a literal that matches is better.
     if (isParameter(wanted)) return 0.5
     if (sent.length > segmentLengthMax) return wrongSegment
     const pair = `${sent}/${wanted}`
@@ -36,7 +35,6 @@ function comparison(): Compare {
 
 const editsMax = ({ length }: string): number => (length <= 3 ? 1 : length <= 5 ? 2 : costMax)
 
-/** The lowest cost of turning one list of segments into the other. */
 function distance(sent: readonly string[], wanted: readonly string[], compare: Compare): number {
   let last = wanted.map((_, at) => (at + 1) * segmentCost)
   for (const [i, segment] of sent.entries()) {
@@ -52,15 +50,12 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
 }
 
 export type PathHints = {
-  /** The sentence that answers an unknown path: the path that it may mean, as `METHOD /path`. */
   nearest(method: string, url: string): string
-  /** Operations one segment below a known path: a task is cancelled by POST to its `/cancel`. */
+  /** Returns the operations one segment below a known path: a task is cancelled by POST to its `/cancel`. */
   changesBelow(url: string): string[]
 }
 
-/**
- * Names published paths only. `signIn`: why there is nothing below `/oauth`; undefined where people sign in.
- */
+/** Hints name only published paths. `signIn` says why there is nothing below `/oauth`; undefined if people sign in. */
 export function pathHints(
   operations: readonly Documented[],
   { signIn }: { signIn?: string | undefined } = {},
@@ -101,7 +96,7 @@ export function pathHints(
   return { nearest, changesBelow }
 }
 
-/** Empty where the path exceeds the bounds. */
+/** Returns an empty list if the path exceeds the bounds. */
 function sentSegments(url: string): string[] {
   const path = url.split('?', 1)[0] ?? url
   const segments = path.length > pathLengthMax ? [] : segmentsOf(path.toLowerCase())

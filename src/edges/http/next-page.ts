@@ -3,12 +3,12 @@ import type { Entry } from '#kernel/contract/operation.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import type { HeaderPairs } from './headers.ts'
 
-/** An answer that is a bare array has no field that could say that there is more: a Link header says it. */
+/** A bare array has no field that could say that there is more, so a Link header says it. */
 
 export type Page = { url: string; input: Readonly<Record<string, unknown>>; body: unknown }
 export type NextPage = (page: Page) => HeaderPairs
 
-/** Undefined where the answer is no array, or is never cut. A full page may be the last one. */
+/** Returns undefined if the answer is no array, or is never cut. A full page may be the last one. */
 export function nextPageOf(entry: Entry): NextPage | undefined {
   const fields = entry.query && plainSchema(entry.query).properties
   if (entry.kind !== 'read' || plainSchema(entry.output).type !== 'array') return undefined

@@ -3,15 +3,14 @@ import { isRecord } from '#kernel/wire/json.ts'
 
 type Json = Record<string, unknown>
 
-/** Collects the schemas with an `$id`: each is once in the document, and all other places refer to it. */
+/** Collects the schemas with an `$id`: the document contains each once, and refers to it in all other places. */
 export type Components = {
-  /** The schema as the document shows it: a reference where it has a name. */
   refer(schema: Schema): Json
   schemas(): Record<string, Json>
 }
 
 const schemaMaps = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
-/** Their content is data, in which `$id` means nothing. */
+/** The content of these keywords is data, in which `$id` means nothing. */
 const dataKeywords = new Set(['default', 'examples', 'example', 'enum', 'const', 'required'])
 
 export function components(): Components {
@@ -67,13 +66,10 @@ function withoutDefaulted(copy: Json): Json {
   return needed.length > 0 ? { ...rest, required: needed } : rest
 }
 
-/** Records whose defaults the interface declares. */
+/** The interface declares defaults for these records. */
 const interfaceDefaults: readonly unknown[] = ['ImageRequest', 'ChatRequest']
 
-/**
- * Generators treat a field with `default` as always present, which a request need not be: the text names the default
- * instead.
- */
+/** Generators treat a field with `default` as always present, so the text names the default instead. */
 export function defaultsAsText(schema: Schema): Schema {
   const { properties } = schema
   if (!isRecord(properties)) return schema

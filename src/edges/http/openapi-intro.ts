@@ -1,4 +1,4 @@
-/** The prose of the OpenAPI document, for a model or a person who reads nothing else. */
+/** The prose of the OpenAPI document, for a model or a person that reads nothing else. */
 
 export const introduction = `Portico is a trading and research gateway for agents and people. One API trades perpetual futures and spot markets, earns yield in USDC and holds wallets on EVM chains and Solana.
 

@@ -23,16 +23,14 @@ import {
 } from './openapi-components.ts'
 import { introduction, tagOf } from './openapi-intro.ts'
 
-/** The parts of an operation that the document needs; without its function. */
 export type Documented = Pick<Operation, 'name' | 'group' | 'entry'>
 type Json = Record<string, unknown>
 
 const interfaceVersion = '1.0.0'
 const json = 'application/json'
-/** The default listening address. */
 const defaultBaseUrl = 'http://127.0.0.1:8080'
 
-/** OpenAPI 3.1 of the operations, written directly: our schemas are JSON Schemas already. */
+/** Builds OpenAPI 3.1 directly from the operations, because their schemas are JSON Schemas already. */
 export function openapiOf(operations: readonly Documented[]): Json {
   const named = components()
   const problem = named.refer(problemSchema)
@@ -80,7 +78,7 @@ export function openapiOf(operations: readonly Documented[]): Json {
 
 const serversAt = (url: string) => [{ url, description: 'The gateway that serves this document' }]
 
-/** The text of the document under the URL of the gateway, built on the first request: only the text is kept. */
+/** The document is built for the URL of the gateway on the first request, and only its text is cached. */
 export function openapiText(operations: readonly Documented[]): (baseUrl: string) => string {
   const texts = new Map<string, string>()
   return (baseUrl) => {
@@ -180,7 +178,7 @@ function headersOf(entry: Entry): Json[] {
 
 function responsesOf(name: string, entry: Entry, named: Components): Json {
   const ok = okOf(name, entry, named)
-  // Machines that know no error form read health: both answers have one shape.
+  // Machines that know no error form read the health report, so both answers have one shape.
   if (entry.path === '/health') {
     return { 200: ok, 400: responseRef(400), 503: { ...ok, description: 'The database is down' } }
   }
@@ -219,7 +217,7 @@ const streamOf = (entry: StreamEntry, named: Components) => ({
 
 type AnswerEntry = Exclude<Entry, { kind: 'stream' }> | StreamTaskEntry
 
-/** The answer of a task operation is the common task, with the result of this operation. */
+/** The answer of a task operation is the common task view with the result of this operation. */
 function outputOf(name: string, entry: AnswerEntry, named: Components): Json {
   const output = named.refer(plainSchema(entry.output))
   if (entry.kind !== 'task' || entry.result === undefined) return output
@@ -251,7 +249,6 @@ const responseNames: Record<number, string> = {
   504: 'UpstreamTimeout',
 }
 
-/** The statuses that an operation can answer, by its kind and its declared codes. */
 export function errorStatuses(entry: Entry): number[] {
   const declared = (entry.faults ?? []).flatMap((code) =>
     Object.hasOwn(faults, code) ? [faults[code as FaultCode].status] : [],
@@ -263,7 +260,7 @@ export function errorStatuses(entry: Entry): number[] {
       ...(entry.path.includes('{') ? [404] : []),
       ...(entry.kind === 'task' || entry.kind === 'act' || hasTask(entry) ? [409] : []),
       ...(takesBody ? [413, 415] : []),
-      // An undeclared query parameter is rejected everywhere.
+      // Every operation rejects undeclared query parameters.
       422,
       429,
       500,

@@ -19,7 +19,6 @@ import { readParameters } from './text-parameters.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Name of the operation behind a route, for measurements. */
     operation?: string
   }
 }
@@ -47,9 +46,9 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
     method: entry.method,
     url: routePath(entry.path),
     config: { operation: invocable.operation.name },
-    // Every caller may send here, and a credential needs few bytes.
+    // Anybody may send here, and a credential needs few bytes.
     ...(entry.access === 'public' && { bodyLimit: publicBodyBytesMax }),
-    // A HEAD would open a stream without a reader.
+    // A HEAD request would open a stream without a reader.
     exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
     onRequest: guard(invocable, deps),
     ...(entry.method !== 'GET' && { preParsing: readEmptyBody }),
@@ -57,11 +56,11 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
   })
 }
 
-/** Node has ended the stream of a request without a body before its parser could read the end. */
+/** Node has already ended the stream of a request without a body before Fastify's parser could read its end. */
 const readEmptyBody: preParsingHookHandler = (_request, _reply, payload, done) =>
   done(null, (payload as Readable).readableEnded ? Readable.from([]) : payload)
 
-/** All decisions before the body is read. */
+/** Makes all decisions that need no body, before the body is read. */
 function guard({ admit, operation }: InvocableOperation, { contexts }: HttpDeps) {
   return (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
     const context = contexts.get(reply)
@@ -71,7 +70,6 @@ function guard({ admit, operation }: InvocableOperation, { contexts }: HttpDeps)
       next(admitted.refusal)
     }
     const { authorization, 'x-backend-key': backendKey } = request.headers
-    // Throws where the load is too high.
     const admitted = admit({
       authorization,
       ...(typeof backendKey === 'string' && { backendKey }),
@@ -114,7 +112,7 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
     return undefined
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    // A query is validated, also where none is declared.
+    // A request with a query is always validated, even if the operation declares no query.
     const known = sent && !request.url.includes('?') ? shared() : undefined
     if (!sent || known !== sent.outcome) return answer(request, reply)
     deps.sendJson(request, reply, sent.text)
@@ -122,7 +120,7 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
   }
 }
 
-/** Path and query carry text, which their schemas read. */
+/** Path and query contain text, which their schemas parse. */
 function inputLocator(entry: Entry): (request: FastifyRequest) => LocatedInput {
   const pathSchema = entry.params ? plainSchema(entry.params) : {}
   const querySchema = withWait(entry) ?? {}
@@ -166,7 +164,7 @@ async function stream(
 ): Promise<FastifyReply> {
   const context = deps.contexts.get(reply)
   const iterator = outcome.items[Symbol.asyncIterator]()
-  // Gives the place of the stream back, also where the answer cannot be opened.
+  // Frees the place of the stream even if the answer cannot be opened.
   using _reading: Disposable = { [Symbol.dispose]: () => void iterator.return?.() }
   const first = iterator.next()
   // A failure of the first event is still an HTTP error; a silent stream opens after a moment.
@@ -188,7 +186,7 @@ async function stream(
   })
   await Promise.race([pumped, events.ended])
   events.finish()
-  // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
+  // The signal ends a producer that is waiting; the answer does not wait for that.
   abort(context)
   deps.openEventStreams.delete(events)
   deps.metrics.streamClosed()

@@ -10,7 +10,7 @@ import { budgetHeaders } from './budget-headers.ts'
 import { metricsContentType } from './metrics-text.ts'
 import type { PathHints } from './nearest-path.ts'
 
-/** Documents of the HTTP server that belong to no operation. */
+/** This module serves the documents of the HTTP server that belong to no operation. */
 
 const cacheControl = 'public, max-age=3600'
 const jsonType = 'application/json; charset=utf-8'
@@ -20,7 +20,7 @@ const etagOf = (body: string): string =>
 
 export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-/** Documents and wrong paths cost something too, so they count as reads of the address. */
+/** Documents and wrong paths cost something too, so they count as reads of their address. */
 export const readGuard =
   (limits: RateLimits): Guard =>
   async (request, reply) => {
@@ -32,7 +32,6 @@ export const readGuard =
 const compress = promisify(gzip)
 const compressedFromBytes = 1_024
 
-/** Sends bytes that are the same for all clients; compressed once. */
 async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -54,7 +53,6 @@ type PublicDocument = {
   headers?: () => Record<string, string>
 }
 
-/** A public document with a validator, so that a repeated request gets 304. */
 export function serveDocument(
   fastify: FastifyInstance,
   { guards, path, text, type = jsonType, headers = () => ({}) }: PublicDocument,
@@ -80,7 +78,7 @@ export const errorCatalog = (): string =>
     })),
   })
 
-/** Scripts come from the package, or are exactly those that its page has; the page may connect to this server only. */
+/** Scripts must come from the package, or be exactly those in its page; the page may connect to this server only. */
 const docsPolicy = (page: Buffer): string => {
   const inline = [...page.toString('utf8').matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)]
   const hashes = inline.map(
@@ -102,8 +100,8 @@ const docsPolicy = (page: Buffer): string => {
 const referencePaths = ['/docs', '/docs/js/scalar.js']
 
 /**
- * The reference weighs megabytes and most processes never show it, so the first request loads it: into a server of its
- * own that never listens, whose answers are cached.
+ * The reference weighs megabytes and most processes never show it, so the first request loads it into a separate server
+ * that never listens, and its answers are cached.
  */
 export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   let reference: Promise<FastifyInstance> | undefined
@@ -125,7 +123,7 @@ export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   }
   for (const path of referencePaths) {
     fastify.get(path, { onRequest: guard }, async (request, reply) => {
-      // With and without a trailing slash; any other path is another route.
+      // The page exists with and without a trailing slash; any other path is another route.
       const url = request.url.split('?', 1)[0]?.endsWith('/') ? `${path}/` : path
       const page = known.get(url) ?? (await load(url))
       known.set(url, page)
@@ -156,16 +154,13 @@ async function loadReference(): Promise<FastifyInstance> {
   return server
 }
 
-/** Accepts loopback names only: a page under another name that resolves here is rejected. */
+/** Only loopback names are accepted, so a page under another name that resolves to this machine is rejected. */
 const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 
 type MetricsPage = { guard: Guard; scrape: () => Promise<string>; hints: PathHints }
 
-/**
- * Metrics are for the machine's own scraper: direct from loopback, through no proxy. For any other caller the path does
- * not exist.
- */
+/** Only a scraper on this machine, directly from loopback, gets metrics; for others the path does not exist. */
 export function serveMetrics(
   fastify: FastifyInstance,
   { guard, scrape, hints: { nearest } }: MetricsPage,

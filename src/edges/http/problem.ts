@@ -1,7 +1,7 @@
 import { type FaultView, faultView } from '#invoke/fault-view.ts'
 import { Fault, type FaultCode, faults } from '#kernel/contract/fault.ts'
 
-/** The only place that prints HTTP errors. Every exception becomes one of the two documented forms. */
+/** This module alone prints HTTP errors. Every exception becomes one of the two documented forms. */
 
 export type Printed = { status: number; headers: Record<string, string>; body: string }
 type Facts = { requestId: string; accept: string | undefined; baseUrl: string }
@@ -9,7 +9,7 @@ type Facts = { requestId: string; accept: string | undefined; baseUrl: string }
 const problemType = 'application/problem+json'
 const jsonType = 'application/json; charset=utf-8'
 
-/** Seconds to wait where the fault does not state them; the header is required with each of these. */
+/** How many seconds to wait if the fault does not say; each of these codes requires the header. */
 const retrySeconds: Partial<Record<FaultCode, number>> = {
   rate_limited: 1,
   overloaded: 1,
@@ -20,7 +20,7 @@ const retrySeconds: Partial<Record<FaultCode, number>> = {
 export const challengeOf = (baseUrl: string): string =>
   `Bearer resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`
 
-/** Errors of Fastify and Node before any of our code runs, by their own codes. */
+/** Errors that Fastify and Node raise before any code of the gateway runs, by their codes. */
 const frameworkCodes: Record<string, FaultCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -40,7 +40,6 @@ const sentences: Partial<Record<FaultCode, string>> = {
   headers_too_large: 'The headers are over the limit of 16 KiB: send fewer or shorter ones',
 }
 
-/** The fault for a framework's error; undefined for a bug. */
 export function faultOf(error: unknown): Fault | undefined {
   if (error instanceof Fault) return error
   const code = (error as { code?: unknown } | null)?.code
@@ -59,7 +58,7 @@ export function print(fault: Fault, facts: Facts): Printed {
   const isValidation = code === 'validation'
   const wantsProblem = facts.accept?.includes(problemType) ?? false
   if (wantsProblem) {
-    // A member of RFC 9457 is never an extra of ours, even under the same name.
+    // Members of RFC 9457 are dropped from the extras, even under the same name.
     const { type: _type, title: _title, status: _status, ...more } = extras
     const problem = {
       type: `${facts.baseUrl}/error-catalog.json#${code}`,
@@ -85,11 +84,11 @@ export function print(fault: Fault, facts: Facts): Printed {
   return { status, headers: { ...headers, 'content-type': jsonType }, body: JSON.stringify(body) }
 }
 
-/** The form of FastAPI. */
+/** The issues have the form that FastAPI uses. */
 const issuesOf = ({ issues }: FaultView) =>
   issues.map(({ location, path, ...rest }) => ({ loc: [location, ...path], ...rest }))
 
-/** The extras may add to the common fields, never replace them. */
+/** The extras may add to the common fields, but never replace them. */
 function extrasOf({ extras }: FaultView): Record<string, unknown> {
   const { detail: _detail, code: _code, retryable: _retryable, request_id: _id, ...more } = extras
   return more
@@ -98,7 +97,7 @@ function extrasOf({ extras }: FaultView): Record<string, unknown> {
 function headersOf({ status, code, extras }: FaultView, baseUrl: string): Record<string, string> {
   const headers: Record<string, string> = {}
   if (status === 401) headers['www-authenticate'] = challengeOf(baseUrl)
-  // The rest of the body is never read, so the connection cannot be used again.
+  // The rest of the body is never read, so the connection cannot be reused.
   if (status === 413) headers.connection = 'close'
   if (Array.isArray(extras.allow)) headers.allow = extras.allow.join(', ')
   const owed = retrySeconds[code] ?? (status === 429 || status === 503 ? 1 : undefined)

@@ -37,7 +37,7 @@ function loopDelay(): ReadMetrics {
     const startMs = performance.now()
     await nextTurn()
     const now = seconds('seconds', 'Delay of one turn of the event loop', (performance.now() - startMs) * 1e6)
-    // Without a sample the histogram answers no number, or the largest one.
+    // Without a sample the histogram returns NaN, or its largest number.
     if (delays.count === 0) return [now]
     const since = 'of the event-loop delay since the scrape before'
     const measured = [
@@ -106,12 +106,11 @@ async function memory(): Promise<Metric[]> {
   ]
 }
 
-/** On Linux alone. */
 async function descriptors(): Promise<Metric[]> {
   const open = await readdir('/proc/self/fd').catch(() => [])
   const limit = /^Max open files\s+(\d+)/m.exec(await fromProc('limits'))?.[1]
   return [
-    // One of them reads the folder.
+    // One of the descriptors is the one that reads the folder.
     ...(open.length > 0 ? [gauge('process_open_fds', 'Open file descriptors', open.length - 1)] : []),
     ...(limit ? [gauge('process_max_fds', 'Most file descriptors that may be open', Number(limit))] : []),
   ]
@@ -132,5 +131,4 @@ function runtime(): Metric[] {
   ]
 }
 
-/** Empty where the system has no such file. */
 const fromProc = (name: string): Promise<string> => readFile(`/proc/self/${name}`, 'utf8').catch(() => '')

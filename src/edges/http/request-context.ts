@@ -3,12 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Admitted } from '#invoke/invocation.ts'
 import type { RequestMode } from './http-metrics.ts'
 
-/** State of the HTTP server for one request. */
 export type RequestContext = {
   request: FastifyRequest
-  /** Name for measurements; absent where the route belongs to no operation. */
   operation: string | undefined
-  /** Absent until the request is admitted. */
   admitted: Admitted | undefined
   startedMs: number
   mode: RequestMode
@@ -16,7 +13,7 @@ export type RequestContext = {
   controller: AbortController | undefined
 }
 
-/** Aborts when the client leaves, or when the server closes and the request may end early. Created on first use. */
+/** The signal aborts when the client leaves, or when the server closes and the request may end early. */
 export function signalOf(context: RequestContext): AbortSignal {
   context.controller ??= new AbortController()
   if (context.isAborted) context.controller.abort()
@@ -30,14 +27,13 @@ export function abort(context: RequestContext): void {
 
 const contextKey = Symbol('context')
 type ContextResponse = ServerResponse & { [contextKey]?: RequestContext }
-/** Called once, when the answer is sent or the client has left. */
 type Ended = (context: RequestContext, response: ServerResponse) => void
 
-/** Live requests, and which of them the closing server may end early. */
+/** Tracks the live requests, and which of them a closing server may end early. */
 export function requestContexts(ended: Ended) {
   const interruptible = new Set<RequestContext>()
   let closing = false
-  /** One listener for all responses: one of its own would cost each request a function. */
+  /** All responses share one listener, because a separate one would cost each request a function. */
   function end(this: ContextResponse): void {
     const context = this[contextKey]
     if (!context) return
@@ -58,14 +54,14 @@ export function requestContexts(ended: Ended) {
       }
       response.on('close', end)
     },
-    /** Absent where the request line could not be routed. */
+    /** Returns undefined if the request line could not be routed. */
     find: ({ raw }: FastifyReply): RequestContext | undefined => (raw as ContextResponse)[contextKey],
     get({ raw }: FastifyReply): RequestContext {
       const context = (raw as ContextResponse)[contextKey]
       if (!context) throw new Error('a request without a context')
       return context
     },
-    /** Runs work that a closing server does not wait for: a wait for a task, which continues without its caller. */
+    /** Runs work that a closing server does not wait for, such as a wait for a task, which continues by itself. */
     async interruptible<T>(context: RequestContext, run: () => Promise<T>): Promise<T> {
       interruptible.add(context)
       if (closing) abort(context)

@@ -2,12 +2,12 @@ import type { Log } from '#kernel/log.ts'
 
 /** Query parameters that are never logged; headers and bodies are not logged at all. */
 const secretNames = /^(?:authorization|x-backend-key)$|sig|secret|token|password|api_?key|code/i
-/** Tokens, JWTs and signatures are redacted by their form too, under any name and also as part of a path. */
+/** Tokens, JWTs and signatures are also redacted by their form, under any name and as part of a path. */
 const secretPatterns =
   /agt_[\w-]{43}|(?<![\w-])eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|(?:[\w+/-]|%2[bf]){80,}(?:=|%3d)*/gi
 const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** Both are enough to recognise a request; the rest is neither read nor logged. */
+/** These limits suffice to recognise a request; the rest is neither read nor logged. */
 const pairsMax = 50
 const urlLengthMax = 2_048
 
@@ -35,7 +35,7 @@ function redactQuery(url: string): string {
   return `${url.slice(0, mark)}?${shown.join('&')}`
 }
 
-/** An encoded name must not hide a parameter. */
+/** Decodes a name, because an encoded name must not hide a parameter. */
 function decodeName(name: string): string {
   try {
     return decodeURIComponent(name)
@@ -58,16 +58,15 @@ export type RequestLine = {
   address: string
   agent_id: string | undefined
   trace_id: string | undefined
-  /** The client left before the answer was complete. */
   left: boolean
 }
 
-/** Loggers usually report what they would drop. */
+/** Most loggers can say whether they would drop a line. */
 type LeveledLog = Log & { isLevelEnabled?: (level: string) => boolean }
 
 const levelOf = (status: number): 'warn' | 'info' => (status >= 500 ? 'warn' : 'info')
 
-/** Asked first, so that a line is built only where the log level prints it. */
+/** Asked first, so that a line is built only if the log level prints it. */
 export const isRequestLogged = (log: LeveledLog, status: number): boolean =>
   log.isLevelEnabled?.(levelOf(status)) !== false
 

@@ -17,7 +17,7 @@ const patternOf = (path: string): RegExp => {
 
 export type RouteTable = { methodsAt(url: string): string[] }
 
-/** The methods of each path, of every door. The router itself cannot be asked for them. */
+/** Lists the methods of each path, of every door, because the router itself cannot list them. */
 export function routeTable(fastify: FastifyInstance): RouteTable {
   const routes = new Map<string, Route>()
   fastify.addHook('onRoute', ({ url, method }) => {

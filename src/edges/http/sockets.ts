@@ -5,9 +5,8 @@ import { addressKey } from '#kernel/wire/address-key.ts'
 
 export type ConnectionLimits = {
   max: number
-  /** Infinity behind a proxy, where every connection has the proxy's address. */
+  /** Infinity behind a proxy, because every connection then has the proxy's address. */
   perAddress: number
-  /** How long a client may leave an answer unread. */
   stallMs?: number
 }
 export const unlimitedConnections: ConnectionLimits = {
@@ -16,7 +15,7 @@ export const unlimitedConnections: ConnectionLimits = {
 }
 
 const sweepMs = 100
-/** Requests that were sent on one connection before the first of them was answered. */
+/** The most requests that a client may send on one connection before the first of them is answered. */
 const exchangesMax = 64
 const warnEveryMs = 10_000
 const stallMsDefault = 30_000
@@ -24,9 +23,8 @@ const stallMsDefault = 30_000
 type Connection = {
   socket: Socket
   address: string
-  /** The answers under way, of which a client that pipelines has several. */
+  /** The answers under way; a client that pipelines has several. */
   responses: ServerResponse[]
-  /** A number that rises with each new connection and each answer. */
   lastUse: number
   hasAnswered: boolean
 }
@@ -36,9 +34,9 @@ const longerUnused = (a: Connection | undefined, b: Connection): Connection =>
 const isUnread = ({ socket }: Connection): boolean => socket.writableLength > 0
 
 /**
- * Open connections by address. Above a limit the longest unused connection of the address with
- * most connections is closed, so that many connections of one address never block another. Also closes idle connections
- * when the server closes: Node would wait for them.
+ * Tracks the open connections by address. Above a limit it closes the longest unused connection of the address with the
+ * most connections, so that many connections of one address never block another. It also closes idle connections when
+ * the server closes, because Node would wait for them.
  */
 export function sockets({ max, perAddress, stallMs = stallMsDefault }: ConnectionLimits, log: Log) {
   const bySocket = new Map<Socket, Connection>()
@@ -62,8 +60,8 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
     connection.socket.destroy()
   }
   /**
-   * The longest idle one, else one that is still uploading, else one whose answer is not read. Where all are in use, an
-   * address with most connections loses one to a new connection of another address.
+   * Closes the longest idle connection, or else one that is still uploading, or else one whose answer is not read. If
+   * all are in use, an address with the most connections loses one to a new connection of another address.
    */
   const closeOneOf = (siblings: ReadonlySet<Connection>, newcomer: Connection, limit: number): void => {
     let idle: Connection | undefined
@@ -101,7 +99,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
     if (bySocket.size > max) closeOneOf(largest(siblings), connection, max)
   }
 
-  /** One listener for all responses: one of its own would cost each request a function. */
+  /** All responses share one listener, because a separate one would cost each request a function. */
   function end(this: ServerResponse): void {
     const connection = bySocket.get(this.req.socket)
     if (!connection) return
@@ -120,7 +118,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
       })
     response.on('close', end)
   }
-  /** After so long without a read or write. A client that waits for its answer has nothing to read. */
+  /** Called after a period without a read or write. A client that waits for its answer has nothing to read. */
   const onSilence = (socket: Socket): void => {
     const connection = bySocket.get(socket)
     if (connection && connection.responses.length > 0) {
@@ -128,7 +126,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
         close(connection, 'an answer of which nothing is read: its connection is closed', { stallMs })
       return
     }
-    // Kept alive for long enough. One that has not sent a whole head yet is ended by its own limit.
+    // The connection was idle for long enough. One that has not sent a whole head yet is ended by another limit.
     if (!connection || connection.hasAnswered) socket.destroy()
   }
 
@@ -137,11 +135,11 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
       server.on('connection', admit)
       server.on('request', begin)
       server.setTimeout(stallMs, onSilence)
-      // Only the expectation 100-continue is in use; Node would answer others in a form of its own.
+      // Only the expectation 100-continue is in use; Node would answer any other in its own form.
       server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     },
     count: (): number => bySocket.size,
-    /** Whether the head of an answer is sent, and its end is not. */
+    /** Whether the head of an answer is sent but not yet its end. */
     isAnswering: (socket: Socket): boolean =>
       bySocket.get(socket)?.responses.some(({ headersSent }) => headersSent) ?? false,
     /** Sweeps until it is stopped; the first interval leaves time for a request in progress. */

@@ -14,15 +14,13 @@ export function frameOf(item: StreamItem): string {
 }
 
 export type EventStream = {
-  /** False once the client has left. */
   write(item: StreamItem): Promise<boolean>
-  /** Repeats the last event id, so that a client resumes where it was cut. */
+  /** Repeats the last event id, so that a client resumes where it was cut off. */
   finish(): void
-  /** Resolves when the stream has ended, for any reason. */
   ended: Promise<void>
 }
 
-/** The events of an operation. A reader that was cut resumes with its last event id. */
+/** Streams the events of an operation. A reader that was cut off resumes with its last event id. */
 export function openEventStream(reply: FastifyReply, settings: StreamSettings): EventStream {
   reply.header('content-type', 'text/event-stream; charset=utf-8')
   reply.header('cache-control', 'no-cache, no-transform')

@@ -2,8 +2,8 @@ import type { Schema } from '#kernel/contract/decimal-fields.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /**
- * Query and path carry text only. Each declared parameter is read by its schema; a text that cannot be read stays text,
- * so that validation names it. Ajv's own coercion is not used: it reads "0x10" as 16 and "" as null.
+ * Query and path contain only text. Each declared parameter is parsed by its schema; a text that cannot be parsed stays
+ * text, so that validation names it. Ajv's own coercion is not used, because it reads "0x10" as 16 and "" as null.
  */
 
 const booleans: Record<string, boolean> = {
@@ -21,7 +21,7 @@ const armsOf = (schema: Schema): Schema[] => {
 const typesOf = (schema: Schema): unknown[] => armsOf(schema).flatMap((arm) => arm.type ?? [])
 
 function readText(text: string, types: readonly unknown[]): unknown {
-  // A schema of text takes the text unchanged: a decimal keeps its digits, an id its zeros.
+  // A text schema takes the text unchanged, so that a decimal keeps its digits and an id its zeros.
   if (types.includes('string')) return text
   const flag = types.includes('boolean') ? booleans[text.toLowerCase()] : undefined
   if (flag !== undefined) return flag
@@ -39,7 +39,7 @@ function readParameter(schema: Schema, given: unknown): unknown {
   return typeof given === 'string' ? readText(given, typesOf(schema)) : given
 }
 
-/** The parameters of the request, the declared ones parsed by their schema. No name can reach a prototype. */
+/** Parses the declared parameters of the request by their schema. No name can reach a prototype. */
 export function readParameters(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
   const properties = isRecord(schema.properties) ? schema.properties : {}
   const values: Record<string, unknown> = Object.create(null)

@@ -8,7 +8,6 @@ import { signalOf } from './request-context.ts'
 
 type WebDeps = Pick<HttpDeps, 'contexts' | 'common' | 'sse'>
 
-/** Serves a path of another door. */
 export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: WebDeps): void {
   const { contexts } = deps
   const states = new WeakMap<FastifyRequest, unknown>()
@@ -35,7 +34,7 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: W
     },
     async errorHandler(error, request, reply) {
       const fault = faultOf(error)
-      // Admitted and not answered yet: it is about the body.
+      // The request was admitted and is not answered yet, so the error is about the body.
       if (!fault || !states.has(request)) throw error
       const state = states.get(request)
       states.delete(request)
@@ -51,7 +50,7 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: W
       for (const [name, value] of response.headers) reply.header(name, value)
       addHeaders(reply, deps.common.pairs(request))
       const stream = openByteStream(reply.code(response.status), deps.sse)
-      // Not awaited: a closing server ends the stream instead of waiting for it.
+      // This is not awaited: a closing server ends the stream instead of waiting for it.
       void contexts.interruptible(context, () => stream.ended)
       await pump(response, stream)
       return reply
@@ -68,10 +67,10 @@ async function sendResponse(response: Response, reply: FastifyReply): Promise<Fa
   return response.body ? reply.send(Buffer.from(await response.arrayBuffer())) : reply.send()
 }
 
-/** Takes from the door what its reader takes. */
+/** Reads from the door only as fast as its reader reads. */
 async function pump({ body }: Response, stream: ByteStream): Promise<void> {
   const reader = body!.getReader()
-  // A door in the middle of a wait ends with its reader.
+  // A door that is waiting ends with its reader.
   void stream.ended.then(() => reader.cancel()).catch(() => undefined)
   try {
     let found = await reader.read()

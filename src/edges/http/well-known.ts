@@ -5,10 +5,8 @@ import { type Guard, serveDocument } from './pages.ts'
 export type AuthorizationServerDocuments = {
   issuer: () => string
   metadata: () => Promise<object>
-  /** Whether people have pages at this gateway. */
   hasPages: boolean
 }
-/** What answers the paths of these pages where there are none. */
 export function whyNoPages(server: AuthorizationServerDocuments | undefined): string | undefined {
   if (!server)
     return 'people do not sign in at this gateway. Agents do, with a key pair: POST /v1/auth/register'
@@ -18,16 +16,15 @@ export function whyNoPages(server: AuthorizationServerDocuments | undefined): st
 
 type WellKnownDeps = {
   baseUrl: () => string
-  /** Absent where none is served. */
   authorizationServer: AuthorizationServerDocuments | undefined
 }
 
-/** `offline_access` is asked of the authorization server, and is no scope of the resource. */
+/** `offline_access` is requested from the authorization server, but it is no scope of the resource. */
 const resourceScopes = ['openid', 'profile', 'email']
 
 /**
- * The discovery documents. Every 401 refers to the protected resource metadata (RFC 9728), which names no authorization
- * server where none is served: then tokens come from `auth_token` only.
+ * Serves the discovery documents. Every 401 refers to the protected resource metadata (RFC 9728), which names no
+ * authorization server if none is served; tokens then come from `auth_token` only.
  */
 export function serveWellKnown(
   fastify: FastifyInstance,

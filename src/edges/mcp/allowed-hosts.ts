@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** A page under a name that resolves here would otherwise reach the door with the network rights of its reader. */
+/** Otherwise a page whose name resolves to this machine would reach the door with the network access of its reader. */
 
 type Sent = { host: string | undefined; origin: string | undefined }
 
@@ -8,19 +8,18 @@ const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
 type AllowList = {
   baseUrl: () => string
-  /** Names beside that of the base URL. */
   hosts: readonly string[]
   corsOrigins: readonly string[]
 }
 
-/** Throws where the Host header, or the origin of a page, is not allowed. Ports do not matter. */
+/** Throws if the Host header, or the origin of a page, is not allowed. Ports do not matter. */
 export function createHostGuard({ baseUrl, hosts, corsOrigins }: AllowList): (sent: Sent) => void {
   let known: { base: string; names: ReadonlySet<string> } | undefined
   const namesAt = (base: string): ReadonlySet<string> => {
     if (known?.base === base) return known.names
     const own = new URL(base).hostname
     const names = new Set([own, ...hosts.map((name) => name.toLowerCase())])
-    // A gateway that is reached by a loopback name is reached by all of them.
+    // A gateway that is reached by one loopback name is reached by all of them.
     if (loopbackNames.includes(own)) for (const name of loopbackNames) names.add(name)
     known = { base, names }
     return names

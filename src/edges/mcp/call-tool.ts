@@ -16,26 +16,23 @@ import {
   waitTool,
 } from './tools.ts'
 
-/** What a transport knows of the request of a tool. */
 export type CallFacts = {
   authorization: string | undefined
   address: string
   id: string
   signal: AbortSignal
-  /** Absent where the client asked for no progress. */
   progress?: (status: TaskProgressView) => Promise<void>
-  /** Whether the client takes a task of the protocol in place of a result. */
+  /** Whether the client takes a protocol task in place of a result. */
   takesTasks?: boolean
 }
 type TaskProgressView = { progress: number; message: string }
 type Fields = Record<string, unknown>
 
-/** How often a task that is waited for is read. */
 const pollMs = 500
-/** Above it a wait returns the task as it stands. */
+/** Above this number a wait returns the current state of the task at once. */
 const waitsPerUserMax = 10
 
-/** Undefined where there is no such tool. Throws only bugs. */
+/** Returns undefined if there is no such tool. It throws only on bugs. */
 export async function callTool(
   toolbox: Toolbox,
   name: string,
@@ -69,7 +66,7 @@ export async function callTool(
 
 type ToolAnswer = { admitted: Admitted; result: ToolResult; facts: CallFacts }
 
-/** The task that a call has made, for a client that reads it by the protocol; undefined where the result is the answer. */
+/** Returns the task of a call for a client that reads it by the protocol, or undefined if the result is the answer. */
 async function createdTask(
   { byName, taskTtlMs }: Toolbox,
   { becomesTask }: OperationTool,
@@ -78,7 +75,7 @@ async function createdTask(
   const reader = byName.get('tasks_get')?.invocable
   const { task_id, status } = result.structuredContent ?? {}
   if (!becomesTask || !reader || !isLive(status) || !admitted.caller?.scopes.has('read')) return undefined
-  // Part of the call, so it takes no point of its own. The call was accepted: it is answered without a handle too.
+  // This read is part of the call, so it costs no point; if it fails, the accepted call is answered without a handle.
   const { input, ...options } = reader.readFlatInput({ task_id })
   const outcome = await reader.call(admitted, input, options, facts).catch(() => undefined)
   if (outcome?.kind !== 'answer') return undefined
@@ -97,7 +94,7 @@ async function callOperation(
   const call = (wanted: typeof options): Promise<Outcome> =>
     invocable.call(admitted, structuredClone(input), wanted, facts)
   if (!options.wait || !facts.progress) return toResult(await call(options), view)
-  // Accepted without waiting, so that its progress has an id; the answer is that of a call that waits.
+  // The call is accepted without waiting, so that its progress has an id; the answer is that of a call that waits.
   const accepted = await call({ ...options, wait: false })
   const key = accepted.kind === 'answer' ? accepted.key : undefined
   if (key === undefined) return toResult(accepted, view)
@@ -113,7 +110,7 @@ async function callOperation(
   }
 }
 
-/** Says that the task goes on: a silent call looks like a lost one. */
+/** Reports that the task continues, because a silent call looks like a lost one. */
 async function reportUntil(
   ended: AbortSignal,
   progress: (status: TaskProgressView) => Promise<void>,
@@ -193,14 +190,13 @@ async function readStream(
   return { content: [{ type: 'text', text: JSON.stringify({ items }) }] }
 }
 
-/** Reads the stream for its progress, and then the answer under the same key. */
 async function answerStream(
   { invocable, view }: OperationTool,
   admitted: Admitted,
   given: Fields,
   { progress, ...facts }: CallFacts,
 ): Promise<ToolResult> {
-  // A value of another type is refused as at every door.
+  // A value of another type is refused, as it is at every door.
   const { stream = false } = given
   const asked = { ...given, stream: typeof stream === 'boolean' ? false : stream }
   const { input, ...options } = invocable.readFlatInput(asked)
@@ -252,7 +248,6 @@ async function readItems(
   return read
 }
 
-/** Fields of the tool, which its operation does not have. */
 function takeBoolean(given: Fields, name: string): boolean {
   const value = given[name]
   delete given[name]

@@ -18,11 +18,10 @@ export type McpEdgeDeps = {
   invocation: Invocation
   baseUrl: () => string
   corsOrigins: readonly string[]
-  /** Hosts that requests may name beside that of the base URL. */
   mcpHosts?: readonly string[]
-  /** Absent: the transport of 2024 is not served. */
+  /** If absent, the transport of 2024 is not served. */
   mailboxes?: Mailboxes
-  /** Least time from the creation of a task to its deletion; null: tasks are kept. */
+  /** The least time from the creation of a task to its deletion, or null if tasks are never deleted. */
   taskTtlMs?: number | null
   version: string
   log: Log
@@ -31,7 +30,6 @@ export type McpEdgeDeps = {
 export type McpEdge = WebDoor & AsyncDisposable
 
 const bodyBytesMax = 1024 * 1024
-/** Served by `/mcp`, newest first. */
 const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']
 
 const refusal = (code: number, message: string): Response =>
@@ -39,7 +37,7 @@ const refusal = (code: number, message: string): Response =>
 const parseError = (message: string): Response => refusal(-32_700, message)
 const invalidRequest = (message: string): Response => refusal(-32_600, message)
 
-/** The Model Context Protocol: each operation is a tool. Every request is complete by itself, on any instance. */
+/** Each operation is a tool of the Model Context Protocol. Every request is complete in itself, on any instance. */
 export function mcpEdge(deps: McpEdgeDeps): McpEdge {
   const { operations, invocation, baseUrl, log, version } = deps
   const toolbox = createToolbox(operations, invocation, deps.taskTtlMs)
@@ -86,7 +84,7 @@ export function mcpEdge(deps: McpEdgeDeps): McpEdge {
       authInfo: authInfoOf({ ...known, address, id, body, handOver }),
       ...(body !== undefined && { parsedBody: body }),
     })
-    // Headers and envelopes are checked in between: no operation has counted what they refuse.
+    // Headers and envelopes are checked in between, and no operation has counted the requests that they refuse.
     if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)
     if (!isToolList(body)) return response
     return withTools(response, toolbox.listFor(known.caller).part, request.headers['accept-encoding'])

@@ -1,6 +1,6 @@
 import type { Toolbox } from './tools.ts'
 
-/** Prompts that a person picks: each is offered where its tools are released. */
+/** A person picks these prompts; each is offered if its tools are available. */
 
 type Argument = { name: string; description: string; required: boolean }
 type PromptSpec = {
@@ -69,7 +69,7 @@ export type PromptResult = {
 }
 export type Prompts = {
   list: readonly PromptView[]
-  /** Undefined where there is no such prompt; a text that says which argument is missing. */
+  /** Returns a text that says which argument is missing, or undefined if there is no such prompt. */
   get(name: string, given: Record<string, string>): PromptResult | string | undefined
 }
 

@@ -2,8 +2,8 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { ToolResult } from './tool-result.ts'
 
 /**
- * A durable task in the form of the tasks extension, `io.modelcontextprotocol/tasks`: the protocol calls a task `failed`
- * only where the request itself failed, and one whose tool reports an error `completed`.
+ * This module shows a durable task in the form of the tasks extension, `io.modelcontextprotocol/tasks`. The protocol
+ * calls a task `failed` only if the request itself failed; a task whose tool reports an error is `completed`.
  */
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
@@ -18,13 +18,11 @@ type TaskHandle = {
   pollIntervalMs: number
 }
 type RpcError = { code: number; message: string; data: Record<string, unknown> }
-/** `resultType` as in the answer of the request itself: the official client of the extension requires it. */
+/** `resultType` is also in the answer of the request itself; the official client of the extension requires it. */
 type FinalResult = ToolResult & { resultType: 'complete' }
 export type ProtocolTask = TaskHandle & { result?: FinalResult; error?: RpcError }
-/** The answer to a call that made a task. */
 export type CreatedTask = TaskHandle & { resultType: 'task'; _meta?: Record<string, unknown> }
 
-/** The fields of `tasks_get` that are used here. */
 export type ReadTask = {
   task_id: string
   status: string
@@ -36,13 +34,11 @@ export type ReadTask = {
 }
 
 const pollMs = 1_000
-/** Where the next change needs a human, an operator or another service. */
+/** The poll interval if the next change needs a human, an operator or another service. */
 const slowPollMs = 10_000
 const slowStates = ['awaiting_approval', 'waiting', 'reconciling', 'review']
-/** JSON-RPC's code of an internal error. */
 const internalErrorCode = -32_603
 
-/** The status of a task that has not ended. */
 export const isLive = (status: unknown): boolean => status === 'pending' || status === 'running'
 
 const isInternal = ({ status, error }: ReadTask): boolean => status === 'failed' && error?.code === 'internal'
@@ -85,7 +81,7 @@ const resultOf = (task: ReadTask): FinalResult => ({
   isError: task.status === 'failed',
 })
 
-/** What the client declared for this one request. */
+/** Whether the client declared tasks for this one request. */
 export function declaresTasks(envelope: unknown): boolean {
   const declared = isRecord(envelope) ? envelope['io.modelcontextprotocol/clientCapabilities'] : undefined
   return isRecord(declared) && isRecord(declared.extensions) && isRecord(declared.extensions[tasksExtension])

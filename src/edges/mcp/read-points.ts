@@ -2,24 +2,24 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { waitTool } from './tools.ts'
 
 /**
- * Each message costs what it takes to answer it, in reads: a call of a tool or a request about a task the point of its
- * operation, any other message at least one, also where the protocol refuses it. Many values cost more.
+ * Each message costs as many reads as it takes to answer it. A tool call, or a request about a task, costs the point of
+ * its operation; any other message costs at least one, even if the protocol refuses it. Many values cost more.
  */
 
 type Names = { has(name: string): boolean }
 
-/** In `_meta` of each request of revision 2026-07-28, and of no other one. */
+/** Requests of revision 2026-07-28 have this key in `_meta`, and no others do. */
 const revisionKey = 'io.modelcontextprotocol/protocolVersion'
-/** The library refuses a longer batch whole. */
+/** The library refuses a longer batch as a whole. */
 const batchMax = 100
 const ofTasks = ['tasks/get', 'tasks/update', 'tasks/cancel']
 const knownParams = ['name', 'arguments', '_meta']
 
 const pointsOf: Readonly<Record<string, number>> = { 'tools/list': 20, initialize: 3 }
-/** Each value is copied and checked several times. */
+/** Each value is copied and checked several times, so this many values cost a point. */
 const valuesPerPoint = 200
 
-/** How many reads a body costs. A message in doubt is one: at worst it is counted by its operation as well. */
+/** Returns how many reads a body costs. An ambiguous message counts one; at worst its operation counts it again. */
 export function readPoints(body: unknown, tools: Names): number {
   const ofMessages = messagesOf(body).map((message) =>
     reachesOperation(message, tools) ? 0 : pointsOfAnswer(message),
@@ -42,7 +42,7 @@ const valuesIn = (value: unknown): number =>
     ? Object.values(value).reduce((sum: number, each) => sum + valuesIn(each), 1)
     : 1
 
-/** An id comes back with each answer, and so does the token of a progress. */
+/** An id is returned with each answer, and so is a progress token, so their length is limited. */
 export const idCharactersMax = 256
 const isLong = (id: unknown): boolean => typeof id === 'string' && id.length > idCharactersMax
 export const hasLongId = (body: unknown): boolean =>
@@ -52,7 +52,6 @@ export const hasLongId = (body: unknown): boolean =>
     return isLong(message.id) || (isRecord(meta) && isLong(meta.progressToken))
   })
 
-/** The id of a single message, where it can be sent back. */
 export function idOf(body: unknown): string | number | null {
   const id = isRecord(body) ? body.id : null
   return (typeof id === 'string' || typeof id === 'number') && !isLong(id) ? id : null
@@ -71,7 +70,7 @@ const isId = (id: unknown): boolean => typeof id === 'string' || Number.isSafeIn
 
 const isRecent = ({ _meta: meta }: Record<string, unknown>): boolean => isRecord(meta) && revisionKey in meta
 
-/** The library accepts the parameters: of a former revision it answers wrong ones in a stream, after its status. */
+/** Whether the library accepts the parameters; in a former revision it answers wrong ones after the status is sent. */
 function isToolCall(params: Record<string, unknown>, tools: Names): boolean {
   const { name, arguments: given } = params
   if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false

@@ -4,8 +4,8 @@ import { type CallFacts, callTool } from './call-tool.ts'
 import type { Toolbox } from './tools.ts'
 
 /**
- * What a client may attach to a conversation: reads without arguments, each the answer of its operation, and the documents
- * for models, as they are served over HTTP.
+ * A client may attach these resources to a conversation: reads without arguments, each with the answer of its
+ * operation, and the documents for models, as they are served over HTTP.
  */
 
 const sources = [
@@ -43,7 +43,6 @@ const documents = [
 export type ResourceView = { uri: string; name: string; title: string; description: string; mimeType: string }
 export type Resources = {
   list: readonly ResourceView[]
-  /** Undefined where there is no such resource. */
   read(uri: string, facts: CallFacts): Promise<{ uri: string; mimeType: string; text: string } | undefined>
 }
 

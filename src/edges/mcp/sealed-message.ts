@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
-/** The secret of a session is in the address that its client was given; the database has neither it nor the messages. */
+/** The secret of a session is in its client's address; the database stores neither the secret nor plain messages. */
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12

@@ -1,4 +1,4 @@
-/** The description of the server for registries and clients that have no connection yet. */
+/** The card describes the server for registries and clients that have no connection yet. */
 
 const schema = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'
 
@@ -15,7 +15,7 @@ export function serverCard({ baseUrl, version, protocolVersions }: Facts): objec
   }
   return {
     $schema: schema,
-    // Reverse DNS of the host that serves it.
+    // The reverse DNS name of the host that serves it.
     name: `${reverseDns(new URL(baseUrl).hostname)}/portico`,
     version,
     title: 'Portico',

@@ -30,30 +30,28 @@ import { allTools, isToolList } from './tool-list.ts'
 import { bugResult } from './tool-result.ts'
 import type { Toolbox } from './tools.ts'
 
-/** The only file that uses the values of the protocol library: it is loaded with the first request. */
+/** Only this file uses the values of the protocol library, so the library is loaded with the first request. */
 
 export { SUPPORTED_PROTOCOL_VERSIONS }
 
-/** One request of a client, as its transport hands it to the handlers. */
 export type McpCall = {
   caller: Caller
   authorization: string | undefined
   address: string
   id: string
-  /** The body as it was parsed, whose numbers keep their digits. */
+  /** The body as it was parsed, with all digits of its numbers. */
   body: unknown
-  /** Says that an operation takes the request, and counts it. */
+  /** Call it when an operation takes over the request and counts it. */
   handOver(): void
 }
 export type ServerDeps = {
   toolbox: Toolbox
   prompts: Prompts
   resources: Resources
-  /** Absent where tasks cannot be read. */
   taskRequests?: TaskRequests | undefined
   version: string
   onError: (error: unknown) => void
-  /** Changes each new server, for a door with tools of its own. */
+  /** Changes each new server, for a door that adds its own tools. */
   extend?: (server: Server, own: OwnHandlers) => void
 }
 
@@ -142,7 +140,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       await requests.cancel(taskId, facts)
       return {}
     }),
-    /** There is one page, which an empty cursor asks for as well: clients of former revisions read no other one. */
+    /** There is one page, which an empty cursor requests too: clients of former revisions read no further one. */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
       if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
       const { caller, body } = callOf(context)
@@ -156,7 +154,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       })
       if (!result)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, 64)}`)
-      // The library types only final results, and passes other ones on.
+      // The type of the library allows only final results, but it passes others on.
       if ('taskId' in result) return result as object as CallToolResult
       return server.projectCallToolResult(result, toolbox.byName.get(params.name)?.view.outputSchema)
     },
@@ -189,7 +187,6 @@ function callOf({ http }: ServerContext): McpCall {
   return call as McpCall
 }
 
-/** Of a request that is handed to an operation. */
 function factsOf(context: ServerContext): CallFacts {
   const { authorization, address, id, handOver } = callOf(context)
   handOver()
@@ -208,7 +205,7 @@ function factsOf(context: ServerContext): CallFacts {
   }
 }
 
-/** The arguments as they were parsed: the library copies what it validates, and a copy has lost the digits of numbers. */
+/** Returns the arguments as they were parsed, because the library's validated copy has lost the digits of numbers. */
 function argumentsOf({ body }: McpCall, { mcpReq }: ServerContext, copied: unknown): Record<string, unknown> {
   const message = [body].flat().find((each) => isRecord(each) && each.id === mcpReq.id)
   const params = isRecord(message) && isRecord(message.params) ? message.params : {}
@@ -216,7 +213,7 @@ function argumentsOf({ body }: McpCall, { mcpReq }: ServerContext, copied: unkno
   return isRecord(copied) ? copied : {}
 }
 
-/** JSON-RPC's range for errors of the server; the code of the catalogue is in the data. */
+/** The code lies in JSON-RPC's range for server errors; the code of the catalogue is in the data. */
 const faultCode = -32_000
 
 function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolError {
@@ -229,5 +226,5 @@ function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolE
 }
 
 export const createHandler = (deps: ServerDeps) =>
-  // The streams of the server have a heartbeat of their own, which knows whether the last one was read.
+  // The streams of the server have their own heartbeat, which knows whether the last one was read.
   createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError, keepAliveMs: 0 })

@@ -7,8 +7,8 @@ import { idOf } from './read-points.ts'
 import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message.ts'
 
 /**
- * The transport of 2024: answers come through one stream, requests in requests of their own. Any instance answers a
- * request, as `/mcp` does; the answer goes through a mailbox to the instance that has the stream.
+ * This is the transport of 2024: answers come through one stream, and requests are separate HTTP requests. Any instance
+ * answers a request, as at `/mcp`; the answer goes through a mailbox to the instance that has the stream.
  */
 
 export type Known = { caller: Caller; authorization: string | undefined; principal: string }
@@ -28,7 +28,6 @@ type SseDeps = {
 }
 
 const bodyBytesMax = 1024 * 1024
-/** Requests of one user that this instance answers at the same time. */
 const requestsPerUser = 64
 /** Longer than any call waits. */
 const answerMsMax = 120_000
@@ -52,7 +51,7 @@ export function sseTransport({ mailboxes, limits, admit, answer, refuseBody, onE
     const { userId } = known.caller
     const secret = new URL(request.url, 'http://host').searchParams.get('session_id') ?? ''
     const id = mailboxIdOf(secret)
-    // The same answer for a session that is closed and for one of another user.
+    // A closed session and a session of another user get the same answer.
     if (!isSecret(secret) || !(await mailboxes.isOpen(id, userId)))
       throw (await limits.consume('read', known.principal)).fault ?? noSession()
     if (requests.get(userId) >= requestsPerUser)
@@ -68,7 +67,7 @@ export function sseTransport({ mailboxes, limits, admit, answer, refuseBody, onE
     return new Response('Accepted', { status: 202, headers: { 'content-type': 'text/plain' } })
   }
 
-  /** The request is answered as one of `/mcp`, whatever its client accepts; it goes on when its own connection ends. */
+  /** The request is answered like one of `/mcp`, whatever its client accepts; it continues when its connection ends. */
   async function forward(
     { address, id, headers: { host } }: WebRequest,
     body: unknown,
@@ -111,7 +110,7 @@ const tooMany = (budget: string): Fault =>
     retryAfterSeconds: 1,
   })
 
-/** A fault before the message was read; a bug is reported by the caller. */
+/** Answers a fault that occurred before the message was read; the caller reports a bug. */
 function refusalOf(body: unknown, error: unknown): Response {
   if (!(error instanceof Fault)) throw error
   const id = idOf(body)
@@ -119,7 +118,7 @@ function refusalOf(body: unknown, error: unknown): Response {
   return Response.json({ jsonrpc: '2.0', id, error: { code: -32_000, message: error.message, data } })
 }
 
-/** Takes a message from the mailbox when its reader has taken the one before. */
+/** Takes a message from the mailbox when the reader has taken the previous one. */
 function streamOf(mailbox: Mailbox, secret: string, signal: AbortSignal): Response {
   const encoder = new TextEncoder()
   const frames = framesOf(mailbox, secret, signal)
@@ -156,7 +155,7 @@ async function* framesOf(
   }
 }
 
-/** Each JSON-RPC message of an answer: one JSON body, or the events of a stream. */
+/** Yields each JSON-RPC message of an answer, which is one JSON body or the events of a stream. */
 async function* messagesIn(response: Response): AsyncIterable<string> {
   const type = response.headers.get('content-type') ?? ''
   if (!response.body) return
@@ -169,7 +168,7 @@ async function* messagesIn(response: Response): AsyncIterable<string> {
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
-    // An event of ours has its data in one line; an empty one only opens the stream.
+    // The data of each event is on one line; an empty one only opens the stream.
     for (const line of lines) if (line.startsWith('data: {')) yield line.slice('data: '.length)
   }
 }

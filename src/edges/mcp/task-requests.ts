@@ -3,19 +3,15 @@ import type { CallFacts } from './call-tool.ts'
 import { type ProtocolTask, type ReadTask, toProtocolTask } from './protocol-task.ts'
 import type { Toolbox } from './tools.ts'
 
-/**
- * The requests of the tasks extension, each by the operation that every door has for it: with its scope, its owner and its
- * limits. They throw faults.
- */
+/** Each request of the tasks extension calls its operation, with its scope, owner and limits. They throw faults. */
 export type TaskRequests = {
   get(taskId: string, facts: CallFacts): Promise<ProtocolTask>
-  /** No task of the gateway asks its client for an input, so the answers have no question that they belong to. */
+  /** No task of the gateway asks its client for input, so answers from the client belong to no question. */
   update(taskId: string, facts: CallFacts): Promise<void>
-  /** Says what is wanted: a task that has ended, or whose bytes are sent, goes on as it is. */
+  /** Requests the cancellation: a task that has ended, or whose bytes are sent, continues unchanged. */
   cancel(taskId: string, facts: CallFacts): Promise<void>
 }
 
-/** Undefined where tasks cannot be read. */
 export function createTaskRequests({ byName, taskTtlMs }: Toolbox): TaskRequests | undefined {
   const [reader, canceller] = [byName.get('tasks_get')?.invocable, byName.get('tasks_cancel')?.invocable]
   if (!reader || !canceller) return undefined

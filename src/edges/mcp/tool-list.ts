@@ -2,13 +2,13 @@ import { acceptsGzip, type GzipPart, gzipOf, gzipPart } from '#invoke/gzip.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /**
- * The list of tools is by far the longest answer of this door. The protocol library answers with one entry in place of all
- * of them, whose text is made once for each set of scopes and put where the entry stands.
+ * The list of tools is by far the longest answer of this door. The protocol library answers with one entry in place of
+ * all tools; their text, which is built once for each set of scopes, then replaces that entry.
  */
 export const allTools = { name: 'all_tools', inputSchema: { type: 'object' as const } }
 const entry = JSON.stringify(allTools)
 
-/** A list within a batch is written by the library. */
+/** The library itself writes a list within a batch. */
 export const isToolList = (body: unknown): boolean => isRecord(body) && body.method === 'tools/list'
 
 export async function withTools(

@@ -26,7 +26,7 @@ export function answerResult(
   }
 }
 
-/** A model reads it: what is wrong, where, and whether a repetition can help. */
+/** A model reads this result: it says what is wrong, where, and whether a repeat can help. */
 export function faultResult(fault: Fault): ToolResult {
   const { code, message, status, retryable, extras, issues } = faultView(fault)
   const shown = issues.map(({ path, ...issue }) => ({ field: path.join('.'), path, ...issue }))

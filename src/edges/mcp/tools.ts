@@ -13,7 +13,7 @@ import {
   type Operation,
 } from '#kernel/contract/operation.ts'
 
-/** One tool for each operation, built once: a list of schemas costs more than most calls. */
+/** There is one tool for each operation, built once, because a list of schemas costs more than most calls. */
 
 export type ToolView = {
   name: string
@@ -32,24 +32,22 @@ export type OperationTool = {
   view: ToolView
   access: Access
   invocable: InvocableOperation
-  /** A repetition of the call could move money twice. */
+  /** True if a repeat of the call could move money twice. */
   isGuarded: boolean
-  /** Makes a task whose reading has every field of the answer. */
+  /** True if the call makes a task, and reading that task returns every field of the answer. */
   becomesTask: boolean
 }
 /** `part` is the text of the views, without the brackets of a list. */
 export type ToolList = { views: readonly ToolView[]; part: GzipPart }
 export type Toolbox = {
   byName: ReadonlyMap<string, OperationTool>
-  /** What the scopes of the caller allow, in the order of the interface. */
   listFor(caller: Caller): ToolList
-  /** Waits under way by principal. */
   waits: KeyCounts
-  /** Least time from the creation of a task to its deletion; null: tasks are kept. */
+  /** The least time from the creation of a task to its deletion, or null if tasks are never deleted. */
   taskTtlMs: number | null
 }
 
-/** Sets of scopes whose lists are kept: clients ask for few. */
+/** The most sets of scopes whose lists are cached; clients ask for few. */
 const listsMax = 16
 
 export const waitTool = 'tasks_wait'
@@ -90,7 +88,7 @@ export function createToolbox(
   }
 }
 
-/** `taskSchema` is that of `tasks_get`, which describes the fields of tasks for all tools. */
+/** `taskSchema` is the schema of `tasks_get`, which describes the fields of tasks for all tools. */
 function toTool(invocable: InvocableOperation, taskSchema: ObjectSchema | undefined): OperationTool {
   const { name, entry } = invocable.operation
   const outputSchema = outputSchemaOf(name, entry, taskSchema)
@@ -112,7 +110,7 @@ function inputOf(name: string, entry: Entry): ObjectSchema {
   if (entry.kind !== 'stream') return inputSchemaOf(name, entry)
   if (!hasTask(entry)) return streamInputOf(name, entry)
   const { properties, ...rest } = inputSchemaOf(name, entry)
-  // This door answers whole, and reports what comes before by its progress.
+  // This door answers as a whole, and reports as progress what comes before.
   const { stream: _, ...asked } = properties as Record<string, object>
   return { ...rest, properties: asked }
 }
@@ -138,7 +136,7 @@ function annotationsOf(entry: Entry): ToolView['annotations'] {
     readOnlyHint: isRead,
     destructiveHint: entry.kind === 'task' || isGuarded(entry) || (!isRead && entry.method === 'DELETE'),
     idempotentHint: isRead || (isKeyed(entry) && !isGuarded(entry)),
-    // An act changes records of the gateway alone.
+    // An act changes only records of the gateway.
     openWorldHint: entry.kind !== 'act',
   }
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Cookies of the pages of this gateway: out of reach of scripts, and not sent by forms of other sites. */
+/** The cookies of the pages are not readable by scripts, and forms of other sites do not send them. */
 
-/** Refuses a name that comes twice: a script can add one for a longer path, which comes first. */
+/** Refuses a name that occurs twice: a script can add a cookie for a longer path, which comes first. */
 export function readCookie({ headers }: IncomingMessage, name: string): string | undefined {
   const named = (headers.cookie ?? '').split(/; ?/).filter((each) => each.startsWith(`${name}=`))
   if (named.length > 1)
@@ -17,7 +17,7 @@ export function readCookie({ headers }: IncomingMessage, name: string): string |
 
 type Cookie = { name: string; value: string; path: string; seconds: number; baseUrl: string }
 
-/** No seconds delete it. */
+/** A lifetime of 0 seconds deletes the cookie. */
 export function setCookie(response: ServerResponse, { name, value, path, seconds, baseUrl }: Cookie): void {
   const attributes = [`Path=${path}`, `Max-Age=${seconds}`, 'HttpOnly', 'SameSite=Lax']
   if (baseUrl.startsWith('https:')) attributes.push('Secure')

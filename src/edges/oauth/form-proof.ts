@@ -1,8 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 /**
- * A form that acts carries the proof that a page has shown it to the session of this browser. The proof is made of the
- * name that the session has here, which no page, cookie or token says: a cookie that a script has set makes none.
+ * A form that acts contains a proof that a page has shown it to the session of this browser. The proof is derived from
+ * the name that the session has on the server, which no page, cookie or token reveals, so a cookie that a script has
+ * set cannot produce one.
  */
 
 export const isSame = (one: string, other: string): boolean => {
@@ -13,7 +14,6 @@ export const isSame = (one: string, other: string): boolean => {
 type NamedSession = { uid: string }
 const proofOf = ({ uid }: NamedSession): string => createHash('sha256').update(`form ${uid}`).digest('hex')
 
-/** The page with the proof in each of its forms. */
 export const withProof = (html: string, session: NamedSession): string =>
   html.replace(
     /<form method="post"[^>]*>/g,

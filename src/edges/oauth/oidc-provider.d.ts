@@ -1,4 +1,4 @@
-/** The part of oidc-provider that is used; the package carries no types. */
+/** The package oidc-provider has no types; these cover the part that is used. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -16,7 +16,7 @@ declare module 'oidc-provider' {
     accountId?: string
     /** When the person signed in, in seconds. */
     loginTs?: number
-    /** By client; `signedInTs` is stored by this gateway. */
+    /** Authorizations by client; this gateway stores `signedInTs`. */
     authorizations?: Record<string, { signedInTs?: number }>
     destroy(): Promise<void>
   }
@@ -40,13 +40,13 @@ declare module 'oidc-provider' {
     status: number
     type: string
     body: unknown
-    /** The address of the client, as the headers of the gateway name it. */
+    /** The address of the client, as the headers that the gateway sets name it. */
     ip: string
-    /** Absent beside the routes of the provider. */
+    /** Absent outside the routes of the provider. */
     oidc?: { route: string; client?: Client; params?: Record<string, unknown> }
   }
   export class Provider {
-    /** The context of the request that is answered. */
+    /** The context of the request that is being answered. */
     static readonly ctx: Context | undefined
     constructor(issuer: string, configuration: Record<string, unknown>)
     proxy: boolean
@@ -61,7 +61,6 @@ declare module 'oidc-provider' {
       result: object,
       options: { mergeWithLastSubmission: boolean },
     ): Promise<string>
-    /** The context of one request, with its cookies. */
     createContext(request: IncomingMessage, response: ServerResponse): object
     readonly Session: {
       get(context: object): Promise<Session>

@@ -3,14 +3,13 @@ import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
 import { passkeyScriptElement, passkeyScriptHash } from './sign-in/passkey-script.ts'
 import { styles } from './styles.ts'
 
-/** Pages of the sign-in: HTML, and a script where a passkey can be used. Every value of a client or a person is escaped here. */
+/** The pages of the sign-in are HTML with at most one script. Every value of a client or a person is escaped here. */
 
 const styleHash = createHash('sha256').update(styles).digest('base64')
 
 type PageSources = {
-  /** Where forms may lead: browsers also check the redirect that follows one. */
+  /** Where forms may lead; browsers also check the redirect that follows a form. */
   form?: string | undefined
-  /** The page has the script of passkeys. */
   hasScript?: boolean
 }
 export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Record<string, string> => ({
@@ -25,9 +24,9 @@ export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Reco
   ].join('; '),
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
-  // With no-referrer a browser sends no origin with a form, and the origin of forms is checked.
+  // With no-referrer a browser would send no origin with a form, and the origin of forms is checked.
   'referrer-policy': 'same-origin',
-  // No page of this origin keeps a handle on a page that a person acts on.
+  // This keeps every page of this origin from holding a handle on a page where a person acts.
   'cross-origin-opener-policy': 'noopener-allow-popups',
   'cache-control': 'no-store',
 })
@@ -44,7 +43,7 @@ export const hasPasskeyScript = (html: string): boolean => html.includes(passkey
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (mark) => entities[mark]!)
 
 const nameMax = 60
-/** A name in one line, without marks that change the direction or the look of what follows. */
+/** Puts a name on one line, without characters that change the direction or the look of the text after it. */
 export const shownName = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu, '')
@@ -64,9 +63,7 @@ const key =
   '<svg viewBox="0 0 20 20" fill="none" aria-hidden="true"><circle cx="7" cy="13" r="3.6" stroke="currentColor" stroke-width="1.8"/><path d="m9.7 10.3 7-7M13.5 6.5l2.6 2.6" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></svg>'
 
 type PageForm = {
-  /** More of the head. */
   head?: string
-  /** A page of lists. */
   isWide?: boolean
 }
 export const page = (title: string, body: string, { head = '', isWide = false }: PageForm = {}): string =>
@@ -83,7 +80,6 @@ const viewOf = (uid: string, view: string): string =>
 export type PageContext = {
   uid: string
   client: string
-  /** Whether browsers can use passkeys at this address. */
   hasPasskeys?: boolean
   email?: string | undefined
   error?: string | undefined
@@ -93,12 +89,11 @@ type PasskeyForm = {
   kind: 'create' | 'get'
   action: string
   options: string
-  /** HTML between the top of the form and its button. */
   fields?: string
   button: string
   look: 'main' | 'quiet'
 }
-/** A form that the script fills; hidden where the browser has no script or no passkeys. */
+/** The script fills this form, which stays hidden if the browser has no script or no passkeys. */
 export const passkeyForm = ({ kind, action, options, fields = '', button, look }: PasskeyForm): string =>
   `<form method="post" action="${action}" data-kind="${kind}" data-options="${options}" data-failed="${
     kind === 'create'
@@ -136,7 +131,7 @@ export const signInPage = ({ uid, client, hasPasskeys, email, error }: PageConte
 <p class="links"><a href="${viewOf(uid, 'sign-up')}">Create an account</a><a href="${viewOf(uid, 'reset')}">Forgot your password?</a><a href="${viewOf(uid, 'email-code')}">Sign in with a code by email</a></p>${hasPasskeys ? passkeyScriptElement : ''}`,
   )
 
-/** People sign in elsewhere: `provider` is the host of the identity provider. */
+/** On this page people go elsewhere to sign in: `provider` is the host of the identity provider. */
 export const externalSignInPage = ({
   uid,
   client,
@@ -150,7 +145,7 @@ export const externalSignInPage = ({
 <p class="small soft below">You sign in there and come back here. Portico learns your email address, and never your password.</p>`,
   )
 
-/** A page of its own: browsers hold a redirect that follows a form against the policy of the form's page. */
+/** This is a separate page, because a redirect after a form must satisfy the policy of the form's page. */
 export const departurePage = (provider: string, url: string): string =>
   page(
     'Sign in',
@@ -179,7 +174,7 @@ export const passkeySignUpPage = ({ uid, client, email, error }: PageContext): s
 <p class="links"><a href="${viewOf(uid, 'sign-in')}">I have an account</a><a href="${viewOf(uid, 'sign-up')}">Use a password instead</a></p>`,
   )
 
-/** The browser has entered the code that was sent to this address. */
+/** This page is for a browser that has entered the code that was sent to this address. */
 export const createPasskeyPage = ({ uid, email = '', error }: PageContext): string =>
   page(
     'Create a passkey',
@@ -222,13 +217,12 @@ export const codePage = ({ uid, email = '', error }: PageContext): string =>
 export type Consent = {
   uid: string
   client: string
-  /** Where the browser is sent afterwards. */
   redirect: string
-  /** Who published the metadata of the client; absent where it registered itself. */
+  /** Who published the metadata of the client; absent if it registered itself. */
   publisher?: string | undefined
   email: string
   scopes: readonly string[]
-  /** The amount that the box of chats shows. */
+  /** The amount that the checkbox for chats shows. */
   creditsPerDay: number
   creditsPerDayMax: number
 }
@@ -249,7 +243,7 @@ const choiceTexts: Record<ActingScope, string> = {
     'Ask in your name for more: raised limits, recipients, linked agents, trading after a stop. You confirm each on a page of this gateway',
 }
 
-/** Never ticked beforehand, whatever the app asks for. */
+/** The box is never ticked beforehand, whatever the app asks for. */
 const choiceOf = (scope: ActingScope, view: Consent): string =>
   `<label class="choice"><input type="checkbox" name="${scope}" value="yes"><span>${choiceTexts[scope]}${
     view.scopes.includes(scope) ? ' <span class="badge">The app asks for it</span>' : ''

@@ -1,4 +1,4 @@
-/** The style of all pages of the sign-in: no font and no image from elsewhere. */
+/** The pages load no font and no image from elsewhere. */
 export const styles = `
 :root{color-scheme:light dark;--ground:#f3f4f1;--card:#fff;--ink:#16211c;--soft:#5b6962;--line:#d8ddd8;--accent:#0d6b4f;--accent-ink:#fff;--tint:#eaf4ef;--bad:#a4262c;--bad-tint:#fdeeee;--field:#7a8881;--wait:#7a4a00;--wait-tint:#fdf1dc}
 @media(prefers-color-scheme:dark){:root{--ground:#0e1412;--card:#17201c;--ink:#eef3f0;--soft:#9fb0a8;--line:#2c3833;--accent:#4cc79b;--accent-ink:#06231a;--tint:#1b2c25;--bad:#ff9a9a;--bad-tint:#3a1c1e;--field:#6f8078;--wait:#f3c06b;--wait-tint:#3a2c12}}

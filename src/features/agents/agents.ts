@@ -21,24 +21,21 @@ import { linkCodeHash, newLinkCode, readLinkCode } from './link-code.ts'
 import { linkEvent } from './link-event.ts'
 import * as store from './store.ts'
 
-/** Agents with a key pair that a person links to the account, to decide for them. */
-
 export type AgentsDeps = {
   db: Queryable
   clock: Clock
   random: Random
   events: Pick<EventLog, 'add' | 'notify'>
-  /** How long an agent may end a new link by itself. */
+  /** How long an agent may end a new link without its person. */
   coolingMs: number
-  /** Wrong codes, counted for all instances together. */
   limits: SignInLimits
   policy: Pick<PolicyFeature, 'endLink' | 'dropPending'>
   acts: ActRequests
-  /** The key of the calling agent has just signed the act. */
+  /** Throws unless the key of the calling agent has just signed the act. */
   assertSigned: AssertSigned
   signups: Pick<SignupGrants, 'forLink'>
   mailQueue: MailQueue
-  /** Where a person enters a code; undefined where no page is served. */
+  /** It is undefined if no page is served. */
   linkPage: () => string | undefined
 }
 
@@ -67,7 +64,7 @@ const linkedText = ({ agent_id, name }: store.LinkedAgent): string => {
   return `The agent ${agent} was linked. It keeps its wallets and its key; you see them, and you decide about its limits, its recipients and its requests.`
 }
 
-/** Counts first and gives back later, so that parallel guesses are counted, too. */
+/** The guess is counted before the check and given back after it, so that parallel guesses count too. */
 async function prepareLink(
   { db, clock, limits }: AgentsDeps,
   { code: text, name }: AgentsInput<'link'>,
@@ -96,7 +93,7 @@ const forPeople = (): Fault =>
 const linkedAlready = (): Fault =>
   new Fault('conflict', 'The agent is linked already', { extras: { reason: 'linked' } })
 
-/** All callers add to the logs in one order, since each addition locks the event log of its user. */
+/** Every caller adds to the logs in the same order, because each addition locks the event log of its user. */
 async function publish(
   { events }: Pick<AgentsDeps, 'events'>,
   { tx, afterCommit }: ActScope,
@@ -112,7 +109,7 @@ async function publish(
 
 type LinkInput = { agent_id: string; name?: string; address: string; code_at?: string }
 
-/** The code is spent by the request; the person confirms the agent that has shown it. */
+/** The request spends the code; the person then confirms the agent that showed it. */
 function createLink(deps: AgentsDeps) {
   const { clock, acts, signups, mailQueue } = deps
   const assertRoom = async (tx: Tx, personId: string): Promise<void> => {
@@ -134,7 +131,7 @@ function createLink(deps: AgentsDeps) {
     if (await personOf(tx, agent.user_id)) throw linkedAlready()
     const act = {
       operation: 'agents_link',
-      // The first credits of the agent count against this address.
+      // The address is stored because the first credits of the agent count against it.
       input: {
         agent_id: agent.agent_id,
         ...(name !== undefined && { name }),
@@ -178,7 +175,7 @@ function createLink(deps: AgentsDeps) {
   )
 }
 
-/** The agent ends a young link by itself; the person any, once it is confirmed. */
+/** The agent itself can end a young link; the person can end any, after a confirmation. */
 function createUnlink(deps: AgentsDeps) {
   const { clock, coolingMs, policy, acts } = deps
   const end = async (
@@ -187,10 +184,9 @@ function createUnlink(deps: AgentsDeps) {
     by: string,
   ) => {
     const { tx } = scope
-    // Of two that unlink at once the second finds none.
     const ended = await store.removeLink(tx, { userId, personId: person.userId, linkedAt })
     if (!ended) throw notFound('agent', 'agents_list')
-    // A token of the agent may be stolen, so it lifts nothing that its person has set, unless the key contests the link.
+    // A stolen token of the agent must not lift what its person has set, unless the key's holder contests the link.
     const lifts =
       by === agentId
         ? contestedAt !== null
@@ -309,7 +305,6 @@ export function agents(deps: AgentsDeps): Operation[] {
       const type = on ? 'agent.link_contested' : 'agent.link_accepted'
       const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
       await publish(deps, scope, [caller.userId, person.userId], event)
-      // An agent that contests again and again fills no mailbox.
       if (on && (await store.beginContestMail(tx, caller.userId, clock.now()))) {
         const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
         await mailQueue.add(tx, person.userId, 'link_contested', { text })

@@ -3,7 +3,6 @@ import * as T from '#kernel/contract/schema.ts'
 import { orRequested, TaskResponse } from '#kernel/contract/task-response.ts'
 import { Nullable, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 
-/** How many a person has at most. */
 export const agentsMax = 20
 
 const AgentId = (description: string) => T.String({ description })
@@ -14,7 +13,7 @@ const linkedAgent = {
 }
 const LinkedAgent = T.Object(linkedAgent, { $id: 'LinkedAgent' })
 
-/** What the key of the agent has signed, beside the token of the call. */
+/** The agent's key signs these fields; the token alone is not enough. */
 const signed = {
   timestamp: T.Integer({ description: 'Unix seconds, or Unix milliseconds; signed exactly as sent' }),
   signature: T.String({ description: 'Base64 Ed25519 signature, good once' }),

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Random } from '#kernel/id.ts'
 
-/** Twelve digits of Crockford's base 32 are 60 bits: a stolen hash is not searched within the life of its code. */
+/** Twelve digits of Crockford's base 32 are 60 bits: nobody finds a code from its stolen hash before it expires. */
 const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const digitsCount = 12
 const groups = /.{4}/g
 
 export function newLinkCode(random: Pick<Random, 'bytes'>): string {
   const bytes = [...random.bytes(digitsCount)]
-  // 256 is a multiple of 32, so that every digit is as likely as the others.
+  // 256 is a multiple of 32, so all digits are equally likely.
   return bytes
     .map((byte) => digits[byte % 32])
     .join('')
@@ -16,7 +16,7 @@ export function newLinkCode(random: Pick<Random, 'bytes'>): string {
     .join('-')
 }
 
-/** The code as it was made, from what a person typed; undefined for any other text. */
+/** Returns the code in its canonical form from what a person typed, or undefined if the text is no code. */
 export function readLinkCode(text: string): string | undefined {
   const plain = text.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
   if (plain.length !== digitsCount || [...plain].some((digit) => !digits.includes(digit))) return undefined

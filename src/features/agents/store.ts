@@ -3,7 +3,6 @@ import { type Queryable, query } from '#store/query.ts'
 
 export type LinkedAgent = { user_id: string; agent_id: string; name: string | null; linked_at: Date }
 
-/** Oldest first. */
 export const agentsOf = (db: Queryable, personId: string): Promise<LinkedAgent[]> =>
   query(
     db,
@@ -13,7 +12,6 @@ export const agentsOf = (db: Queryable, personId: string): Promise<LinkedAgent[]
   )
 
 type Code = { userId: string; hash: Uint8Array; now: Date; expiresAt: Date }
-/** Replaces the earlier code of the agent. */
 export const saveCode = (db: Queryable, { userId, hash, now, expiresAt }: Code) =>
   query(
     db,
@@ -30,8 +28,8 @@ export const isCode = async (db: Queryable, hash: Uint8Array, now: Date): Promis
 
 type CodeOwner = { user_id: string; agent_id: string; name: string | null; code_at: Date }
 /**
- * The agent, for exactly one of several concurrent callers. The row stays, under no hash of a code, as the newest that was
- * made.
+ * Spends a code and returns its agent, to exactly one of several concurrent callers. The row stays, under a hash that
+ * no code has, because it records when the newest code was made.
  */
 export async function claimCode(db: Queryable, hash: Uint8Array, now: Date): Promise<CodeOwner | undefined> {
   const [row] = await query<CodeOwner>(
@@ -50,7 +48,7 @@ export async function hasNewerCode(db: Queryable, userId: string, codeAt: string
   return (await query(db, text, [userId, codeAt])).length > 0
 }
 
-/** Undefined where it is the public id of a person, or of nobody. */
+/** Returns undefined if the id is the public id of a person or of nobody. */
 export async function keyPairUserOf(db: Queryable, agentId: string): Promise<string | undefined> {
   const text = `select id from app_user where agent_id = $1 and auth_scheme = 'keypair'`
   return (await query<{ id: string }>(db, text, [agentId]))[0]?.id
@@ -60,7 +58,7 @@ export const setContested = (db: Queryable, userId: string, at: Date | null) =>
   query(db, 'update agent_link set contested_at = $2 where user_id = $1', [userId, at])
 
 const contestMailHours = 24
-/** False where the person was sent a message of a contest of this link a short time ago. */
+/** Returns false if the person was mailed about a contest of this link less than a day ago. */
 export async function beginContestMail(db: Queryable, userId: string, now: Date): Promise<boolean> {
   const text = `update agent_link set contest_mailed_at = $2 where user_id = $1
     and (contest_mailed_at is null or contest_mailed_at <= $2::timestamptz - make_interval(hours => ${contestMailHours}))
@@ -68,12 +66,12 @@ export async function beginContestMail(db: Queryable, userId: string, now: Date)
   return (await query(db, text, [userId, now])).length > 0
 }
 
-/** Serialises the links of one person, so that their number stays within its limit. */
+/** Serialises the changes to one person's links, so that their number stays within its limit. */
 export const lockLinksOf = (db: Queryable, personId: string) =>
   query(db, 'select 1 as locked from app_user where id = $1 for no key update', [personId])
 
 type NewLink = { userId: string; personId: string; name: string | undefined; now: Date }
-/** Undefined where the agent is linked already, also by a concurrent transaction. */
+/** Returns undefined if the agent is linked already, even by a concurrent transaction. */
 export async function addLink(
   db: Queryable,
   { userId, personId, name, now }: NewLink,
@@ -92,7 +90,7 @@ export async function addLink(
 }
 
 type Ended = { userId: string; personId: string; linkedAt: Date }
-/** What the link had stored; undefined where exactly this link is no more. */
+/** Returns what the link had stored, or undefined if exactly this link no longer exists. */
 export async function removeLink(
   db: Queryable,
   { userId, personId, linkedAt }: Ended,

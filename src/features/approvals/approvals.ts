@@ -9,15 +9,15 @@ import { assertFreshPerson } from '#kernel/task/fresh-person.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
-/** What is reserved for people, requests of agents and acts that allow more: they list it, approve or decline it. */
+/** Here people list, approve and decline what is reserved for them: requests of agents, and acts that allow more. */
 
 type ApprovalsDeps = {
   approvals: Approvals
   clock: Clock
   db: Queryable
-  /** How long a person to whom an agent was just linked approves nothing for it. */
+  /** How long a person cannot approve the requests of an agent that was just linked. */
   coolingMs: number
-  /** The address of the page of a request; undefined where none is served. */
+  /** It is undefined if no page is served. */
   page: (approvalId: string) => string | undefined
   waitingMax: number
 }
@@ -34,7 +34,7 @@ const view = ({ approval_id, task_id, intent, intent_sha256, requested_at, expir
 export function approvals(deps: ApprovalsDeps): Operation[] {
   const { approvals, clock, db, page, waitingMax, coolingMs } = deps
 
-  /** A request for which somebody else decides is answered like one that does not exist. */
+  /** A request that another person decides about gets the same answer as one that does not exist. */
   const findFor = async ({ tx }: RequestFacts, { userId }: Caller, approvalId: string) => {
     const found = await approvals.find(tx!, approvalId)
     const owner = found && (await personOf(tx!, found.user_id, { lock: true }))
@@ -75,7 +75,7 @@ export function approvals(deps: ApprovalsDeps): Operation[] {
         ...(confirmUrl && { confirm_url: confirmUrl }),
       })
       assertUncontested(owner?.contestedAt ?? null)
-      // What an act sets through a young link ends with it; what hooks sell does not come back.
+      // What an act sets through a young link ends with the link, but tokens that a hook sells do not come back.
       if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
         assertEstablished(
           owner?.linkedAt ?? null,

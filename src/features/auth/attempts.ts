@@ -3,18 +3,17 @@ import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, budgetSpent } from '#kernel/contract/fault.ts'
 
 type AttemptsDeps = { clock: Clock; windowMs?: number; entriesMax?: number }
-/** A counter key and how many failures it allows per window. */
 export type FailureBudget = { key: string; failuresMax: number; owner: BudgetOwner }
 
 export type Attempts = {
   /**
-   * Counts a failure in every budget, and throws where one is exceeded. Call it only after a credential proved wrong, so
+   * Counts a failure in every budget, and throws if one is exceeded. Call it only after a credential proved wrong, so
    * that failures of other callers never block a correct credential.
    */
   fail(budgets: FailureBudget[]): void
 }
 
-/** Counts failures of this instance in memory only. The oldest counter is evicted at `entriesMax`. */
+/** Counts failures in the memory of this instance only. The oldest counter is evicted at `entriesMax`. */
 export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: AttemptsDeps): Attempts {
   const failures = createWindowCounter({ keysMax: entriesMax, nowMs: () => clock.now().getTime() })
   return {

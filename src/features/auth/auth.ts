@@ -26,23 +26,21 @@ type AuthDeps = {
   transact: Transact
   clock: Clock
   random: Random
-  /** Without a trailing slash; part of every challenge. */
+  /** Has no trailing slash; it is a part of every challenge. */
   baseUrl: () => string
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent' | 'forPerson'>
-  /** Runs in the transaction that creates the user. */
   onSignup?: OnSignup
-  /** Called after that transaction is committed: a task that it queued runs at once instead of at the next poll. */
+  /** Called after the commit, so that a task that it queued runs at once and not at the next poll. */
   announceQueued: () => void
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
-  /** Absent where no authorization server is served; then nobody can sign up. */
+  /** Absent if no authorization server is served; then nobody can sign up. */
   oauth?: Pick<OAuth, 'verify' | 'records'> | undefined
   tokenTtlMs?: number
-  /** Age of a fresh sign-in. */
   signInAgeMaxSeconds: number
   endApps: EndApps
-  /** Makes every instance, this one included, call `onRevoked` with each hash. */
+  /** Makes every instance, including this one, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
 }
 
@@ -50,25 +48,21 @@ export type Auth = {
   operations: Operation[]
   /** Reads an Authorization header; throws unauthorized, invalid_token or suspended. */
   authenticate(authorization: string | undefined): Promise<Caller>
-  /** Throws where the key of the calling agent has not just signed this act. */
+  /** Throws unless the key of the calling agent has just signed this act. */
   assertSigned: AssertSigned
-  /** False where the access of the caller was revoked; otherwise it is not before the end of the transaction. */
+  /** Returns false if the caller's access was revoked; otherwise no revocation commits before the transaction ends. */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
-  /** Issues a token with exactly these scopes, without a signature. */
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>
-  /** Revokes all keys and tokens of a user. */
   revokeUser(userId: string): Promise<void>
   /** Existing tokens answer `suspended` at once, and no token is issued until `resume`. */
   suspend(userId: string): Promise<void>
   resume(userId: string): Promise<void>
-  /** Call it on every instance for each published hash. */
   onRevoked(hash: string): void
-  /** Call it on every instance after a revocation or suspension: of this user, or of one who is not named. */
+  /** Call it on every instance after a revocation or suspension, without an id if the user is not known. */
   endPersonTokens(userId?: string): void
-  /** Call it where a published hash may have been missed. */
+  /** Call it when a published hash may have been missed. */
   clearTokenCache(): void
-  /** Deletes expired rows; runs once a minute on one instance. */
   sweep(): Promise<void>
 }
 

@@ -4,8 +4,8 @@ export const publicKeyBytes = 32
 export const signatureBytes = 64
 
 /**
- * Accepts the three canonical base64 spellings only (standard, URL-safe with and without padding): with several texts
- * for one value, a replay list of texts would miss one.
+ * Accepts only the three canonical spellings of base64 (standard, and URL-safe with and without padding): if one value
+ * had several texts, a list of used texts would miss a replay.
  */
 export function decodeBase64(text: string, bytes: number): Uint8Array | undefined {
   if (text.length > Math.ceil(bytes / 3) * 4) return undefined
@@ -17,7 +17,7 @@ export function decodeBase64(text: string, bytes: number): Uint8Array | undefine
 }
 
 const p = 2n ** 255n - 19n
-/** The y of the points of order 1, 2, 4 and 8; each but the first two has two points. */
+/** The y coordinates of the points of order 1, 2, 4 and 8; the first two have one point each, the others two. */
 const smallOrderY = new Set([
   1n,
   p - 1n,
@@ -39,6 +39,6 @@ const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
 export const importKey = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiHead, raw]), format: 'der', type: 'spki' })
 
-/** Node rejects S >= L, keys and R of small order, and a non-canonical R. */
+/** Node's `verify` rejects S >= L, keys and R of small order, and a non-canonical R. */
 export const verifySignature = (key: KeyObject, message: Uint8Array, signature: Uint8Array): boolean =>
   signature.length === signatureBytes && verify(null, message, key, signature)

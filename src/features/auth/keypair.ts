@@ -12,21 +12,21 @@ import { decodeBase64, importKey, signatureBytes, verifySignature } from './ed25
 import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
 
-/** The scopes of a registered key; docs/decisions/0006-scopes.md gives the reason. */
+/** docs/decisions/0006-scopes.md says why a registered key has these scopes. */
 export const keypairScopes: readonly Scope[] = ['read', 'chat', 'trade', 'earn', 'manage', 'propose']
 
 const windowSeconds = 300
 /**
- * Counted from the signed timestamp, which may lie ahead of the clock. Longer than the window, because an instance
- * whose clock is behind must still find a signature that it would accept.
+ * How long a used signature is stored, counted from its signed timestamp, which may be ahead of the clock. It is twice
+ * the window, because an instance whose clock is behind must still find a signature that it would accept.
  */
 const replayWindowMs = 2 * windowSeconds * 1000
-/** Seconds reach this in the year 5138, milliseconds passed it in 1973. */
+/** Timestamps from here on are in milliseconds: seconds get here in the year 5138, milliseconds did in 1973. */
 const millisecondsFrom = 100_000_000_000
 const pairFailuresMax = 10
 const addressFailuresMax = 100
 
-/** A valid key without an owner, so that an unknown agent costs the same time as a wrong signature. */
+/** A valid key without an owner, with which an unknown agent costs the same time as a wrong signature. */
 const dummyKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
 
 export const readSignature = (text: string): Uint8Array => {
@@ -48,10 +48,10 @@ export function failureBudgets(subject: string, ip: string): FailureBudget[] {
 }
 
 type SignedBy = { agentId: string; timestamp: number; signature: string }
-/** A signature that the key of an agent has just made, and what stores that it was used. */
+/** A signature that an agent's key has just made, and the row that marks it as used. */
 export type KeyProof = { userId: string; spent: { digest: Buffer; expiresAt: Date; publicKey: Buffer } }
 export type KeyCheck = {
-  /** Throws where no key of the agent has signed one of the texts within the window; `signs` says which text that is. */
+  /** Throws unless a key of the agent has signed one of the texts within the window; `signs` describes that text. */
   verify(
     signed: SignedBy,
     messages: readonly Uint8Array[],
@@ -67,7 +67,6 @@ export const replayed = (timestamp: number, now: Date): Fault =>
     { extras: { server_time: Math.floor(now.getTime() / 1000), next_timestamp: timestamp + 1 } },
   )
 
-/** Every signature with a timestamp is checked here, whatever it is for. */
 export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck {
   const imported = new LRUCache<string, KeyObject>({ max: 10_000 })
 
@@ -76,7 +75,7 @@ export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck 
     const cached = imported.get(name)
     const key = cached ?? importKey(raw)
     const good = messages.some((message) => verifySignature(key, message, signature))
-    // Every rejection costs one import, so that timing does not reveal which agents are cached.
+    // Every rejection costs one import of a key, so that timing does not reveal which agents are cached.
     if (good) imported.set(name, key)
     else if (cached) importKey(raw)
     return good

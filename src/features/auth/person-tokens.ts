@@ -8,7 +8,7 @@ import type { Queryable } from '#store/query.ts'
 import { keypairScopes } from './keypair.ts'
 import * as store from './store.ts'
 
-/** What every app that a person connects may do; docs/decisions/0120-an-app-asks-and-spends-within-an-amount.md gives the reason. */
+/** Every connected app has these scopes; docs/decisions/0120-an-app-asks-and-spends-within-an-amount.md says why. */
 const readingScopes: readonly Scope[] = ['read']
 const scopesOf = (granted: readonly string[]): ReadonlySet<Scope> =>
   new Set(keypairScopes.filter((scope) => readingScopes.includes(scope) || granted.includes(scope)))
@@ -16,16 +16,15 @@ const noScopes = new Set<never>()
 
 const cachedMs = 60_000
 const entriesMax = 10_000
-/** Users whose end is remembered, for the entries and loads that began before it. */
+/** The most users whose end is remembered; an end invalidates entries and loads that began before it. */
 const endedMax = 10_000
 
-/** `since`: how many ends were known when its load began. */
+/** `since` is the number of ends that were known when the load of this entry began. */
 type Known = { caller: Caller; isSuspended: boolean; since: number }
 export type PersonTokens = {
   caller(token: string, hash: string): Promise<Caller>
-  /** The tokens of the user are verified again: some were revoked, or the user was suspended. */
+  /** Makes every token of the user be verified again, after some were revoked or the user was suspended. */
   end(userId: string): void
-  /** Every token is verified again. */
   clear(): void
 }
 
@@ -33,11 +32,10 @@ type PersonTokensDeps = {
   db: Queryable
   clock: Clock
   verify: OAuth['verify']
-  /** How old the sign-in may be with which a person does what only people can do. */
+  /** The maximum age of the sign-in with which a person does what is reserved for people. */
   signInAgeMaxSeconds: number
 }
 
-/** Callers by access tokens of the authorization server. */
 export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonTokensDeps): PersonTokens {
   const known = createTtlCache<Known>({
     ttlMs: cachedMs,
@@ -80,7 +78,6 @@ export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonT
     }
   }
 
-  /** In the cache, or of one load for all who ask for it. */
   const find = async (token: string, hash: string): Promise<Known> => {
     const cached = known.peek(hash)
     if (cached && !isEnded(cached) && cached.caller.token!.expiresAt > clock.now()) return cached
@@ -91,9 +88,9 @@ export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonT
   return {
     async caller(token, hash) {
       const found = await find(token, hash)
-      // Its user was ended while it was loaded, perhaps before this call joined the load.
+      // The user may have been ended during the load, perhaps before this call joined it.
       const { caller, isSuspended } = isEnded(found) ? await load(token, hash) : found
-      // The next call may follow the sign-up.
+      // The next call may follow the sign-up, so this caller is not cached.
       if (!caller.person?.hasSignedUp) known.invalidate(hash)
       if (isSuspended)
         throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')

@@ -43,7 +43,7 @@ export const registerHandler =
     if (known !== undefined) throw duplicate(known)
     const now = clock.now()
     const expires_at = later(now, challengeMs)
-    // Version 4: a nonce must be unpredictable, and a version 7 starts with the time.
+    // A nonce must be unpredictable, so this is a version 4: a version 7 starts with the time.
     const nonce = uuidv4(random)
     const challenge = challengeText(baseUrl(), nonce, expires_at)
     await store.addChallenge(db, {
@@ -75,7 +75,6 @@ type VerifyDeps = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent'>
   onSignup: OnSignup
-  /** Called after the commit of what `onSignup` has queued. */
   announceQueued: () => void
 }
 

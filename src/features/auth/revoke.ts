@@ -9,11 +9,11 @@ import type { Tokens } from './tokens.ts'
 type RevokeDeps = {
   tokens: Pick<Tokens, 'publishRevoked'>
   records?: Pick<Records, 'revokeGrant' | 'revokeAccount'>
-  /** Ends what a token that leaked may have set up. */
+  /** Ends what a leaked token may have set up. */
   endApps: EndApps
 }
 
-/** Publishes after the commit: another instance that is notified earlier would read the row and cache it again. */
+/** Publishes after the commit: an instance that was notified earlier would read the row and cache it again. */
 export function revokeHandler({ tokens, records, endApps }: RevokeDeps) {
   return async ({ all }: AuthInput<'revoke'>, caller: Caller, request: RequestFacts) => {
     const { userId, scopes, token } = caller
@@ -29,7 +29,6 @@ export function revokeHandler({ tokens, records, endApps }: RevokeDeps) {
     const { tx, afterCommit } = act
     const { person } = caller
     if (person && records) {
-      // The grant is what a person gave; its tokens end with it.
       if (all) await records.revokeAccount(userId, act)
       else await records.revokeGrant(person.grantId, act)
       return { revoked: 1 }

@@ -5,12 +5,12 @@ import { actMessage } from './challenge.ts'
 import { type KeyCheck, replayed } from './keypair.ts'
 import * as store from './store.ts'
 
-/** Acts that take a signature of the agent's key beside the token: the thief of a token does none of them. */
+/** These acts need a signature of the agent's key besides the token, so the thief of a token can do none of them. */
 
 type Signed = { timestamp: number; signature: string }
-/** `says`: what the act is asked to do, where its operation alone does not say it; the key signs it too. */
+/** `says` is what the act is asked to do, if its operation alone does not say it; the key signs it too. */
 type SignedAct = { caller: Pick<Caller, 'agentId'>; signed: Signed; says?: string }
-/** Throws where the key of the caller has not just signed this act; the signature is good once, and for its repetition. */
+/** Throws unless the caller's key has just signed this act. A signature is valid once, and for repeats of its call. */
 export type AssertSigned = (
   facts: Pick<RequestFacts, 'address' | 'isReplay'> & { tx: Queryable },
   operation: string,

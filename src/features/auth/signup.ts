@@ -42,7 +42,7 @@ const toAnswer = ({ user, wallets, credits, created }: Account) => ({
   credits_available: credits,
 })
 
-/** The user of a person: created by the first call, and the same in every later one. */
+/** The first call creates the user of a person; every later call returns the same user. */
 export function signupHandler(deps: SignupDeps) {
   const { clock, random, keystore, creditsOf, walletsOf, signups, onSignup, announceQueued } = deps
   const prepare = async (body: AuthInput<'signup'>, caller: Caller) => ({

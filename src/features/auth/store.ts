@@ -28,7 +28,7 @@ export const findChallenge = (db: Queryable, nonce: string, now: Date) =>
       .where('expires_at', '>', now),
   )
 
-/** True for exactly one of several concurrent callers. */
+/** Returns true to exactly one of several concurrent callers. */
 export const claimChallenge = async (db: Queryable, nonce: string, now: Date): Promise<boolean> => {
   const row = await fetchOne(
     db,
@@ -48,7 +48,7 @@ export type NewUser = Pick<UserRow, 'id' | 'agent_id' | 'auth_scheme' | 'name' |
 export const addUser = (db: Queryable, row: NewUser) =>
   fetchAll(db, builder.insertInto('app_user').values(row))
 
-/** False where the person has a user already, also when a concurrent transaction inserted it. */
+/** Returns false if the person already has a user, even one that a concurrent transaction inserted. */
 export const addPersonUser = async (db: Queryable, row: NewUser): Promise<boolean> => {
   const added = await fetchOne(
     db,
@@ -75,7 +75,7 @@ export const userOf = async (db: Queryable, userId: string): Promise<{ id: strin
 
 type PersonUser = { email: string; agent_id: string | null; suspended_at: Date | null }
 
-/** The person, where the grant of the token is in force; without an agent id before the sign-up. */
+/** Returns the person if the grant of the token is in force; the agent id is missing before the sign-up. */
 export const personOf = async (
   db: Queryable,
   personId: string,
@@ -93,8 +93,8 @@ export const personOf = async (
 }
 
 /**
- * Keeps the consent or the token of the caller in force until the end of the transaction, so that its revocation finds
- * what the caller has added; false where it was revoked already.
+ * Locks the consent or the token of the caller until the end of the transaction, so that its revocation waits and then
+ * finds what the caller has added. Returns false if it was revoked already.
  */
 export async function holdAccess(
   tx: Queryable,
@@ -109,7 +109,7 @@ export async function holdAccess(
   return (await query(tx, text, [Buffer.from(token.hash, 'hex')])).length > 0
 }
 
-/** False where the key already has a user, also when a concurrent transaction inserted it. */
+/** Returns false if the key already has a user, even one that a concurrent transaction inserted. */
 export const addKey = async (db: Queryable, publicKey: Uint8Array, userId: string, now: Date) => {
   const row = await fetchOne(
     db,
@@ -156,11 +156,7 @@ export const addToken = (db: Queryable, { hash, userId, scopes, now, expiresAt }
       .values({ hash, user_id: userId, scopes: [...scopes], expires_at: expiresAt, created_at: now }),
   )
 
-/**
- * Spends the signature and stores the token; false where the signature was spent before. The shared locks wait for a
- * concurrent suspension or revocation, which deletes the tokens that it finds.
- */
-/** False where it was used before, or where the key was revoked. */
+/** Returns false if the signature was used before, or if the key was revoked. */
 export const spendSignature = async (
   db: Queryable,
   { digest, expiresAt, publicKey }: { digest: Uint8Array; expiresAt: Date; publicKey: Uint8Array },
@@ -171,6 +167,10 @@ export const spendSignature = async (
   return (await query(db, text, [digest, expiresAt, publicKey])).length === 1
 }
 
+/**
+ * Spends the signature and stores the token, or returns false if the signature was spent before. The shared locks wait
+ * for a concurrent suspension or revocation, which deletes the tokens that it finds.
+ */
 export const exchangeSignature = async (
   db: Queryable,
   signature: { digest: Uint8Array; expiresAt: Date; publicKey: Uint8Array },
@@ -210,7 +210,7 @@ type TokenOwner = {
   expires_at: Date
 }
 
-/** Unexpired tokens by the hex digits of their hash. */
+/** Reads unexpired tokens by the hex digits of their hash. */
 export async function tokensOf(
   db: Queryable,
   hashes: readonly string[],
@@ -264,7 +264,7 @@ export const revokeKeysOf = (db: Queryable, userId: string, now: Date) =>
 
 const sweepMax = 1_000
 
-/** In batches, by index, so that no statement runs long. */
+/** Deletes in batches, by index, so that no statement runs long. */
 export const sweep = async (db: Queryable, now: Date): Promise<void> => {
   for (const table of ['challenge', 'spent_signature', 'access_token']) {
     const text = `delete from ${table} where ctid = any(array(

@@ -14,16 +14,16 @@ type TokensDeps = {
   db: Queryable
   clock: Clock
   random: Random
-  /** Makes every instance, this one included, call `onRevoked` with each hash. */
+  /** Makes every instance, including this one, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
   entriesMax?: number
-  /** Verifies an access token of the authorization server; absent where none is served. */
+  /** Verifies an access token of the authorization server; absent if none is served. */
   personCaller?: (token: string, hash: string) => Promise<Caller>
 }
 
-/** Concurrent queries, however many bad tokens arrive at once. */
+/** At most this many queries run at once, however many bad tokens arrive. */
 const lookUpsMax = 4
-/** Tokens per query: a flood of bad tokens must not delay a good one. */
+/** At most this many tokens share a query: a flood of bad tokens must not delay a good one. */
 const tokensPerLookUpMax = 500
 const knownMs = 30_000
 const unknownMs = 5_000
@@ -33,26 +33,22 @@ type CachedCaller = { caller: Caller; suspended: boolean; expiresAtMs: number }
 export type IssuedToken = { token: string; row: store.NewToken }
 
 export type Tokens = {
-  /** Makes a token; the caller stores `row`. */
   make(userId: string, scopes: readonly Scope[], ttlMs: number): IssuedToken
   authenticate(authorization: string | undefined): Promise<Caller>
   revoke(token: string): Promise<void>
   revokeAllOf(userId: string): Promise<void>
-  /** Makes every instance read the tokens of the user again. */
   invalidateAllOf(userId: string): Promise<void>
-  /** For tokens that the caller removed in its own transaction; call it after the commit. */
+  /** Call it after the commit of a transaction that removed tokens. */
   publishRevoked: TokensDeps['publishRevoked']
   onRevoked(hash: string): void
-  /** For when a revocation may have been missed: every token is read again. */
+  /** Makes every token be read again; call it when a revocation may have been missed. */
   clearCache(): void
 }
 
-/** The call that every refused credential leads to. */
 const remedy = 'obtain one with `auth_token` (POST /v1/auth/token)'
 const invalidToken = (why = 'The token is unknown, expired or revoked') =>
   new Fault('invalid_token', `${why}: ${remedy}`)
 
-/** Says what was sent in place of a token, by its form alone. */
 const notToken = (text: string) =>
   invalidToken(
     isAgentId(text)
@@ -84,7 +80,7 @@ export function tokens({
     entriesMax,
     nowMs: () => clock.now().getTime(),
   })
-  // A cache of its own, so that guessed tokens evict no valid caller.
+  // A separate cache, so that guessed tokens evict no valid caller.
   const unknown = new LRUCache<string, number>({ max: entriesMax })
   const rowOf = createBatchLoader({
     load: (hashes: readonly string[]) => store.tokensOf(db, hashes, clock.now()),
@@ -135,7 +131,6 @@ export function tokens({
             ? `A bearer token is required in the Authorization header: ${remedy}`
             : 'The Authorization header has the wrong form: send the word Bearer, a space and the token',
         )
-      // The prefix determines the class of a credential.
       if (token.startsWith('agt_')) return authenticateOpaque(token)
       if (personCaller && token.startsWith('eyJ')) return personCaller(token, hashOf(token))
       throw notToken(token)

@@ -16,12 +16,10 @@ import { creditsOfAgent, creditsOfModel, defaultAgent } from './prices.ts'
 import { excerptOf, turnDeadlineMs } from './run-turn.ts'
 import * as store from './store.ts'
 
-/** The acceptance of a turn: thread, turn, credits and the first event are committed together with the task. */
-
 type AdmissionDeps = {
   db: Queryable
   credits: Pick<Credits, 'draw'>
-  /** More than the price is held where a model answers, whose tokens cost. */
+  /** Present if a model answers; its tokens cost, so more credits than the price are held. */
   prices: ModelPrices | undefined
   clock: Clock
   random: Random
@@ -31,7 +29,7 @@ type AdmissionDeps = {
 type ChatInput = InputOf<(typeof contract)['entries']['stream']>
 
 const titleCharacters = 80
-/** A thread is read as a whole. */
+/** A thread is read as a whole, so its answers are limited to this size. */
 const answerBytesPerThreadMax = 4 * 1_048_576
 
 export async function admitTurn(

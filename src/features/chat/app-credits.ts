@@ -4,12 +4,15 @@ import { type Queryable, query } from '#store/query.ts'
 import type { ChatTurnRow } from '#store/tables/chat.ts'
 import { storedCallerOf } from './caller.ts'
 
-/** An app spends no more credits of its person in a day than the person has allowed it. */
+/** An app spends no more of a person's credits in a day than the person allows. */
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
 type Wanted = { min: bigint; max: bigint; now: Date }
-/** What the app may spend on an answer, which counts whole until it has ended; undefined: nobody bounds this caller. */
+/**
+ * Reserves and returns what the app may spend on an answer; the reservation counts in full until the answer ends.
+ * Returns undefined if the caller is not an app, so that no limit applies.
+ */
 export async function reserveAppCredits(
   db: Queryable,
   caller: Caller,
@@ -42,7 +45,6 @@ export async function reserveAppCredits(
   )
 }
 
-/** Runs in the transaction that ends the answer. */
 export async function returnAppCredits(tx: Queryable, turn: ChatTurnRow, used: number): Promise<void> {
   const { clientId, appCredits } = storedCallerOf(turn)
   if (clientId === undefined || appCredits === undefined || appCredits <= used) return

@@ -7,12 +7,12 @@ import type { MadeCall } from './mandate.ts'
 import type { Tool } from './tool-registry.ts'
 
 /**
- * What a turn starts by itself: a trade or a deposit that the words of its message order in full, within what the limit
- * of chats has left. The policy counts it with the acceptance, so that no number of turns exceeds the limit. Everything
- * else is recommended.
+ * This module decides what a turn starts by itself: a trade or a deposit that the words of its message order in full,
+ * within what is left of the user's limit for chats. The policy counts the amount in the accepting transaction, so no
+ * number of turns exceeds the limit. Everything else is recommended.
  */
 
-/** Neither transfers, withdrawals, approvals and keys, nor exits, which count nothing against a limit. */
+/** Transfers, withdrawals, approvals and keys are left out, and so are exits, which do not count against a limit. */
 const startable: ReadonlySet<string> = new Set([
   'swap_execute',
   'perp_open',
@@ -20,17 +20,14 @@ const startable: ReadonlySet<string> = new Set([
   'earn_deposit',
 ])
 
-/** `begun`: the other calls that the turn has begun to make by itself. */
 export type OwnWords = {
   order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
 }
 export type OpenOwnWords = (turn: OwnedTurn) => Promise<OwnWords>
 
 export type BudgetDeps = {
-  /** Whether the limit of chats has anything left. */
   hasBudget: (userId: string) => Promise<boolean>
   openOwnWords: OpenOwnWords
-  /** Whether a call under this key was accepted. */
   isStarted: (userId: string, key: string) => Promise<boolean>
 }
 type StarterDeps = BudgetDeps & {
@@ -40,21 +37,20 @@ type StarterDeps = BudgetDeps & {
 }
 type StarterParts = {
   turn: OwnedTurn
-  /** Resolves once the announcement of the call is stored; throws where another instance runs the turn. */
+  /** Resolves once the announcement of the call is stored; throws if another instance runs the turn. */
   flush: () => Promise<void>
-  /** Calls that an earlier run of the turn has announced, and that it has not recommended. */
+  /** Calls that an earlier run of the turn announced but did not recommend. */
   earlier: readonly ToolCall[]
   made: readonly MadeCall[]
   signal: AbortSignal
 }
-/** Why what the user has ordered is recommended nevertheless. */
+/** Why a call that the user has ordered is recommended and not started. */
 export type NotStarted = { reason: string; detail: string }
 export type Starter = (call: ToolCall, tool: Tool) => Promise<{ output: Json } | NotStarted | undefined>
 
-/** An acceptance takes no longer. */
 const startMs = 60_000
 
-/** Undefined: the call is none that a turn may start by itself. */
+/** The starter returns undefined for a call that a turn may not start by itself. */
 export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   const { turn, flush, earlier, made, signal } = parts
   const begun = new Map(earlier.map((call) => [call.id, call]))
@@ -64,7 +60,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     const { order } = await words
     const others = [...begun.values()].filter(({ id }) => id !== call.id)
     if (!order(call, { made, begun: others })) return false
-    // Nothing is awaited between the check and this line: calls that are made at once use up one order each.
+    // Nothing is awaited between the check and this line, so that concurrent calls use up one order each.
     begun.set(call.id, call)
     return true
   }
@@ -75,14 +71,13 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
       input: call.input,
       caller: { ...(await deps.currentCaller()), via: 'chat' },
       key: deps.keyOf(call.id),
-      // Accepted or refused as a whole, whether or not the turn goes on.
       signal: AbortSignal.timeout(startMs),
     })
     return answer as Json
   }
   return async (call, tool) => {
     if (!startable.has(tool.operation.name)) return undefined
-    // An earlier run was stopped after the acceptance: what is started is said, whatever has changed since.
+    // If an earlier run was stopped after the acceptance, the answer still says that the call was started.
     const isRepeat = earlier.some(({ id }) => id === call.id)
     const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))
     if (!isStarted) {
@@ -101,7 +96,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
 function notStarted(error: unknown): NotStarted {
   if (!(error instanceof Fault)) throw error
   const { code, message, extras } = error
-  // The turn runs again, and the same key finds the task.
+  // The error makes the turn run again, and the same key then finds the task.
   if (extras.outcome === 'unknown')
     throw new Error('it is not known whether the order was accepted', { cause: error })
   if (code === 'approval_required' || code === 'insufficient_scope') return { reason: code, detail: message }

@@ -1,5 +1,5 @@
 /**
- * The name of the idempotency key of a call. A turn that starts it and a user who accepts it use the same one, so that it
- * runs once, however both race.
+ * Returns the name of a call's idempotency key. A turn that starts the call and a user who accepts it use the same key,
+ * so the call runs once, however the two race.
  */
 export const keyOfCall = (chatId: string, callId: string): string => `${chatId} ${callId}`

@@ -4,7 +4,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatTurnRow } from '#store/tables/chat.ts'
 
-/** The caller of a turn as it is stored: enough to ask whether the access still stands, and no credential. */
+/** The caller of a turn as it is stored: enough to check that the access is still valid, but no credential. */
 export type StoredCaller = {
   agentId: string
   scheme: Caller['scheme']
@@ -14,7 +14,7 @@ export type StoredCaller = {
   grantId?: string
   clientId?: string
   oauthScopes?: string[]
-  /** The credits that the answer takes at most of what an app may spend in the day. */
+  /** The most credits that the answer takes of what its app may spend in a day. */
   appCredits?: number
 }
 export const storedCallerOf = ({ caller }: Pick<ChatTurnRow, 'caller'>): StoredCaller =>
@@ -46,8 +46,8 @@ type AccessRow = {
 }
 
 /**
- * The caller with what is left of its access. A token that has run out by itself lets a turn end that it has begun; one
- * that was revoked ends its calls, and so does the consent of a person.
+ * Returns the caller with what is left of its access. A turn may finish after its token has expired, but not after the
+ * token or the consent of the person was revoked.
  */
 export async function currentCaller(
   db: Queryable,
@@ -70,7 +70,7 @@ export async function currentCaller(
   const isRevoked = isPerson ? !row.has_grant : row.scopes === null && expiresAt > now
   if (isRevoked) throw new Fault('invalid_token', 'The access of this chat was revoked')
   const scopes = stored.scopes.filter(
-    // A chat asks its person for nothing more.
+    // A chat sends its person no further requests.
     (scope) => scope !== 'propose' && (isPerson || row.scopes === null || row.scopes.includes(scope)),
   )
   return {
@@ -85,7 +85,7 @@ export async function currentCaller(
         clientId: stored.clientId ?? '',
         oauthScopes: stored.oauthScopes ?? [],
         hasSignedUp: true,
-        // A turn never confirms what allows more.
+        // A turn never confirms an act that allows more.
         signIn: { at: null, ageMaxSeconds: 0 },
       },
     }),

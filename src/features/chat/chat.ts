@@ -19,14 +19,13 @@ export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'cre
   Omit<Parameters<typeof createListeners>[0], 'db' | 'clock'> & {
     credits: RunTurnDeps['credits'] & Parameters<typeof admitTurn>[0]['credits']
     budget: Omit<RunTurnDeps['budget'], 'isStarted'>
-    /** Everything that a door can call; the chat takes what it may. */
     operations: () => readonly Operation[]
     tasks: Pick<TaskQueries, 'cancel'>
     isUnavailable: (error: unknown) => boolean
   }
 type Item = StreamItem<ChatEventData[EventName]>
 
-/** A JSON answer waits for no longer than its callers do. */
+/** How long a JSON answer is waited for, because its callers wait no longer. */
 const collectMs = 90_000
 const begunMax = 1_000
 const listedEvents = { events: 2_000, bytes: 1_048_576 }
@@ -48,7 +47,7 @@ export function chat(deps: ChatDeps): Operation[] {
   }
   const begun = new LRUCache<string, JsonObject>({ max: begunMax })
 
-  /** The events of a turn: as they were stored, and from its row where they are stored no more. */
+  /** Yields the events of a turn as they were stored, or builds them from its row if they were deleted. */
   async function* eventsOf(
     turn: { chatId: string; userId: string },
     from: number,
@@ -130,7 +129,7 @@ export function chat(deps: ChatDeps): Operation[] {
     decide: decide({ ...deps, tools, clock }),
 
     async cancel({ chat_id }, { userId }, { tx, afterCommit }) {
-      // Any other task is none of its business.
+      // The check keeps a user from cancelling a task of another kind here.
       await ownTurn(userId, chat_id)
       const act = { tx: tx!, afterCommit: afterCommit! }
       const { status, cancel_requested } = await deps.tasks.cancel(userId, chat_id, act)
@@ -149,7 +148,7 @@ async function* items(chatId: string, events: AsyncIterable<ChatEvent>): AsyncGe
     yield { id: idOf(chatId, seq), event, data: data as ChatEventData[EventName] }
 }
 
-/** Read before the stream begins, so that a wrong one is an error of the request. */
+/** The cursor is read before the stream begins, so that a wrong one is an error of the request. */
 function cursorOf(chatId: string, lastEventId: string | undefined): number {
   if (lastEventId === undefined || lastEventId === '') return 0
   const [id, seq = ''] = lastEventId.split(':')
@@ -160,7 +159,6 @@ function cursorOf(chatId: string, lastEventId: string | undefined): number {
   throw new Fault('validation', msg, { issues: [issue] })
 }
 
-/** What is left of a turn after its events: the answer, and the last event. */
 function foldedEvents(turn: store.ChatTurnRow, seq: number): ChatEvent[] {
   const { last_event, last_data, last_seq, answer } = turn
   if (last_event === null || last_seq === null)

@@ -3,7 +3,7 @@ import type { Emit } from '#kernel/wire/answerer.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { ChatEvent } from './events.ts'
 
-/** What an answerer says, without what an earlier run of the turn has said already. */
+/** This module passes on what an answerer says, without what an earlier run of the turn has already sent. */
 
 const answerCharactersMax = 200_000
 const chunkCharactersMax = 8_000
@@ -15,9 +15,9 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
   const planned = new Set(stored.filter(({ event }) => event === 'planning').map(({ data }) => keyOf(data)))
   const chunks = stored.filter(({ event }) => event === 'chunk').map(({ data }) => String(data.text))
   let text = chunks.join('')
-  /** Characters that are sent already and are about to be said again. */
+  /** How many characters are already sent and will be said again. */
   let repeated = text.length
-  /** The first half of a character whose second half comes with the next piece. */
+  /** The first half of a surrogate pair whose second half comes with the next piece. */
   let half = ''
   return {
     text: () => text,
@@ -49,7 +49,7 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
 
 const isFirstHalf = (unit: string | undefined): boolean => unit !== undefined && /[\uD800-\uDBFF]/.test(unit)
 
-/** No character is cut. */
+/** Cuts a text into pieces without splitting a character. */
 function* piecesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length; ) {
     const end = at + chunkCharactersMax

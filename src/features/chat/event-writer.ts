@@ -5,23 +5,23 @@ import type { Queryable } from '#store/query.ts'
 import type { ChatEvent, ChatEventData, EventName } from './events.ts'
 import * as store from './store.ts'
 
-/** Stores the events of the turns that this instance runs. Nobody sees an event before it is stored. */
+/** This module stores the events of the turns that this instance runs. Nobody sees an event before it is stored. */
 
-/** Another instance has claimed the turn: this one writes nothing more. */
+/** Thrown when another instance has claimed the turn, so that this one must write nothing more. */
 export class ClaimLost extends Error {}
 
-/** Beside an event, in the same commit. */
+/** What the same commit stores together with an event. */
 export type Beside = { call?: store.StoredResult; recommendation?: JsonObject }
 export type AppendEvents = (append: store.Append) => Promise<boolean>
 
 const turnsPerStatement = 32
-/** A takeover reads all of them. */
+/** The number is limited because an instance that takes over a turn reads all of its events. */
 export const eventsPerTurnMax = 10_000
 const eventsPerCommit = 100
-/** Of an event that several pieces of the answer share. */
+/** How long an event may be that several pieces of the answer share. */
 const sharedCharactersMax = 2_000
 
-/** One statement for what all turns write while the last one runs. */
+/** One statement stores what all turns wrote while the previous statement was running. */
 export const createAppend = (db: Queryable, isUnavailable: (error: unknown) => boolean): AppendEvents =>
   batchByArrival({
     async run(appends: readonly store.Append[]) {
@@ -35,7 +35,6 @@ export const createAppend = (db: Queryable, isUnavailable: (error: unknown) => b
     isBlocked: () => false,
   })
 
-/** Bytes of JSON, as the table counts them. */
 export const sized = (event: ChatEvent): ChatEvent & { bytes: number } => ({
   ...event,
   bytes: Buffer.byteLength(JSON.stringify(event.data)),
@@ -45,24 +44,21 @@ type WriterDeps = {
   append: AppendEvents
   chatId: string
   version: number
-  /** The number of the last stored event. */
   seq: number
   onStored: (events: readonly ChatEvent[]) => void
 }
 type Waiting = { event?: ChatEvent; beside: Beside; stored: PromiseWithResolvers<void> }
 
 export type EventWriter = {
-  /** Resolves once the event is stored; events are stored in the order of their calls. */
+  /** Resolves once the event is stored; events are stored in the order of the calls. */
   add<Name extends EventName>(event: Name, data: ChatEventData[Name], beside?: Beside): Promise<void>
-  /** A result without an event, in the same order. */
+  /** Stores a result without an event, in the same order. */
   store(call: store.StoredResult): Promise<void>
-  /** Resolves once everything that was added is stored. */
   flush(): Promise<void>
-  /** What is added from now on is dropped. */
+  /** Whatever is added after this call is dropped. */
   close(): void
 }
 
-/** The text of both, where the waiting event can take the next piece too. */
 function joined({ event, beside }: Waiting, next: string): string | undefined {
   if (event?.event !== 'chunk' || beside.call || beside.recommendation) return undefined
   const text = `${String(event.data.text)}${next}`
@@ -72,8 +68,8 @@ function joined({ event, beside }: Waiting, next: string): string | undefined {
 const eventsOf = (batch: readonly Waiting[]): ChatEvent[] => batch.flatMap(({ event }) => event ?? [])
 
 /**
- * What comes while a commit is under way forms the next one, without a timer. Pieces of the answer that wait behind each
- * other are one event: nobody has seen the first of them.
+ * Whatever arrives during a commit forms the next commit, without a timer. Consecutive pieces of the answer that wait
+ * are merged into one event, because nobody has seen the first of them yet.
  */
 export function createEventWriter({ append, chatId, version, seq: from, onStored }: WriterDeps): EventWriter {
   let seq = from
@@ -98,7 +94,7 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
         })
         if (!isWritten) throw new ClaimLost('another instance runs the turn')
       } catch (error) {
-        // Later ones would leave a gap.
+        // Storing later events would leave a gap.
         isClosed = true
         failure = error
         for (const { stored } of [...batch, ...waiting]) stored.reject(error)
@@ -111,7 +107,7 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
   }
   const write = (next: Omit<Waiting, 'stored'>): Promise<void> => {
     const stored = Promise.withResolvers<void>()
-    // A writer that nobody awaits reports its failure at the next flush.
+    // If nobody awaits this promise, the next flush reports the failure.
     stored.promise.catch(() => undefined)
     waiting.push({ ...next, stored })
     writing ??= writeAll().finally(() => {
@@ -119,7 +115,7 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
     })
     return stored.promise
   }
-  // A turn that has ended waits for nobody.
+  // An answerer that still writes after the end of its turn waits here for ever.
   const never = (): Promise<void> => new Promise(() => undefined)
   return {
     add(event, data, beside = {}) {

@@ -3,8 +3,6 @@ import { Nullable, OneOf, OpenObject, Text, Time } from '#kernel/contract/wire-t
 import { planWords, stopReasons } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** The events of a chat, in the words of the interface. */
-
 const Citation = T.Object({ n: T.Integer(), tool: Text, pointer: Text, fetched_at: Time })
 
 const meta = T.Object(
@@ -58,7 +56,6 @@ const error = T.Object(
   { $id: 'ChatError', description: '`error`, in place of `done`: no credits were used' },
 )
 
-/** The schema of the data of each event. */
 export const eventData = {
   meta,
   planning,
@@ -72,10 +69,8 @@ export const eventData = {
 export type EventName = keyof typeof eventData
 type DataOf<Name extends EventName> = T.Static<(typeof eventData)[Name]>
 export type ChatEventData = { [Name in EventName]: DataOf<Name> }
-/** An event as it is stored and sent. */
 export type ChatEvent = { seq: number; event: EventName; data: JsonObject }
 
-/** The data of any event, as its name determines. */
 export const ChatStreamData = T.Unsafe<ChatEventData[EventName]>({
   $id: 'ChatEvent',
   anyOf: Object.values(eventData),
@@ -84,7 +79,6 @@ export const ChatStreamData = T.Unsafe<ChatEventData[EventName]>({
 export const isLast = (event: EventName): boolean => event === 'done' || event === 'error'
 export const idOf = (chatId: string, seq: number): string => `${chatId}:${seq}`
 
-/** An event in the list of messages. */
 export const StoredChatEvent = T.Object(
   { id: Text, event: Text, data: OpenObject },
   { $id: 'ChatStoredEvent' },

@@ -1,11 +1,12 @@
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
 /**
- * Whether somebody else may have worded a part of a value: then a model that reads it may follow it. Numbers, ids, times
- * and words of the interface are not, and neither are names that the gateway lists.
+ * This module tells whether somebody else may have worded a part of a value, so that a model that reads it might follow
+ * an instruction in it. Numbers, ids, times and words of the interface are safe, and so are names that the gateway
+ * lists.
  */
 
-/** What strangers name and describe. */
+/** Fields that strangers can fill with words of their choice. */
 const worded = new Set([
   'name',
   'symbol',

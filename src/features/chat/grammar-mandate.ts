@@ -11,9 +11,7 @@ import { canonicalJson } from '#kernel/wire/json.ts'
 import type { OpenOwnWords } from './budget.ts'
 import type { MadeCall, OpenMandate } from './mandate.ts'
 
-/** What the words of a user allow and order in one turn, as the grammar reads them. */
-
-/** The calls that the user's own words name, each once. */
+/** Allows the calls that the user's own words name, each once. */
 export const grammarMandate =
   (registryOf: () => Promise<Registry>): OpenMandate =>
   async (turn) => {
@@ -33,7 +31,6 @@ export const grammarMandate =
     }
   }
 
-/** What the message itself orders, whatever the thread and what was read say. */
 export const grammarOwnWords =
   (registryOf: () => Promise<Registry>): OpenOwnWords =>
   async (turn) => {
@@ -62,7 +59,7 @@ const isListedName = (text: string, { universe, bySymbol }: Names): boolean =>
   universe.assets.some(({ name }) => name === text) ||
   universe.chains.some(({ name, displayName }) => name === text || displayName === text)
 
-/** What a model has read with the very call that the grammar would make. */
+/** Returns the outputs of those calls of a model that equal the calls the grammar would make. */
 function outputsAsPlanned(
   { intents }: Understanding,
   made: readonly MadeCall[],
@@ -82,7 +79,7 @@ function outputsAsPlanned(
   return outputs
 }
 
-/** The ids of calls begin with the number of their intent. */
+/** The id of a call begins with the number of its intent. */
 function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {
   const prefix = `${id.split('.', 1)[0]}.`
   const ofIntent = made.filter(({ call }) => call.id.startsWith(prefix))

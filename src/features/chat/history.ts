@@ -1,15 +1,13 @@
 import type { PastMessage } from '#kernel/wire/answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** The messages of a thread before a turn, as a model reads them. */
-
 const turnsMax = 10
 const tokensMax = 24_000
 const charactersPerToken = 4
-/** A message that is longer is cut: its beginning says what it is about. */
+/** Longer messages are cut at the end, because the beginning says what a message is about. */
 const messageCharactersMax = 16_000
 
-/** Turns that had ended when this one was asked, so that a repeated run reads the same. */
+/** Only turns that had ended when this one was asked are read, so that a repeated run reads the same. */
 export const historySql = `select left(query, $3) as query, left(coalesce(answer, ''), $3) as answer
   from chat_turn where thread_id = $1 and chat_id < $2 and completed_at is not null
     and completed_at <= (select created_at from chat_turn where chat_id = $2)

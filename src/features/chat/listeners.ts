@@ -8,16 +8,14 @@ import { type ChatEvent, isLast } from './events.ts'
 import * as store from './store.ts'
 
 /**
- * The turns that this instance runs, and the streams that it serves. A stream reads the turns of this instance from
- * memory and those of others from the database, after a hint or a poll.
+ * This module tracks the turns that this instance runs and the streams that it serves. A stream reads turns of this
+ * instance from memory, and those of others from the database, after a notification or a poll.
  */
 
 export type StopCause = 'cancelled' | 'suspended' | 'client_gone'
 type LocalTurn = {
-  /** All that is stored, from the first one on. */
   events: ChatEvent[]
   stop: (cause: StopCause) => void
-  /** Until then it goes on without a listener. */
   heldUntil: Date
 }
 type Listener = { seq: () => number; wake: () => void }
@@ -25,7 +23,7 @@ type Listener = { seq: () => number; wake: () => void }
 type Deps = {
   db: Queryable
   notifier: Pick<Notifier, 'on' | 'notify'>
-  /** Hints of a turn reach the instances that listen to it. */
+  /** Notifications about a turn reach the instances that listen to this topic. */
   topicOf: (chatId: string, userId: string) => string
   clock: Clock
   log: Log
@@ -34,17 +32,17 @@ type Deps = {
 
 const pageMax = 200
 const pollMs = 500
-/** How long a turn goes on without a listener, so that a client can come back. */
+/** How long a turn continues without a listener, so that a client can reconnect. */
 const graceMsDefault = 10_000
-/** Of such times after a takeover: clients pause longer and longer while no instance answers them. */
+/** How many such periods a turn gets after a takeover: clients retry less and less often while no instance answers. */
 const gracesOfTakeover = 6
 const graceRemembered = 1_000
 
 export type LocalRun = { stored(events: readonly ChatEvent[]): void } & Disposable
 export type ChatListeners = {
-  /** The turn is run here: `stop` is called once it has to end. */
+  /** Registers a turn that runs here; `stop` is called when it has to end. */
   run(turn: { chatId: string; userId: string }, events: ChatEvent[], stop: LocalTurn['stop']): LocalRun
-  /** The events after `seq` as they are stored. Ends with the last one, or where a turn that has ended has no more. */
+  /** Yields the events after `seq` as they are stored. It ends after the last event, or after the end of the turn. */
   follow(turn: { chatId: string; userId: string }, seq: number, signal: AbortSignal): AsyncIterable<ChatEvent>
 }
 
@@ -55,7 +53,7 @@ export function createListeners(deps: Deps): ChatListeners {
 
   return {
     run({ chatId, userId }, events, stop) {
-      // More than `meta`: an earlier run has begun to answer.
+      // If there are more events than `meta`, an earlier run has begun to answer.
       const graces = events.length > 1 ? gracesOfTakeover : 1
       const turn = { events, stop, heldUntil: later(deps.clock.now(), graces * graceMs) }
       state.turns.set(chatId, turn)
@@ -67,7 +65,7 @@ export function createListeners(deps: Deps): ChatListeners {
           notifier.notify([topicOf(chatId, userId)])
         },
         [Symbol.dispose]() {
-          // A second claim of this instance may run it by now.
+          // A second claim by this instance may be running the turn by now.
           if (state.turns.get(chatId) === turn) state.turns.delete(chatId)
           watched[Symbol.dispose]()
           wake(state, chatId)
@@ -114,7 +112,7 @@ type State = {
   deps: Deps
   turns: Map<string, LocalTurn>
   listeners: Map<string, Set<Listener>>
-  /** When the last listener of a turn that runs here has left. */
+  /** When the last listener of a turn that runs here left. */
   left: Map<string, Date>
   notedMs: number
 }
@@ -146,7 +144,7 @@ async function hasEnded(db: Queryable, chatId: string, seq: number): Promise<boo
   return progress === undefined || (progress.is_ended && progress.newest <= seq)
 }
 
-/** One poll for all turns and streams of this instance, while there are any. */
+/** One poll serves all turns and streams of this instance, and runs only while there are any. */
 function watching(state: State): () => Disposable {
   let polling: AsyncDisposable | undefined
   let watched = 0
@@ -175,7 +173,7 @@ async function poll(state: State): Promise<void> {
   if (turns.size > 0) await stopTurns(state)
   const elsewhere = [...listeners.keys()].filter((chatId) => !turns.has(chatId))
   if (elsewhere.length === 0) return
-  // Another instance that runs the turn has to read it within the time of grace.
+  // If another instance runs the turn, it has to read this note within the grace period.
   if (performance.now() - state.notedMs > graceMs / 3) {
     state.notedMs = performance.now()
     await store.noteListeners(db, elsewhere, clock.now())

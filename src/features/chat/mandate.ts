@@ -1,10 +1,9 @@
 import type { OwnedTurn, ToolCall, ToolResult } from '#kernel/wire/answerer.ts'
 
-/** A call of the turn with its result. */
 export type MadeCall = { call: ToolCall; result: ToolResult }
 /**
- * What the user's own words allow in one turn. It is used up by its use, and nothing that is read widens it; what was
- * read may be needed for an amount that the words name by it.
+ * The calls that the user's own words allow in one turn. Each use consumes a part of it, and nothing that tools return
+ * widens it; but if the words name an amount by a result, that result is needed to know the amount.
  */
 export type Mandate = {
   take(call: ToolCall, made: readonly MadeCall[]): boolean

@@ -5,12 +5,12 @@ import { dayMs, isTimeframe, timeframeMs } from '#market/candle.ts'
 import type { MarketHistory } from '#upstreams/hyperliquid/market-history.ts'
 import type { InnerTool } from './inner-tool.ts'
 
-/** Reads of markets that no operation has: candles, hourly funding, and the book. They are the same for every user. */
+/** These reads of market data are no operations: candles, hourly funding and the book are the same for everybody. */
 
 const countMax = 1_000
 const daysMax = 90
 const levelsMax = 20
-/** A market that trades in every block: the time of its book is that of the venue. */
+/** This market trades in every block, so the time of its book is the venue's current time. */
 const clockMarket = 'BTC'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
@@ -33,7 +33,7 @@ async function candles(venue: MarketHistory, input: JsonObject, owner: string): 
   const timeframe = textOf(input, 'timeframe')
   if (!isTimeframe(timeframe)) throw new Fault('validation', 'timeframe is none of the venue')
   const count = countOf(input, 'count', countMax)
-  // Read before the candles: one that had ended by then is final in them.
+  // The time is read before the candles: a candle that had ended by then is final in them.
   const { timeMs } = await venue.book(clockMarket, owner)
   const spanMs = timeframeMs[timeframe]
   const sinceMs = Math.floor(timeMs / spanMs) * spanMs - count * spanMs
@@ -69,7 +69,7 @@ async function book(venue: MarketHistory, input: JsonObject, owner: string): Pro
 const attemptsMax = 3
 const waitMsMax = 20_000
 
-/** The budget of requests is back within a minute: an answer waits for its share, where that takes no longer. */
+/** The request budget refills within a minute, so an answer waits for its share if the wait is no longer than that. */
 async function withinBudget<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {
@@ -116,7 +116,6 @@ const marketReads: Readonly<Record<string, MarketRead>> = {
   },
 }
 
-/** Without a venue each of them is refused. */
 export function createMarketTools(venue: MarketHistory | undefined): ReadonlyMap<string, InnerTool> {
   const toolOf = ({ read, description, properties }: MarketRead): InnerTool => ({
     description,

@@ -5,7 +5,7 @@ import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { StoredResult } from './store.ts'
 
-/** What a turn has made once, such as the answer of a model. Notes lie among the results of its tools. */
+/** A note is a value that a turn makes only once, such as the answer of a model. It is stored like a tool result. */
 
 const prefix = 'note:'
 const notesMax = 160
@@ -13,7 +13,7 @@ const nameCharactersMax = 64
 const noteBytesMax = 256 * 1_024
 const turnBytesMax = 4 * 1_024 * 1_024
 
-/** No call of a tool has such an id. */
+/** The id of a tool call never begins with this prefix. */
 export const isNote = (callId: string): boolean => callId.startsWith(prefix)
 
 const bytesOf = (note: JsonObject): number => Buffer.byteLength(JSON.stringify(note))
@@ -45,7 +45,7 @@ export function createNote(
     if (known.size >= notesMax) throw tooMuch(`at most ${notesMax} notes`)
     const making = makeOnce(id, make)
     known.set(id, making)
-    // What failed may be made again.
+    // After a failure the value may be made again.
     making.catch(() => known.delete(id))
     return structuredClone(await making)
   }
@@ -54,7 +54,6 @@ export function createNote(
 const countOf = (value: unknown): number =>
   Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0
 
-/** The tokens that the notes of a turn count; undefined where none does. */
 export function usageOfNotes(stored: readonly StoredResult[]): Usage | undefined {
   const counted = stored.flatMap(({ call_id, output: { usage } }) =>
     isNote(call_id) && isRecord(usage) ? [usage] : [],

@@ -1,7 +1,6 @@
 import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/token-prices.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 
-/** The credits that one answer costs. */
 export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
   ProAgent: 1n,
   ProDeepResearchAgent: 5n,
@@ -9,14 +8,14 @@ export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
 }
 export const defaultAgent: Agent = 'ProAgent'
 
-/** What is held where a model answers, whose tokens cost: as far as the user has it. */
+/** The credits that are held if a model answers, whose tokens cost; a user with fewer credits has all of them held. */
 export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   ProAgent: 5n,
   MarketAnalyzerAgent: 10n,
   ProDeepResearchAgent: 40n,
 }
 
-/** What a turn costs: its agent's price or its tokens, and never more than was held. */
+/** What a turn costs: the price of its agent or its tokens, and never more than was held. */
 export function chargeOf(
   agent: Agent,
   heldUnits: bigint,

@@ -14,20 +14,19 @@ import type { Tool } from './tool-registry.ts'
 import { intentHash } from './tools.ts'
 
 /**
- * The decision about a recommendation; the first one is final. What is accepted is started under a key of its own before
- * the decision is stored, so that a repetition after a crash finds the same task.
+ * This module stores the decision about a recommendation; the first one is final. An accepted call is started under its
+ * own key before the decision is stored, so that a repeat after a crash finds the same task.
  */
 
 type Deps = {
   db: Queryable
   tools: () => ReadonlyMap<string, Tool>
   calls: () => InnerCalls
-  /** An idempotency key that no client can send. */
+  /** Returns an idempotency key that no client can send. */
   keyOf: (name: string) => string
   clock: Clock
 }
 type DecideInput = InputOf<(typeof contract)['entries']['decide']>
-/** `isNew`: the decision is stored by this request. */
 type Prepared = {
   row: ChatRecommendationRow
   status: 'accepted' | 'declined'
@@ -35,7 +34,7 @@ type Prepared = {
   isNew: boolean
 }
 
-/** Longer than a start takes; afterwards somebody else may decide. */
+/** How long a decision may take before somebody else may decide; it is longer than a start takes. */
 const decidingMs = 120_000
 
 export const recommendationsOf = (
@@ -72,18 +71,18 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
     [recommendation_id, chat_id, caller.userId],
   )
   if (!row) throw notFound('recommendation in this chat', 'chat_thread')
-  // Both decisions are final, so each takes what the operation itself would take.
+  // Both decisions are final, so each needs the access that the operation itself needs.
   const access = deps.tools().get(row.operation)?.operation.entry.access
   if (access !== undefined && isScope(access)) assertScope(caller, access)
   if (row.status === status) return { row, status, taskId: row.task_id, isNew: false }
   if (row.status !== 'open') throw decided(row.status)
-  // An acceptance has started it, and the gateway was killed before it was noted.
+  // An earlier acceptance started the call, but the gateway was killed before it stored the decision.
   if (status === 'accepted' && (await isStarted(deps, row)))
     return { row, status, taskId: await start(deps, row, caller), isNew: true }
   await claim(deps, row)
   try {
     if (status === 'declined') {
-      // An acceptance may have started it before the gateway was killed.
+      // An acceptance may have started the call before the gateway was killed.
       if (await isStarted(deps, row)) throw decided('accepted')
       return { row, status, taskId: null, isNew: true }
     }
@@ -105,7 +104,7 @@ const decided = (status: string): Fault =>
     extras: { status },
   })
 
-/** One decision at a time, on any instance. */
+/** Lets one request at a time decide, across all instances. */
 async function claim({ db, clock }: Deps, { recommendation_id }: ChatRecommendationRow): Promise<void> {
   const now = clock.now()
   const claimed = await query(
@@ -123,7 +122,7 @@ async function claim({ db, clock }: Deps, { recommendation_id }: ChatRecommendat
 const isStarted = ({ db, keyOf }: Deps, row: ChatRecommendationRow): Promise<boolean> =>
   isKeyUsed(db, row.user_id, keyOf(keyOfCall(row.chat_id, row.call_id)))
 
-/** Starts exactly what was shown, as its user would. */
+/** Starts exactly what was shown, with the access of the user. */
 async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Promise<string | null> {
   const { operation: name, input: stored, intent_sha256 } = row
   const input = stored as JsonObject
@@ -137,13 +136,12 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
     input,
     caller,
     key: deps.keyOf(keyOfCall(row.chat_id, row.call_id)),
-    // Accepted or refused as a whole, whether or not the client stays.
     signal: AbortSignal.timeout(decidingMs / 2),
   })
   return isRecord(answer) && typeof answer.task_id === 'string' ? answer.task_id : null
 }
 
-/** The same decision may have been stored meanwhile. */
+/** Another request may have stored the same decision meanwhile. */
 async function storeDecision(
   { clock }: Deps,
   { row, status, taskId, isNew }: Prepared,

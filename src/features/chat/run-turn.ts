@@ -38,12 +38,10 @@ import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tools.ts'
 import { createPublish } from './turn-files.ts'
 
-/** Runs one turn: the answerer answers, its events are stored as they come, and its end settles the credits. */
-
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
   openMandate: OpenMandate
-  /** An idempotency key that no client can send. */
+  /** Returns a key that no client can send. */
   keyOf: (name: string) => string
   db: Queryable
   append: AppendEvents
@@ -53,20 +51,18 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   inTurn: (userId: string) => Promise<void>
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
-  /** Undefined without a model. */
   prices: ModelPrices | undefined
   clock: Clock
 }
 
-/** How long a turn may take; then it ends with what it has said. */
+/** How long a turn may take; then it ends with what it has said so far. */
 const turnMs: Record<Agent, number> = {
   ProAgent: 90_000,
   MarketAnalyzerAgent: 90_000,
   ProDeepResearchAgent: 600_000,
 }
-/** Above the longest turn. */
 export const stepMs = 630_000
-/** With the wait for an instance that takes the turn over. */
+/** Includes the wait for an instance that takes the turn over. */
 export const turnDeadlineMs = 900_000
 const excerptCharacters = 140
 /** How long an answerer may take to notice that it has to end. */
@@ -123,7 +119,7 @@ export async function runTurn(
     let late: TurnEnd | undefined
     if (typeof first === 'string') {
       ended.abort(new Error('The turn is stopped', { cause: first }))
-      // What it says until then is part of the answer, and what it has asked a model for is paid.
+      // What it says until then belongs to the answer, and what it has asked of a model has to be paid.
       late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
     }
     signal.throwIfAborted()
@@ -211,7 +207,6 @@ const toCall = ({ id, name, arguments: input }: JsonObject): ToolCall => ({
   input: input as JsonObject,
 })
 
-/** A suspended user gets an error and no answer. */
 function endingOf(stop: Stop): Ending {
   if (stop === 'suspended') throw new Fault('suspended', 'The account is suspended')
   return {
@@ -228,7 +223,7 @@ type SettlingTurn = {
   ending: Ending
 }
 
-/** Nothing is charged for a turn that ends before it has said or read anything. */
+/** A turn that ends before it has said or read anything costs nothing. */
 async function settleTurn(
   { db, ledger, credits, prices, clock }: RunTurnDeps,
   { turn, version, ending }: SettlingTurn,
@@ -296,7 +291,6 @@ async function storeEnd(tx: Tx, turn: store.ChatTurnRow, end: Stored): Promise<v
   })
 }
 
-/** The end of a turn that the task engine has ended: its credits go back, and its last event says why. */
 export function completeEnd(
   { db, ledger, credits, clock }: Pick<RunTurnDeps, 'db' | 'ledger' | 'credits' | 'clock'>,
   task: TaskView,

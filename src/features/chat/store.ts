@@ -4,8 +4,6 @@ import { builder, fetchOne, jsonText, type Queryable, query } from '#store/query
 import type { ChatThreadRow, ChatTurnRow } from '#store/tables/chat.ts'
 import type { ChatEvent, EventName } from './events.ts'
 
-/** Threads, turns and their events. */
-
 export type { ChatThreadRow, ChatTurnRow }
 
 export const turnOf = (db: Queryable, chatId: string): Promise<ChatTurnRow | undefined> =>
@@ -14,7 +12,7 @@ export const turnOf = (db: Queryable, chatId: string): Promise<ChatTurnRow | und
 export const threadOf = (db: Queryable, threadId: string): Promise<ChatThreadRow | undefined> =>
   fetchOne(db, builder.selectFrom('chat_thread').selectAll().where('thread_id', '=', threadId))
 
-/** A thread of the user, by its id or by that of one of its turns. */
+/** Finds a thread of the user by its id or by the id of one of its turns. */
 export async function findThread(
   db: Queryable,
   userId: string,
@@ -40,11 +38,9 @@ export const threadsOf = (
     [userId, page.skip, page.limit],
   )
 
-/** The turns of a thread, oldest first. */
 export const turnsOf = (db: Queryable, threadId: string): Promise<ChatTurnRow[]> =>
   query(db, 'select * from chat_turn where thread_id = $1 order by chat_id', [threadId])
 
-/** How many turns a thread has, and the bytes of their answers. */
 type ThreadSize = { turns: number; bytes: number }
 export const sizeOfThread = async (db: Queryable, threadId: string): Promise<ThreadSize> => {
   const text = `select count(*)::integer as turns, coalesce(sum(octet_length(answer)), 0)::integer as bytes
@@ -73,7 +69,6 @@ export async function eventsAfter(
   return rows.map(toEvent)
 }
 
-/** Whether a request under this key was accepted. */
 export const isKeyUsed = async (db: Queryable, userId: string, key: string): Promise<boolean> =>
   (await query(db, 'select at from idempotency where user_id = $1 and key = $2', [userId, key])).length > 0
 
@@ -81,7 +76,7 @@ export type StoredResult = { call_id: string; output: JsonObject }
 export const callsOf = (db: Queryable, chatId: string): Promise<StoredResult[]> =>
   query(db, 'select call_id, output from chat_call where chat_id = $1', [chatId])
 
-/** The newest events of turns but their chunks, up to so many bytes: a thread may hold any number. */
+/** Reads the newest events of turns except chunks, up to a number of bytes, because their number is unlimited. */
 export async function newestEvents(
   db: Queryable,
   chatIds: readonly string[],
@@ -105,19 +100,17 @@ export async function newestEvents(
 
 export type Append = {
   chat_id: string
-  /** The claim under which it is written. */
   version: number
   events: (ChatEvent & { bytes: number })[]
   calls: StoredResult[]
   recommendations: JsonObject[]
 }
-/** The turns that were written; the others are run by another instance. */
+/** Returns the turns that were written; other instances run the rest. */
 export async function append(db: Queryable, all: readonly Append[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(db, 'select chat_append($1::jsonb) as id', [jsonText(all)])
   return new Set(rows.map(({ id }) => id))
 }
 
-/** What the instance that runs turns has to know of them while they run. */
 export type RunningState = {
   chat_id: string
   cancel_requested: boolean
@@ -133,7 +126,6 @@ export const runningStates = (db: Queryable, chatIds: readonly string[]): Promis
     [chatIds],
   )
 
-/** The newest number of each turn, and whether its task has ended. */
 export type Progress = { chat_id: string; newest: number; is_ended: boolean }
 export const progressOf = (db: Queryable, chatIds: readonly string[]): Promise<Progress[]> =>
   query(
@@ -151,7 +143,7 @@ export const noteListeners = (db: Queryable, chatIds: readonly string[], at: Dat
     [chatIds, at],
   )
 
-/** The question is the latest message of its thread as soon as it is being answered. */
+/** A question is the latest message of its thread as soon as its turn begins. */
 export const noteQuestion = (db: Queryable, turn: ChatTurnRow, excerpt: string) =>
   query(
     db,
@@ -161,7 +153,6 @@ export const noteQuestion = (db: Queryable, turn: ChatTurnRow, excerpt: string) 
     [turn.thread_id, turn.created_at, excerpt, turn.agent],
   )
 
-/** The number of the last event, and all chunks together. */
 export async function spokenOf(db: Queryable, chatId: string): Promise<{ seq: number; text: string }> {
   const [row] = await query<{ seq: number; text: string }>(
     db,
@@ -181,11 +172,10 @@ export type Ended = {
   events: readonly (ChatEvent & { bytes: number })[]
   epoch: number
   creditsUsed: number
-  /** Undefined: as it was. */
+  /** Undefined leaves it as it was. */
   memory: JsonObject | null | undefined
   at: Date
 }
-/** Stores the end of a turn, in the transaction that ends its task. */
 export async function endTurn(tx: Tx, ended: Ended): Promise<void> {
   const last = ended.events.at(-1)
   if (!last) throw new Error('a turn ends with an event')

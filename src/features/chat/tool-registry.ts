@@ -3,17 +3,16 @@ import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import type { ToolDescription } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** Which operations a turn may call, and how far. */
-
-/** What gives or takes access, or is the chat itself. */
+/** These groups give or take access, or are the chat itself. */
 const closedGroups = ['auth', 'webhooks', 'chat']
-/** What people decide, and limits that somebody could loosen: a turn reads them alone. */
+/** People decide in these groups, and some of their limits could be loosened, so a turn only reads them. */
 const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy']
 const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 
 /**
- * `read`: called at once. `tighten`: can only restrict, so it is called where the user's own words name it. `change`:
- * becomes a recommendation, which only its user can accept, or is an order of the message within the limit for chats.
+ * A `read` is called at once. A `tighten` can only restrict, so it is called if the user's own words name it. A
+ * `change` becomes a recommendation that only its user can accept, or is an order of the message within the limit for
+ * chats.
  */
 export type ToolEffect = ToolDescription['effect']
 export type Tool = { operation: Operation; hasDryRun: boolean; effectOf(input: JsonObject): ToolEffect }

@@ -25,7 +25,7 @@ import type { Lists } from './recommendation/values.ts'
 import type { StoredResult } from './store.ts'
 import { descriptionOf, isWithin, type Tool } from './tool-registry.ts'
 
-/** The tools of one turn. Results are stored with their events, so that no run of the turn calls twice. */
+/** The results of tools are stored with their events, so that a repeated run of a turn makes no call twice. */
 
 export type ToolDeps = {
   tools: () => ReadonlyMap<string, Tool>
@@ -33,14 +33,12 @@ export type ToolDeps = {
   publish: Tools['publish']
   history: () => Promise<readonly PastMessage[]>
   calls: () => InnerCalls
-  /** The caller, as far as its access still stands; throws where it was revoked. */
   currentCaller: () => Promise<Caller>
-  /** What the words of the user allow; read with the first call that needs it. */
+  /** Reads what the words of the user allow; it is called for the first call that needs it. */
   mandate: () => Promise<Mandate>
-  /** The idempotency key of a call that changes something: a repeated run of the turn changes nothing more. */
+  /** Returns the idempotency key of a call that changes something, so that a repeated run changes nothing more. */
   keyOf: (callId: string) => string
   budget: BudgetDeps
-  /** What the texts of recommendations name. */
   lists: Lists
   clock: Clock
   random: Random
@@ -48,9 +46,7 @@ export type ToolDeps = {
 type TurnParts = {
   turn: OwnedTurn
   writer: EventWriter
-  /** Results and notes of an earlier run of the turn. */
   stored: readonly StoredResult[]
-  /** Calls that were announced by an earlier run. */
   announced: readonly ToolCall[]
   signal: AbortSignal
 }
@@ -137,7 +133,6 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
   }
 }
 
-/** What the access of the caller reaches, and the tools that are the same for everybody. */
 async function describe({ tools, innerTools, calls, currentCaller }: ToolDeps): Promise<ToolDescription[]> {
   const { scopes } = await currentCaller()
   const inner = [...innerTools].map(([name, { description, inputSchema }]): ToolDescription => {
@@ -161,7 +156,7 @@ type Performed = { result: ToolResult; recommendation?: JsonObject }
 
 type Performing = { proposed: Set<string>; made: readonly MadeCall[]; start: Starter; taint: Taint }
 
-/** A refusal is a result: the answerer says what was refused. */
+/** A refusal is also a result, so that the answerer can say what was refused. */
 async function perform(
   deps: ToolDeps,
   parts: TurnParts,
@@ -190,7 +185,7 @@ async function perform(
       const started = await start(call, tool)
       if (started && 'output' in started)
         return { result: { ok: true, output: withStarted(bounded(started.output), text), fetchedAt } }
-      // What was read may have asked for it; the user has not.
+      // Text that a tool returned may have asked for this call, and the user has not.
       if (!isAsked && (await taint.has())) throw notAsked(call.name)
       return propose(deps, parts, call, { tool, text, proposed, fetchedAt, notStarted: started })
     }
@@ -213,7 +208,7 @@ const isAllowed = async ({ mandate }: ToolDeps, call: ToolCall, made: readonly M
 
 type Taint = { add(): void; has(): Promise<boolean> }
 
-/** Whether a model may have read what strangers, or another model, wrote. */
+/** Tracks whether a model may have read text by strangers or by another model. */
 function createTaint({ mandate }: ToolDeps, made: readonly MadeCall[]): Taint {
   let isTainted = false
   return {
@@ -235,7 +230,7 @@ const notAsked = (name: string): Fault =>
     extras: { rule: 'no_mandate' },
   })
 
-/** A 422 names its fields; their list is not part of its sentence. */
+/** The message of a validation fault (422) does not name the fields, so they are listed instead. */
 const messageOf = ({ message, issues }: Fault): string =>
   issues.length === 0
     ? message

@@ -4,8 +4,6 @@ import type { NewFile } from '#kernel/wire/answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { ClaimLost } from './event-writer.ts'
 
-/** The files that an answer makes, and their addresses for its owner. */
-
 export type ChatFile = {
   chat_id: string
   file_id: string
@@ -18,7 +16,7 @@ export type ChatFile = {
 export const turnBytesMax = 4 * fileBytesMax
 const filesMax = 20
 
-/** With the claim of the instance that runs the turn, so that a lost one adds nothing. */
+/** The statement checks the claim of the instance that runs the turn, so that an instance that lost it adds nothing. */
 const insertion = `insert into chat_file (chat_id, position, file_id, name, size)
   select $1, (select count(*) from chat_file where chat_id = $1), $2, $3, $4
   from task where id = $1 and status = 'running' and version = $5
@@ -33,7 +31,7 @@ export const filesOf = (db: Queryable, chatIds: readonly string[]): Promise<Chat
 type PublishDeps = { db: Queryable; files: Files }
 type PublishedTurn = { chatId: string; userId: string; version: number }
 
-/** Files are published one after the other; one whose name the answer has already is not stored again. */
+/** Publishes files one after the other, and skips a file whose name the answer already has. */
 export function createPublish({ db, files }: PublishDeps, { chatId, userId, version }: PublishedTurn) {
   let last: Promise<void> = Promise.resolve()
   const publish = async ({ name, contentType, bytes }: NewFile): Promise<void> => {
@@ -51,13 +49,13 @@ export function createPublish({ db, files }: PublishDeps, { chatId, userId, vers
   }
   return (file: NewFile): Promise<void> => {
     last = last.then(() => publish(file))
-    // A caller that does not wait reports the failure by its next file.
+    // If the caller does not wait, the next file reports the failure.
     last.catch(() => undefined)
     return last
   }
 }
 
-/** With addresses that are valid for 15 minutes from now on. */
+/** Adds addresses that are valid for 15 minutes. */
 export const fileViews = (files: Pick<Files, 'linkOf'>, rows: readonly ChatFile[]) =>
   Promise.all(
     rows.map(async ({ file_id, sha256, name, content_type, size }) => {

@@ -3,8 +3,6 @@ import type { ChatRecommendationRow, ChatTurnRow } from '#store/tables/chat.ts'
 import { type ChatEvent, idOf } from './events.ts'
 import type { ChatFileView } from './turn-files.ts'
 
-/** Turns and recommendations as their owner sees them. */
-
 export const recommendationView = (row: ChatRecommendationRow) => ({
   id: row.recommendation_id,
   title: row.title,
@@ -26,7 +24,7 @@ type Parts = {
   files: readonly ChatFileView[]
 }
 
-/** A turn is two messages: the question, and its answer. */
+/** A turn is two messages: the question and its answer. */
 export function messagesOf(turn: ChatTurnRow, { events, recommendations, files }: Parts) {
   const common = {
     chat_id: turn.chat_id,
@@ -61,7 +59,6 @@ export function messagesOf(turn: ChatTurnRow, { events, recommendations, files }
 type Done = { stop_reason?: 'end' | 'length' | 'credits'; credits_remaining?: number }
 type Failure = { message: string; code: string; retryable: boolean }
 
-/** The JSON answer in place of the stream. */
 export function answerOf(turn: ChatTurnRow, { recommendations, files }: Omit<Parts, 'events'>) {
   const done = (turn.last_event === 'done' ? turn.last_data : {}) as Done
   return {

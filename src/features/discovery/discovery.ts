@@ -2,7 +2,6 @@ import { implement, type Operation, sharedRead } from '#kernel/contract/operatio
 import { contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 
-/** The sections of the interface behind each part of the manifest. */
 const sectionsOf = {
   chat: ['chat'],
   trading: ['swap', 'security', 'hooks', 'limit-orders', 'outstanding-orders'],
@@ -17,11 +16,9 @@ const sectionsOf = {
 
 export type Capability = keyof typeof sectionsOf
 type Facts = Readonly<Record<string, unknown>>
-/** Figures and switches of a section, from the values that its functions use. */
 export type CapabilityFacts = Partial<Record<Capability, Facts>>
 
 type DiscoveryDeps = {
-  /** All operations that have a route, those of this section included. */
   operations: () => readonly Pick<Operation, 'name' | 'group' | 'entry'>[]
   facts: CapabilityFacts
   protocols: readonly string[]

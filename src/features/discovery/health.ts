@@ -9,7 +9,7 @@ export type HealthBody = T.Static<typeof contract.entries.health.output>
 export type HealthReport = { body: HealthBody; down: boolean }
 
 export type RunnerFacts = { queueDepth: number; oldestPendingSeconds: number | null }
-/** `holds`: why money waits. `isReplicated` null: nothing was demanded of the database. */
+/** `holds` says why money waits. `isReplicated` is null if no replication is required of the database. */
 export type MoneyFacts = {
   holds: { scope: string; reason: string; since: Date }[]
   isReplicated: boolean | null
@@ -20,7 +20,7 @@ type HealthDeps = {
   version: string
   environment: string
   clock: Clock
-  /** Rejects or hangs where the database is unavailable. */
+  /** Rejects or hangs while the database is unavailable. */
   store: () => Promise<unknown>
   runner: () => Promise<RunnerFacts>
   upstreams: () => Promise<Readonly<Record<string, UpstreamFacts>>>
@@ -96,7 +96,6 @@ function runnerHealth(facts: RunnerFacts | undefined): Health {
   return (facts.oldestPendingSeconds ?? 0) > pendingSecondsMax ? 'degraded' : 'ok'
 }
 
-/** The duration in milliseconds; undefined where the check failed or timed out. */
 async function timed(check: () => Promise<unknown>, ms: number): Promise<number | undefined> {
   const startedMs = performance.now()
   return within(async () => {
@@ -105,6 +104,6 @@ async function timed(check: () => Promise<unknown>, ms: number): Promise<number 
   }, ms)
 }
 
-/** Undefined where the check failed or timed out. */
+/** Returns undefined if the check failed or timed out. */
 const within = <R>(check: () => Promise<R>, ms: number): Promise<R | undefined> =>
   withTimeLimit(Promise.try(check), ms).catch(() => undefined)

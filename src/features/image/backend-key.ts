@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Random, sha256 } from '#kernel/id.ts'
 
-/** `bk_<id>_<secret>`: the id finds the row, and the whole key is compared by its hash. */
+/** A key is `bk_<id>_<secret>`: the id finds the row, and the whole key is compared by its hash. */
 
 const form = /^bk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/
 const idBytes = 8

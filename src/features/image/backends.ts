@@ -7,7 +7,7 @@ import * as store from './store.ts'
 
 type BackendsDeps = { db: Queryable; clock: Clock }
 
-/** Compared where there is no such key, so that an unknown id takes as long as a wrong secret. */
+/** An unknown key is compared with this hash, so that an unknown id takes as long as a wrong secret. */
 const noHash = hashOf('')
 
 /** Reads the header X-BACKEND-KEY; throws unauthorized. */
@@ -23,6 +23,6 @@ export const authenticateBackend =
     if (!row || !isRight || isOver)
       throw new Fault('unauthorized', 'The key in X-BACKEND-KEY is unknown, replaced or revoked')
     const backend = { id: row.id, name: row.name, accountId: row.account_id }
-    // Its id is no user's: what it asks for is a task of its payer.
+    // The id is no user's: what a backend asks for becomes a task of its payer.
     return { userId: row.id, agentId: `backend:${row.name}`, scheme: 'backend', scopes: new Set(), backend }
   }

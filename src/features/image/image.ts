@@ -22,7 +22,7 @@ import { contract } from './contract.ts'
 import { sideMax, sideMin, sizeOf } from './sizes.ts'
 import * as store from './store.ts'
 
-/** Images of one call: a task of the payer, which holds one credit until the images are stored. */
+/** The images of one call are a task of the payer, which holds one credit until the images are stored. */
 
 type ImageDeps = {
   db: Queryable
@@ -41,7 +41,7 @@ type Data = JsonObject & {
   count: number
   steps: number
   seed: number
-  /** Whom the backend has named, where its own account pays. */
+  /** The user that the backend names if its own account pays. */
   user: string
 }
 type Result = {
@@ -53,7 +53,7 @@ type Result = {
 }
 
 export const creditsPerCall = 1n
-/** Above the time of the service and of its files. */
+/** Longer than the time limits of the image service and of the file store together. */
 const stepTimeoutMs = 80_000
 
 export function image(deps: ImageDeps): Operation[] {
@@ -72,7 +72,7 @@ export function image(deps: ImageDeps): Operation[] {
       height: size.height,
       count: input.num_images ?? 1,
       steps: input.num_inference_steps ?? 4,
-      // Chosen here, so that a second attempt after a crash makes the same images.
+      // The seed is chosen here, so that a second attempt after a crash makes the same images.
       seed: input.seed ?? Buffer.from(random.bytes(4)).readUInt32BE(),
       user: input.user,
     }
@@ -109,7 +109,7 @@ export function image(deps: ImageDeps): Operation[] {
       ...taskOf({
         admit,
         steps: { make },
-        // The service takes money for each request, so a failure goes back to the caller, who decides.
+        // The service charges for each request, so a failure goes back to the caller, who decides whether to repeat it.
         retry: { attemptsMax: 1, firstMs: 0, maxMs: 0 },
         stepTimeoutMs,
         payerOf: payerOf(deps),
@@ -156,7 +156,6 @@ const storeAll = (
     }),
   )
 
-/** The user who pays: the account of the backend, or the user that the request names. */
 const payerOf =
   ({ db, clock }: Pick<ImageDeps, 'db' | 'clock'>) =>
   async (input: Input, caller: Caller, key: string | undefined): Promise<Payer> => {
@@ -178,7 +177,7 @@ const payerOf =
         'idempotency_conflict',
         'This idempotency key was used for another user: repeat that request unchanged, or use a new key',
       )
-    // With a space no key of the user's own collides with it.
+    // The key contains a space, so none of the user's keys collides with it.
     return { caller: asUser, key: `backend ${sha256(`${backend.id} ${key}`)}` }
   }
 

@@ -2,7 +2,7 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const dayMs = 86_400_000
 
-/** Keys of requests as long as other replies; keys of backends a while after their end, so that a list still shows it. */
+/** Keys of requests live as long as other replies. Ended keys of backends stay for a while, so that lists show them. */
 export const imageDeletions = (repliesMs: number): readonly Deletion[] => [
   {
     name: 'retention of requests of backends',

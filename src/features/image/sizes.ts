@@ -1,4 +1,4 @@
-/** Sizes of images: by name, or as `<height>x<width>`, the height first. */
+/** A size has a name, or is written `<height>x<width>`, with the height first. */
 
 export type Size = { width: number; height: number }
 
@@ -10,7 +10,7 @@ const named = {
   square: [512, 512],
   portrait_4_3: [768, 1_024],
   portrait_16_9: [576, 1_024],
-  // The spelling of the interface.
+  // The misspelt name is part of the interface.
   lanscape_4_3: [1_024, 768],
   landscape_4_3: [1_024, 768],
   landscape_16_9: [1_024, 576],
@@ -22,7 +22,7 @@ const named = {
 export const sizeNames = Object.keys(named) as (keyof typeof named)[]
 export const customPattern = '^[1-9][0-9]{2,3}x[1-9][0-9]{2,3}$'
 
-/** Undefined where the text is no size; without one the default is meant. */
+/** Returns the default size for null, and undefined if the text is no size. */
 export function sizeOf(text: string | null): Size | undefined {
   const known = Object.entries(named).find(([name]) => name === (text ?? 'default'))
   if (known) return { width: known[1][0], height: known[1][1] }

@@ -9,7 +9,6 @@ export type KeyRow = {
   account_id: string | null
 }
 
-/** A key with its backend, by the part of the key that is no secret. */
 export const findKey = async (db: Queryable, keyId: string): Promise<KeyRow | undefined> => {
   const text = `select k.key_hash, k.expires_at, b.id, b.name, b.account_id
     from backend_key k join backend b on b.id = k.backend_id where k.id = $1`
@@ -23,7 +22,7 @@ export const payerOf = async (db: Queryable, userId: string): Promise<Payer | un
 }
 
 type Claim = { backendId: string; key: string; userId: string; now: Date }
-/** The user that this idempotency key of the backend belongs to: that of the first request under it. */
+/** Returns the user that this idempotency key of the backend belongs to: the user of its first request. */
 export const claimKey = async (db: Queryable, { backendId, key, userId, now }: Claim): Promise<string> => {
   const text = `insert into backend_request (backend_id, key_hash, user_id, at) values ($1, $2, $3, $4)
     on conflict (backend_id, key_hash) do update set at = greatest(backend_request.at, excluded.at)

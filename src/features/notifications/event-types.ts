@@ -13,7 +13,7 @@ import {
   Units,
 } from '#kernel/contract/wire-types.ts'
 
-/** The event types of a user and the data of each. Compatibility: fields may be added, never removed. */
+/** The event types of a user and the data of each. For compatibility, fields may be added but never removed. */
 
 const open = { additionalProperties: true }
 const atVenue = { venue: Text, asset: T.String({ description: 'Symbol of the market' }), at: Time }
@@ -235,7 +235,6 @@ const WebhookDisabled = T.Object(
   { $id: 'WebhookDisabledData', ...open },
 )
 
-/** The data of each type of event. */
 export const eventData = {
   'task.created': TaskStatusResponse,
   'task.updated': TaskStatusResponse,
@@ -301,7 +300,6 @@ const envelope = (type: EventType) =>
     { $id: nameOf(type) },
   )
 
-/** One variant per type, discriminated by `type`. */
 export const NotificationEvent = T.Unsafe<NotificationEvent>({
   $id: 'NotificationEvent',
   oneOf: eventTypes.map(envelope),

@@ -4,10 +4,10 @@ import { Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/
 import { eventTypes } from './event-types.ts'
 
 export const webhooksMax = 10
-/** Messages of each webhook that `webhooks_deliveries` shows. */
+/** How many messages of each webhook `webhooks_deliveries` shows. */
 export const deliveriesMax = 100
 export const urlLengthMax = 2_048
-/** A test sends a request at the caller's word, so it takes more of the budget than a change of a row. */
+/** A test sends a request on the caller's command, so it costs more of the budget than a change of a row. */
 const testPoints = 20
 
 const url = T.String({

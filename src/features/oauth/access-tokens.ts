@@ -4,14 +4,13 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid } from '#kernel/id.ts'
 import type { Jwk, OAuthKeys } from './keys.ts'
 
-/** What a verified access token says. */
 export type AccessClaims = {
   personId: string
   grantId: string
   clientId: string
   scopes: string[]
   expiresAt: Date
-  /** When the person gave the password last; null where the token does not say it. */
+  /** When the person last gave the password; null if the token does not say. */
   signedInAt: Date | null
 }
 
@@ -19,11 +18,11 @@ type TokenCheckDeps = VerifierDeps & { issuer: () => string; algorithms: string[
 type VerifierDeps = {
   keys: Pick<OAuthKeys, 'publicKeys' | 'freshPublicKeys'>
   clock: Clock
-  /** Issuer, and the audience of the HTTP interface. */
+  /** The issuer, and the audience of the HTTP interface. */
   baseUrl: () => string
 }
 
-/** Far above any token of ours; a longer one costs no signature check. */
+/** Far above the size of any token of this gateway; a longer one is refused before its signature is checked. */
 const bytesMax = 4_096
 const toleranceSeconds = 30
 const headerFields = new Set(['alg', 'typ', 'kid'])
@@ -36,17 +35,16 @@ const refused = () =>
     'The access token is malformed, expired or not of this gateway: refresh it, or sign in again',
   )
 
-/** Verifies access tokens of this gateway. */
 export function createTokenVerifier(deps: VerifierDeps) {
   const check = createTokenCheck({ ...deps, issuer: deps.baseUrl, algorithms: ['ES256'] })
   return async (token: string): Promise<AccessClaims> => claimsOf(await check(token), deps.clock.now())
 }
 
-/** Signature, issuer, audience, type and times of an access token. Every failure is one fault. */
+/** Checks the signature, issuer, audience, type and times of an access token. Every failure becomes the same fault. */
 export function createTokenCheck({ keys, clock, baseUrl, issuer, algorithms }: TokenCheckDeps) {
   return async (token: string): Promise<JWTPayload> => {
     if (token.length > bytesMax) throw refused()
-    // Most processes never see such a token, so the library loads with the first one.
+    // Most processes never see such a token, so the library is loaded with the first one.
     const { decodeProtectedHeader, jwtVerify, errors, createLocalJWKSet } = await import('jose')
     const find: JWTVerifyGetKey = async (header, input) => {
       const inSet = async (set: Jwk[]) => createLocalJWKSet({ keys: set as never })(header, input)
@@ -57,7 +55,7 @@ export function createTokenCheck({ keys, clock, baseUrl, issuer, algorithms }: T
     }
     try {
       const header = decodeProtectedHeader(token)
-      // The header names the key and nothing else: no key of its own, no address, no extension.
+      // The header may only name the key: it must not bring its own key, an address or an extension.
       if (Object.keys(header).some((name) => !headerFields.has(name)) || typeof header.kid !== 'string')
         throw refused()
       const { payload } = await jwtVerify(token, find, {

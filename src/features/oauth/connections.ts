@@ -6,35 +6,27 @@ import { type Queryable, query } from '#store/query.ts'
 import type { Grants } from './grants.ts'
 import type { Payload, Records } from './records.ts'
 
-/** Apps that a person has connected: the clients of the grants. */
-
 export type Connection = {
   clientId: string
-  /** As the client registered it; null where it publishes its metadata itself. */
+  /** The name that the client registered; null if the client publishes its own metadata. */
   clientName: string | null
-  /** What its newest grant allows, by resource. */
   scopes: string[]
-  /** What it may spend in a day, where it may chat. */
   creditsPerDay: number
-  /** Servers to which it has events of the person posted. */
+  /** The servers to which it has events of the person posted. */
   postsTo: string[]
   connectedAt: Date
 }
-/** Servers to which apps have events of a person posted. */
 export type PostedOrigins = (personId: string) => Promise<readonly { clientId: string; origin: string }[]>
 export type Connections = {
-  /** Stores the grant that a person has given to an app, and notifies the person. */
   connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
-  /** The credits that the app may spend of the person in a day. */
   allowCredits(accountId: string, clientId: string, perDay: number): Promise<void>
-  /** The latest first, a hundred at most. */
+  /** At most a hundred, the latest first. */
   list(accountId: string): Promise<Connection[]>
-  /** Ends every grant and token that a client has of a person, and what it has set up. */
   end(accountId: string, clientId: string): Promise<void>
 }
 
 const connectionsMax = 100
-/** What an app that may chat spends in a day, where the person names no amount. */
+/** The credits that an app that may chat spends in a day, if the person names no amount. */
 export const creditsPerDayDefault = 20
 export const creditsPerDayMax = 10_000
 
@@ -76,7 +68,6 @@ type ConnectionsDeps = {
   postedOrigins: PostedOrigins
 }
 
-/** What the scopes that act let an app do, in the words of a message. */
 const acts: Record<string, string> = {
   trade: 'trade within your limits',
   earn: 'use the vault',

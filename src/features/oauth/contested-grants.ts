@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 
-/** Grants whose refresh token was used twice at about the same time. */
+/** A contested grant is one whose refresh token was used twice at about the same time. */
 
 export async function contestGrant(db: Queryable, grantId: string, now: Date): Promise<void> {
   await query(
@@ -20,7 +20,7 @@ export async function isContested(db: Queryable, grantId: string): Promise<boole
   return rows.length > 0
 }
 
-/** Clients with contested grants that a connection of this client replaces: itself, and others of its registered name. */
+/** Returns the clients whose contested grants this client's connection replaces: itself, and those with its name. */
 export async function contestedClients(db: Queryable, personId: string, clientId: string): Promise<string[]> {
   const rows = await query<{ client_id: string }>(
     db,

@@ -9,29 +9,29 @@ import type { Grants } from './grants.ts'
 import type { Identities } from './identities.ts'
 import type { RecordStore, Records } from './records.ts'
 
-/** Access tokens of an external authorization server: who they are of, and that they were not revoked here. */
+/** This module verifies access tokens of an external authorization server, and that they were not revoked here. */
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
 const lifeMaxSeconds = 86_400
-/** By which the clock of the other server may be ahead: its tokens say when they were issued. */
+/** How far the clock of the other server may be ahead; its tokens say when they were issued. */
 const aheadSeconds = 5
-/** Revocations outlive each token that they end. */
+/** A revocation is stored for longer than any token that it ends is valid. */
 const revokedSeconds = lifeMaxSeconds + 3_600
-/** An app that shows no token for so long counts as disconnected: the other server does not say that it was. */
+/** An app that shows no token for this long counts as disconnected, because the other server does not say so. */
 const idleSeconds = 30 * 86_400
 
-/** What a person gave to a client there. */
+/** Identifies what a person gave to a client at the other server. */
 export const externalGrantId = (of: { issuer: string; subject: string; clientId: string }): string =>
   sha256(`${of.issuer}|${of.subject}|${of.clientId}`)
 
-/** Refuses the tokens of a grant, or of a person, that were issued until now. `ended`: the records `EndedGrant`. */
+/** Refuses tokens of a grant or a person that were issued until now. `ended` is the store of `EndedGrant` records. */
 export const refuseExternal = (ended: Pick<RecordStore, 'upsert'>, id: string, now: Date): Promise<void> =>
   ended.upsert(id, { at: now.getTime() }, revokedSeconds)
 
 type Deps = {
   db: Queryable
   server: AuthorizationServer
-  /** Verifies tokens of this gateway; absent where it has no pages, which alone get some. */
+  /** Verifies tokens of this gateway, which only its own pages get; absent if it has no pages. */
   verifyOwn: ((token: string) => Promise<AccessClaims>) | undefined
   grants: Grants
   identities: Identities
@@ -43,7 +43,7 @@ type Deps = {
 
 const refused = (why: string) => new Fault('invalid_token', `The access token ${why}: sign in again`)
 
-/** Without a check: it says whose keys the token is checked with. */
+/** Reads the issuer without a check, to learn whose keys the token has to be checked with. */
 async function issuerOf(token: string): Promise<string | undefined> {
   const { decodeJwt } = await import('jose')
   try {
@@ -53,7 +53,7 @@ async function issuerOf(token: string): Promise<string | undefined> {
   }
 }
 
-/** The grants are at the other server, so this gateway records what it has ended itself. */
+/** The grants are stored at the other server, so this gateway itself records which of them it has ended. */
 export function externalTokens(deps: Deps) {
   const { db, server, verifyOwn, grants, identities, records, clock, baseUrl, onRevoked } = deps
   const check = createTokenCheck({ keys: server, clock, baseUrl, issuer: () => server.issuer, algorithms })
@@ -64,7 +64,7 @@ export function externalTokens(deps: Deps) {
   }
   const endedAt = async (id: string): Promise<number> => Number((await ended.find(id))?.at ?? 0)
 
-  /** Apps have the tokens of the other server, also where this gateway gave them some before. */
+  /** Apps need tokens of the other server, even if this gateway gave them tokens before. */
   const verifyOfPage = async (token: string, check: NonNullable<typeof verifyOwn>): Promise<AccessClaims> => {
     const claims = await check(token)
     if (!isOwnClient(claims.clientId)) throw refused('is not one of the authorization server')
@@ -76,7 +76,7 @@ export function externalTokens(deps: Deps) {
     const clientId = client_id ?? azp
     if (sub === undefined || exp === undefined || iat === undefined || typeof clientId !== 'string')
       throw refused('lacks a claim')
-    // The pages of this gateway get their tokens here alone.
+    // Only this gateway itself issues tokens to its pages.
     if (isOwnClient(clientId)) throw refused('names a client of this gateway')
     if (exp - iat > lifeMaxSeconds) throw refused('lives longer than a day')
     if (typeof email !== 'string' || email_verified !== true)
@@ -90,7 +90,7 @@ export function externalTokens(deps: Deps) {
     if (endedMs > 0 && iat <= endedMs / 1_000 + aheadSeconds) throw refused('was revoked')
     const expiresAt = new Date(exp * 1_000)
     const scopes = typeof scope === 'string' ? scope : ''
-    // For the list of apps.
+    // The record serves the list of apps.
     const resources = { [baseUrl()]: scopes }
     const grant = { accountId: personId, clientId, external: true, resources }
     await records.of('Grant').upsert(grantId, grant, idleSeconds)
@@ -99,7 +99,7 @@ export function externalTokens(deps: Deps) {
       grantId,
       clientId,
       scopes: scopes.split(' ').filter(Boolean),
-      // Whether the other server asked for the password again is not known here.
+      // The gateway does not know whether the other server asked for the password again.
       signedInAt: null,
       expiresAt: new Date(
         Math.min(expiresAt.getTime(), later(clock.now(), lifeMaxSeconds * 1_000).getTime()),

@@ -4,17 +4,16 @@ import type { Identities } from './identities.ts'
 import type { Outcome, Person } from './people.ts'
 import type { Records } from './records.ts'
 
-/** Sign-in at an external identity provider, between the departure of a browser and its return. */
+/** This module handles the sign-in at an external identity provider, from the departure of a browser to its return. */
 
 export type Federation = {
-  /** The host of the provider, for the pages. */
   name: string
-  /** The address to send the browser of this interaction to. Throws `unavailable`. */
+  /** Returns the address to send the browser of this interaction to. Throws `unavailable`. */
   begin(interaction: string, isFresh: boolean): Promise<string>
-  /** `query`: as the provider sent the browser back. Each departure is good for one return. */
+  /** `query` is the query with which the provider sent the browser back. Each departure is good for one return. */
   finish(interaction: string, query: string): Promise<Outcome<FederatedPerson>>
 }
-/** `signedInAt`: when the provider asked for the credentials, null where it does not say so. */
+/** `signedInAt` is when the provider asked for the credentials, or null if it does not say. */
 type FederatedPerson = Person & { signedInAt: Date | null }
 
 type FederationDeps = {
@@ -22,14 +21,13 @@ type FederationDeps = {
   identities: Identities
   records: Pick<Records, 'of'>
   random: Random
-  /** Where the provider sends browsers back to. */
   redirectUri: () => string
 }
 
 const pendingSeconds = 900
 const model = 'ExternalSignIn'
 
-/** Names the interaction, so that one address serves all of them; the rest cannot be guessed. */
+/** The state names the interaction, so that one address serves all interactions; the rest is unguessable. */
 const stateOf = (interaction: string, random: Random): string =>
   `${interaction}.${Buffer.from(random.bytes(24)).toString('base64url')}`
 const stateForm = /^([\w-]{16,64})\.[\w-]{32}$/
@@ -60,7 +58,7 @@ export function createFederation({
     async begin(interaction, isFresh) {
       const state = stateOf(interaction, random)
       const { url, pending } = await provider.begin({ redirectUri: redirectUri(), state, isFresh })
-      // One departure per interaction: a later one replaces it, also where it was used.
+      // An interaction has one departure: a later one replaces it, even if it was used.
       await store.destroy(interaction)
       await store.upsert(interaction, pending, pendingSeconds)
       return url

@@ -5,29 +5,23 @@ import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { contestedClients, contestGrant, isContested } from './contested-grants.ts'
 
-/** What people have allowed apps, and its end: what an app has set up ends with its last grant, in one transaction. */
+/** This module ends grants. What an app has set up ends with its last grant, in one transaction. */
 
-/** Runs in the transaction that ends the access; what it returns runs after the commit. */
+/** Runs in the transaction that ends the access; the function that it returns runs after the commit. */
 export type EndApps = (tx: Tx, ended: EndedApps) => Promise<() => void>
-/** `clientId`: one app; undefined: all apps, and what the person has set up on pages of the gateway. */
+/** Undefined as `clientId` stands for all apps, and for what the person has set up on pages of the gateway. */
 export type EndedApps = { personId: string; clientId: string | undefined }
 
 export type Grants = {
-  /** Ends a grant with its tokens. */
   end(grantId: string, act?: ActScope): Promise<void>
-  /** Ends every grant and token that an app has of a person. */
   endApp(personId: string, clientId: string): Promise<void>
-  /** Ends every session, grant and token of a person. */
   endAll(personId: string, act?: ActScope): Promise<void>
-  /** Notes that a refresh token of the grant was used twice at about the same time: somebody else may have it. */
+  /** Records that a refresh token was used twice at about the same time, so somebody else may have it. */
   contest(grantId: string): Promise<void>
   isContested(grantId: string): Promise<boolean>
-  /**
-   * Ends the contested grants that an app, or another client of its registered name, has of a person, and what these
-   * clients have set up.
-   */
+  /** Ends contested grants of an app, or of clients with its registered name, and what these clients have set up. */
   endContested(personId: string, clientId: string): Promise<void>
-  /** Ends some of those whose time is over; true where more are left. */
+  /** Ends some of the expired grants; returns true if more are left. */
   endExpired(): Promise<boolean>
 }
 
@@ -45,7 +39,7 @@ export type GrantsDeps = {
 type LockedGrant = { id: string; client_id: string; is_live: boolean; is_contested: boolean }
 
 export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
-  /** In one order, so that the ends of two grants wait for each other: the later one finds itself the last one. */
+  /** Locks in one order, so that two ends of grants wait for each other, and the later one sees that it is the last. */
   const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
     query(
       tx,
@@ -88,7 +82,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     return endAppWithLast(tx, { personId, clientId }, remaining)
   }
 
-  /** `run` returns undefined where nothing has ended: then nobody is notified. */
+  /** `run` returns undefined if nothing has ended, so that nobody is notified. */
   const change = async (
     act: ActScope | undefined,
     run: (tx: Tx) => Promise<(() => void) | undefined>,
@@ -119,7 +113,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     endAll: (personId, act) =>
       change(act, async (tx) => {
         await lock(tx, personId, null)
-        // A request that is under way may store its session again.
+        // A request that is under way may store its session again, so the time is recorded, too.
         await query(tx, 'update person set access_ended_at = $2 where id = $1 returning id', [
           personId,
           clock.now(),
@@ -140,7 +134,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
           contested.map(({ id }) => id),
         )
         const announcements: (() => void)[] = []
-        // Somebody else may have set them up.
+        // Somebody else may have set up what these clients have.
         for (const each of clients) announcements.push(await endApps(tx, { personId, clientId: each }))
         return () => {
           for (const announce of announcements) announce()
@@ -153,7 +147,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
         `select id from oauth_record where model = 'Grant' and expires_at < $1 order by expires_at limit $2`,
         [clock.now(), expiredBatch],
       )
-      // Their tokens have expired too, so no instance has to forget any.
+      // The tokens of these grants have expired too, so no instance has to forget any.
       for (const { id } of expired)
         await change(
           undefined,

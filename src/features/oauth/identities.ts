@@ -6,11 +6,9 @@ import { query } from '#store/query.ts'
 import { readEmail } from './email-address.ts'
 import type { Outcome, Person } from './people.ts'
 
-/** Accounts of people at external identity providers, by issuer and subject. */
-
 export type VerifiedIdentity = { issuer: string; subject: string; email: string }
 export type Identities = {
-  /** The person of an identity, who is created by the first sign-in. */
+  /** Returns the person of an identity, and creates the person at the first sign-in. */
   enter(identity: VerifiedIdentity): Promise<Outcome<Person>>
 }
 type IdentitiesDeps = { transact: Transact; clock: Clock; random: Random }
@@ -27,7 +25,7 @@ export function createIdentities({ transact, clock, random }: IdentitiesDeps): I
       [issuer, subject],
     )
     if (!row || row.email === email) return row
-    // The address has changed at the provider. One that belongs to another person stays theirs.
+    // The address has changed at the provider. If it belongs to another person here, it stays with that person.
     const [renamed] = await query<Person>(
       tx,
       `update person set email = $2 where id = $1 and not exists (select from person where email = $2)
@@ -37,7 +35,7 @@ export function createIdentities({ transact, clock, random }: IdentitiesDeps): I
     return renamed ?? row
   }
 
-  /** The subject is the identity, and the address is none: it may pass to somebody else. */
+  /** The subject identifies a person; an address does not, because it may pass to somebody else. */
   const connect = async (
     tx: Tx,
     { issuer, subject, email }: VerifiedIdentity,
@@ -67,7 +65,7 @@ export function createIdentities({ transact, clock, random }: IdentitiesDeps): I
       if (email === undefined || subject.length > subjectMax) return { ok: false, why: 'unverified' }
       const identity = { issuer, subject, email }
       return transact(async (tx) => {
-        // Two browsers may bring the same new identity at once.
+        // Two browsers may bring the same new identity at the same time.
         await query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 7061952))', [email])
         const person = (await known(tx, identity)) ?? (await connect(tx, identity))
         return person ? { ok: true, value: person } : { ok: false, why: 'taken' }

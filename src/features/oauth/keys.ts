@@ -9,19 +9,17 @@ import { createSealer, type KeyEncryptionKeys } from '#kernel/wire/sealed-secret
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { OAuthKeyRow } from '#store/tables/oauth.ts'
 
-/** Signing and cookie keys of the authorization server: in the database, so that all instances have the same ones. */
+/** The authorization server's signing and cookie keys are in the database, so that all instances have the same ones. */
 
 export type Jwk = Record<string, unknown> & { kid: string }
 /** The key in use comes first. `version` changes with the set. */
 export type ServerKeys = { version: string; signing: Jwk[]; cookies: string[] }
 export type OAuthKeys = {
-  /** For the authorization server; makes keys where none are in use. */
+  /** Returns the keys for the authorization server, and makes new ones if none are in use. */
   current(): Promise<ServerKeys>
-  /** For the verification of tokens: public keys only. */
   publicKeys(): Promise<Jwk[]>
-  /** The same after an unknown key id; reads the table at most twice a minute. */
+  /** Reads the public keys again after an unknown key id, at most twice a minute. */
   freshPublicKeys(): Promise<Jwk[]>
-  /** Wraps keys of former key-encryption keys under the current one. */
   rewrap(): Promise<void>
 }
 
@@ -43,17 +41,17 @@ const retentionMs = 16 * dayMs
 const cachedMs = 60_000
 const unknownKeyPauseMs = 30_000
 const purposes = ['signing', 'cookie'] as const
-/** Taken in a transaction, so that one of several instances makes a key. */
+/** The advisory lock that a transaction takes, so that only one of several instances makes a key. */
 const lockId = 7_061_951
 
 const aadOf = ({ id, purpose }: Pick<OAuthKeyRow, 'id' | 'purpose'>) => ['oauth', purpose, id].join('|')
 
-/** Keys in the envelope of wallet keys, bound to their row. */
+/** Seals keys in the same envelope as wallet keys, bound to their row. */
 function createKeySealer({ log, ...deps }: Pick<KeysDeps, 'keyEncryptionKeys' | 'random' | 'log'>) {
   const sealer = createSealer(deps)
   return {
     seal: (secret: Uint8Array, row: Pick<OAuthKeyRow, 'id' | 'purpose'>) => sealer.seal(secret, aadOf(row)),
-    /** Undefined where the key-encryption key is missing or another one. */
+    /** Returns undefined if the key-encryption key is missing or differs. */
     async unseal(row: OAuthKeyRow): Promise<Buffer | undefined> {
       if (!deps.keyEncryptionKeys.find(row.kek_id)) return undefined
       return sealer.unseal(row, aadOf(row)).catch((error: unknown) => {
@@ -89,7 +87,7 @@ export function createOAuthKeys({
     return { ...row, public_jwk: publicJwk, ...(await seal(secret, row)) }
   }
 
-  /** When the next key has to be used; undefined where the newest is young enough. */
+  /** Returns when the next key has to be used, or undefined if the newest is young enough. */
   const dueAt = (all: readonly OAuthKeyRow[], purpose: OAuthKeyRow['purpose']): Date | undefined => {
     const now = clock.now()
     const usable = all.filter(
@@ -132,7 +130,7 @@ export function createOAuthKeys({
   const load = async (): Promise<ServerKeys> => {
     const all = await rotate()
     const now = clock.now()
-    // Newest first; those that are not in use yet come last.
+    // The newest key comes first; keys that are not in use yet come last.
     const ordered = all.toSorted((a, b) => Number(a.active_at > now) - Number(b.active_at > now))
     const opened = await Promise.all(ordered.map(async (row) => ({ row, secret: await unseal(row) })))
     const of = (purpose: OAuthKeyRow['purpose']) =>

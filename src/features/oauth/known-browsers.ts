@@ -3,12 +3,12 @@ import type { Random } from '#kernel/id.ts'
 import type { OAuthKeys } from './keys.ts'
 
 /**
- * Browsers in which a person has signed in before. Guesses of strangers never use up the budget of such a browser, so they
- * cannot lock the person out. The token gives a budget and nothing else.
+ * A known browser is one in which a person has signed in before. Guesses of strangers never use up the budget of such a
+ * browser, so they cannot lock the person out. Its token grants this budget and nothing else.
  */
 export type KnownBrowsers = {
   tokenFor(personId: string): Promise<string>
-  /** Names the browser where it is one of this person. */
+  /** Returns the name of the browser if it is known for this person. */
   find(token: string | undefined, personId: string): Promise<string | undefined>
 }
 

@@ -1,26 +1,24 @@
 import { addressKey } from '#kernel/wire/address-key.ts'
 import type { Budget, SignInLimits } from './sign-in-limits.ts'
 
-/** How many messages with codes a mailbox gets, from all who ask for them. */
-
-/** Per window of 15 minutes. */
+/** The most messages per window of 15 minutes. */
 const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-/** First messages of further addresses that one mailbox gets in a day. */
+/** A mailbox gets this many messages a day that are the first of an address, after its other budgets are spent. */
 const firstMax = 50
-/** Messages that one mailbox gets in a day without a pause. */
+/** A mailbox gets this many messages a day without a pause. */
 const unpausedMax = 10
 const pauseMsMax = 60 * minuteMs
 
-/** The pause after the message of this number in a day is a minute, and twice as long after each further one. */
+/** The pause after message number `unpausedMax` of a day is a minute, and it doubles with each further message. */
 const pauseMs = (sent: number): number => Math.min(minuteMs * 2 ** (sent - unpausedMax), pauseMsMax)
 
 export type MessageLimits = {
-  /** Counts a message, and returns what it was taken from; undefined: it is over a limit. */
+  /** Counts a message, and returns the budgets that it was taken from, or undefined if it exceeds a limit. */
   take(email: string, address: string): Promise<Budget[] | undefined>
   takeOfBrowser(browser: string): Promise<Budget[] | undefined>
-  /** Counts the message that a mailbox has no account, which it gets once a day. */
+  /** Counts the message that a mailbox has no account; a mailbox gets one a day. */
   takeUnknown(email: string): Promise<Budget[] | undefined>
 }
 
@@ -28,7 +26,6 @@ export function createMessageLimits(limits: SignInLimits): MessageLimits {
   const takeAll = async (budgets: Budget[]): Promise<Budget[] | undefined> =>
     (await limits.take(budgets)).length === 0 ? budgets : undefined
 
-  /** Counts against the budgets that all addresses share. */
   const takeShared = async (email: string): Promise<Budget[] | undefined> => {
     const day = { name: `message|day|${email}`, max: Number.POSITIVE_INFINITY, windowMs: dayMs }
     const sent = await limits.count(day)
@@ -48,8 +45,8 @@ export function createMessageLimits(limits: SignInLimits): MessageLimits {
 
   return {
     /**
-     * What the limits of an address refuse does not count against the mailbox, and strangers who use up the mailbox
-     * leave each new address its first message.
+     * A message that the limits of an address refuse does not count against the mailbox. If strangers use up the
+     * mailbox's budget, each new address still has its first message.
      */
     async take(email, address) {
       const from = addressKey(address)

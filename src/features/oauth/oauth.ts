@@ -39,44 +39,38 @@ type OAuthDeps = {
   log: Log
   baseUrl: () => string
   sendEmail: SendEmail
-  /** Notifies people of changes at their accounts. */
   mailQueue: MailQueue
   onRevoked: () => void
   endApps: EndApps
   postedOrigins: PostedOrigins
-  /** Issues the tokens instead of this gateway. */
+  /** If present, this server issues the tokens instead of the gateway. */
   authorizationServer?: AuthorizationServer | undefined
-  /** Where people sign in; absent: at this gateway. */
+  /** Where people sign in; if absent, they sign in at this gateway. */
   identityProvider?: OpenIdProvider | undefined
-  /** Where the identity provider sends browsers back to. */
   callbackUrl: () => string
   freshSignInSeconds: number
-  /** scrypt where it is left out. */
+  /** The default is scrypt. */
   deriveKey?: DeriveKey | undefined
 }
 
-/** The data of the authorization server: its records, keys and people. The server itself is a door. */
+/** These are the records, keys and people of the authorization server. The server itself is a door. */
 export type OAuth = {
   records: Records
   grants: Pick<Grants, 'endExpired' | 'contest' | 'isContested' | 'endContested'>
   keys: OAuthKeys
   sessions: Sessions
   connections: Connections
-  /** What an app that may chat spends in a day. */
   creditsPerDay: { default: number; max: number }
   people: People
-  /** Absent where people sign in elsewhere. */
+  /** Absent if people sign in elsewhere. */
   passkeys: Passkeys | undefined
   knownBrowsers: KnownBrowsers
-  /** Absent where people sign in at this gateway, or on none of its pages. */
+  /** Absent if people sign in at this gateway, or on none of its pages. */
   federation: Federation | undefined
-  /** Absent where this gateway issues the tokens. */
+  /** Absent if this gateway issues the tokens. */
   external: AuthorizationServer | undefined
-  /** The interaction that a browser left for the identity provider. */
   interactionOfState(state: unknown): string | undefined
-  /** How old a sign-in may be with which a person changes the passkeys of the account. */
   freshSignInSeconds: number
-  /** Throws `invalid_token`. */
   verify(token: string): Promise<AccessClaims>
 }
 

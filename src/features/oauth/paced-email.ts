@@ -3,7 +3,7 @@ import type { SendEmail } from '#kernel/wire/email.ts'
 
 type PacedEmail = {
   send: SendEmail
-  /** Takes as long as the last message did, and fails where that one failed: a page does not reveal whether one was sent. */
+  /** Takes as long as the last message and fails as it did, so that a page does not reveal whether one was sent. */
   holdBack(): Promise<void>
 }
 

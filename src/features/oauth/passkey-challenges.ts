@@ -3,8 +3,8 @@ import { hashOfChallenge } from './passkey-verification.ts'
 import type { Records } from './records.ts'
 
 /**
- * Challenges of passkeys, each of one browser and one purpose, for one use. `holder` names the browser: an interaction, or
- * a session, which the door has found by a cookie.
+ * A passkey challenge belongs to one browser and one purpose, and is used once. `holder` names the browser: it is an
+ * interaction or a session, which the door has found by a cookie.
  */
 
 export type ChallengePurpose = 'sign-in' | 'sign-up' | 'add'
@@ -37,7 +37,7 @@ export function createPasskeyChallenges({
       )
       return challenge
     },
-    /** Uses it up, whatever comes of it. */
+    /** Uses the challenge up, whether or not the credential is accepted. */
     async take(holder: string, purpose: ChallengePurpose): Promise<TakenChallenge | undefined> {
       const found = (await store.find(holder)) as Stored | undefined
       if (found?.purpose !== purpose || !(await store.consume(holder))) return undefined

@@ -1,11 +1,9 @@
 import { algorithms, type RelyingParty } from './passkey-verification.ts'
 
-/** What the page hands to the browser, in the JSON of WebAuthn. */
-
 export type RequestOptions = Readonly<Record<string, unknown>>
 export type CreationOptions = Readonly<Record<string, unknown>>
 
-/** As long as the challenge lives. */
+/** As long as a challenge is valid. */
 const timeoutMs = 300_000
 
 export const requestOptions = ({
@@ -28,7 +26,7 @@ type Creation = {
   challenge: string
   handle: string
   email: string
-  /** Credentials that the account has: an authenticator makes no second one. */
+  /** Credentials that the account already has; an authenticator makes no second one. */
   excluded: readonly string[]
 }
 export const creationOptions = ({

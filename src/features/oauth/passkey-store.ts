@@ -9,8 +9,6 @@ import type { PasskeyRow } from '#store/tables/oauth.ts'
 import { readCredential, type VerifiedCredential, verifySignature } from './passkey-verification.ts'
 import type { Person, Refusal } from './people.ts'
 
-/** The rows of passkeys, and whose signature one is. */
-
 export type Passkey = Readonly<{
   id: string
   name: string
@@ -21,7 +19,6 @@ export type Passkey = Readonly<{
 
 export const passkeysMax = 10
 
-/** The user handle of WebAuthn: the id of the person. */
 export const handleOf = (personId: string): string =>
   Buffer.from(personId.replaceAll('-', ''), 'hex').toString('base64url')
 
@@ -61,7 +58,7 @@ export function createPasskeyStore({ db, transact, clock, random, log, mailQueue
         .limit(passkeysMax),
     )
 
-  /** Creates the account of an address that has none yet, where `isNew` allows it. */
+  /** Adds a passkey, and creates the account of an address that has none yet if `isNew` allows it. */
   const add = (owner: Person, made: VerifiedCredential, { name, isNew }: { name: string; isNew: boolean }) =>
     transact(async (tx): Promise<Refusal | undefined> => {
       const now = clock.now()
@@ -72,7 +69,7 @@ export function createPasskeyStore({ db, transact, clock, random, log, mailQueue
            on conflict (email) do nothing returning id`,
           [owner.id, owner.email, now],
         )
-      // The lock counts the passkeys of the account; the address may have got another account meanwhile.
+      // The lock protects the number of passkeys of the account; another account may have got the address meanwhile.
       const [person] = await query<Person>(
         tx,
         'select id, email from person where id = $1 and email = $2 for update',
@@ -107,7 +104,7 @@ export function createPasskeyStore({ db, transact, clock, random, log, mailQueue
       return undefined
     })
 
-  /** The person of a signature by one of their passkeys, whose counter has advanced. */
+  /** Returns the person whose passkey made the signature, if the passkey's counter has advanced. */
   const personOfSignature = async (
     text: string,
     expected: Parameters<typeof verifySignature>[2],
@@ -146,7 +143,6 @@ export function createPasskeyStore({ db, transact, clock, random, log, mailQueue
       return rows.map(({ credential_id }) => credential_id.toString('base64url'))
     },
     list: async (personId: string): Promise<Passkey[]> => (await rowsOf(personId)).map(toPasskey),
-    /** False where the person has no such passkey. */
     remove: (personId: string, id: string): Promise<boolean> =>
       transact(async (tx) => {
         const [row] = await query<{ name: string }>(

@@ -1,15 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 
-/** What an authenticator signed, checked by the library; it is loaded by the first passkey. */
+/** This module checks what an authenticator signed. It loads the library with the first passkey. */
 
 /** The name and the origin that passkeys of this gateway are bound to. */
 export type RelyingParty = { id: string; origin: string }
 
-/**
- * Browsers offer passkeys to names, over https or on `localhost`; never to an IP address. Undefined where this base URL
- * cannot have any.
- */
+/** Returns undefined if the base URL cannot have passkeys: they need https or `localhost`, and never an IP address. */
 export function relyingPartyOf(baseUrl: string): RelyingParty | undefined {
   const { protocol, hostname, origin } = new URL(baseUrl)
   if (isIP(hostname) !== 0 || hostname.startsWith('[')) return undefined
@@ -17,7 +14,7 @@ export function relyingPartyOf(baseUrl: string): RelyingParty | undefined {
   return protocol === 'https:' || isLocal ? { id: hostname, origin } : undefined
 }
 
-/** COSE algorithms that a passkey may have: Ed25519, ES256, RS256. */
+/** The COSE algorithms that a passkey may have: Ed25519, ES256 and RS256. */
 export const algorithms = [-8, -7, -257]
 
 export type VerifiedCredential = {
@@ -39,7 +36,7 @@ const credentialLengthMax = 8_192
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 type CredentialJson = { id: string; response: Record<string, unknown> }
-/** The credential that the page sent; undefined where it is none. */
+/** Parses the credential that the page sent; returns undefined if it is none. */
 export function readCredential(text: string): CredentialJson | undefined {
   if (text.length > credentialLengthMax) return undefined
   try {
@@ -53,13 +50,13 @@ export function readCredential(text: string): CredentialJson | undefined {
   }
 }
 
-/** Pages of this gateway are never framed, and the library lets a framed use pass where the browser names no frame. */
+/** Pages of this gateway are never framed, but the library accepts a framed use if the browser names no frame. */
 function isFramed({ response }: CredentialJson): boolean {
   const client: unknown = JSON.parse(Buffer.from(String(response.clientDataJSON), 'base64url').toString())
   return (client as { crossOrigin?: unknown }).crossOrigin === true
 }
 
-/** The library checks the form of what it gets, and throws a plain error for everything that is wrong with what the browser sent. */
+/** The library checks the form of its input, and throws a plain error for anything invalid that a browser sends. */
 async function unlessInvalid<T>(run: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
     return await run()
@@ -68,7 +65,7 @@ async function unlessInvalid<T>(run: () => Promise<T | undefined>): Promise<T | 
   }
 }
 
-/** A new passkey: undefined where it was not made for this challenge, origin and name, with the user verified. */
+/** Returns undefined unless the passkey was made for this challenge, origin and name, with the user verified. */
 export function verifyNewPasskey(
   credential: CredentialJson,
   { challengeHash, party }: Expected,
@@ -96,8 +93,8 @@ export function verifyNewPasskey(
 }
 
 /**
- * No statement about the authenticator is asked for. One with certificates is refused before the library follows the
- * addresses in them; a browser may leave the signature of the new key itself.
+ * The gateway asks for no statement about the authenticator. A statement with certificates is refused before the
+ * library can follow the addresses in them; a browser may still include the signature of the new key itself.
  */
 async function isWithoutCertificates({ response }: CredentialJson): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
@@ -110,7 +107,7 @@ async function isWithoutCertificates({ response }: CredentialJson): Promise<bool
 
 type StoredKey = { credentialId: Buffer; publicKey: Buffer }
 
-/** The counter of a signature by this key: undefined where it is not one for this challenge, origin and name. */
+/** Returns the signature counter, or undefined if it was not made by this key for this challenge, origin and name. */
 export function verifySignature(
   credential: CredentialJson,
   { credentialId, publicKey }: StoredKey,
@@ -125,7 +122,7 @@ export function verifySignature(
       expectedOrigin: party.origin,
       expectedRPID: party.id,
       requireUserVerification: true,
-      // The statement that stores the counter compares it, so that of two uses at once one counts.
+      // The statement that stores the counter also compares it, so that only one of two concurrent uses counts.
       credential: {
         id: credentialId.toString('base64url'),
         publicKey: new Uint8Array(publicKey),

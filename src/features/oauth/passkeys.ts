@@ -19,21 +19,19 @@ import type { Records } from './records.ts'
 import { guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 
 /**
- * Passkeys of people. A sign-in names no account: the credential does. An account gets one in a browser that has proven its
- * address by a code, or in a session that has just signed in. `holder` names that browser, as its door has found it.
+ * A sign-in with a passkey names no account; the credential does. An account gets a passkey in a browser that has
+ * proven its email address by a code, or in a session that has just signed in. `holder` names that browser, as its door
+ * has found it.
  */
 
 export type NewPasskey = { credential: string; name: string }
 
 export type Passkeys = {
-  /** False where browsers cannot offer them at the address of this gateway. */
   isPossible(): boolean
-  /** Of one account. */
   max: number
   list(personId: string): Promise<Passkey[]>
   beginSignIn(holder: string): Promise<RequestOptions | undefined>
   signIn(holder: string, credential: string, address: string): Promise<Outcome<Person>>
-  /** The browser of this interaction has entered a code that was sent to this address. */
   holdVerifiedEmail(interaction: string, email: string): Promise<void>
   verifiedEmailOf(interaction: string): Promise<string | undefined>
   beginSignUp(interaction: string): Promise<CreationOptions | undefined>
@@ -60,7 +58,7 @@ const verifiedSeconds = 600
 
 const refuse = (why: Refusal) => ({ ok: false, why }) as const
 
-/** In one line, without marks that change the direction or the look of what follows. */
+/** Puts the name on one line, without characters that change the direction or the look of the text after it. */
 const readName = (text: string): string =>
   text
     .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
@@ -98,7 +96,7 @@ export function createPasskeys(deps: PasskeysDeps): Passkeys {
     const taken = await challenges.take(holder, purpose)
     if (!party || !taken?.owner) return refuse('passkeyExpired')
     const owner = { id: taken.owner.personId, email: taken.owner.email }
-    // The browser may have proven another address, or changed its session, since the challenge.
+    // The browser may have proven another address, or changed its session, since the challenge was issued.
     if (!isOwner(owner)) return refuse('passkeyExpired')
     const credential = readCredential(text)
     const made =

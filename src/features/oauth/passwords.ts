@@ -16,18 +16,18 @@ export const scryptKey: DeriveKey = (password, salt, { N, r, p }) =>
     ),
   )
 
-/** Who waits for a derivation: the address, or the person whose browser is known. */
+/** Who waits for a derivation: the network address, or the person if the browser is known. */
 export type Requester = { address: string; knownPerson?: string | undefined }
 export type Passwords = {
-  /** Throws `overloaded` where too many wait; then nothing was derived. */
+  /** Throws `overloaded`, without a derivation, if too many wait. */
   hash(password: string, requester: Requester): Promise<string>
   /** Throws `overloaded` as `hash` does. An unknown person costs the same time as a wrong password. */
   isRight(password: string, stored: string | undefined, requester: Requester): Promise<boolean>
 }
 
 /**
- * A run takes 32 MiB, so one runs at a time of those that anybody may ask for, and one of those that people ask for in
- * browsers in which they signed in before. Addresses, and people, take turns: a line of one is no longer for the others.
+ * A derivation takes 32 MiB, so at most two run at a time: one that anybody may ask for, and one for browsers in which
+ * the person has signed in before. Addresses, and people, take turns, so the queue of one does not delay the others.
  */
 const turns = { runsMax: 1, waitingMax: 50, waitingOfKeyMax: 10 }
 

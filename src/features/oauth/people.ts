@@ -17,7 +17,6 @@ import type { Passwords } from './passwords.ts'
 import { guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 
 export type Person = { id: string; email: string; name?: string }
-/** Why a form was refused; the page shows a sentence for each. */
 export type Refusal =
   | 'credentials'
   | 'email'
@@ -25,7 +24,7 @@ export type Refusal =
   | 'code'
   | 'expired'
   | 'limited'
-  /** Too many guesses of others at this account: a code by email, or a browser that signed in before, still works. */
+  /** Others have guessed too often at this account; a code by email, or a browser that is known, still works. */
   | 'crowded'
   /** Too many passwords wait to be checked; nothing was counted. */
   | 'overloaded'
@@ -35,7 +34,7 @@ export type Refusal =
   | 'passkeyExpired'
   | 'passkeyTaken'
   | 'passkeysFull'
-  // Of a sign-in at an external identity provider.
+  // These reasons belong to a sign-in at an external identity provider.
   | 'unverified'
   | 'taken'
   | 'interrupted'
@@ -43,22 +42,20 @@ export type Refusal =
   | 'rejected'
 export type Outcome<T> = { ok: true; value: T } | { ok: false; why: Refusal }
 
-/** Where a form comes from. */
 export type Origin = {
   address: string
-  /** The token of a browser that signed in before. */
+  /** The token of a browser in which somebody has signed in before. */
   browser?: string | undefined
 }
 export type Credentials = { email: string; password: string }
-/** A code without a password signs in, and changes none. `isForPasskey`: it proves the address and signs nobody in. */
+/** A code without a password signs in and changes none; with `isForPasskey` it only proves the address. */
 export type CodeRequest = { email: string; password?: string; isForPasskey?: boolean }
-/** What a code has shown: the person, or an address for which a passkey is to be created. */
 export type Confirmed = { person: Person } | { verifiedEmail: string }
 
 export type People = {
   find(id: string): Promise<Person | undefined>
   signIn(form: Credentials, origin: Origin): Promise<Outcome<Person>>
-  /** Sends a code; the account, or its new password, exists once `confirm` receives it. */
+  /** Sends a code; the account, or its new password, exists once `confirm` receives the code. */
   begin(form: CodeRequest, interaction: string, origin: Origin): Promise<Outcome<{ email: string }>>
   confirm(interaction: string, code: string, origin: Origin): Promise<Outcome<Confirmed>>
 }
@@ -74,16 +71,16 @@ type PeopleDeps = {
   passwords: Passwords
   knownBrowsers: Pick<KnownBrowsers, 'find'>
   mailQueue: MailQueue
-  /** A new password ends all sessions and grants of the account, in its own commit. */
+  /** A new password ends all sessions and grants of the account, in the commit that stores it. */
   revokeAccount: (accountId: string, act: ActScope) => Promise<void>
 }
 
 const codeMs = 10 * 60_000
 const attemptsPerCode = 5
-/** The limits allow 200 guesses an hour at one account, which find one code of eight digits in half a century. */
+/** The limits allow 200 guesses an hour at one account, so it takes half a century to guess a code of eight digits. */
 const codeDigits = 8
 const codeForm = /^\d{8}$/
-/** Guesses per window of 15 minutes. */
+/** The most guesses per window of 15 minutes. */
 const maxima = { pair: 10, account: 50 } as const
 
 const passwordMin = 10
@@ -92,7 +89,6 @@ const isLongEnough = (password: string): boolean =>
   password.length >= passwordMin && password.length <= passwordMax
 
 const nameLengthMax = 200
-/** What the person called themselves at the sign-up. */
 const nameOf = (signup: Record<string, unknown> | null): string | undefined => {
   const name = signup?.name
   return typeof name === 'string' && name !== '' && name.length <= nameLengthMax ? name : undefined
@@ -138,13 +134,12 @@ const messageOf = (code: string, request: CodeRequest) => ({
 })
 const passwordChanged =
   'A new password was set with a code that was sent to this address. Every session and connected app was ended.'
-/** Sent instead of a code, so that the page and its duration reveal nothing about an address. */
+/** This message replaces a code, so that neither the page nor its duration reveals anything about an address. */
 const unknownAccountMessage = {
   subject: 'There is no Portico account with this address',
   text: 'A code for a sign-in was requested with this address, but it has no account at this gateway. Create one, or use the address of your account. Ignore this message if you did not ask for it.',
 }
 
-/** Creates the person, or sets the new password of an existing one. */
 const storePerson =
   ({ transact, clock, random, revokeAccount, mailQueue }: PeopleDeps) =>
   async (email: string, passwordHash: string): Promise<Person> => {
@@ -178,7 +173,6 @@ type NewCode = {
   code: string
   isForPasskey: boolean
 }
-/** One of each interaction. */
 const codeStore =
   ({ db, clock }: Pick<PeopleDeps, 'db' | 'clock'>) =>
   ({ interaction, email, passwordHash, code, isForPasskey }: NewCode) => {
@@ -228,7 +222,7 @@ export function createPeople(deps: PeopleDeps): People {
       const known = found && (await knownBrowsers.find(browser, found.id))
       const { own, account } = guessBudgets(email, address)
       const budgets = known ? [{ name: `browser|${known}`, max: maxima.pair }] : [...own, account]
-      // Before the password is checked: a reply to each guess is what the limit has to prevent.
+      // The limit is taken before the password is checked, because it has to prevent a reply to each guess.
       const over = await limits.take(budgets)
       if (over.length > 0) return refuse(over.every((each) => each === account) ? 'crowded' : 'limited')
       const requester = { address: addressKey(address), knownPerson: known && found.id }
@@ -286,7 +280,7 @@ export function createPeople(deps: PeopleDeps): People {
     async confirm(interaction, code, { address }) {
       const budgets = [guessesPerAddress(addressKey(address))]
       if ((await limits.take(budgets)).length > 0) return refuse('limited')
-      // One statement counts the attempt and reads the code, so that parallel guesses are counted, too.
+      // One statement counts the attempt and reads the code, so that parallel guesses count too.
       const [row] = await query<Pick<EmailCodeRow, (typeof codeColumns)[number]>>(
         db,
         `update email_code set attempts_left = attempts_left - 1

@@ -5,37 +5,38 @@ import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { OAuthRecordRow } from '#store/tables/oauth.ts'
 import type { Grants } from './grants.ts'
 
-/** What the authorization server stores, by model and id; every record ends. */
+/** This module stores the records of the authorization server, by model and id; every record expires. */
 
 export type Payload = Record<string, unknown>
 export type RecordStore = {
-  /** `opener`: of those that one address has opened and that are not over, the newest ones stay. */
+  /** Of the live records that one address `opener` has opened, only the newest stay. */
   upsert(id: string, payload: Payload, expiresInSeconds?: number, opener?: string): Promise<void>
   find(id: string): Promise<Payload | undefined>
   findByUid(uid: string): Promise<Payload | undefined>
-  /** False where it was used before: of concurrent uses one succeeds. */
+  /** Returns false if the record was used before; of several concurrent uses one succeeds. */
   consume(id: string): Promise<boolean>
   destroy(id: string): Promise<void>
   revokeByGrantId(grantId: string): Promise<void>
 }
 export type Records = {
-  /** `on`: a transaction that the statements belong to. */
   of(model: string, on?: Queryable): RecordStore
-  /** Ends every session, grant and token of a person, and what apps have set up. */
   revokeAccount(accountId: string, act?: ActScope): Promise<void>
   revokeGrant(grantId: string, act?: ActScope): Promise<void>
   hasGrant(grantId: string): Promise<boolean>
 }
 const dayMs = 86_400_000
-/** A registration that nobody signed in with; and the idle time of a client that was used. */
+/** How long a registration is stored before anybody signs in with it, and how long a used client may be idle. */
 const unusedClientMs = dayMs
 const idleClientMs = 90 * dayMs
 const longestMs = 365 * dayMs
 
-/** Used refresh tokens of a grant by which a second use is known; a second use of an older one is refused and no more. */
+/**
+ * At most this many used refresh tokens of a grant are stored, so that a second use is recognised. A second use of an
+ * older one is refused without further consequences.
+ */
 const usedTokensMax = 100
 
-/** Sign-ins that an address has begun and not ended: the next one ends the oldest of them. */
+/** The most sign-ins that an address has begun and not ended; the next one ends the oldest of them. */
 const openedMax = 20
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
@@ -73,7 +74,7 @@ export function createRecords({ db, clock, grants }: RecordsDeps): Records {
     query(
       on,
       `update oauth_record set expires_at = $2 where model = 'Client' and id = $1 and expires_at < $3 returning id`,
-      // Written once a day at most.
+      // This is written at most once a day.
       [clientId, later(clock.now(), idleClientMs), later(clock.now(), idleClientMs - dayMs)],
     )
 

@@ -1,11 +1,11 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** The tables say when a row ends; an ended row is invisible before it is deleted. */
+/** Reads ignore an expired row, so the time of its deletion does not matter to callers. */
 export const oauthDeletions: readonly Deletion[] = [
   {
     name: 'retention of sign-in records',
     ageMs: 0,
-    // The end of a grant is more than that of its row.
+    // Grants are excluded, because to end one takes more than to delete its row.
     text: `delete from oauth_record where (model, id) in
       (select model, id from oauth_record where expires_at < $1 and model <> 'Grant' order by expires_at limit $2)
       returning id`,

@@ -3,8 +3,9 @@ import { type Queryable, query } from '#store/query.ts'
 import type { Payload, RecordStore, Records } from './records.ts'
 
 /**
- * Sessions of browsers at the authorization server. A request that began before the end of its session stores it again, so
- * what counts is judged when a session is read: when it was entered, and whether it was ended.
+ * This module stores sessions of browsers at the authorization server. A request that began before the end of its
+ * session stores it again, so a session is judged when it is read: by the time it was entered, and by whether it was
+ * ended.
  */
 
 type OpenSession = {
@@ -15,19 +16,18 @@ type OpenSession = {
 }
 export type Sessions = {
   store: RecordStore
-  /** Notes when a person entered the session; left out: where it is not noted yet, the time of the sign-in. */
+  /** Records when a person entered; without `atMs` it is the time of the sign-in, unless a time is recorded already. */
   enter(session: OpenSession, atMs?: number): void
-  /** The session with this public id is over in every request. */
   end(uid: string): Promise<void>
 }
 
-/** However often it is used. */
+/** A session ends after this time, however often it is used. */
 const longestSessionMs = 30 * 86_400_000
-/** Longer than any session. */
+/** Longer than any session lasts. */
 const tombstoneSeconds = 31 * 86_400
 
 type Authorizations = Record<string, { enteredAtMs?: number } | undefined>
-/** A name that no client has. */
+/** No client can have this name. */
 const entryName = ' '
 
 const enteredAtMs = ({ authorizations }: { authorizations?: unknown }): number | undefined =>
@@ -64,7 +64,7 @@ export function createSessions({ db, records, clock }: SessionsDeps): Sessions {
     },
     enter(session, atMs) {
       const { accountId, loginTs = 0 } = session
-      // What is written to a session of nobody would store it.
+      // To write to a session that belongs to nobody would store it.
       if (accountId === undefined || (atMs === undefined && enteredAtMs(session) !== undefined)) return
       const entered = { enteredAtMs: atMs ?? loginTs * 1_000 }
       Object.assign(session.authorizationFor(entryName, true), entered)

@@ -2,23 +2,21 @@ import { createHash } from 'node:crypto'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Budgets of guesses, messages and first credits, in the database, so that several instances give no more than one. */
+/** Budgets of guesses, messages and first credits are in the database, so that all instances share them. */
 
-/** A name and how many it allows per window; a window begins with the first one after the end of the last. */
+/** A budget allows `max` uses of its name per window; a window begins with the first use after the end of the last. */
 export type Budget = Readonly<{ name: string; max: number; windowMs?: number }>
 export type SignInLimits = {
   /**
-   * Counts one in each name, and returns those that are exceeded with it; budgets of one name share its count.
-   * `on`: a transaction whose rollback gives back.
+   * Counts one use of each name, and returns the budgets that it exceeds; budgets of one name share its count. `on` is
+   * a transaction; if it rolls back, nothing is counted.
    */
   take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
-  /** How many were taken in the window that lasts. */
   count(budget: Budget): Promise<number>
-  /** What was taken was no failure. */
+  /** Returns what was taken, because it was no failure. */
   giveBack(budgets: readonly Budget[]): Promise<void>
 }
 
-/** Guesses of one address, at whatever account. */
 export const guessesPerAddress = (address: string): Budget => ({ name: `guess|${address}`, max: 60 })
 
 const guessWindowMs = 15 * 60_000
@@ -37,7 +35,7 @@ export function createSignInLimits({ db, clock, windowMs = guessWindowMs }: Sign
     async take(budgets, on = db) {
       const now = clock.now()
       const unique = withUniqueNames(budgets)
-      // One statement reads and counts, so parallel guesses are counted, too; the order keeps them from a deadlock.
+      // One statement reads and counts, so parallel guesses count too; the order prevents a deadlock.
       const rows = await query<{ key: Buffer; count: number }>(
         on,
         `insert into sign_in_limit as known (key, count, ends_at)

@@ -15,14 +15,14 @@ type TasksDeps = {
   db: Queryable
   tasks: TaskQueries
   clock: Clock
-  /** Absent where no orders are served. */
+  /** Absent if no orders are served. */
   publishOrders: PublishOrders | undefined
   view: (task: Task) => TaskFullView
-  /** A function, since the kinds are collected from all sections. */
+  /** This is a function because the kinds are collected from all sections. */
   kinds: () => readonly string[]
 }
 
-/** A misspelt kind would be an empty list for ever. */
+/** A misspelt kind would return an empty list for ever. */
 function assertKind(kind: string, known: readonly string[]): void {
   if (known.includes(kind)) return
   const meant = nearest(kind, known)

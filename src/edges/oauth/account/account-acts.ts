@@ -3,8 +3,6 @@ import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import type { PageSession } from '#edges/oauth/sign-in/page-session.ts'
 import { Fault, type FaultCode } from '#kernel/contract/fault.ts'
 
-/** What a person does on the page of the account by the operations of the interface. */
-
 export const notices = {
   stopped: 'Trading is stopped.',
   resumed: 'Trading is not stopped.',
@@ -17,14 +15,13 @@ export type Notice = keyof typeof notices
 export const isNotice = (text: unknown): text is Notice =>
   typeof text === 'string' && Object.hasOwn(notices, text)
 
-/** `view`: the part of the page that the browser is led to. */
+/** `view` is the part of the page that the browser is sent to. */
 export type ActResult =
   | { notice: Notice; view: string }
-  /** It waits on its page until the person has confirmed it. */
+  /** The act waits on its page until the person has confirmed it. */
   | { approvalId: string }
   | { asksForSignIn: boolean; status: number; error: string }
 export type AccountAct = {
-  /** The part of the page that has the form. */
   viewOf(form: Form): string
   run(request: FastifyRequest, form: Form): Promise<ActResult>
 }
@@ -34,7 +31,6 @@ type Act = {
   fields(form: Form): Record<string, unknown>
   notice: Notice
   viewOf(form: Form): string
-  /** Sentences for the faults that a person can meet. */
   sentences?: Partial<Record<FaultCode, string>>
 }
 

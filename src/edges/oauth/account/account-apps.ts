@@ -11,7 +11,6 @@ const mayTexts: Record<(typeof actingScopes)[number], string> = {
   propose: 'asks you to raise limits, to add recipients and to link agents',
 }
 
-/** A connected app as the page of the account shows it. */
 export const shownApp = ({
   clientId,
   clientName,

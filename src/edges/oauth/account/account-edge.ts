@@ -23,19 +23,17 @@ import { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, AccountStep } from './account-request.ts'
 import { type AccountViewsDeps, createAccountViews, viewPattern } from './account-views.ts'
 
-/** The pages of the account: what may act for a person, and how the person undoes it. */
-
 export type AccountEdgeDeps = PageSessionDeps &
   AccountViewsDeps & {
     oauth: Pick<OAuth, 'people' | 'records' | 'freshSignInSeconds'>
     authenticate: (authorization: string | undefined) => Promise<Caller>
     exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
   }
-/** Faults of the token of the page; the session of the browser may go on. */
+/** With these faults the page's token is over, but the session of the browser may continue. */
 const closedAccess: readonly string[] = ['invalid_token', 'unauthorized', 'suspended']
 
 const againMark = '?again'
-/** The view after a sign-in that a press has led to: it says that nothing was changed. */
+/** Returns the view after a sign-in that a press of a button has led to; it says that nothing was changed. */
 const repeatedView = (view: string): string => `${view}${againMark}`
 const pathOf = (marked: string): string => {
   const view = marked.replace(againMark, '')
@@ -62,7 +60,7 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
     }
   }
 
-  /** Undefined where the browser was sent to the sign-in. An act needs a token; a suspended person sees the page without. */
+  /** Returns undefined if the browser was sent to the sign-in. An act needs a token, which a suspended person lacks. */
   const open = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -105,7 +103,7 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
     'sign-in': ({ reply }, { view = '' }) => pages.signIn(reply, { isRepeated: true }, view),
     async 'sign-out'({ reply, session, person }) {
       for (const clientId of ownClientIds) await connections.end(person.id, clientId)
-      // Last: without a session the person could not repeat it.
+      // The session ends last, because without it the person could not repeat the sign-out.
       await session.end()
       leave(reply, 'browser')
     },
@@ -126,7 +124,7 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
     const view = act ? act.viewOf(form) : ''
     const asked = await open(request, reply, { view: repeatedView(view), needs: act ? 'token' : 'session' })
     if (!asked) return
-    // What the script of passkeys reads is no act, and a script that reads it has no passkey.
+    // The request for passkey options is no act, and a script that could read them has no passkey.
     if (!step.endsWith('-options')) pages.assertOwnForm(request, form, asked.session)
     if (run) return run(asked, form)
     const done = await act!.run(request, form)

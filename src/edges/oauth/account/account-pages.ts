@@ -17,37 +17,34 @@ import type { OwnAccount, Webhook } from './account-reader.ts'
 import { agentSection, noticeOf } from './agent-pages.ts'
 import { limitSection, recipientSection, tradingSection } from './limit-sections.ts'
 
-/** The page on which a person sees what may act for the account, and undoes it. */
+/** This page shows a person what may act for the account, and lets the person undo it. */
 
 export type ShownApp = {
   clientId: string
   name: string
-  /** Who published its metadata; absent where it registered itself. */
+  /** Who published the app's metadata; absent if the app registered itself. */
   publisher: string | undefined
   may: readonly string[]
-  /** Hosts to which it has events posted. */
   postsTo: readonly string[]
   connectedAt: Date
 }
 export type AccountView = {
   email: string
-  /** Absent before the sign-up: then there are neither limits nor wallets. */
+  /** Absent before the sign-up, when there are neither limits nor wallets. */
   account: OwnAccount | undefined
-  /** Why the account could not be read. */
   unread: string | undefined
-  /** Absent where people sign in elsewhere. */
+  /** Absent if people sign in elsewhere. */
   passkeys:
     | {
         list: readonly Passkey[]
         max: number
         isPossible: boolean
         suggestedName: string
-        /** Whether the sign-in of the browser is recent enough to change them. */
         isFresh: boolean
       }
     | undefined
   apps: readonly ShownApp[]
-  /** The server that gives apps their tokens; absent where it is this gateway. */
+  /** The server that gives apps their tokens; absent if it is this gateway. */
   appServer: string | undefined
   now: Date
   chainName: (chainId: string) => string
@@ -109,7 +106,7 @@ function passkeySection({ passkeys }: AccountView): string {
   })
 }
 
-/** What this gateway ends, the other server gives again. */
+/** The other server may issue new tokens in place of those that this gateway refuses. */
 const untilEndedAt = (appServer: string): string =>
   `An app may get new tokens at ${appServer}, until you disconnect it there.`
 export const disconnectedText = (appServer: string | undefined): string =>

@@ -1,12 +1,10 @@
 import { escapeHtml } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths.ts'
 
-/** Parts of the pages of the account: rows, forms that are confirmed, and times. */
-
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const twoDigits = (n: number): string => String(n).padStart(2, '0')
 const dayText = (at: Date): string => `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`
-/** In UTC: the page does not know the place of the person. */
+/** Times are in UTC, because the page does not know where the person is. */
 export const dayOf = (at: Date): string => `<time datetime="${at.toISOString()}">${dayText(at)}</time>`
 export const timeOf = (at: Date): string =>
   `<time datetime="${at.toISOString()}">${dayText(at)}, ${twoDigits(at.getUTCHours())}:${twoDigits(at.getUTCMinutes())} UTC</time>`
@@ -16,7 +14,6 @@ const units = [
   { name: 'hour', ms: 3_600_000 },
   { name: 'minute', ms: 60_000 },
 ]
-/** Rounded down to the largest unit. */
 export function timeLeft(at: Date, now: Date): string {
   const leftMs = at.getTime() - now.getTime()
   const unit = units.find(({ ms }) => leftMs >= ms)
@@ -41,7 +38,7 @@ export const buttonForm = (
 
 export const signOutForm = buttonForm('sign-out', 'Sign out of this browser', { look: 'quiet' })
 
-/** The second click confirms, without a script. `what`: for people who do not see the row. */
+/** The second click confirms, without a script. `what` describes the act to people who do not see the row. */
 export const confirmed = (
   { act, what }: { act: string; what: string },
   sentence: string,

@@ -3,7 +3,7 @@ import { sendOptions } from '#edges/oauth/sign-in/passkey-sign-in.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { AccountRequest, AccountStep, Message } from './account-request.ts'
 
-/** Passkeys are changed by somebody who has just signed in, in this session. */
+/** Only somebody who has just signed in, in this session, may change passkeys. */
 
 const notFresh = 'Sign in again first: passkeys are changed right after a sign-in.'
 const holderOf = ({ session }: AccountRequest): string => `session ${session.uid}`

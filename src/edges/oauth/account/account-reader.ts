@@ -1,8 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { PageSession } from '#edges/oauth/sign-in/page-session.ts'
 
-/** What the page of the account shows of the interface, as its operations answer. */
-
 export type PendingChange = {
   change_id: string
   field: string
@@ -45,13 +43,12 @@ export type Webhook = {
   status: 'enabled' | 'disabled'
 }
 
-/** Of the person, or of one linked agent. */
+/** The holdings of the person, or of one linked agent. */
 export type Holdings = { policy: Policy; recipients: readonly Recipient[] }
 export type OwnAccount = Holdings & {
   agents: readonly Agent[]
   agentsMax: number
   webhooks: readonly Webhook[]
-  /** Requests that wait. */
   waiting: number
 }
 export type AgentAccount = Holdings & { agent: Agent }
@@ -87,7 +84,6 @@ export function createAccountReader(session: PageSession) {
       ])
       return { ...held, agents, agentsMax: max, webhooks, waiting: total }
     },
-    /** Undefined where no such agent is linked. */
     async agent(request: FastifyRequest, agentId: string): Promise<AgentAccount | undefined> {
       const agent = (await agentsOf(request)).agents.find((each) => each.agent_id === agentId)
       return agent && { agent, ...(await holdings(request, agentId)) }

@@ -4,18 +4,17 @@ import type { PageExchange, SignedInSession } from '#edges/oauth/sign-in/browser
 import type { Person } from '#features/oauth/people.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 
-/** A request of a person who is signed in, in the session of the browser and for the page of the account. */
+/** A request of a person who is signed in, in the browser's session and for the account page. */
 export type AccountRequest = {
   request: FastifyRequest
   reply: FastifyReply
   exchange: PageExchange
   session: SignedInSession
   person: Person
-  /** Absent where the sign-in for this page is over, or the account is suspended: what needs the session alone goes on. */
+  /** Absent if the sign-in for this page is over, or the account is suspended; acts by session alone still work. */
   caller: Caller | undefined
-  /** Whether the sign-in of the session is recent enough to change its passkeys. */
   mayChangePasskeys: boolean
 }
-/** What a page says; `form`: what was typed, to be corrected. */
+/** What a page says; `form` is what was typed, so that it can be corrected. */
 export type Message = { notice?: string; error?: string; status?: number; form?: Form }
 export type AccountStep = (asked: AccountRequest, form: Form) => void | Promise<void>

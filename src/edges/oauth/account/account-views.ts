@@ -20,13 +20,12 @@ export type AccountViewsDeps = {
   chainName: (chainId: string) => string
 }
 
-/** Answers a request with the account, an agent, or the page that links one. */
 export function createAccountViews(
   { oauth: { passkeys, connections, external }, clock, chainName }: AccountViewsDeps,
   reader: ReturnType<typeof createAccountReader>,
   { answerForms }: Pick<PageSession, 'answerForms'>,
 ) {
-  /** A read that is refused takes away its figures, and neither the stop nor the end of an app. */
+  /** If a read is refused, the page lacks its figures, but the person can still stop trading and disconnect apps. */
   const ownOf = async (request: FastifyRequest, caller: Caller | undefined) => {
     if (!caller) return { account: undefined, unread: 'Open the page again to see them.' }
     if (!caller.person?.hasSignedUp) return { account: undefined, unread: undefined }

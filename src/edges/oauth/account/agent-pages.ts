@@ -4,8 +4,6 @@ import { buttonForm, confirmed, dayOf, rowOf, sectionOf, softLine } from './acco
 import type { Agent, AgentAccount } from './account-reader.ts'
 import { type LimitView, limitSection, recipientSection, tradingSection } from './limit-sections.ts'
 
-/** Linked agents: their list, the page of one, and the form that links another one by its code. */
-
 const nameOf = ({ name, agent_id: agentId }: Agent): string => shownName(name ?? '') || agentId
 export const agentPath = (agentId: string): string =>
   `${oauthPaths.account}/agents/${encodeURIComponent(agentId)}`

@@ -11,10 +11,8 @@ import {
 } from './account-parts.ts'
 import type { Holdings, PendingChange, Policy, Recipient } from './account-reader.ts'
 
-/** Trading, limits and recipients, of the person or of one linked agent. */
-
 export type LimitView = Holdings & {
-  /** Absent: the account of the person itself. */
+  /** Absent for the account of the person itself. */
   agentId?: string
   now: Date
   chainName: (chainId: string) => string

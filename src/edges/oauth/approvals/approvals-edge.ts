@@ -23,15 +23,11 @@ import {
   type ShownApproval,
 } from './approvals-pages.ts'
 
-/** The page on which a person approves and declines what agents ask for. */
-
 export type ApprovalsEdgeDeps = PageSessionDeps & {
   clock: Clock
-  /** The age of a sign-in with which a person approves. */
   freshSignInSeconds: number
   authenticate: (authorization: string | undefined) => Promise<Caller>
   exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
-  /** The name of a connected app. */
   clientName: (clientId: string) => Promise<string | undefined>
 }
 
@@ -51,7 +47,7 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
   const decline = session.operation('approvals_decline')
   const namesFor = nameReader(deps, session)
 
-  /** Half of the time is left for the decision. `view`: the request that the browser returns to. */
+  /** Half of the allowed age is left for the decision. `view` is the request that the browser returns to. */
   const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
     session.signIn(
       reply,
@@ -59,7 +55,7 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
       view,
     )
 
-  /** Whose token the page has; undefined where somebody else, or nobody, is signed in to the browser now. */
+  /** Returns the person whose token the page has, or undefined if that person is not signed in to the browser now. */
   const personOf = async (
     request: FastifyRequest,
     signedIn: SignedInSession | undefined,
@@ -69,7 +65,6 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
     return caller.userId === signedIn?.personId ? caller : undefined
   }
 
-  /** All that wait, or the one that an address names. */
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const view = approvalOf(request)
     const signedIn = await findSession(await deps.exchangeOf(request, reply))
@@ -139,7 +134,7 @@ const idPattern = '^[0-9a-f-]{36}$'
 const approvalOf = ({ params }: FastifyRequest): string =>
   (params as { approval_id?: string } | undefined)?.approval_id ?? ''
 
-/** A request that may be approved later is no request that was decided before. */
+/** A request that may be approved later is no request that was already decided. */
 function noticeOf({ extras }: Fault): Notice {
   if (extras.status === 'young_link') return 'young'
   return extras.status === 'contested_link' ? 'contested' : 'late'
@@ -148,7 +143,7 @@ function noticeOf({ extras }: Fault): Notice {
 type Agents = { agents: { agent_id: string; name: string | null }[] }
 type Recipients = { recipients: { chain_id: string; address: string; label: string }[] }
 
-/** Reads the names that the person knows: of apps, of linked agents and of recipients. */
+/** Reads the names that the person knows: of apps, linked agents and recipients. */
 function nameReader({ clientName }: ApprovalsEdgeDeps, session: PageSession) {
   const agentList = session.operation('agents_list')
   const recipientList = session.operation('recipients_list')
@@ -157,7 +152,7 @@ function nameReader({ clientName }: ApprovalsEdgeDeps, session: PageSession) {
     if (approvals.length === 0) return []
     const { agents } = (await session.call(agentList, request, {})).body as Agents
     const nameOf = (agentId: string) => agents.find((each) => each.agent_id === agentId)
-    /** Undefined: the account of the person itself. */
+    /** Undefined stands for the account of the person itself. */
     const ownerOf = ({ intent }: ListedApproval) => nameOf(intent.agent_id)?.agent_id
     const owners = [...new Set(approvals.filter(({ intent }) => intent.recipient !== null).map(ownerOf))]
     const labels = new Map<string, string>()

@@ -2,8 +2,6 @@ import { signOutForm, timeLeft } from '#edges/oauth/account/account-parts.ts'
 import { escapeHtml, page, shownName, tick } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths.ts'
 
-/** The page on which a person decides about requests of agents. */
-
 export type ShownApproval = {
   approval_id: string
   intent: {
@@ -13,21 +11,20 @@ export type ShownApproval = {
     token: string | null
     amount: string | null
     usd: string | null
-    /** Of an act that allows more: what it changes. */
+    /** What an act that allows more changes. */
     details?: readonly { name: string; value: string }[]
     recipient: string | null
     venue: string | null
     asset: string | null
-    /** Absent in requests that were made by an earlier release. */
+    /** Absent in requests that an earlier release made. */
     cost?: string | null
     agent_id: string
-    /** The name of the app; null where a key pair asked. */
+    /** The name of the app, or null if a key pair asked. */
     app: string | null
-    /** A page of this gateway asked. */
     isOwnPage: boolean
-    /** The name of a linked agent; null where none is known. */
+    /** The name of a linked agent, or null if none is known. */
     agentName: string | null
-    /** What the person calls the recipient; null where it is none. */
+    /** What the person calls the recipient, or null if the address is no recipient of the person. */
     recipientLabel: string | null
     reason: string
   }
@@ -37,9 +34,8 @@ export type ShownApproval = {
 export type ApprovalsView = {
   email: string
   approvals: readonly ShownApproval[]
-  /** How many wait, also those that are not shown. */
+  /** How many requests wait, including those that are not shown. */
   total: number
-  /** The address names one request. */
   isNamed: boolean
   now: Date
   notice: Notice | undefined
@@ -60,13 +56,12 @@ export const isNotice = (text: unknown): text is Notice =>
 
 const row = (label: string, html: string): string => `<div><dt>${label}</dt><dd>${html}</dd></div>`
 const mono = (text: string): string => `<span class="mono">${escapeHtml(text)}</span>`
-/** A name, and under it what it stands for. */
 const named = (name: string | null, id: string): string => {
   const shown = shownName(name ?? '')
   return shown === '' ? mono(id) : `${escapeHtml(shown)}<br>${mono(id)}`
 }
 
-/** Two digits, and more where an amount is smaller than that. */
+/** Shows two digits, or more if the amount is smaller. */
 const dollars = (usd: string): string => {
   const [whole = '0', fraction = ''] = usd.split('.')
   const shown = whole.replace(/\B(?=(\d{3})+$)/g, ',')
@@ -74,7 +69,7 @@ const dollars = (usd: string): string => {
   return `${shown}.${digits.padEnd(2, '0')} USD`
 }
 
-/** For a heading: the figures below it have the whole address. */
+/** Shortens an address for a heading; the figures below it have the whole address. */
 const shortened = (address: string): string =>
   address.length < 16 ? address : `${address.slice(0, 6)}…${address.slice(-4)}`
 
@@ -87,16 +82,15 @@ const ownerText = ({ agentName, app, agent_id }: Intent): string => {
   return name === '' ? `the wallet of ${agent_id}` : `the wallet of ${name}`
 }
 
-/** Addresses and ids are read letter by letter. */
+/** Addresses and ids are set in a font in which they can be read letter by letter. */
 const detail = (value: string): string => (/^\S{20,}$/.test(value) ? mono(value) : escapeHtml(value))
 
-/** What leaves, to whom, what comes back and what it costs. */
 function movement(intent: Intent): string {
   if (intent.details)
     return intent.details.map(({ name, value }) => row(escapeHtml(name), detail(value))).join('')
   const { token, amount, recipient, venue, asset, usd, chain, cost, recipientLabel } = intent
   const sum = amount === null ? null : `${amount}${token === null ? '' : ` ${token}`}`
-  // An order at a venue names the same market twice: what is traded stays with the person.
+  // An order at a venue names the same market twice, and what it trades stays with the person.
   const isOrder = venue !== null && asset !== null && asset === token
   const worth = dollars(usd ?? '0')
   const leaves = sum ?? worth
@@ -115,7 +109,7 @@ function movement(intent: Intent): string {
   return lines.join('')
 }
 
-/** Own pages have no name of an app. */
+/** Pages of this gateway have no app name. */
 const askerOf = ({ app, isOwnPage }: Intent): string => {
   if (isOwnPage) return 'You ask'
   return app === null ? 'An agent asks' : 'An app asks'

@@ -3,13 +3,13 @@ import { createWindowCounter } from '#kernel/async/window-counter.ts'
 type Fetch = (url: string, init?: object) => Promise<unknown>
 type FetchedDocument = { status: number; headers: { get(name: string): string | null } }
 
-/** Longer than a request takes, and shorter than a person who tries again. */
+/** Longer than a request takes, and shorter than a person takes to try again. */
 const failureMs = 5_000
 const addressesMax = 10_000
 
 /**
- * Fetches the documents that clients name. The provider looks for a client again to answer a failure: an address that has
- * just given no document is not asked a second time.
+ * Fetches the documents that clients name. The provider looks a client up again to answer a failure, so an address that
+ * has just given no document is not asked a second time.
  */
 export function fetchDocuments(fetch: Fetch, nowMs: () => number): Fetch {
   const failures = createWindowCounter({ keysMax: addressesMax, nowMs })

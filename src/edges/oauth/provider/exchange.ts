@@ -5,8 +5,6 @@ import type { Person, Refusal } from '#features/oauth/people.ts'
 import type { Sessions } from '#features/oauth/sessions.ts'
 import type { Form } from './request-bodies.ts'
 
-/** One request of a browser inside an interaction, and what can be answered to it. */
-
 export type Exchange = {
   request: IncomingMessage
   response: ServerResponse
@@ -17,11 +15,11 @@ export type Exchange = {
   sessions: Pick<Sessions, 'end'>
 }
 export type SignInStep = (exchange: Exchange, interaction: Interaction, form: Form) => Promise<void>
-/** How people sign in: its page, and the forms on it. */
+/** A way for people to sign in: its page, and the forms on it. */
 export type SignInMethod = {
   show(exchange: Exchange, interaction: Interaction, view?: string): Promise<void>
   steps: Record<string, SignInStep>
-  /** Only of a sign-in elsewhere: the browser is back with this query. */
+  /** Only a sign-in elsewhere has this; it runs when the browser returns with this query. */
   receive?(exchange: Exchange, interaction: Interaction, query: string): Promise<void>
 }
 
@@ -56,21 +54,21 @@ export const isRefusedOrigin = ({ headers }: IncomingMessage, base: string): boo
   return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
-/** Neither a script nor a frame reads a page: where the browser says what a request is for, it is for its window. */
+/** Neither a script nor a frame may read a page: if the browser says what a request is for, it must be for a window. */
 export const isNavigation = ({ headers }: IncomingMessage): boolean => {
   const { 'sec-fetch-dest': dest, 'sec-fetch-mode': mode } = headers
   return dest === undefined || (dest === 'document' && mode === 'navigate')
 }
 /**
- * Whether a person has pressed the button, of browsers that say so: Chromium and Firefox do, and Safari never does. A
- * script of a page changes none of these headers in what its window opens.
+ * Whether a person pressed the button, as far as the browser says so: Chromium and Firefox do, and Safari never does. A
+ * script of a page can change none of these headers in what its window opens.
  */
 export const isPressed = ({ headers }: IncomingMessage): boolean => {
   const saysWhoPressed = headers['sec-ch-ua'] !== undefined || /Firefox\//.test(headers['user-agent'] ?? '')
   return headers['sec-fetch-dest'] === undefined || !saysWhoPressed || headers['sec-fetch-user'] === '?1'
 }
 
-/** The source expression of Content-Security-Policy for the redirect of a client. */
+/** Returns the source expression of Content-Security-Policy for the redirect of a client. */
 export function formSource(redirectUri: unknown): string | undefined {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri) : null
   if (!url) return undefined
@@ -95,8 +93,8 @@ export async function clientOf({ provider }: Exchange, { params }: Interaction) 
 }
 
 /**
- * Stores the result of the person and leads the browser back to the authorization endpoint. The result of the page before
- * stays: without it a client that asks for `login consent` would be answered by a second sign-in.
+ * Stores the result of the person and sends the browser back to the authorization endpoint. The result of the previous
+ * page is kept; without it a client that asks for `login consent` would get a second sign-in.
  */
 export async function finish({ provider, request, response }: Exchange, result: object): Promise<void> {
   const location = await provider.interactionResult(request, response, result, {
@@ -105,15 +103,14 @@ export async function finish({ provider, request, response }: Exchange, result: 
   response.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
 }
 const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1_000)
-/** Of a sign-in elsewhere whose time is not known: older than any that counts as fresh. */
+/** The time of a sign-in elsewhere if it is not known; it is too old to count as fresh. */
 export const unknownSignInSeconds = 1
 
-/** How and when a person entered. */
 export type Entry = {
   amr: readonly string[]
-  /** When the credentials were given, null where that is not known; left out: now. */
+  /** When the credentials were given: null if that is not known, and now if it is left out. */
   at?: Date | null
-  /** After every end of access that it outlasts; left out: the begin of the request, before the credentials were checked. */
+  /** Later than each end of access that the entry outlasts; by default the begin of the request, before any check. */
   enteredAt?: Date | undefined
 }
 type SignIn = Entry & { interaction: Interaction }
@@ -124,13 +121,13 @@ export async function signedIn(
 ): Promise<void> {
   const { accountId } = interaction.session ?? {}
   if (accountId !== undefined && accountId !== id) await leaveSession(exchange, interaction)
-  // The time of this page: a consent that follows is no sign-in.
+  // The time is that of this page, because a consent that follows is no sign-in.
   const ts = at === null ? unknownSignInSeconds : secondsOf(at)
   const enteredAtMs = enteredAt.getTime()
   await finish(exchange, { login: { accountId: id, remember: true, amr, ts, enteredAtMs } })
 }
 
-/** Another person signs in: nothing of the session of the former one stays in this browser. */
+/** If another person signs in, nothing of the former person's session remains in this browser. */
 async function leaveSession({ provider, request, response, sessions }: Exchange, interaction: Interaction) {
   const session = await provider.Session.get(provider.createContext(request, response))
   delete interaction.session
@@ -138,7 +135,7 @@ async function leaveSession({ provider, request, response, sessions }: Exchange,
   await sessions.end(session.uid)
 }
 
-/** The interaction of the cookie, where it is the one of the path. */
+/** Returns the interaction of the cookie, if it is the one of the path. */
 export async function findInteraction({
   provider,
   request,

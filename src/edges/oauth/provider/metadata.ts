@@ -1,6 +1,6 @@
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
 
-/** RFC 8414 and OpenID Connect Discovery: one document, written here so that discovery loads no server. */
+/** One document serves RFC 8414 and OpenID Connect Discovery, and is written here so that it loads no provider. */
 export function serverMetadata(base: string): Record<string, unknown> {
   const at = (path: string) => `${base}${path}`
   const methods = ['none', 'client_secret_basic', 'client_secret_post']

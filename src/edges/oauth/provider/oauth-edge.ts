@@ -36,21 +36,21 @@ export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
 const registrationsPerHour = 30
 const hourMs = 3_600_000
 const addressesMax = 50_000
-/** The provider compares each field with all others of its name. */
+/** The provider compares each field with all others of its name, so their number is limited. */
 const queryFieldsMax = 100
 
 const wordsOf = (text: string | null): string[] => (text ?? '').split(' ').filter(Boolean)
 const identityScopes: readonly string[] = oauthScopes.filter((scope) => scope !== 'offline_access')
 
 /**
- * Clients of plain OAuth do not know two rules of OpenID: without a scope of identity the provider grants nothing where
- * the person allows no act, and without `prompt=consent` it drops `offline_access`.
+ * Adds what clients of plain OAuth do not know: without an identity scope the provider grants nothing if the person
+ * allows no act, and without `prompt=consent` it drops `offline_access`.
  */
 function completeRequest(raw: IncomingMessage): void {
   const url = raw.url ?? ''
   const at = url.includes('?') ? url.indexOf('?') : url.length
   const fields = new URLSearchParams(url.slice(at + 1))
-  // A field that is sent twice is refused by the provider.
+  // The provider refuses a field that is sent twice.
   if (raw.method !== 'GET' || ['scope', 'prompt'].some((name) => fields.getAll(name).length > 1)) return
   const scopes = wordsOf(fields.get('scope'))
   const prompts = wordsOf(fields.get('prompt'))
@@ -83,7 +83,7 @@ const refuseFields = (reply: FastifyReply): void => {
   })
 }
 
-/** After this the answer is written to the socket, without the hooks of the gateway. */
+/** From here on the answer is written to the socket, without the hooks of the gateway. */
 const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.hijack()
   reply.raw.setHeader('x-request-id', request.id)
@@ -93,7 +93,7 @@ const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.raw.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains')
 }
 
-/** Undefined also where the document of an app is away. */
+/** Returns undefined even if the app's document is merely unavailable. */
 const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<string | undefined> =>
   (await Client.find(clientId).catch(() => undefined))?.clientName
 
@@ -104,23 +104,23 @@ function createOwnRequests() {
   return { ownRequestKey, isOwnRequest }
 }
 
-/** The script of passkeys asks for what the browser needs; everything else is opened in a window. */
+/** Only the script for passkeys may request what the browser needs; everything else must be opened in a window. */
 const assertNavigation = (request: FastifyRequest): void => {
   if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
     throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
 }
 
 export type OAuthEdge = {
-  /** The authorization server and the pages. */
+  /** Mounts the authorization server and the pages. */
   mount(fastify: FastifyInstance): void
-  /** The pages for people alone, with what they are signed in by. */
+  /** Mounts only the pages for people, and the sign-in that they need. */
   mountPages(scope: FastifyInstance): void
   isOwnRequest(request: IncomingMessage): boolean
   authorize(request: FastifyRequest, reply: FastifyReply): Promise<void>
   token(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
-/** The authorization server behind its routes. It is loaded and built by the first request. */
+/** Mounts the routes of the authorization server, which the first request loads and builds. */
 export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
@@ -187,7 +187,7 @@ export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
   const mountApprovals = approvalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   const mountAccount = accountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  /** A page of the sign-in, within the limit of its address. */
+  /** Answers a page of the sign-in, within the limit of its address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
   const mountPages = (scope: FastifyInstance): void => {
@@ -195,7 +195,7 @@ export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
     mountAccount(scope)
     scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
     mountInteractions({ scope, pageOf, interactions })
-    // The cookie of an interaction is sent to the addresses of this interaction alone.
+    // The cookie of an interaction is sent only to the addresses of this interaction.
     scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
       if (await isLimited(request, reply)) return
       takeOver(request, reply)
@@ -223,7 +223,7 @@ export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
         scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
       scope.post(oauthPaths.register, async (request, reply) => {
         if (isRegistrationLimited(request, reply)) return reply
-        // The provider answers other origins at its other endpoints only.
+        // The provider answers other origins only at its other endpoints.
         const { origin } = request.headers
         reply.raw.setHeader('vary', 'Origin')
         if (origin !== undefined && (corsOrigins.includes(origin) || corsOrigins.includes('*')))
@@ -244,7 +244,7 @@ export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
 
 type InteractionRoutes = {
   scope: FastifyInstance
-  /** A handler with the limits of an address. */
+  /** Wraps a handler with the limits of an address. */
   pageOf(run: Handler): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
   interactions: ReturnType<typeof createInteractions>
 }
@@ -276,7 +276,7 @@ function mountInteractions({ scope, pageOf, interactions }: InteractionRoutes): 
   )
 }
 
-/** To the interaction that the browser left for the identity provider. */
+/** Redirects to the interaction that the browser left for the identity provider. */
 function handOver(
   request: FastifyRequest,
   { raw }: FastifyReply,
@@ -291,7 +291,7 @@ function handOver(
 const strayCallback = errorPage('It was not started here.', 'invalid_request')
 const queryOf = ({ raw }: FastifyRequest): string => (raw.url ?? '').split('?').slice(1).join('?')
 
-/** The provider reads host and protocol from these headers, so a client cannot choose them. */
+/** The provider reads host and protocol from these headers, so a client must not choose them. */
 function withOwnAddress({ raw, ip }: FastifyRequest, baseUrl: string): IncomingMessage {
   const { host, protocol } = new URL(baseUrl)
   const { headers } = raw
@@ -302,7 +302,7 @@ function withOwnAddress({ raw, ip }: FastifyRequest, baseUrl: string): IncomingM
   return raw
 }
 
-/** Builds the provider anew when its keys have changed. */
+/** Builds the provider again when its keys have changed. */
 function providerCache(deps: ProviderDeps): () => Promise<Provider> {
   let known: { version: string; provider: Promise<Provider> } | undefined
   return async () => {

@@ -3,14 +3,14 @@ import { oauthPaths } from '#edges/oauth/paths.ts'
 import { approvalsClientId, pagesClientId } from '#kernel/contract/caller.ts'
 
 /**
- * The pages on which people act are clients of the authorization server: people sign in for them as for every app, without
- * a consent, since who opens them acts there.
+ * The pages on which people act are clients of the authorization server. People sign in for them as for every app, but
+ * without a consent, because the person who opens them is the one who acts.
  */
 
 export type PageClient = {
   id: string
   name: string
-  /** Of the page; its cookies are sent to no other. */
+  /** The path of the page; its cookies are sent to no other. */
   path: string
   cookie: string
 }
@@ -35,14 +35,14 @@ export const ownClients = (base: string): Record<string, unknown>[] =>
     client_id: client.id,
     client_name: client.name,
     redirect_uris: [`${base}${returnPathOf(client)}`],
-    // A native client would get its code at any port.
+    // A native client could get its code at any port.
     application_type: 'web',
     grant_types: ['authorization_code'],
     response_types: ['code'],
     token_endpoint_auth_method: 'none',
   }))
 
-/** What the browser keeps while the person signs in. `view`: the part of the page that it returns to. */
+/** What the browser stores while the person signs in. `view` is the part of the page that it returns to. */
 export type SignInFlow = { state: string; verifier: string; view: string }
 
 const base64Url = (bytes: Buffer): string => bytes.toString('base64url')
@@ -60,7 +60,7 @@ export function readFlow(text: string | undefined): SignInFlow | undefined {
     : undefined
 }
 
-/** How the person signs in: `maxAgeSeconds`: an older sign-in is repeated. `isRepeated`: every one is. */
+/** `maxAgeSeconds` makes an older sign-in be repeated; `isRepeated` makes every one be repeated. */
 export type SignInRequest = { maxAgeSeconds?: number; isRepeated?: boolean }
 
 export function authorizationPath(
@@ -96,6 +96,6 @@ export const tokenForm = (
     code_verifier: verifier,
   }).toString()
 
-/** Marks a request of this process: its key never leaves the process. */
+/** This header marks a request that the process makes to itself; its key never leaves the process. */
 export const ownRequestHeader = 'x-portico-own-request'
 export const newOwnRequestKey = (): string => base64Url(randomBytes(32))

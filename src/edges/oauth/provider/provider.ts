@@ -16,11 +16,11 @@ import { completeRevocation, noteRefusal } from './revocation.ts'
 export type ProviderDeps = {
   oauth: OAuth
   baseUrl: () => string
-  /** Fetches what clients name: their metadata documents. */
+  /** Fetches the metadata documents that clients name. */
   fetch: (url: string, init?: object) => Promise<unknown>
   clock: Clock
   log: Log
-  /** Whether the request is one of this process itself, which redeems the codes of its own pages. */
+  /** Whether the process itself made the request, in order to redeem a code of its pages. */
   isOwnRequest: (request: IncomingMessage) => boolean
 }
 
@@ -45,12 +45,12 @@ const redirectsMax = 10
 const redirectLengthMax = 1_024
 
 const stateLengthMax = 2_048
-/** Characters of all fields of a request to sign in, which is stored until the sign-in has ended. */
+/** The most characters of all fields of a sign-in request, which is stored until the sign-in has ended. */
 const requestLengthMax = 8_192
 function checkRequestSize({ oidc: { params } }: { oidc: { params: object } }, state?: string): void {
   const isTooLong = (state?.length ?? 0) > stateLengthMax || JSON.stringify(params).length > requestLengthMax
   if (isTooLong)
-    // Not led back to the app, whose address would carry the state.
+    // The browser is not sent back to the app, because that address would contain the state.
     throw Object.assign(
       new errors.InvalidRequest(
         `state is longer than ${stateLengthMax} characters, or the request than ${requestLengthMax}`,
@@ -62,9 +62,9 @@ function checkRequestSize({ oidc: { params } }: { oidc: { params: object } }, st
 }
 
 /**
- * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused, and the grant
- * ends when the person connects the app the next time; later the second use ends it at once, since then somebody else may
- * have the token.
+ * Clients that refresh in parallel send the same refresh token twice. Within this time the second use is only refused,
+ * and the grant ends when the person next connects the app. A later second use ends the grant at once, because somebody
+ * else may have the token.
  */
 const refreshGraceMs = 10_000
 async function refuseParallelRefresh(
@@ -89,7 +89,7 @@ type TokenSource = {
   sessionUid?: string
   clientId: string
   grantId?: string
-  /** When it was used, in seconds. */
+  /** When the token was used, in seconds. */
   consumed?: number
 }
 type Metadata = {
@@ -104,12 +104,12 @@ type Metadata = {
 }
 
 /**
- * Redirects go to https, to the loopback interface or to an app of the device. A client with any of the latter two is one
- * of the device, whatever type it names, so that any port of loopback serves, as RFC 8252 demands.
+ * Redirects must go to https, to the loopback interface or to an app on the device. A client with one of the latter two
+ * becomes a native client, whatever type it names, so that any loopback port works, as RFC 8252 demands.
  */
 function checkClient(metadata: Metadata): void {
   const { client_id, redirect_uris, response_types } = metadata
-  // Ids of others are random, or addresses.
+  // The ids of other clients are random, or addresses.
   if (client_id !== undefined && isOwnClient(client_id)) return
   if (response_types !== undefined && String(response_types) !== 'code')
     throw new errors.InvalidClientMetadata('response_types must be code')
@@ -128,7 +128,7 @@ function checkClient(metadata: Metadata): void {
     if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
   }
   if (urls.some(({ protocol }) => protocol !== 'https:')) metadata.application_type = 'native'
-  // The consent page decides: a scope of another server would end the registration, and ours would limit later requests.
+  // The consent page decides: an unknown scope would end the registration, and a known one limit later requests.
   delete metadata.scope
   if (metadata.token_endpoint_auth_method === 'none') {
     delete metadata.client_secret
@@ -149,7 +149,7 @@ function featuresAt(base: string): Record<string, object> {
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
     rpInitiatedLogout: { enabled: false },
-    // Served by the gateway: access tokens are for its interface, and the endpoint is part of it.
+    // Access tokens are for the gateway's interface, which has this endpoint, so the provider does not serve it.
     userinfo: { enabled: false },
     registration: { enabled: true, initialAccessToken: false, issueRegistrationAccessToken: false },
     revocation: { enabled: true, allowedPolicy: ownTokensOnly },
@@ -161,7 +161,7 @@ function featuresAt(base: string): Record<string, object> {
       allowFetch: async () => true,
       allowClient: async () => true,
     },
-    // A document may name methods that are not served, and `none` beside them.
+    // A document may name methods that are not served, in addition to `none`.
     rpMetadataChoices: { enabled: true },
     resourceIndicators: {
       enabled: true,
@@ -191,7 +191,7 @@ type CheckContext = {
   }
 }
 
-/** `max_age` asks for a sign-in for this app: one for another app does not count. */
+/** `max_age` asks for a sign-in for this app, so one for another app does not count. */
 function signInPolicy(): object {
   const policy = interactionPolicy.base()
   const { checks } = policy.get('login')
@@ -212,7 +212,7 @@ function signInPolicy(): object {
   return policy
 }
 
-/** The authorization server for one set of keys. */
+/** Creates the authorization server for one set of keys. */
 export function createProvider(
   { oauth, baseUrl, fetch, clock, log, isOwnRequest }: ProviderDeps,
   keys: ServerKeys,
@@ -261,7 +261,7 @@ export function createProvider(
     features: featuresAt(base),
     formats: {
       customizers: {
-        // Verification asks whether the grant is in force, and when the person signed in for a page of the gateway.
+        // The verification of a token needs the grant, and for a page of the gateway the time of the sign-in.
         async jwt(
           { req, oidc: { entities } }: TokenContext,
           token: { grantId?: string },
@@ -270,9 +270,9 @@ export function createProvider(
           jwt.payload.grant_id = token.grantId
           const { AuthorizationCode, RefreshToken } = entities
           const clientId = (AuthorizationCode ?? RefreshToken)?.clientId
-          // A token of an app says nothing of a sign-in: what takes one is confirmed on the pages.
+          // An app's token contains no sign-in time: an act that needs a recent one is confirmed on the pages.
           if (clientId === undefined || !isOwnClient(clientId)) return jwt
-          // A script that found such a code redeems it nowhere.
+          // A script that found such a code can redeem it nowhere.
           if (!isOwnRequest(req))
             throw new errors.InvalidGrant('the pages of this gateway redeem their codes')
           const { authTime = unknownSignInSeconds, sessionUid } = AuthorizationCode ?? {}
@@ -284,7 +284,7 @@ export function createProvider(
       },
     },
     extraClientMetadata: {
-      // Any name: the function is called once for each client.
+      // The name does not matter, because the function is called once for each client.
       properties: ['portico_redirects'],
       validator: (_context: unknown, _key: string, _value: unknown, metadata: Metadata) =>
         checkClient(metadata),
@@ -320,7 +320,7 @@ export function createProvider(
       introspection: oauthPaths.introspect,
     },
   })
-  // The headers that name host and protocol are set by the gateway itself before each call.
+  // The gateway itself sets the headers that name host and protocol before each call.
   provider.proxy = true
   provider.silent = true
   provider.use(completeRevocation(oauth))
@@ -331,7 +331,7 @@ export function createProvider(
   return provider
 }
 
-/** A client asks about its own tokens only. */
+/** A client may ask about its own tokens only. */
 async function ownTokensOnly(
   _context: unknown,
   client: Client,

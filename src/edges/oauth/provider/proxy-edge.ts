@@ -11,15 +11,15 @@ import type { OAuthEdge } from './oauth-edge.ts'
 import { readText, withoutParsers } from './request-bodies.ts'
 
 /**
- * The endpoints of an external authorization server under our addresses: browsers are redirected, clients forwarded. The
- * pages of this gateway are served beside them where it is a client of that server; their sign-in and their tokens are its
- * own.
+ * This door serves the endpoints of an external authorization server under addresses of the gateway: browsers are
+ * redirected, and clients' requests are forwarded. If the gateway is a client of that server, it also serves its own
+ * pages, with its own sign-in and tokens.
  */
 
 type ExternalServer = NonNullable<OAuth['external']>
 type ProxyEdgeDeps = {
   server: ExternalServer
-  /** Absent where this gateway has no pages. */
+  /** Absent if this gateway has no pages. */
   own: OAuthEdge | undefined
   limits: RateLimits
   clock: Clock
@@ -30,7 +30,7 @@ const registrationsPerHour = 30
 const addressesMax = 50_000
 const bodyBytesMax = 64 * 1_024
 
-/** The metadata of the server, with those endpoints replaced that this gateway serves. */
+/** Returns the metadata of the server, with the endpoints replaced that this gateway serves. */
 export async function proxiedMetadata(server: ExternalServer, base: string): Promise<object> {
   const metadata = await server.metadata()
   return {

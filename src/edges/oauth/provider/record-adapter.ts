@@ -4,9 +4,7 @@ import type { RecordStore } from '#features/oauth/records.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { addressKey } from '#kernel/wire/address-key.ts'
 
-/** What the provider stores, by the store of each model. */
-
-/** The provider takes whatever name and id it uses for the record; a code or token is used once. */
+/** The provider chooses the name and id of a record; a code or token is used once. */
 const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.upsert) => ({
   upsert,
   find: store.find,
@@ -29,7 +27,7 @@ function grantAdapter({ records, connections }: OAuth) {
   )
 }
 
-/** Anybody may begin a sign-in, so each address has few that are open. A later page of one has no address of its own. */
+/** Anybody may begin a sign-in, so each address has few open ones; later pages of a sign-in name no address. */
 function interactionAdapter({ records }: OAuth) {
   const store = records.of('Interaction')
   return adapterOf(store, (id, interaction, seconds) =>
@@ -37,7 +35,7 @@ function interactionAdapter({ records }: OAuth) {
   )
 }
 
-/** Of two uses at once neither finds the other: the one that comes too late contests the grant. */
+/** Of two concurrent uses of a token neither sees the other; the one that comes too late contests the grant. */
 function refreshTokenAdapter({ records, grants }: OAuth) {
   const store = records.of('RefreshToken')
   const adapter = adapterOf(store)

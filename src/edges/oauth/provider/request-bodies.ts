@@ -2,11 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Bodies of the routes for sign-in, which are read where they are used. */
-
 const formBytesMax = 8 * 1_024
 
-/** Mounts routes without a body parser: the provider reads its bodies itself. */
+/** Mounts routes without a body parser, because the provider reads its bodies itself. */
 export const withoutParsers =
   (mount: (scope: FastifyInstance) => void) =>
   (fastify: FastifyInstance): void => {

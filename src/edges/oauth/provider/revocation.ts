@@ -5,19 +5,20 @@ import { Fault } from '#kernel/contract/fault.ts'
 type RevocationDeps = Pick<OAuth, 'verify' | 'records'>
 
 const refusals = new WeakSet<Context>()
-/** The provider has authenticated the client, and refuses the token because it is a JWT. */
+/** The provider has authenticated the client, but it refuses the token because the token is a JWT. */
 export const noteRefusal = (context: Context, { error }: { error?: string }): void => {
   if (error === 'unsupported_token_type') refusals.add(context)
 }
 
 /**
- * Completes the revocation of the provider, which stores no access tokens: one of the client ends its connection, as
- * everywhere else. The answer is JSON, because clients that expect JSON take an empty one for a failure.
+ * Completes the revocation of the provider, which stores no access tokens: an access token of the client ends its
+ * connection, as everywhere else. The answer is JSON, because clients that expect JSON treat an empty answer as a
+ * failure.
  */
 export function completeRevocation({ verify, records }: RevocationDeps) {
   const grantOf = async (token: string, clientId: string | undefined): Promise<string | undefined> => {
     const claims = await verify(token).catch((error: unknown) => {
-      // RFC 7009: a token that is not valid is revoked already.
+      // By RFC 7009 a token that is not valid counts as revoked.
       if (error instanceof Fault && error.code === 'invalid_token') return undefined
       throw error
     })

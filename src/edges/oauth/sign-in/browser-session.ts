@@ -4,8 +4,6 @@ import type { Grants } from '#features/oauth/grants.ts'
 import type { Sessions } from '#features/oauth/sessions.ts'
 import { isOwnClient, ownClientIds } from '#kernel/contract/caller.ts'
 
-/** The session of a browser at the authorization server, and for which app its sign-in was made. */
-
 type GrantContext = {
   oidc: {
     provider: Provider
@@ -25,7 +23,7 @@ export const grantLoader =
   async ({ oidc }: GrantContext) => {
     const { provider, client, session, result } = oidc
     sessions.enter(session, result?.login?.enteredAtMs)
-    // A sign-in is fresh for the app that asked for it, and for no other one of this browser. Our own pages are one app.
+    // A sign-in is fresh only for the app that asked for it; the pages of the gateway count as one app.
     if (result?.login && session.loginTs !== undefined)
       for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
         session.authorizationFor(id, true).signedInTs = session.loginTs
@@ -42,7 +40,7 @@ export const isSignInOf = (
 ): boolean => loginTs !== undefined && authorizations?.[clientId]?.signedInTs === loginTs
 
 export type SignedInSession = {
-  /** Public name of the session, which stays while its cookie changes. */
+  /** The public name of the session, which stays the same while its cookie changes. */
   uid: string
   personId: string
   signedInAtMs: number

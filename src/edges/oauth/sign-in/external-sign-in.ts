@@ -12,14 +12,14 @@ import type { OAuth } from '#features/oauth/oauth.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** The sign-in page where people sign in at an external identity provider, and both ways between them. */
+/** This is the sign-in page for people who sign in at an external identity provider, with the way there and back. */
 
 const freshReasons = new Set(['login_prompt', 'max_age'])
-/** The client or the person wants the credentials to be asked for again. */
+/** Whether the client or the person wants the credentials to be asked for again. */
 const wantsFreshSignIn = ({ prompt }: Interaction): boolean =>
   prompt.name === 'consent' || prompt.reasons.some((reason) => freshReasons.has(reason))
 
-/** On a page of the gateway nobody confirms by a sign-in that the provider was not asked for. */
+/** On a page of the gateway a sign-in confirms something only if the provider was asked for it. */
 const mayConfirm = (interaction: Interaction): boolean =>
   wantsFreshSignIn(interaction) || !isOwnClient(String(interaction.params.client_id))
 
@@ -37,7 +37,7 @@ export function externalSignIn(federation: NonNullable<OAuth['federation']>): Si
     send(exchange, status, externalSignInPage({ uid: exchange.uid, client, error, provider }))
   }
 
-  /** An identity provider that is down is named to the person, who may try again on the same page. */
+  /** If the identity provider is down, the person is told so, and may try again on the same page. */
   const unlessDown = async (exchange: Exchange, interaction: Interaction, run: () => Promise<void>) => {
     try {
       await run()

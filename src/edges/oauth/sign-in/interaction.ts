@@ -20,8 +20,6 @@ import { isOwnClient } from '#kernel/contract/caller.ts'
 import { externalSignIn } from './external-sign-in.ts'
 import { ownSignIn } from './own-sign-in.ts'
 
-/** The pages between the request of a client and its code: sign-in, sign-up and consent. */
-
 type InteractionDeps = Pick<
   OAuth,
   'people' | 'passkeys' | 'knownBrowsers' | 'federation' | 'grants' | 'connections' | 'creditsPerDay'
@@ -49,8 +47,8 @@ const withChoice = (scope: unknown, chosen: readonly ActingScope[]): string =>
 type Consent = { accountId: string; chosen: readonly ActingScope[]; base: string; isContested: boolean }
 
 /**
- * Grants what the client asked for and does not have yet. Of the acting scopes it has those that the person chose now, so
- * that a later request without a consent gets no more.
+ * Grants what the client asked for and does not have yet. Of the acting scopes it gets only those that the person chose
+ * now, so that a later request without a consent gets no more.
  */
 async function grantRequested(
   { provider }: Exchange,
@@ -77,9 +75,9 @@ async function grantRequested(
     Object.entries(resources).map(([resource, scope]) => [resource, withChoice(scope, chosen)]),
   )
   const saved = await grant.save()
-  // The records of a contested grant end with it.
+  // The records of a contested grant end with it, so the interaction refers to the new one.
   interaction.grantId = saved
-  // The code gets the scopes of the request; the token answer names them where they differ from those of the client.
+  // The code gets the scopes of the request; the token answer names them if they differ from those of the client.
   const scope = withChoice(params.scope, chosen)
   if (scope !== '') params.scope = scope
   else delete params.scope
@@ -95,7 +93,7 @@ export function createInteractions(deps: InteractionDeps) {
     chosen: Pick<Consent, 'accountId' | 'chosen'>,
   ): Promise<void> => {
     const { grantId: former } = interaction
-    // It may have been contested while the page was open.
+    // The grant may have been contested while the page was open.
     const isContested = former !== undefined && (await grants.isContested(former))
     const given = { ...chosen, base: baseUrl(), isContested }
     const grantId = await grantRequested(exchange, interaction, given)
@@ -108,7 +106,7 @@ export function createInteractions(deps: InteractionDeps) {
     const { session } = interaction
     const person = session && (await people.find(session.accountId))
     if (!client || !person) return method.show(exchange, interaction)
-    // A page of this gateway itself: who opens it acts there.
+    // The client is a page of this gateway, so the person who opens it is the one who acts.
     if (isOwnClient(client.clientId))
       return connect(exchange, interaction, { accountId: person.id, chosen: ['manage', 'propose'] })
     const html = consentPage({
@@ -157,7 +155,6 @@ export function createInteractions(deps: InteractionDeps) {
       if (isConsent && view === undefined) return showConsent(exchange, interaction)
       await method.show(exchange, interaction, view)
     },
-    /** The browser is back from the identity provider. */
     async receive(exchange: Exchange, query: string): Promise<void> {
       const interaction = await findInteraction(exchange)
       if (!interaction || !method.receive) return ended(exchange)

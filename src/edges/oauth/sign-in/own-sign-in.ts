@@ -28,7 +28,7 @@ import type { CodeRequest, Person, Refusal } from '#features/oauth/people.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { passkeySteps } from './passkey-sign-in.ts'
 
-/** Sign-in with an account of this gateway: password, passkey, and codes by email for new accounts and new passwords. */
+/** People sign in by password or passkey; codes by email serve new accounts and new passwords. */
 
 const pageOf = {
   'sign-in': signInPage,
@@ -42,7 +42,6 @@ const pageOf = {
 type View = keyof typeof pageOf
 type FormContext = Pick<PageContext, 'email' | 'error'> & { status?: number }
 
-/** The views that an address may name. */
 const openViews: readonly string[] = ['sign-up', 'passkey-sign-up', 'reset', 'email-code']
 
 const statusOf: Partial<Record<Refusal, number>> = {
@@ -77,7 +76,7 @@ const requestOf = (view: View, { email = '', password = '' }: Form): CodeRequest
 export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: OwnSignInDeps): SignInMethod {
   const hasPasskeys = () => passkeys?.isPossible() ?? false
 
-  /** Guesses of others do not limit this person in this browser any more. */
+  /** From now on, guesses of others do not limit this person in this browser. */
   const remember = async ({ response }: Exchange, personId: string): Promise<void> => {
     const value = await knownBrowsers.tokenFor(personId)
     const path = oauthPaths.interaction

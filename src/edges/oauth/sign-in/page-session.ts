@@ -23,18 +23,17 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import type { SignedInSession } from './browser-session.ts'
 
 /**
- * A page that acts for a person in the browser: it calls the same operations as every other client, with an access token
- * that the browser keeps in a cookie of this page.
+ * This is the session of a page that acts for a person in the browser. It calls the same operations as every other
+ * client, with an access token that the browser stores in a cookie of this page.
  */
 
 export type PageSessionDeps = {
   invocation: Pick<Invocation, 'prepare'>
   operations: readonly Operation[]
   baseUrl: () => string
-  /** Marks requests that this process makes to itself. */
   ownRequestKey: string
 }
-/** Runs inside the limits and the error page of the sign-in. */
+/** Runs within the limits and the error page of the sign-in. */
 export type AnswerPage = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -54,13 +53,11 @@ export const redirect = ({ raw }: FastifyReply, location: string): void => {
 
 type SignInAnswer = {
   isReturn(request: FastifyRequest): boolean
-  /** The code of the fault that asks for it. */
   signIn(request: FastifyRequest, reply: FastifyReply, code: string): void
   errorPage(sentence: string, code: string): string
-  /** Codes that a sign-in resolves. */
   codes: readonly string[]
 }
-/** What asks for a sign-in leads to one; any other fault is shown. */
+/** A fault that a sign-in resolves leads to one; any other fault is shown. */
 export const orSignIn =
   (answerPage: AnswerPage, { isReturn, signIn, errorPage, codes }: SignInAnswer): AnswerPage =>
   (request, reply, run) =>
@@ -85,7 +82,7 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
-  /** Exchanges the code at the token endpoint, which takes the codes of the pages from this process alone. */
+  /** Exchanges the code at the token endpoint, which accepts the codes of pages only from this process. */
   const redeem = async (request: FastifyRequest, server: FastifyInstance) => {
     const { code, state } = request.query as { code?: unknown; state?: unknown }
     const flow = readFlow(readCookie(request.raw, flowCookie))
@@ -136,13 +133,12 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
       return { body: 'body' in outcome ? outcome.body : undefined, caller: admitted.caller }
     },
 
-    /** Leads the browser to the sign-in, and from there back to this view. */
     signIn(reply: FastifyReply, wanted: SignInRequest, view = ''): void {
       const flow = newFlow(view)
       store(reply, flowCookie, flowText(flow), flowSeconds)
       redirect(reply, `${baseUrl()}${authorizationPath(client, baseUrl(), flow, wanted)}`)
     },
-    /** The browser is back with a code; the answer is the view that the sign-in was for. */
+    /** Called when the browser returns with a code; resolves with the view that the sign-in was for. */
     async receive(request: FastifyRequest, reply: FastifyReply, server: FastifyInstance): Promise<string> {
       const { token, view } = await redeem(request, server)
       store(reply, flowCookie, '', 0)
@@ -154,7 +150,6 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
       store(reply, client.cookie, '', 0)
     },
 
-    /** A page whose forms carry the proof that this session was shown them. */
     answerForms(reply: FastifyReply, session: SignedInSession, status: number, html: string): void {
       answer(reply, status, withProof(html, session))
     },

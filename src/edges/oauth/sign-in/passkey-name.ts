@@ -1,4 +1,4 @@
-/** A name for a new passkey, from what the browser says about itself; the person may choose another one. */
+/** Suggests a name for a new passkey, from what the browser says about itself; the person may choose another. */
 
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/\bEdgA?\//, 'Edge'],

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The only script of the pages: it asks the browser for a passkey and submits it with the form. Without it, or without
- * passkeys in the browser, what is marked for them stays hidden, and the pages work by password and code.
+ * This is the only script of the pages: it asks the browser for a passkey and submits it with the form. Without the
+ * script, or without passkeys in the browser, the parts that are marked for passkeys stay hidden, and the pages work by
+ * password and code.
  */
 export const passkeyScript = `(() => {
   if (!window.PublicKeyCredential || !navigator.credentials) return

@@ -4,8 +4,6 @@ import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Person, Refusal } from '#features/oauth/people.ts'
 import { passkeyName } from './passkey-name.ts'
 
-/** Sign-in and sign-up with a passkey, inside an interaction. */
-
 type PasskeyView = 'sign-in' | 'sign-up' | 'passkey-sign-up' | 'passkey-create'
 type PasskeyStepsDeps = {
   passkeys: NonNullable<OAuth['passkeys']>
@@ -20,10 +18,9 @@ type PasskeyStepsDeps = {
   enter(exchange: Exchange, interaction: Interaction, person: Person, entry: Entry): Promise<void>
 }
 
-/** Proof of possession of a key, a test of presence, and the key with a fingerprint, a face or a PIN (RFC 8176). */
+/** RFC 8176: proof of possession of a key, a test of presence, and the key with a fingerprint, face or PIN. */
 const passkeyMethods = ['pop', 'user', 'mfa'] as const
 
-/** What the script of the page hands to the browser. */
 export const sendOptions = (exchange: Pick<Exchange, 'response'>, options: object | undefined): void =>
   options ? sendJson(exchange, 200, options) : sendJson(exchange, 409, { error: 'passkey_not_possible' })
 

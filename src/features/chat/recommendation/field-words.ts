@@ -15,7 +15,7 @@ const references = new Map<Json, string>([
   ['mark', 'what a sale would bring now (mark)'],
 ])
 
-/** Lines of fields that mean the same in every operation, and need no other field. */
+/** These fields mean the same in every operation, and their lines need no other field. */
 export const fieldWords: ReadonlyMap<string, (value: Json) => string> = new Map([
   ['slippage_bps', (value) => `Slippage: at most ${bpsText(value)}`],
   ['slippage_pct', (value) => `Slippage: at most ${numberText(value)} % from the middle price`],

@@ -7,13 +7,14 @@ import { type Lists, spelled } from './values.ts'
 import { venueWriters } from './venue-writers.ts'
 
 /**
- * What a person reads before accepting a call: written from its arguments and the lists of the gateway alone, so that
- * nothing that was read can word it. No argument is left out: what has no words of its own is printed by its name.
+ * This module writes what a person reads before accepting a call. It uses only the arguments and the lists of the
+ * gateway, so that nothing a tool returned can word it. No argument is left out: one without words of its own is
+ * printed under its name.
  */
 
 export type RecommendationText = { title: string; detail: string }
 
-/** What nobody reads to the end, nobody accepts. */
+/** Nobody reads a longer text to its end, so nobody should have to accept one. */
 const detailMax = 20_000
 
 export function recommendationText(
@@ -50,7 +51,7 @@ function lineOf(field: string, value: Json): string {
   return words ? words(value) : `${spelled(field)} ${spelled(value)}`
 }
 
-/** How much may be lost, also where the call does not say it. */
+/** A limit on losses is printed even if the call leaves it to its default. */
 const boundedLosses = ['slippage_bps', 'max_price_impact_bps']
 
 function defaultLines({ body }: Operation['entry'], input: JsonObject): string[] {
@@ -64,6 +65,5 @@ function defaultLines({ body }: Operation['entry'], input: JsonObject): string[]
   })
 }
 
-/** The output of a call that a chat has started by itself, with the words of its recommendation. */
 export const withStarted = (output: Json, { title, detail }: RecommendationText): Json =>
   isRecord(output) ? { ...(output as JsonObject), started: { title, detail } } : output

@@ -12,15 +12,12 @@ import {
 } from './values.ts'
 import { type Given, joined, type Writer } from './writer.ts'
 
-/** What moves tokens of the wallets, and the vault. */
-
 type TradedToken = TokenWords & { place: ChainWords }
 type TokenFields = { chain: string; token: string }
 
 const unnamedChain: ChainWords = { chain: undefined, text: 'a chain that is not named' }
 const unnamedToken = 'a token that is not named'
 
-/** `fallback`: the chain where none is named. */
 function takeToken({ take, lists }: Given, fields: TokenFields, fallback = unnamedChain): TradedToken {
   const ref = take(fields.chain)
   const place = ref === undefined ? fallback : chainWords(ref, lists)
@@ -30,7 +27,7 @@ function takeToken({ take, lists }: Given, fields: TokenFields, fallback = unnam
     : { ...tokenWords(token, place.chain, lists), place }
 }
 
-/** What is paid, with its line: each of two amounts that exclude each other has its own. */
+/** Takes what is paid and writes its line; the two amounts, of which a call has only one, have a line each. */
 function takeSold({ take }: Given, { token, name, text, place }: TradedToken, label: string) {
   const [units, usd] = [take('amount'), take('amount_usd')]
   const both = units !== undefined && usd !== undefined ? `${label}: ${usdText(usd)} of ${text}` : undefined
@@ -38,7 +35,7 @@ function takeSold({ take }: Given, { token, name, text, place }: TradedToken, la
   return { short: joined(amount, name), lines: [`${label}: ${joined(amount, text)} on ${place.text}`, both] }
 }
 
-/** The two tokens of a swap, which it names alike in every operation. */
+/** Every operation names the two tokens of a swap alike. */
 function takePair(given: Given) {
   const sold = takeToken(given, { chain: 'chain_id_in', token: 'token_in' })
   const bought = takeToken(given, { chain: 'chain_id_out', token: 'token_out' }, sold.place)
@@ -75,7 +72,7 @@ const limitOrder: Writer = (given) => {
   const chainRef = take('trigger_token_chain')
   const place = chainRef === undefined ? bought.place : chainWords(chainRef, lists)
   const ref = take('trigger_token_address')
-  // Without a token of its own the price of what is bought counts, by its address on the chain that is named for it.
+  // If no token to watch is named, the price of the bought token counts, by its address on the chain of the trigger.
   const watched =
     ref === undefined && chainRef === undefined
       ? bought

@@ -4,12 +4,12 @@ import type { Chain, Token } from '#kernel/money/chains.ts'
 import { canonicalDecimal, decimalOfSource, fromUnits, toUnits } from '#kernel/money/money.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 
-/** Arguments of a call as a person reads them. Everything is exact: nothing is rounded, shortened or left out. */
+/** This module writes arguments of a call for a person exactly: nothing is rounded, shortened or left out. */
 
-/** Names and decimals come from these lists alone, by the rules by which an operation reads its arguments. */
+/** Names and decimals come only from these lists, by the rules by which an operation reads its arguments. */
 export type Lists = {
   chains: readonly Pick<Chain, 'id' | 'name' | 'displayName' | 'family' | 'native' | 'tokens'>[]
-  /** An EVM address with its checksum; any other text as it is. */
+  /** Returns an EVM address with its checksum, and any other text unchanged. */
   spellAddress: (text: string) => string
 }
 type ListedChain = Lists['chains'][number]
@@ -19,7 +19,7 @@ const plainWord = /^[A-Za-z0-9.:/@_+-]{1,100}$/
 const unprintable = /[^\x20-\x7e]/g
 const units = /^(0|[1-9][0-9]{0,77})$/
 
-/** Words of others in quotation marks, without a character that could steer or imitate the rest of the text. */
+/** Puts the words of others in quotation marks, without characters that could steer or imitate the rest of the text. */
 export function spelled(value: Json): string {
   if (typeof value === 'string' && plainWord.test(value)) return value
   if (value === null) return 'not set'
@@ -48,7 +48,7 @@ export function numberText(value: Json): string {
 }
 export const usdText = (value: Json): string => `${numberText(value)} USD`
 
-/** `shift`: how many places the point moves to the right, 2 of a fraction and -2 of hundredths of a percent. */
+/** `shift` is how many places the point moves to the right: 2 for a fraction, -2 for hundredths of a percent. */
 function percentText(value: Json, shift: 2 | -2): string {
   const decimal = decimalOf(value)
   if (decimal === undefined) return spelled(value)
@@ -66,7 +66,7 @@ export function chainWords(ref: Json, { chains }: Lists): ChainWords {
   return { chain, text: chain?.displayName ?? `chain ${spelled(ref)} (${notListed})` }
 }
 
-/** `text` has the address, `name` is short: the symbol of a listed token, the address of any other. */
+/** `text` contains the address; `name` is short: the symbol of a listed token, or else the address. */
 export type TokenWords = { token: Token | undefined; name: string; text: string }
 
 export function tokenWords(ref: Json, chain: ListedChain | undefined, { spellAddress }: Lists): TokenWords {
@@ -80,7 +80,7 @@ export function tokenWords(ref: Json, chain: ListedChain | undefined, { spellAdd
   return { token: undefined, name, text: `${name} (${notListed})` }
 }
 
-/** Undefined: a symbol that no token of the list has, or several. The operation refuses it. */
+/** Returns undefined for a symbol that no listed token has, or several have; the operation refuses such a symbol. */
 function findToken(chain: ListedChain, ref: string) {
   try {
     return tokenByRef(chain, ref, 'token')
@@ -90,7 +90,7 @@ function findToken(chain: ListedChain, ref: string) {
   }
 }
 
-/** A number of smallest units, or dollars; a token that is not listed has no known decimals. */
+/** An amount in smallest units, or in dollars; a token that is not listed has no known decimals. */
 export type Amount = { units?: Json | undefined; usd?: Json | undefined }
 
 export function amountText({ units: amount, usd }: Amount, token: Token | undefined): string | undefined {
@@ -106,7 +106,6 @@ export function amountText({ units: amount, usd }: Amount, token: Token | undefi
 
 type LegType = 'Stop-loss' | 'Take-profit'
 
-/** One line for each leg. */
 export const legLines = (type: LegType, value: Json): string =>
   (Array.isArray(value) ? value : [value]).map((leg) => `${type}: ${legText(type, leg)}`).join('\n')
 

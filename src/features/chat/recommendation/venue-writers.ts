@@ -2,9 +2,7 @@ import type { Json } from '#kernel/wire/json.ts'
 import { amountText, chainWords, numberText, spelled, tokenWords, usdText } from './values.ts'
 import { type Given, joined, type Line, type Writer } from './writer.ts'
 
-/** What trades at the venue, and moves money between it and a wallet. */
-
-/** Money between a wallet and the venue: the token and the chain of the wallet may be left to the venue. */
+/** Writes a transfer between a wallet and the venue; the call may leave its token and the wallet's chain open. */
 const venueMoney =
   (fields: { chain: string; token: string }, title: (amount: string) => string): Writer =>
   (given) => {
@@ -27,7 +25,6 @@ const sizeOf = (size: Json, market: string): string =>
   /^[A-Za-z0-9]+$/.test(market) ? `${numberText(size)} ${market}` : `${numberText(size)} of ${market}`
 
 type Sized = { size: string | undefined; lines: readonly Line[] }
-/** A number of the asset, or a worth. */
 function takeSize({ take }: Given, market: string, worth: { field: string; unit: string }): Sized {
   const [size, value] = [take('size'), take(worth.field)]
   const inAsset = size === undefined ? undefined : sizeOf(size, market)

@@ -1,11 +1,10 @@
 import type { Json } from '#kernel/wire/json.ts'
 import type { Lists } from './values.ts'
 
-/** Writes the title of one operation, and the lines that need more than one field. */
 export type Writer = (given: Given) => { title: string; lines: readonly Line[] }
 export type Given = {
   lists: Lists
-  /** The value of a field, which the writer prints; undefined where it is absent or null. */
+  /** Takes the value of a field, which the writer then prints; returns undefined if it is absent or null. */
   take(field: string): Json | undefined
 }
 export type Line = string | undefined

@@ -2,7 +2,7 @@ import { type Queryable, query } from '#store/query.ts'
 import type { WebhookCursorRow, WebhookRow } from '#store/tables/webhooks.ts'
 import { type Counts, type Kind, kinds, places, sharedMax } from './places.ts'
 
-/** Claims of webhooks by instances. Each statement reads by an index, and no more of the cursors than a bound. */
+/** This module lets instances claim webhooks. Each statement uses an index, and reads a bounded number of cursors. */
 
 export type Claimed = Pick<WebhookRow, 'url' | 'types'> &
   Pick<WebhookCursorRow, 'webhook_id' | 'user_id' | 'seq' | 'attempts' | 'is_slow' | 'epoch'> & {
@@ -10,32 +10,31 @@ export type Claimed = Pick<WebhookRow, 'url' | 'types'> &
     kind: Kind
   }
 
-/** Users from the first one on, and before the second one. */
+/** Includes the user `from`, and excludes the user `before`. */
 export type UserRange = { from: string; before: string }
-/** Webhooks of these users; of a range of users; or those whose message is due again. */
+/** Selects the webhooks of these users, those of a range of users, or those whose retry is due. */
 export type ClaimSource = { users: readonly string[] } | { range: UserRange } | 'retries'
 
 export type ClaimRequest = {
   instanceId: string
   now: Date
   source: ClaimSource
-  /** Webhooks that this instance delivers now, and the user and kind of each. */
   running: { webhooks: readonly string[]; users: readonly string[]; kinds: readonly Kind[] }
   counts: Counts
-  /** Users who have used up their time: they have the first half of each kind alone, and come last there. */
+  /** Users who have used up their delivery time: they get only the first half of each kind, after all others. */
   spent: readonly string[]
 }
-/** `waiting`: users with a webhook that is due and found no place. */
+/** `waiting` holds users with a webhook that is due but got no place. */
 export type Claims = { claimed: Claimed[]; waiting: string[] }
 
-/** Those that are due longest; a claim takes fewer. */
+/** At most this many are read, beginning with those that are due longest; a claim takes fewer. */
 const retriesMax = 1_000
-/** Users of one claim that are remembered as waiting; the polls find the others. */
+/** At most this many users of one claim are remembered as waiting; the polls find the others. */
 const waitingMax = 1_000
 
 const inRange = (column: string) => `${column} >= $11 and ${column} < $12`
-// A text for each, because one plan for all would read all webhooks for one user. The range is given for each table:
-// otherwise the other two are read as a whole.
+// Each source has its own text, because a plan shared by all would read every webhook for one user. The range is given
+// for each table; otherwise PostgreSQL would read the other two tables as a whole.
 const sources = {
   users: 'and c.user_id = any($11::uuid[])',
   range: `and ${['c.user_id', 's.user_id', 'u.id'].map(inRange).join(' and ')}`,
@@ -44,8 +43,8 @@ const sources = {
 
 /**
  * Claims webhooks that have an event to deliver. An owner whose lease has ended counts as none, and an instance without
- * a lease claims nothing. Those of suspended users keep their place in the log. Users take turns within each kind, and
- * those served longest ago come first.
+ * a lease claims nothing. The webhooks of suspended users keep their place in the log. Users take turns within each
+ * kind, and those who were served longest ago come first.
  */
 const claimSql = (source: string) => `
   with live as materialized (select id from instance where lease_until >= statement_timestamp()),
@@ -82,7 +81,6 @@ const claimTexts = {
   retries: claimSql(sources.retries),
 }
 
-/** The statement and its values. */
 export function claimStatement({ instanceId, now, source, running, counts, spent }: ClaimRequest): {
   text: string
   values: unknown[]
@@ -113,7 +111,6 @@ export async function claimWebhooks(db: Queryable, request: ClaimRequest): Promi
   }
 }
 
-/** Those of the users that have an enabled webhook. */
 export async function usersWithWebhooks(db: Queryable, users: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ user_id: string }>(
     db,

@@ -3,8 +3,6 @@ import { type Queryable, query } from '#store/query.ts'
 import type { WebhookCursorRow, WebhookDeliveryRow } from '#store/tables/webhooks.ts'
 import type { Claimed } from './claims.ts'
 
-/** What came of the messages of webhooks that an instance has claimed. */
-
 type Held = Pick<Claimed, 'webhook_id' | 'owner' | 'epoch'>
 export type Settlement = Pick<
   WebhookDeliveryRow,
@@ -20,18 +18,16 @@ export type Settlement = Pick<
 > & {
   first_attempt_at: Date
   isSlow: boolean
-  /** Set where no further attempt is made. */
   disabledReason: WebhookCursorRow['disabled_reason']
 }
 
 export type Settled = {
-  /** False where the webhook was changed, deleted or claimed by another instance meanwhile: then nothing is stored. */
+  /** False if the webhook was changed, deleted or claimed by another instance meanwhile; then nothing is stored. */
   isStored: boolean
-  /** The user was suspended: no further message is begun. */
   isSuspended: boolean
 }
 
-/** Stores what came of an attempt, and with it how far the log was delivered. After a failure the webhook is released. */
+/** Stores the result of an attempt, and with it the position in the log. After a failure the webhook is released. */
 export async function settle(db: Queryable, held: Held, settlement: Settlement): Promise<Settled> {
   const { seq, status, disabledReason } = settlement
   const isDelivered = status === 'delivered'
@@ -78,8 +74,9 @@ export async function settle(db: Queryable, held: Held, settlement: Settlement):
 }
 
 /**
- * Returns whether more events wait. `retryAt`: not before this time. A second statement reads that: another instance that
- * commits an event during the first one still finds the webhook claimed, and the first one does not see its commit.
+ * Releases the webhook until `retryAt`, if given, and returns whether more events wait. A second statement reads that:
+ * another instance that commits an event during the first one still finds the webhook claimed, and the first one does
+ * not see that commit.
  */
 export async function release(
   db: Queryable,

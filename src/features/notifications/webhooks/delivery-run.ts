@@ -11,14 +11,13 @@ import { type Attempt, type PostDeps, postMessage } from './post-message.ts'
 import { retryDelayMs } from './retry-schedule.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
 
-/** Delivers the events of one webhook that this instance has claimed, one after the other. */
+/** This module delivers the events of one webhook that this instance has claimed, one after the other. */
 
 export type RunDeps = PostDeps & {
   db: Queryable
   transact: Transact
   events: Pick<EventLog, 'readAfter' | 'add' | 'notify'>
   secrets: Pick<WebhookSecrets, 'signing'>
-  /** As the list and the stream show it. */
   show: (event: StoredEvent) => unknown
   random: Random
   log: Log
@@ -26,22 +25,21 @@ export type RunDeps = PostDeps & {
   onDisabled: (reason: 'failing' | 'unsubscribed') => void
 }
 export type RunStop = {
-  /** No further message is begun. */
   isStopping: () => boolean
-  /** Aborted where the requests under way may take no longer. */
+  /** Aborted when the requests under way may take no longer. */
   cutOff: AbortSignal
 }
-/** What the claim has led to; `retryMs` is set after a failed attempt. */
+/** How the run has ended; `retryMs` is set after a failed attempt. */
 export type RunEnd = { hasMore: boolean; retryMs?: number }
 
-/** Then the webhook is released, so that webhooks that wait get its connection. */
+/** After so many messages, or so much time, the webhook is released, so that others that wait get its place. */
 const messagesMax = 20
 const runMsMax = 20_000
-/** Answers that take longer make a webhook a slow one. */
+/** An address that takes longer to answer makes its webhook a slow one. */
 const slowMs = 2_000
-/** The pause where a secret cannot be opened, which is no failure of the address. */
+/** How long to wait if a secret cannot be decrypted, which is no failure of the address. */
 const unopenedMs = 60_000
-/** By which an address says that it wants no more messages. */
+/** An address answers with this status if it wants no more messages. */
 const unsubscribedStatus = 410
 
 type Run = {
@@ -68,7 +66,7 @@ export async function deliverClaimed(deps: RunDeps, claim: Claimed, stop: RunSto
   return end ?? { hasMore: await release(db, claim, { seq: run.seq }) }
 }
 
-/** Undefined where the webhook has to be released. */
+/** Returns undefined if the caller still has to release the webhook. */
 async function deliverAll(run: Run): Promise<RunEnd | undefined> {
   const { deps, claim, stop } = run
   const { user_id: userId, webhook_id: webhookId } = claim
@@ -93,13 +91,16 @@ async function deliverAll(run: Run): Promise<RunEnd | undefined> {
   }
 }
 
-/** Undefined where the message was delivered and the next one follows: one of another kind waits for a place of it. */
+/**
+ * Returns undefined if the message was delivered and the run continues. The run ends if the webhook has become quick or
+ * slow, because a webhook of another kind waits for a place of that kind.
+ */
 async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd | undefined> {
   const { deps, claim, secrets } = run
   const signal = run.stop.cutOff
   const at = deps.clock.now()
   const attempt = await postMessage(deps, { url: claim.url, secrets, message, signal })
-  // Cut off by the shutdown: the outcome is unknown, and the next owner sends the message again.
+  // If the shutdown cut the request off, its outcome is unknown, and the next owner sends the message again.
   if (attempt.status === null && signal.aborted) return { hasMore: await release(deps.db, claim, run) }
   deps.onAttempt(attempt)
   const attempts = run.attempts + 1
@@ -138,7 +139,7 @@ async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd 
   return { hasMore: false, retryMs }
 }
 
-/** The event of it reaches the other webhooks of the user, the stream and the list. */
+/** The event reaches the user's other webhooks, the stream and the list. */
 async function disable(
   { deps, claim }: Run,
   settlement: Omit<Settlement, 'status' | 'next_attempt_at' | 'disabledReason'>,

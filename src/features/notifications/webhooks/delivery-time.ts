@@ -1,9 +1,9 @@
 import { createWindowCounter } from '#kernel/async/window-counter.ts'
 
-/** How long the deliveries of each user take: after the budget of a minute, other users come first. */
+/** Adds up how long each user's deliveries take: after the budget of a minute, other users come first. */
 export type DeliveryTime = {
   add(userId: string, ms: number): void
-  /** Users who have used up the budget of their minute. */
+  /** Returns the users who have used up their budget of this minute. */
   spent(): string[]
 }
 
@@ -13,7 +13,7 @@ const usersMax = 50_000
 
 export function createDeliveryTime(nowMs: () => number): DeliveryTime {
   const times = createWindowCounter({ keysMax: usersMax, nowMs })
-  // The map stays small: there are few places for deliveries of this length.
+  // The map stays small, because few deliveries of this length fit into the places.
   const spentUntilMs = new Map<string, number>()
   return {
     add(userId, ms) {

@@ -11,9 +11,9 @@ import { type Counts, countKinds, isFull, type Kind, kinds } from './places.ts'
 import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './sweep.ts'
 
 /**
- * Claims webhooks with events to deliver. Commits of this instance are hints, which cost nothing for users without a
- * webhook. The polls of the instance on duty find what no hint has reached: each finds retries that are due, and one
- * slice of all cursors, where events of instances that died wait.
+ * This module claims webhooks with events to deliver. Commits of this instance serve as hints, which cost nothing for
+ * users without a webhook. The polls of the instance on duty find what no hint has reached: each finds retries that are
+ * due, and reads one slice of all cursors, where events of instances that died may wait.
  */
 
 export type DispatcherDeps = {
@@ -22,61 +22,56 @@ export type DispatcherDeps = {
   log: Log
   instanceId: string
   isOnDuty: () => boolean
-  /** False before the first heartbeat, and where another instance may take the webhooks of this one. */
+  /** False before the first heartbeat, and whenever another instance may take over the webhooks of this one. */
   isLeaseHeld: () => boolean
   deliver: (claim: Claimed, stop: RunStop) => Promise<RunEnd>
   pollMs: number
-  /** Cursors of one slice. */
   sliceMax?: number | undefined
 }
 export type Dispatcher = {
   start(): AsyncDisposable
-  /** The log of the user has grown. */
   onEvents(userId: string): void
-  /** Webhooks of the user were added or changed. */
   onWebhooks(userId: string): void
-  /** Calls of `onWebhooks` may have been lost. */
+  /** Call it when calls of `onWebhooks` may have been lost. */
   forget(): void
   running(): Counts
-  /** Webhooks of all instances, as the last round of the polls has seen them. */
+  /** Counts the webhooks of all instances, as the last round of polls found them. */
   counts(): CursorCounts
 }
 
 const collectMs = 20
 const usersPerClaim = 1_000
-/** Beyond it the poll finds the events. */
+/** Beyond this number the poll finds the events. */
 const pendingMax = 10_000
 const knownUsersMax = 50_000
 const knownMs = 600_000
 /** Longer delays are left to the poll. */
 const timerMsMax = 60_000
 const timersMax = 1_000
-/** The pause after a round in durations of its last poll: where one poll is a round, it takes a fiftieth of the time. */
+/** A pause after a round lasts this many times its last poll: if a poll is a round, it takes a fiftieth of the time. */
 const pollPauseFactor = 50
-/** An instance that is not on duty helps out where the other one has no place left: it leaves out all polls but these. */
+/** Off duty, an instance polls this many times less often, to help if the instance on duty has no place left. */
 const offDutyFactor = 6
-/** The longest pause, in pauses between rounds: a poll that waited for the database does not stop the next ones. */
+/** The longest pause in usual pauses: a poll that waited for the database must not delay the next one without limit. */
 const pauseFactorMax = 6
-/** Before the first heartbeat has registered the instance, and after a poll that found all places taken. */
+/** The pause before the first heartbeat has registered the instance, and after a poll that found no free place. */
 const pollAgainMs = 250
-/** At a shutdown requests under way may end for this long. */
 const drainMs = 2_000
 
 type RunningClaim = { userId: string; kind: Kind; isHinted: boolean; done: Promise<void> }
 type State = {
   deps: DispatcherDeps
   running: Map<string, RunningClaim>
-  /** Users with a hint, and those for whose webhooks the last claim found no place: the end of a run makes them pending. */
+  /** `pending` holds users with a hint. `waiting` holds users without a place, whom the end of a run makes pending. */
   pending: Set<string>
   waiting: Set<string>
-  /** Runs that have ended. */
   ends: number
   deliveryTime: DeliveryTime
   known: LRUCache<string, boolean>
   timers: Set<NodeJS.Timeout>
   claims: KeyedMutex
   sweep: Sweep
-  /** Polls of an instance that is not on duty wait for this time. */
+  /** An instance that is not on duty does not poll before this time. */
   offDutyUntilMs: number
   cutOff: AbortController
   isStarted: boolean
@@ -145,7 +140,7 @@ function claimSoon(state: State): void {
   }, collectMs).unref()
 }
 
-/** One claim at a time; who finds no place waits for the end of a run. */
+/** Runs one claim at a time; a user whose webhooks get no place waits for the end of a run. */
 function claimPending(state: State): void {
   state.claiming ??= claimAllPending(state)
     .catch((error: unknown) => {
@@ -174,7 +169,10 @@ async function selectKnown({ known, deps }: State, users: readonly string[]): Pr
   return users.filter((user) => known.get(user) !== false)
 }
 
-/** One at a time: a second claim would take what the first one has claimed for a claim whose reply was lost. */
+/**
+ * Claims run one at a time: a webhook that this instance owns but does not run counts as claimed by a statement whose
+ * reply was lost, so a second, concurrent claim would take the webhooks of the first one again.
+ */
 const claim = (state: State, source: ClaimSource): Promise<void> =>
   state.claims.run('', () => claimNow(state, source))
 
@@ -199,7 +197,7 @@ async function claimNow(state: State, source: ClaimSource): Promise<void> {
   })
   for (const each of claims.claimed) run(state, each)
   addAll(waiting, claims.waiting)
-  // A run that ended during the claim has left a place that it did not see.
+  // A run that ended during the claim has freed a place that the claim did not see.
   if (state.ends !== ends) wakeWaiting(state)
 }
 
@@ -207,7 +205,6 @@ function addAll(set: Set<string>, users: Iterable<string>): void {
   for (const userId of users) if (set.size < pendingMax) set.add(userId)
 }
 
-/** A place is free: all who wait for one take part in the next claim. */
 function wakeWaiting(state: State): void {
   addAll(state.pending, state.waiting)
   state.waiting.clear()
@@ -245,7 +242,7 @@ function wakeAfter(state: State, userId: string, afterMs: number): void {
   state.timers.add(timer)
 }
 
-/** An instance that comes on duty polls at its next turn: webhooks of the one before it may wait. */
+/** An instance that comes on duty polls at the next call, because webhooks of the instance before it may wait. */
 async function poll(state: State): Promise<number> {
   const { isOnDuty, isLeaseHeld, pollMs } = state.deps
   if (!isLeaseHeld()) return pollAgainMs

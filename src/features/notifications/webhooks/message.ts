@@ -1,11 +1,11 @@
 import type { StoredEvent } from '#durable/events/event-log.ts'
 
-/** What is posted: the event as the stream and the list show it, under an id that stays the same in every attempt. */
+/** A message is the event as the stream and the list show it, under an id that is the same in every attempt. */
 const resetType = 'reset'
 
 export type Message = { id: string; type: string; body: string }
 
-/** A receiver that has seen the id has seen the event, whatever was repeated. */
+/** A receiver that has seen the id has seen the event, whatever is sent again. */
 export const messageId = (webhookId: string, seq: bigint | string, type: string): string =>
   `msg_${webhookId}_${seq}${type === resetType ? '_reset' : ''}`
 
@@ -22,7 +22,7 @@ export const eventMessage = (
 const noticeOf = (type: string, id: string, data: object, at: Date) =>
   JSON.stringify({ id, type, task_id: null, subject: null, data, created_at: at.toISOString() })
 
-/** Replaces events that are no longer stored, as in the stream. */
+/** Stands for events that are no longer stored, as `reset` does in the stream. */
 export const resetMessage = (
   webhookId: string,
   { from, to }: { from: bigint; to: bigint },
@@ -33,7 +33,7 @@ export const resetMessage = (
   body: noticeOf(resetType, String(to), { from: String(from), to: String(to) }, at),
 })
 
-/** No event of the log has the number 0. */
+/** A test has the number 0, which no event of the log has. */
 export const testMessage = (webhookId: string, testId: string, at: Date): Message => ({
   id: `msg_${webhookId}_test_${testId}`,
   type: 'webhook.test',

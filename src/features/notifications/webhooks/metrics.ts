@@ -3,7 +3,7 @@ import type { Dispatcher } from './dispatcher.ts'
 import type { Attempt } from './post-message.ts'
 import type { CursorCounts } from './sweep.ts'
 
-/** Webhooks are those of all instances, as this one has counted them; attempts and connections are its own. */
+/** Webhooks are counted over all instances, by this one; attempts and connections are those of this instance. */
 
 const secondBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 

@@ -1,12 +1,10 @@
-/** How many webhooks an instance delivers to at once, by what is known of their addresses. */
-
-/** Quick: the last answer came soon. New: none came yet. Slow: the last one failed, or took long. */
+/** A quick webhook answered fast last time, a new one has not answered yet, a slow one failed or was slow last time. */
 export type Kind = 'quick' | 'new' | 'slow'
 export const kinds = ['quick', 'new', 'slow'] as const
 
 /**
- * The second half of each kind is for users who have no place of the kind and whose deliveries have taken little time
- * lately, so that users with many or slow addresses leave places to the others.
+ * The second half of each kind is reserved for users who hold no place of the kind and whose deliveries have taken
+ * little time lately, so that users with many or slow addresses leave places to the others.
  */
 export const places: Record<Kind, { max: number; perUserMax: number }> = {
   quick: { max: 64, perUserMax: 4 },

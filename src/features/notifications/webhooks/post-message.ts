@@ -3,22 +3,19 @@ import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import type { Message } from './message.ts'
 import { signatureHeader } from './signature.ts'
 
-/** One request to an address of a user, with its signature. */
-
 export type Attempt = {
-  /** Null without an answer. */
+  /** Null if no answer came. */
   status: number | null
-  /** Null where the address accepted the message. */
+  /** Null if the address accepted the message. */
   error: string | null
   durationMs: number
-  /** What `Retry-After` asks for. */
   retryAfterMs: number
 }
 export type PostDeps = { http: Pick<GuardedFetch, 'fetch'>; clock: Clock }
 type Target = { url: string; secrets: readonly Uint8Array[]; message: Message; signal?: AbortSignal }
 
 export const attemptTimeoutMs = 10_000
-/** The content of an answer means nothing; reading a little of it lets the connection serve the next message. */
+/** The content of an answer is ignored, but reading a little of it allows the connection to be reused. */
 const answerBytesMax = 16 * 1024
 const answerMsMax = 500
 
@@ -58,7 +55,7 @@ export async function postMessage({ http, clock }: PostDeps, target: Target): Pr
 const retryAfterMs = (text: string | null): number =>
   text !== null && /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : 0
 
-/** Nothing of the answer is kept; a long or slow one is cut off. */
+/** Drops the answer, and cuts off a long or slow one. */
 async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   if (!body) return
   const reader = body.getReader()
@@ -71,13 +68,13 @@ async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
     }
     await reader.cancel()
   } catch {
-    // The answer broke off; its status is known.
+    // The answer broke off, but its status is known.
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** Names the kind of failure, never an address that a name leads to. */
+/** Names the kind of failure, but never an IP address that a host name resolves to. */
 function reasonOf(error: unknown): string {
   const { name, cause } = error as { name?: string; cause?: { name?: string; code?: string } }
   if (name === 'TimeoutError') return `no answer within ${attemptTimeoutMs / 1_000} seconds`

@@ -5,7 +5,7 @@ const secondMs = 1_000
 const minuteMs = 60 * secondMs
 const hourMs = 60 * minuteMs
 
-/** The delay after each failed attempt of a message; after the attempt that follows the last one no other is made. */
+/** The delays after each failed attempt of a message; the attempt that follows the last delay is the final one. */
 const delaysMs = [
   5 * secondMs,
   minuteMs,
@@ -20,10 +20,7 @@ export const attemptsMax = delaysMs.length + 1
 const retryAfterMsMax = hourMs
 const jitterShare = 0.2
 
-/**
- * The delay after this many failed attempts, undefined after the last one. An address that asks for a later attempt gets
- * it, within an hour.
- */
+/** Returns the delay before the next attempt, undefined after the last. An address may ask for more, up to an hour. */
 export function retryDelayMs(
   failedAttempts: number,
   random: Pick<Random, 'fraction'>,

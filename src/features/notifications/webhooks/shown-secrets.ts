@@ -9,7 +9,7 @@ import { createdEvent, updatedEvent } from './webhook-events.ts'
 import type { NewSecret } from './webhook-secrets.ts'
 import * as store from './webhook-store.ts'
 
-/** The operations whose answer shows a secret: to nobody but the app, or the key pair, that has added or replaced it. */
+/** The answers of these operations show a secret, only to the app or the key pair that has added or replaced it. */
 
 type Made = { url: string; made: NewSecret }
 type Insertion = Made & { input: CreateInput; caller: Caller }
@@ -37,12 +37,12 @@ async function insert(deps: WebhooksDeps, { input, url, made, caller }: Insertio
   await store.insertWebhook(tx, row)
   await deps.secrets.replace(tx, made)
   await addEvent(deps, caller, act, createdEvent(row))
-  // After its own event, which it does not post.
+  // The cursor is inserted after the webhook's own event, so that it does not post that event.
   await store.insertCursor(tx, row)
   return { ...view(await find(tx, caller, row.webhook_id)), secret: secretText(made.secret) }
 }
 
-/** The reply is not stored, because it has the secret: a repetition under the same key reads it again. */
+/** The reply is not stored, because it contains the secret: a repeat under the same key reads the secret again. */
 export function create(deps: WebhooksDeps) {
   const { db, clock, random, secrets } = deps
   return Object.assign(
@@ -51,7 +51,7 @@ export function create(deps: WebhooksDeps) {
         return insert(deps, { ...(request.prepared as Made), input, caller }, actOf(request))
       const url = urlOf(input.url, deps)
       const all = await store.webhooksOf(db, caller.userId)
-      // Keys are of the user, and another app may know one.
+      // Idempotency keys belong to the user, so another app may know one.
       const row = all.find((each) => each.url === url && isOwn(each, caller))
       if (!row) throw noWebhook()
       return { ...view(row), secret: await currentSecret(deps, row.webhook_id) }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** Signatures of Standard Webhooks, which libraries of many languages verify. */
+/** The signatures follow Standard Webhooks, which libraries in many languages verify. */
 
 export const secretPrefix = 'whsec_'
 export const secretBytes = 32
@@ -10,7 +10,7 @@ export const secretText = (secret: Uint8Array): string =>
 
 export type SignedMessage = { id: string; timestampSeconds: number; body: string }
 
-/** One signature per secret: during a rotation a receiver needs only one of them. */
+/** The header has one signature per secret; during a rotation a receiver needs only one of them. */
 export const signatureHeader = (
   secrets: readonly Uint8Array[],
   { id, timestampSeconds, body }: SignedMessage,

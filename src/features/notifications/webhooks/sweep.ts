@@ -1,20 +1,19 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { UserRange } from './claims.ts'
 
-/** Rounds over all cursors, a bounded slice at a time: they find events whose hints were lost, and count. */
+/** This module reads all cursors in rounds of bounded slices: it finds events whose hints were lost, and counts. */
 
 export type CursorCounts = { enabled: number; disabled: number; failing: number; behind: number }
 
 export type Sweep = {
-  /** Counts the next slice, and claims in it where an event waits. True at the end of a round. */
+  /** Counts the next slice, and claims in it if an event waits. Returns true at the end of a round. */
   next(claim: (range: UserRange) => Promise<void>): Promise<boolean>
-  /** Of the last whole round. */
   counts(): CursorCounts
 }
 
-/** Cursors of one statement: thousands of times below its time limit, whatever their number. */
+/** A statement reads at most this many cursors, which keeps it far below its time limit, however many there are. */
 export const sliceMaxDefault = 10_000
-/** The pause after a slice that does not end its round, in durations of that poll. */
+/** The pause after a slice that does not end its round is this many times as long as the poll took. */
 export const slicePauseFactor = 10
 const firstId = '00000000-0000-0000-0000-000000000000'
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
@@ -52,13 +51,12 @@ const sum = (one: CursorCounts, other: CursorCounts): CursorCounts => ({
 
 type Statement = { text: string; values: unknown[] }
 
-/** The user with whom the slice after this one begins; none where it is the last one. */
 export const endOfSliceStatement = (from: string, sliceMax: number): Statement => ({
   text: 'select user_id from webhook_cursor where user_id >= $1 order by user_id offset $2 limit 1',
   values: [from, sliceMax],
 })
 
-/** The range is given for each table: otherwise the others are read as a whole. */
+/** The range is given for each table; otherwise PostgreSQL would read the others as a whole. */
 export const countsStatement = ({ from, before }: UserRange): Statement => ({
   text: `
   select count(*) filter (where c.status = 'enabled') as enabled,

@@ -6,8 +6,8 @@ import type { WebhookRow } from '#store/tables/webhooks.ts'
 import * as store from './webhook-store.ts'
 
 /**
- * Which webhooks a caller sees and changes: an app of a person its own and those of no app, a key pair and the pages of
- * the gateway all of the user. Others are answered like those that do not exist.
+ * This module says which webhooks a caller sees and changes. An app of a person sees its own and those of no app; a key
+ * pair and the pages of the gateway see all of the user. Any other webhook is answered like one that does not exist.
  */
 
 export type HoldAccess = (tx: Tx, caller: Caller) => Promise<boolean>
@@ -17,7 +17,7 @@ export function isVisible({ client_id: clientId }: Pick<WebhookRow, 'client_id'>
   return app === null || clientId === null || clientId === app
 }
 
-/** Whether it was this caller who gave it its address or its secret: nobody else is shown the secret. */
+/** Whether this caller gave the webhook its address or its secret; nobody else is shown the secret. */
 export const isOwn = ({ client_id: clientId }: Pick<WebhookRow, 'client_id'>, caller: Caller): boolean =>
   clientId === appOf(caller)
 
@@ -30,7 +30,7 @@ export async function find(db: Queryable, caller: Caller, webhookId: string): Pr
 }
 
 /**
- * The first statements of every change. All of them lock in one order: the access of the caller, the webhooks of the
+ * Every change calls this first. All changes lock in the same order: the access of the caller, the webhooks of the
  * user, the cursor, the webhook, its secrets, and last the log.
  */
 export async function lock(tx: Tx, caller: Caller, holdAccess: HoldAccess): Promise<void> {

@@ -11,8 +11,6 @@ import { type HoldAccess, isVisible } from './webhook-access.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
 import type { Webhook } from './webhook-store.ts'
 
-/** What every change of a webhook needs. */
-
 export type WebhooksDeps = {
   db: Queryable
   clock: Clock
@@ -21,11 +19,10 @@ export type WebhooksDeps = {
   http: Pick<GuardedFetch, 'fetch' | 'refusalOf'>
   secrets: WebhookSecrets
   holdAccess: HoldAccess
-  /** Every instance reads anew which webhooks the user has. */
   publishChange: (userId: string) => void
 }
 
-/** In its one spelling, without a fragment, which is never sent. */
+/** Returns the address in its canonical spelling, without a fragment, which is never sent. */
 export function urlOf(text: string, { http }: WebhooksDeps): string {
   const reason = http.refusalOf(text)
   if (reason !== undefined)
@@ -66,7 +63,7 @@ const urlTaken = ({ webhook_id: id }: Webhook) =>
     extras: { reason: `webhook ${id} has this address` },
   })
 
-/** The last statement of a change. */
+/** Adds the event of a change; this must be the last statement of its transaction. */
 export async function addEvent(
   { events, publishChange }: WebhooksDeps,
   { userId }: Caller,
@@ -80,7 +77,7 @@ export async function addEvent(
   })
 }
 
-/** `other`: another webhook that the caller sees has the address. */
+/** Throws if another webhook that the caller sees has the address of `other`. */
 export const assertUnused = (
   all: readonly Webhook[],
   caller: Caller,

@@ -1,11 +1,11 @@
 import type { NewEvent } from '#kernel/task/task.ts'
 import type { WebhookRow } from '#store/tables/webhooks.ts'
 
-/** What the log of a user says about webhooks. The path of an address may be a secret: apps read the log, too. */
+/** Events about webhooks omit the path of an address, because it may be a secret and apps read the log too. */
 
 type Named = Pick<WebhookRow, 'webhook_id' | 'url' | 'client_id'>
 export type ChangedField = 'url' | 'types' | 'description' | 'enabled' | 'secret'
-/** deleted: by a call; disconnected: its app was; revoked: every access to the account ended. */
+/** A webhook is `deleted` by a call, `disconnected` with its app, and `revoked` when all access to the account ends. */
 export type EndReason = 'deleted' | 'disconnected' | 'revoked'
 
 export const originOf = ({ url }: Pick<WebhookRow, 'url'>): string => new URL(url).origin
@@ -19,7 +19,6 @@ const eventOf = (type: string, row: Named, data: NewEvent['data']): NewEvent => 
 export const createdEvent = (row: Named & Pick<WebhookRow, 'types'>): NewEvent =>
   eventOf('webhook.created', row, { types: row.types })
 
-/** `row`: after the change. */
 export const updatedEvent = (row: Named, fields: readonly ChangedField[]): NewEvent =>
   eventOf('webhook.updated', row, { fields: [...fields] })
 

@@ -9,10 +9,9 @@ import type { WebhookSecretRow } from '#store/tables/webhooks.ts'
 import { secretBytes } from './signature.ts'
 import * as store from './webhook-store.ts'
 
-/** The secrets with which messages are signed: sealed in the database, and opened where a message is sent. */
+/** The secrets that sign messages are sealed in the database, and opened when a message is sent. */
 
 export const formerValidMs = 86_400_000
-/** Beside the current one. */
 const formerMax = 2
 const openedMax = 1_000
 const firstId = '00000000-0000-0000-0000-000000000000'
@@ -21,11 +20,10 @@ export type NewSecret = { row: WebhookSecretRow; secret: Buffer }
 export type WebhookSecrets = {
   /** Sealing may be a network call, so call it outside any transaction. */
   make(webhookId: string): Promise<NewSecret>
-  /** Newest first. */
+  /** Returns the secrets that sign now, newest first. */
   signing(db: Queryable, webhookId: string): Promise<Buffer[]>
-  /** Makes the new one the current one, and returns until when the former one signs. */
+  /** Makes the new secret the current one, and returns until when the former one signs. */
   replace(tx: Tx, made: NewSecret): Promise<Date>
-  /** Wraps secrets of former key-encryption keys under the current one. */
   rewrap(): Promise<void>
 }
 

@@ -7,7 +7,6 @@ import type {
   WebhookSecretRow,
 } from '#store/tables/webhooks.ts'
 
-/** A webhook with the state of its delivery. */
 export type Webhook = WebhookRow &
   Pick<WebhookCursorRow, 'seq' | 'status' | 'disabled_reason' | 'disabled_at' | 'attempts' | 'retry_at'>
 
@@ -25,7 +24,6 @@ const webhooks = () =>
       'webhook_cursor.retry_at',
     ])
 
-/** Oldest first. */
 export const webhooksOf = (db: Queryable, userId: string): Promise<Webhook[]> =>
   fetchAll(db, webhooks().where('webhook.user_id', '=', userId).orderBy('webhook.webhook_id'))
 
@@ -34,7 +32,7 @@ export const findWebhook = (db: Queryable, userId: string, webhookId: string): P
 
 const lockClass = 7_061_952
 
-/** Until the end of the transaction: two requests of a user cannot both take the last place. */
+/** Locks until the end of the transaction, so that two requests of a user cannot both take the last place. */
 export const lockWebhooks = (db: Queryable, userId: string) =>
   query(db, 'select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, userId])
 
@@ -65,13 +63,13 @@ export const updateWebhook = (
 export const setOwner = (db: Queryable, webhookId: string, clientId: string | null) =>
   query(db, 'update webhook set client_id = $2 where webhook_id = $1', [webhookId, clientId])
 
-/** A delivery under way cannot commit any more: it was begun with what has changed. */
+/** A delivery under way was begun with values that have now changed, so the new epoch keeps it from committing. */
 const fence = 'epoch = epoch + 1, owner = null'
 
 export const fenceDelivery = (db: Queryable, webhookId: string) =>
   query(db, `update webhook_cursor set ${fence} where webhook_id = $1`, [webhookId])
 
-/** The next attempt is the first one of its message. */
+/** Makes the next attempt count as the first one of its message. */
 async function restart(db: Queryable, webhookId: string, changes: string, values: unknown[]): Promise<void> {
   await query(
     db,
@@ -86,30 +84,29 @@ async function restart(db: Queryable, webhookId: string, changes: string, values
   )
 }
 
-/** Another address has answered nothing yet. */
+/** A new address has answered nothing yet, so it is neither quick nor slow. */
 export const restartDelivery = (db: Queryable, webhookId: string) =>
   restart(db, webhookId, 'is_slow = null', [])
 
-/** The event that failed may not be among those that are wanted now. */
+/** The event that failed may not be among the types that are wanted now. */
 export const restartMessage = (db: Queryable, webhookId: string) => restart(db, webhookId, 'seq = seq', [])
 
 export const enableWebhook = (db: Queryable, webhookId: string) =>
   restart(db, webhookId, `status = 'enabled', disabled_reason = null, disabled_at = null, is_slow = null`, [])
 
-/** As the user wants it: without a reason of the gateway. */
+/** Disables a webhook at the wish of its user, so without a reason of the gateway. */
 export const stopWebhook = (db: Queryable, webhookId: string, at: Date) =>
   restart(db, webhookId, `status = 'disabled', disabled_at = $2`, [at])
 
 export const moveCursor = (db: Queryable, webhookId: string, seq: bigint) =>
   restart(db, webhookId, 'seq = $2', [seq])
 
-/** The cursors first, as a delivery locks one before it refers to the webhook. */
+/** Deletes the cursors first, because a delivery locks a cursor before it refers to the webhook. */
 export async function deleteWebhooks(db: Queryable, webhookIds: readonly string[]): Promise<void> {
   await query(db, 'delete from webhook_cursor where webhook_id = any($1::uuid[])', [webhookIds])
   await query(db, 'delete from webhook where webhook_id = any($1::uuid[])', [webhookIds])
 }
 
-/** Those of apps, with their addresses. */
 export const webhooksOfApps = (
   db: Queryable,
   userId: string,
@@ -120,7 +117,6 @@ export const webhooksOfApps = (
     [userId],
   )
 
-/** Newest first. */
 export async function deliveriesOf(
   db: Queryable,
   webhookId: string,
@@ -137,7 +133,6 @@ export async function deliveriesOf(
   return { rows: rows.slice(skip, skip + limit), total: rows.length }
 }
 
-/** Secrets that sign at this time, newest first. */
 export const secretsOf = (db: Queryable, webhookId: string, now: Date): Promise<WebhookSecretRow[]> =>
   query(
     db,
@@ -149,7 +144,7 @@ export const secretsOf = (db: Queryable, webhookId: string, now: Date): Promise<
 export const insertSecret = (db: Queryable, row: WebhookSecretRow) =>
   fetchAll(db, builder.insertInto('webhook_secret').values(row))
 
-/** The newest former secrets sign until then; older ones end at once, so that a header has few signatures. */
+/** Lets the newest former secrets sign until then and deletes older ones, because a header has few signatures. */
 export async function expireSecrets(
   db: Queryable,
   webhookId: string,
@@ -170,7 +165,6 @@ export async function expireSecrets(
 
 const rewrapBatch = 100
 
-/** The next secrets that another key-encryption key wraps, by their id. */
 export const secretsOfOtherKeys = (
   db: Queryable,
   kekId: string,
@@ -191,7 +185,6 @@ export const replaceSealed = (db: Queryable, former: WebhookSecretRow, sealed: S
     [former.secret_id, sealed.ciphertext, sealed.wrapped_dek, sealed.kek_id, former.kek_id],
   )
 
-/** Until when the last former secret signs. */
 export const formerSecretEnd = async (db: Queryable, webhookId: string): Promise<Date | null> => {
   const [row] = await query<{ until: Date | null }>(
     db,

@@ -4,18 +4,16 @@ import type { Queryable } from '#store/query.ts'
 import { deletedEvent, type EndReason, originOf } from './webhook-events.ts'
 import * as store from './webhook-store.ts'
 
-/** What apps have added, for those who connect and disconnect them. */
-
 export type EndedWebhooks = {
   userId: string
-  /** Those of one app; undefined: all of the user. */
+  /** Undefined stands for all webhooks of the user. */
   clientId: string | undefined
   reason: EndReason
 }
 
 /**
- * Deletes webhooks with their secrets, in the transaction that ends the access of those who added them. The events are
- * its last statement. True where there were any.
+ * Deletes webhooks with their secrets, in the transaction that ends the access of those who added them. Adding the
+ * events is its last statement. Returns true if there were any.
  */
 export async function endWebhooks(
   events: Pick<EventLog, 'add'>,
@@ -33,7 +31,6 @@ export async function endWebhooks(
   return true
 }
 
-/** To which servers each app has events of the user posted. */
 export const postedOrigins = async (
   db: Queryable,
   userId: string,

@@ -14,14 +14,11 @@ import { addEvent, assertUnused, urlOf, view, type WebhooksDeps } from './webhoo
 import { type ChangedField, deletedEvent, updatedEvent } from './webhook-events.ts'
 import * as store from './webhook-store.ts'
 
-/** Addresses to which a user's events are posted: change, test, replay. */
-
 type WebhookInput = { webhook_id: string }
 
-/** Tests that run at once, and those that wait for them. */
 const tests = { runsMax: 8, waitingMax: 32, waitingOfKeyMax: 2 }
 
-/** An app that names another address gets the events from then on, so the webhook is of that app. */
+/** If an app changes the address, it gets the events from then on, so the webhook then belongs to that app. */
 async function update(deps: WebhooksDeps, input: UpdateInput, caller: Caller, act: ActScope) {
   const { tx } = act
   const { webhook_id: id, enabled } = input
@@ -56,7 +53,6 @@ const isSameList = (one: readonly string[] | null, other: readonly string[] | nu
 
 type Replayed = { from: bigint; events: number }
 
-/** Between the oldest stored event and the newest one. */
 async function readReplay(
   { db, events }: WebhooksDeps,
   input: ReplayInput,
@@ -90,7 +86,7 @@ const replay = (deps: WebhooksDeps) =>
     },
   )
 
-/** Sent before the transaction begins, which only stores the answer. */
+/** The test is sent before the transaction begins, which then only stores the answer. */
 function sendTest(deps: WebhooksDeps) {
   const { db, clock, random, secrets } = deps
   const queue = createFairQueue(tests)
@@ -129,7 +125,7 @@ export function webhooks(deps: WebhooksDeps): Operation[] {
       return { webhooks: all.filter((each) => isVisible(each, caller)).map(view), max: webhooksMax }
     },
     create: create(deps),
-    // A repetition reads the webhook again: another app may have named another address since.
+    // A repeat reads the webhook again, because another app may have changed the address since.
     update: async (input, caller, request) =>
       request.isReplay
         ? view(await find(db, caller, input.webhook_id))
