@@ -11,8 +11,8 @@ type Fields = { chain: string; token: string }
 export type NamedToken = { chain: string | number | undefined; token: string | undefined }
 
 /**
- * Whether the request names the chain and token of the bridge. Any other token is swapped, which is refused
- * if no chains for swaps are given.
+ * Whether the bridge takes the named chain and token. Others are swapped, or refused if `chains` has none for
+ * swaps.
  */
 export function isBridgeToken(
   route: FundingRoute,

@@ -86,8 +86,8 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
   }
 
   /**
-   * Renews keys that expire soon or have expired. The venue rejects keys of accounts without funds, whose new
-   * key then stays unapproved. Those users come last and in turn, so that they delay nobody else.
+   * Users whose new key waits come last and in turn, because the venue may reject it for want of funds again
+   * and again.
    */
   const sweep = async (): Promise<number> => {
     const rows = await query<{ user_id: string }>(

@@ -174,8 +174,7 @@ export function setupSteps(deps: SetupDeps) {
         const isReplaced = data.replaces !== undefined && current?.address !== data.replaces
         if (current && !isExpired && (!data.rotate || isReplaced))
           return { end: 'completed', outcome: 'executed', result: await status(userId) }
-        // Custody approves no key that is not stored. Of two tasks the first stores its key, and both approve
-        // that one.
+        // Custody approves only stored keys. Of two tasks the first stores its key, and both approve that one.
         const sealed = await agents.prepare(userId)
         return { next: 'sign', writes: (tx) => agents.add(tx, sealed) }
       }

@@ -10,9 +10,8 @@ type Asked = { account: string; amount_usd: string; since_ms: number }
 const withdrawnBeforeMs = 7 * 24 * 3_600_000
 
 /**
- * Finds a withdrawal of the same amount whose signature this database does not know. The venue stores no id
- * of the gateway with a withdrawal, so a task that the database has forgotten made it, under this execution
- * id or another.
+ * Finds a withdrawal of the same amount whose signature this database does not know. A withdrawal has no id
+ * of the gateway at the venue, so a forgotten task made it, under this execution id or another.
  */
 export async function withdrawnBefore(
   { db, venue }: SearchDeps,
