@@ -11,7 +11,7 @@ import type { Vault } from '#upstreams/vault/vault.ts'
 import * as store from './earn-account.ts'
 import type { ReadSettled } from './settled-reading.ts'
 
-/** Compares the positions of every user with the vault, and freezes deposits where shares are missing. */
+/** This module compares every user's positions with the vault, and freezes deposits if shares are missing. */
 
 type AuditDeps = {
   db: Queryable
@@ -19,7 +19,6 @@ type AuditDeps = {
   events: Pick<EventLog, 'add' | 'notify'>
   vault: Vault
   readSettled: ReadSettled
-  /** The newest block that is considered final. */
   finalBlock: () => Promise<bigint>
   evmAddressOf: (userId: string) => Promise<string>
   clock: Clock
@@ -27,7 +26,7 @@ type AuditDeps = {
 }
 
 const kind = 'earn_audit'
-/** Fixed, so that all instances share one schedule. */
+/** The id is fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-00000000ea13'
 const everySeconds = 20
 const batchMax = 20
@@ -89,7 +88,7 @@ export function earnAudit(deps: AuditDeps) {
     const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
     const difference = reading.onChainUnits - booked
     const comparison = { mismatch: difference === 0n ? null : difference, now }
-    // Any account can send shares to another one, so a surplus freezes no account; the positions show it.
+    // Any account can send shares to another, so a surplus does not freeze the account; the positions show it.
     if (difference >= 0n) {
       if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(userId, address)
       const nextAt = later(now, recheckMs)

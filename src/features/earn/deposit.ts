@@ -26,7 +26,7 @@ import {
 } from './vault-task.ts'
 import { usdcToken } from './withdrawal-plan.ts'
 
-/** A deposit into the vault: cash of the wallet is held until the vault's events show the shares that it bought. */
+/** A deposit holds cash of the wallet until the vault's events show the shares that it bought. */
 
 const settleMsMax = 3_000
 const settlePollMs = 100
@@ -127,7 +127,7 @@ const nodeIsBehind = () =>
     { extras: { retry_after: 1 } },
   )
 
-/** A node that lags behind the one that showed the cash simulates the deposit without it: only its success counts. */
+/** Repeats a failed trial while its node is behind `block`, because such a node may not know the cash yet. */
 async function trialOfBlock(
   block: bigint,
   first: BatchTrial,
@@ -144,7 +144,6 @@ async function trialOfBlock(
   return trial
 }
 
-/** New deposits are refused while the positions of the user and the chain disagree. */
 function assertNotFrozen(account: EarnAccount | undefined): void {
   if (account?.state !== 'frozen') return
   const since = account.frozen_since?.toISOString() ?? null
@@ -165,8 +164,8 @@ function assertPositionLimit(openPositions: number): void {
 type CashRequest = DepositRequest & { account: string }
 
 /**
- * A deposit that is executed on the chain and not settled yet counts twice for a moment: as held and as spent. Where
- * the chain has enough and only the holds are in the way, this waits a little for them to settle.
+ * An executed deposit counts twice until it is settled, as held and as spent. If only such holds are in the
+ * way, this waits a little for them to settle.
  */
 async function awaitFreeCash(
   { db, vault, usdc, clock }: VaultTaskDeps,
@@ -174,7 +173,7 @@ async function awaitFreeCash(
 ): Promise<{ totalUnits: bigint; version: bigint; block: bigint }> {
   const until = performance.now() + settleMsMax
   while (true) {
-    // A settlement that comes between the two raises the version after it was read, or is later than the block.
+    // A settlement between the two reads raises the version after it was read, or is later than the block.
     const [{ heldUnits, version, earnAccount, openPositions, isOpen }, { cashUnits, block }] =
       await Promise.all([cashStateOf(db, wallet, position, vaultRefOf(vault)), vault.account(account)])
     assertNotFrozen(earnAccount)

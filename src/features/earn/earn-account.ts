@@ -3,7 +3,7 @@ import { type Queryable, query } from '#store/query.ts'
 import type { EarnAccountRow } from '#store/tables/earn.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 
-/** One row per user and vault: the last comparison with the chain, and whether new deposits are accepted. */
+/** There is one row per user and vault: the last comparison with the chain, and whether new deposits are accepted. */
 
 export type EarnAccount = EarnAccountRow
 export type VaultRef = { chainId: string; vault: string }
@@ -30,17 +30,13 @@ type CashState = {
   heldUnits: bigint
   version: bigint
   earnAccount: EarnAccount | undefined
-  /** Positions with shares. */
   openPositions: number
-  /** Whether this one of them has shares. */
+  /** Whether this position has shares. */
   isOpen: boolean
 }
 type CashRow = { held: string; cash_version: bigint; positions: number; is_open: boolean; is_known: boolean }
 
-/**
- * What the ledger holds of the user's cash, and the account, in one snapshot: a settlement that raised the version has
- * raised the settled block, too.
- */
+/** Reads held cash and account in one snapshot, so that a raised version comes with its raised settled block. */
 export async function cashStateOf(
   db: Queryable,
   wallet: AccountRef,
@@ -67,7 +63,7 @@ export async function cashStateOf(
   }
 }
 
-/** Delay between a settlement and the comparison with the chain; settlements in quick succession share one. */
+/** The delay between a settlement and the comparison with the chain; settlements in quick succession share one. */
 const compareAfterSeconds = 5
 /** A node lags by seconds. A longer lag means that the chain is not the one that was settled on. */
 const lagToleranceMs = 30_000
@@ -83,14 +79,14 @@ type Change = {
   assetsUnits: bigint
   sharesUnits: bigint
   block: bigint
-  /** When the position was opened, where this is its first deposit. */
+  /** When the position was opened, if this is its first deposit. */
   createdAt: Date
   now: Date
 }
 
 /**
- * Applies what a receipt or a comparison found; the first deposit opens the position and the account. A deposit is
- * positive in both amounts; a withdrawal is negative in shares.
+ * Applies what a receipt or a comparison found; the first deposit opens the position and the account. A
+ * deposit is positive in both amounts, and a withdrawal is negative in shares.
  */
 export const addChange = (
   tx: Tx,
@@ -121,7 +117,7 @@ export const addChange = (
     ],
   )
 
-/** Optimistic lock on the account: false where another booking came first. */
+/** Takes an optimistic lock on the account. Returns false if another booking came first. */
 export async function raiseVersion(
   tx: Tx,
   { user_id, chain_id, vault, version }: Pick<EarnAccount, 'user_id' | 'chain_id' | 'vault' | 'version'>,
@@ -137,7 +133,7 @@ export async function raiseVersion(
 
 type Freeze = { reason: string; by: string; now: Date }
 
-/** Refuses new deposits from now on; withdrawals are never refused. False where the account was frozen already. */
+/** Refuses new deposits from now on, but never withdrawals. Returns false if the account was frozen already. */
 export async function freezeEarnAccount(
   tx: Tx,
   userId: string,
@@ -153,7 +149,7 @@ export async function freezeEarnAccount(
   return rows.length === 1
 }
 
-/** False where the account was not frozen. */
+/** Returns false if the account was not frozen. */
 export async function unfreezeEarnAccount(
   tx: Tx,
   userId: string,

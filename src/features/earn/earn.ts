@@ -32,7 +32,6 @@ export type EarnDeps = {
   batches: EvmBatches
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
-  /** Called when a receipt changed the balances of a user's wallet. */
   changed: (userId: string, chainId: string) => void
   transact: Transact
   events: Pick<EventLog, 'add' | 'notify'>

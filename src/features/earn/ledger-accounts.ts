@@ -1,8 +1,6 @@
 import type { AccountRef } from '#kernel/task/task.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 
-/** The ledger accounts of cash and vault shares. */
-
 const assetName = (chainId: string, address: string) => `${chainId}:${address.toLowerCase()}`
 
 export const cashAsset = (vault: Pick<Vault, 'chainId'>, usdc: string) => assetName(vault.chainId, usdc)

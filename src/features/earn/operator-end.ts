@@ -5,12 +5,12 @@ import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import { type FlowDeps, settledFlow, type VaultTaskData } from './vault-task.ts'
 import { usdcToken } from './withdrawal-plan.ts'
 
-/** An operator's end of a deposit or withdrawal, with the shares that it brought or burnt. */
+/** This module ends a deposit or withdrawal for an operator, with the shares that it brought or burnt. */
 
 export type EarnOperatorDeps = FlowDeps & { usdc: string }
 type Flow = { assetsUnits: bigint; sharesUnits: bigint }
 
-/** No block is known: later readings decide by their own. */
+/** The block is unknown, so later readings decide by their own. */
 const unknownBlock = 0n
 
 function flowEnd(
@@ -68,7 +68,7 @@ export const operatorEndOfWithdrawal =
     const task = view as TaskView<WithdrawData>
     const { assets_units, shares_units, held_shares } = task.data
     const { inUnits, outUnits, txHash } = finding
-    // A full withdrawal names the shares, and another one what it pays.
+    // A full withdrawal names the shares, and any other one names what it pays.
     const sharesUnits = inUnits ?? (assets_units === null ? BigInt(shares_units) : null)
     const assetsUnits = outUnits ?? (assets_units === null ? null : BigInt(assets_units))
     if (sharesUnits === null)
@@ -78,7 +78,7 @@ export const operatorEndOfWithdrawal =
     const heldUnits = BigInt(held_shares)
     return {
       ...flowEnd(deps, task, { flow: { assetsUnits, sharesUnits }, txHash, ending, sign: -1n }),
-      // The rest of the hold stays in the position; what exceeds it is found by the comparison with the chain.
+      // The rest of the hold stays in the position; the comparison with the chain finds what exceeds it.
       moves: [],
       spent: sharesUnits < heldUnits ? sharesUnits : heldUnits,
     }

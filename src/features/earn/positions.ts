@@ -10,7 +10,7 @@ import { externalOf } from './shares.ts'
 import { type EarnTaskRow, earnTasksPage, newestPosition, positionsPage } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
 
-/** Positions and their history from tasks and ledger, compared with the chain. */
+/** This module shows positions and their history from tasks and ledger, compared with the chain. */
 
 type PositionsDeps = {
   db: Queryable
@@ -53,7 +53,7 @@ const limitDefault = 100
 export function positionsReader({ db, vault, chainName, rates, readSettled, evmAddressOf }: PositionsDeps) {
   const vaultRef = vaultRefOf(vault)
 
-  /** Null where the chain does not answer or an action of the user is in flight: the difference is unknown then. */
+  /** Returns null if the difference is unknown: the chain does not answer, or an action of the user is in flight. */
   const externalFor = async (userId: string): Promise<Map<string, bigint> | null> => {
     try {
       const reading = await readSettled(userId, await evmAddressOf(userId))

@@ -6,15 +6,15 @@ import { type EarnAccount, earnAccountOf, minBlockFor, vaultRefOf } from './earn
 import { cashAsset, positionPrefix, shareAsset, walletAccount } from './ledger-accounts.ts'
 
 /**
- * A consistent reading of one user's ledger and chain balances, taken while no action of that user was in flight. Every
- * deposit and withdrawal holds units until it is settled, and a settlement raises a version. Where nothing is held
- * before and after the chain is read, and no version changed, every difference between ledger and chain comes from
- * outside the gateway. Of the positions only those with shares are read: one that was empty can have got and lost shares
- * in between only by a deposit, which raises the version of the cash, or by a sync, which raises that of the account.
+ * A consistent reading of one user's ledger and chain balances, taken while no action of that user was in
+ * flight. Every deposit and withdrawal holds units until it is settled, and a settlement raises a version. If
+ * nothing is held before and after the chain is read, and no version changed, every difference between ledger
+ * and chain comes from outside the gateway. Only positions with shares are read. An empty one can gain and
+ * lose shares in between only by a deposit, which raises the version of the cash, or by a sync, which raises
+ * that of the account.
  */
 export type PositionShares = { positionId: string; sharesUnits: bigint }
 export type SettledReading = {
-  /** Positions with shares, oldest first. */
   positionShares: PositionShares[]
   onChainUnits: bigint
   block: bigint
@@ -28,7 +28,7 @@ type SettledReadingDeps = {
   ledger: Pick<Ledger, 'balance' | 'subAccounts'>
   clock: Clock
 }
-/** The newest block where `block` is missing. */
+/** Without `block` the newest one is read. */
 type ReadOptions = { block?: bigint }
 
 export type ReadSettled = (
@@ -52,7 +52,7 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
     return { subAccounts, account, isSettled, counters }
   }
 
-  /** Undefined while an action of the user is in flight, or where the node lags behind the last settlement. */
+  /** Returns undefined while an action of the user is in flight, and if the node lags behind the last settlement. */
   return async (userId, address, { block } = {}) => {
     const before = await ledgerOf(userId)
     const { account } = before

@@ -1,18 +1,18 @@
-/** The arithmetic of lots: several positions of one user share one on-chain balance of shares. */
+/** Several positions of one user share one on-chain balance of shares; this module divides it among them. */
 
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /**
- * Shares to hold for a withdrawal: a thousandth above the simulation, because the share price can fall a little before
- * the burn; the remainder returns to the position.
+ * Returns the shares to hold for a withdrawal: a thousandth above the simulation, because the share price can
+ * fall a little before the burn. The remainder returns to the position.
  */
 export function sharesToHold(neededShares: bigint, available: bigint): bigint {
   return min(neededShares + neededShares / 1_000n + 1n, available)
 }
 
 /**
- * Shares that were added or removed outside the gateway, per position: a surplus counts at the oldest position, a
- * deficit from the newest backwards, each at most what the position has.
+ * Returns the shares that were added or removed outside the gateway, per position. A surplus counts at the
+ * oldest position; a deficit counts from the newest backwards, in each up to what the position has.
  */
 export function externalOf(booked: readonly bigint[], onChain: bigint): bigint[] {
   const delta = onChain - booked.reduce((sum, each) => sum + each, 0n)

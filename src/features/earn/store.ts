@@ -34,7 +34,7 @@ const ofVault = `p.user_id = $1 and p.chain_id = $2 and p.vault = $3
        and p.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')`
 const columns = 'p.id, p.created_at, p.cost_units'
 
-/** The number of rows that a page reads does not grow with that of the positions that a user has emptied. */
+/** The number of rows that a page reads does not grow with the positions that a user has emptied. */
 const pagesSql = {
   all: `select ${columns}, coalesce(a.avail + a.held, 0) as shares
      from earn_position p
@@ -54,7 +54,7 @@ const pagesSql = {
      order by p.id desc limit $6`,
 }
 
-/** Newest first, from the one after `after`. */
+/** The newest positions come first, from the one after `after`. */
 export const positionsPage = (
   db: Queryable,
   userId: string,
@@ -70,8 +70,8 @@ export const newestPosition = (db: Queryable, userId: string, vaultRef: VaultRef
   fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).orderBy('id', 'desc').limit(1))
 
 /**
- * Newest first, from the one after `after`. The history of a position consists of tasks of two kinds; a range per kind
- * makes the planner use the index by kind.
+ * Returns the newest tasks first, from the one after `after`. A range for each of the two kinds makes the
+ * planner use the index by kind.
  */
 export const earnTasksPage = (
   db: Queryable,
@@ -107,7 +107,7 @@ export const sharePricesSince = (
       .orderBy('at'),
   )
 
-/** Idempotent per block. */
+/** A repeated write for the same block changes nothing. */
 export async function addSharePrice(
   db: Queryable,
   { chainId, vault }: VaultRef,

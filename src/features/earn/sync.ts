@@ -17,7 +17,7 @@ import type { ReadSettled, SettledReading } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
 import { newestPosition } from './store.ts'
 
-/** Books shares that were added or removed outside the gateway, so that positions and chain agree again. */
+/** A sync books shares that were added or removed outside the gateway, so that positions and chain agree again. */
 
 type SyncDeps = {
   db: Queryable
@@ -77,7 +77,7 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
     )
     const writes = async (tx: Tx): Promise<void> => {
       if (external.length === 0) return
-      // Another booking invalidates the reading: the step runs again.
+      // Another booking invalidates the reading, so the step runs again.
       if (!(await raiseVersion(tx, reading.account)))
         throw new Fault('unavailable', 'Another task changed the positions meanwhile. Try again')
       for (const [index, { positionId, sharesUnits }] of external.entries()) {

@@ -8,13 +8,11 @@ import { vaultRefOf } from './earn-account.ts'
 import { addSharePrice, sharePricesSince } from './store.ts'
 import { apyOf, dayMs } from './yield.ts'
 
-/** State and yield of the vault, cached for all users. */
-
 export type Yield = { apy: number | null; apy7d: number | null; apy30d: number | null }
 export type VaultReading = { state: VaultState; at: Date }
 
 export type VaultRates = {
-  /** Cached for two seconds; the last known state where the chain does not answer. */
+  /** Returns the state from the last two seconds or, if the chain does not answer, the last known one. */
   state(): Promise<VaultReading>
   yield(): Promise<Yield>
   /** Stores the current share price; the hourly schedule calls it. */

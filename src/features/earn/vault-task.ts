@@ -24,8 +24,6 @@ import type { ReadSettled } from './settled-reading.ts'
 import { findPosition, type PositionRow } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
 
-/** What deposits and withdrawals share. */
-
 export type VaultTaskDeps = {
   db: Queryable
   vault: Vault
@@ -50,12 +48,10 @@ export type VaultTaskData = BatchTaskData & {
   assets_units: string | null
   chain_id: string
   vault: string
-  /** As the request named it. */
   amount_usdc: string | null
   apy_at_action: number | null
 }
 type VaultTask = TaskView<VaultTaskData>
-/** The events of a mined deposit or withdrawal. */
 export type VaultProof = { flow: Flow; receipt: Receipt }
 
 export const admissionMs = 10 * 60_000
@@ -77,7 +73,7 @@ export function amountOf(text: string, minimum: string): bigint {
   throw invalid('amount_usdc', 'below_minimum', message, { minimum, unit: 'USDC' })
 }
 
-/** The driver of a deposit or withdrawal. Only the events of the vault prove it. */
+/** Drives a deposit or withdrawal, which only the events of the vault prove. */
 export const vaultDriver = <Data extends VaultTaskData>(
   { batches, vault, shareToken, changed }: VaultTaskDeps,
   flowOf: (logs: Receipt['logs'], account: string) => Flow | undefined,
@@ -102,7 +98,7 @@ export type FlowDeps = { vault: Pick<Vault, 'chainId' | 'address'> } & Pick<
   'shareToken' | 'clock'
 >
 
-/** The end of a task whose `flow` was proven; `sign`: 1 for a deposit. */
+/** Ends a task whose `flow` was proven; `sign` is 1 for a deposit and -1 for a withdrawal. */
 export function settledFlow(
   { vault, shareToken, clock }: FlowDeps,
   task: VaultTask,

@@ -14,7 +14,7 @@ import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf, sharesToHold } from './shares.ts'
 
-/** A withdrawal by an amount of assets, or (`assetsUnits` null) by shares to redeem. */
+/** A withdrawal of an amount of assets or, if `assetsUnits` is null, of shares to redeem. */
 export type WithdrawalPlan = {
   assetsUnits: bigint | null
   sharesUnits: bigint
@@ -59,7 +59,6 @@ export const withdrawalAction = (
   exit: true,
 })
 
-/** By an amount of assets, or by all shares. */
 export const withdrawalBatch = (
   deps: Pick<WithdrawalPlanDeps, 'vault' | 'usdc'>,
   account: string,
@@ -111,7 +110,7 @@ export async function planWithdrawal(
   }
 }
 
-/** The shares of one position that the chain still shows; undefined where ledger and chain are not comparable now. */
+/** Returns the position's shares that the chain still shows; undefined while ledger and chain are not comparable. */
 async function redeemableShares(
   { readSettled }: WithdrawalPlanDeps,
   { userId, positionId, account }: WithdrawalRequest,
@@ -124,7 +123,7 @@ async function redeemableShares(
   return index < 0 ? undefined : shares[index]! + external[index]!
 }
 
-/** Redeems the position's booked shares, adjusted by changes from outside the gateway where those are known. */
+/** Redeems the position's booked shares, adjusted by known changes from outside the gateway. */
 async function planFullExit(
   deps: WithdrawalPlanDeps,
   request: WithdrawalRequest,
@@ -175,7 +174,7 @@ const externalLoss = ({ shareToken }: WithdrawalPlanDeps, available: bigint): Fa
 
 type FailedSimulation = { sharesUnits: bigint; simulation: Extract<Simulation, { ok: false }> }
 
-/** With the shares on the chain, the vault lacks liquidity. Without them, a node lags or others are settling: retry. */
+/** If the chain shows the shares, the vault lacks liquidity. Otherwise a node lags or others are settling: retry. */
 async function explainFailure(
   { vault }: WithdrawalPlanDeps,
   { account }: WithdrawalRequest,

@@ -1,5 +1,3 @@
-/** The yield of a vault, computed from its stored share prices. */
-
 export type SharePrice = { at: Date; price: bigint }
 
 const hourMs = 3_600_000
@@ -10,8 +8,9 @@ const yearMs = 365 * dayMs
 const scale = 10n ** 15n
 
 /**
- * Compounded over a year: (P1 / P0) ^ (365 d / dt) - 1. The growth is computed exactly and converted to a float only as
- * a small rate; no money is computed from it. Null until an hour of prices is stored.
+ * The yield is compounded over a year: (P1 / P0) ^ (365 d / dt) - 1. The growth is computed exactly and
+ * becomes a float only as a small rate, from which no money is computed. It is null until an hour of prices
+ * is stored.
  */
 export function apyOf(prices: readonly SharePrice[], windowMs: number): number | null {
   const last = prices.at(-1)

@@ -19,8 +19,6 @@ import {
   Units,
 } from '#kernel/contract/wire-types.ts'
 
-/** Set-up, funding and withdrawal of the account at the perpetual venue. */
-
 const setupWaitSeconds = 60
 const waitSeconds = 90
 const SetupStatus = T.Object(

@@ -59,9 +59,9 @@ async function checkClose(
       isBuy,
       grid: market,
     })
-  // The venue values an order at its price, which for a sale is below the mid price.
+  // The venue values an order at its own price, which for a sale is below the mid price.
   const worthPrice = isBuy ? (limit ?? mid) : price
-  // A full close has no minimum; otherwise dust could never be closed.
+  // A full close has no minimum, as dust could otherwise never be closed.
   if (size !== held)
     assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
   const action: PlannedAction = {

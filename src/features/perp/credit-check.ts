@@ -1,24 +1,23 @@
 import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Checks for a deposit credit by the balance, which costs a tenth of the weight of the transfer list. */
+/** This module looks for a deposit credit in the balance, which costs a tenth of the weight of the transfer list. */
 
 export type CreditTaskData = {
   account: string
-  /** Cash of the account at the last read. */
+  /** The cash of the account at the last read. */
   cash_seen?: string
-  /** Reads of the list since the balance changed: the list may lag behind the balance. */
+  /** How often the list was read since the balance changed. The list may lag behind the balance. */
   list_reads?: number
-  /** One balance for both sides, held on the spot side. */
+  /** Whether perp and spot share one balance, which the spot side holds. */
   unified?: boolean
 }
 type Source = Pick<Hyperliquid, 'account' | 'spotBalances'>
 
-/** After this many polls the list is read although the balance did not change. */
+/** After this many polls the list is read even if the balance has not changed. */
 const cheapPollsMax = 8
 const listReadsMax = 5
 
-/** The balance that a deposit changes. */
 export async function cashOf(
   venue: Source,
   { account, unified }: Pick<CreditTaskData, 'account' | 'unified'>,

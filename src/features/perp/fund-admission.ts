@@ -27,8 +27,6 @@ import type { FundingRoute, PerpLimits } from './limits.ts'
 import type { ApprovalTaskData, SetupDeps } from './setup.ts'
 import { type Delivered, type SwapLegData, swapFieldNames } from './swap-leg.ts'
 
-/** Admission of a deposit: the balance of the wallet, the gas, and the account at the venue before it. */
-
 export type FundDeps = VenueDriverDeps & {
   db: Queryable
   venue: SetupDeps['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
@@ -43,7 +41,7 @@ export type FundDeps = VenueDriverDeps & {
   route: FundingRoute
   clock: Clock
   limits: PerpLimits
-  /** Undefined where no provider of swaps is configured. */
+  /** It is undefined if no provider of swaps is configured. */
   swaps: SwapLegs | undefined
   reserve: ReserveSpend
 }
@@ -54,15 +52,13 @@ export type FundTaskData = CreditTaskData &
   SwapLegData & {
     amount_units: string
     since_ms: number
-    /** As the request named it. */
     source_token?: string
     tx_hash?: string
     credited_at?: string
-    /** True where the account was empty at the venue when the task began. */
+    /** Whether the account was empty at the venue when the task began. */
     is_first?: boolean
-    /** What the swap has delivered. */
     swapped?: Delivered
-    /** The deposit was made before the database went back: nothing is reserved for it. */
+    /** The deposit was made before the database went back, so nothing is reserved for it. */
     is_deposited?: boolean
     progress?: TaskProgress
   }
@@ -168,7 +164,7 @@ async function checkFund(deps: FundDeps, input: FundInput, attempt: Attempt): Pr
   return depositOf(deps, { userId, amountUnits, sourceToken })
 }
 
-/** The swap is quoted, and the deposit of its least output has to be possible. */
+/** Quotes the swap and refuses it if its least output is too small for a deposit. */
 async function checkSwap(
   deps: FundDeps,
   swaps: SwapLegs,
@@ -203,7 +199,7 @@ async function fundSwap(
   const data: FundTaskData = {
     swap,
     account: await deps.evmAddressOf(action.userId),
-    // Until the deposit is prepared, the least that it will be.
+    // Until the deposit is prepared, this is its least amount.
     amount_units: swap.amount_out_min,
     ahead_ms: 0,
     since_ms: 0,
@@ -213,7 +209,7 @@ async function fundSwap(
   return { first: 'swap', data, spend }
 }
 
-/** The observed balance, the gas to charge, and the state of the account at the venue before the deposit. */
+/** Returns the wallet's balance, the gas to charge, and the state of the account at the venue before the deposit. */
 export async function fundDeposit(
   deps: FundDeps,
   { action, amountUnits, sourceToken }: Deposit,
@@ -257,7 +253,7 @@ export async function cashCovering(
   { db, ledger, chain, route }: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // Read the version before the chain: a hold that settles in between invalidates the balance.
+  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
   const { heldUnits, version } = await ledger.balance(db, wallet)
   const { tokens } = await chain.balances(account, [route.token])
   const [totalUnits] = tokens

@@ -24,7 +24,7 @@ import {
 import { approvalWrites, type SetupOperatorDeps } from './setup-operator-end.ts'
 import { legEnd, swappedOf, swapTaskOf } from './swap-leg.ts'
 
-/** An operator's end of a funding: where the money is, by the leg that was under way. */
+/** This module ends a funding for an operator. The leg that was under way says where the money is. */
 
 export type FundOperatorDeps = FundEndDeps &
   SetupOperatorDeps & {
@@ -43,7 +43,7 @@ export const operatorEndOfFund =
       : endInDeposit(deps, task, { ending, finding })
   }
 
-/** The deposit has not begun. What the swap brought is in the wallet. */
+/** Ends the task before its deposit has begun: what the swap brought is in the wallet. */
 function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: Ended): EndResult | Refusal {
   const { outcome, at } = finding
   if (outcome === 'executed')

@@ -21,7 +21,7 @@ import {
   swapStepNames,
 } from './swap-leg.ts'
 
-/** The swap before a deposit, and where the money is when the deposit cannot follow it. */
+/** This module runs the swap before a deposit, and says where the money is if the deposit cannot follow it. */
 
 export type FundStep = SwapLegStep | 'deposit' | 'sign' | 'confirm' | 'credit' | 'approve' | 'approved'
 export type FundTask = TaskView<FundTaskData>
@@ -29,7 +29,6 @@ type Result = StepResultOf<Partial<FundTaskData>, FundStep>
 type Step = (task: FundTask, context: StepContext) => Promise<Result>
 type Failure = { code: string; message: string; retryable?: boolean; upstream?: string }
 
-/** What the end of a funding needs. */
 export type FundEndDeps = Pick<FundDeps, 'route'> & {
   chain: { row: Pick<FundDeps['chain']['row'], 'displayName'> }
   batches: Pick<FundDeps['batches'], 'releaseGas'>
@@ -40,7 +39,6 @@ const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 
 export const depositHold = (taskId: string): string => `${taskId}:deposit`
 
-/** The result of a funding that did not reach the venue. */
 export const notCredited = (
   { route }: Route,
   legs: JsonObject[],
@@ -70,7 +68,7 @@ export const swapBeforeDeposit = (deps: FundDeps): Record<SwapLegStep | 'deposit
   deposit: (task, context) => prepareDeposit(deps, task, context),
 })
 
-/** The end of the swap is the begin of the deposit, or the end of the task. */
+/** The end of the swap starts the deposit or ends the task. */
 function afterSwap(deps: FundDeps, task: FundTask, { end, now }: { end: SwapEnd; now: Date }): Result {
   if (end.end !== 'completed') return fundingSwapFailed(deps, task, end)
   const { end: _end, outcome: _outcome, result: _result, ...committed } = end
@@ -118,7 +116,7 @@ export const depositLeg = ({ route }: Route, { status, amount, txHash, error }: 
     error: error ?? null,
   })
 
-/** Of a task whose swap was executed. */
+/** The leg of a swap that was executed. */
 export function swapLeg({ route }: Route, { swapped }: FundTaskData): JsonObject {
   return legView({
     role: 'swap',
@@ -131,7 +129,6 @@ export function swapLeg({ route }: Route, { swapped }: FundTaskData): JsonObject
   })
 }
 
-/** The legs of a funding that was credited. */
 export const creditedLegs = (deps: Route, data: FundTaskData): JsonObject[] => [
   swapLeg(deps, data),
   depositLeg(deps, { status: 'completed', amount: data.amount_units, txHash: data.tx_hash }),
@@ -169,7 +166,7 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
       state: 'held',
       data: { ...funds.data, is_deposited: false },
       async writes(tx) {
-        // The deposit moves on what the swap has counted against the limits.
+        // The deposit counts the same money against the limits, so what the swap has counted is released.
         if (swapEffect) await deps.policy.release(tx, { userId, taskId, intent: swapEffect.intent })
         await deps.reserve(tx, task, { ...funds.spend, holdKey: depositHold(taskId) }, now)
       },
@@ -181,7 +178,7 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
   }
 }
 
-/** The swap was executed and the deposit was not: its dollars are in the wallet. */
+/** Ends a task whose swap was executed and whose deposit was not: the money is in the wallet. */
 export function depositFailed(
   deps: FundEndDeps,
   { id: taskId, data }: FundTask,
@@ -212,7 +209,7 @@ export function depositFailed(
   }
 }
 
-/** A step of the deposit: once a swap was executed, its failure is a part of the task and not the whole. */
+/** Wraps a step of the deposit: if the swap was executed, a failed deposit ends the task as partial. */
 export const afterSwapStep =
   (deps: FundDeps, step: Step): Step =>
   async (task, context) => {
@@ -223,7 +220,7 @@ export const afterSwapStep =
         return depositFailed(deps, task, fault)
       throw fault
     })
-    // Another node knows nothing of the deposit: it is prepared as any other one.
+    // The step asked another node, which does not know the deposit, so the deposit is prepared like a new one.
     if (isDeposited && ('sign' in result || 'end' in result)) return { next: 'deposit', state: 'settling' }
     if ('sign' in result)
       return { ...result, sign: { ...result.sign, onRefused: (fault) => depositFailed(deps, task, fault) } }

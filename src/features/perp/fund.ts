@@ -25,7 +25,7 @@ import {
 import { approvalPlan, approvalSearch, recordApproval } from './setup.ts'
 import { swapFeesUsd } from './swap-leg.ts'
 
-/** Deposits USDC from the wallet over the venue's bridge, waits for the credit of this transfer, and approves the key. */
+/** This module deposits USDC over the venue's bridge, waits for the credit of that transfer, and approves the key. */
 
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 /** A credit can take minutes; after this time the task needs review. */
@@ -56,7 +56,7 @@ export function fundSteps(deps: FundDeps): Steps<FundTaskData, FundStep> {
   }
 }
 
-/** Only the transfer event on the chain proves that the deposit was sent. */
+/** Proves the deposit by its transfer event, which alone shows that it was sent. */
 export const depositProof = (
   { chain, route }: FundDeps,
   { account, amount_units }: Pick<FundTaskData, 'account' | 'amount_units'>,
@@ -77,7 +77,7 @@ const transferEffect = (deps: FundDeps) => {
     driver: batches.driver<FundTaskData, Receipt, FundStep>({
       onFinal: ({ userId }) => changed(userId, route.chainId),
       prove: ({ data }, receipt) => depositProof(deps, data, receipt),
-      // The credit followed the deposit, before the task.
+      // The credit followed the deposit, and may therefore be older than the task.
       async found({ data }, { receipt }) {
         const proof = depositProof(deps, data, receipt)
         const { timestampSeconds } = await deps.chain.headAt(receipt.block)
@@ -96,7 +96,7 @@ const transferEffect = (deps: FundDeps) => {
     settle: ({ id, data: { amount_units, swapped, is_deposited: isDeposited } }, { txHash }) => ({
       next: 'credit',
       state: 'waiting',
-      // After a swap, whose units were the spend of the task, the deposit has a hold of its own.
+      // After a swap, which spent the task's own hold, the deposit has a separate hold.
       ...(swapped
         ? !isDeposited && {
             moves: [{ move: 'post', key: depositHold(id), amountUnits: BigInt(amount_units) }],
@@ -127,12 +127,11 @@ async function creditOf({ db, venue }: FundDeps, task: FundTask): Promise<FoundC
 async function claimCredit(tx: Tx, { id, userId, data }: FundTask, { key, update }: FoundCredit, now: Date) {
   if (!(await claimTransfer(tx, { key, userId, taskId: id, at: now }))) throw claimedByAnother('credit')
   if (!data.is_first) return
-  // Register in this commit, so that the record contains every fill from the first one on.
+  // The account is registered in this commit, so that its record contains every fill from the first one on.
   await registerFunded(tx, { userId, account: data.account, now })
   await addLedgerEntries(tx, { user_id: userId }, ledgerUpdateRows(update))
 }
 
-/** The end of a funding whose deposit the venue has credited. */
 export function creditedEnd(
   deps: Pick<FundDeps, 'route'>,
   data: FundTaskData,
@@ -155,7 +154,7 @@ export function creditedEnd(
   }
 }
 
-/** The deposit is complete even where the approval fails: the set-up approves the key again. */
+/** A deposit is complete even if the approval fails, because the set-up can approve the key later. */
 function approvalEffect(deps: FundDeps) {
   const { agents } = deps
   const credited = ({ data }: FundTask) => creditedEnd(deps, data)
@@ -181,7 +180,7 @@ function approvalEffect(deps: FundDeps) {
   })
 }
 
-/** The transfer was sent, so the task never fails; after a long wait it needs review by an operator. */
+/** Never fails a task whose transfer was sent. After a long wait the task goes to review. */
 export function waitForTransfer<Name extends string, Data = unknown>(
   task: TaskView<{ polls?: number }>,
   now: Date,

@@ -7,12 +7,12 @@ import type { LedgerToken } from '#kernel/task/task.ts'
 import type { FundingRoute } from './limits.ts'
 
 type Fields = { chain: string; token: string }
-/** As the request names them; absent: those of the bridge, or its token on another chain. */
+/** As the request names them. Without them the bridge's chain and token are meant, or its token on another chain. */
 export type NamedToken = { chain: string | number | undefined; token: string | undefined }
 
 /**
- * Whether the request names the chain and token of the bridge. Anything else is swapped; where no chain is given to swap
- * on, it is refused.
+ * Whether the bridge takes the named chain and token. Others are swapped, or refused if `chains` has none for
+ * swaps.
  */
 export function isBridgeToken(
   route: FundingRoute,
@@ -49,14 +49,12 @@ function assertRoute(route: FundingRoute, given: { chain: string; token: string 
     )
 }
 
-/** Accepts a chain id as text or number, or a chain name. */
 function chainIdOf(chain: string | number | undefined, route: FundingRoute): string {
   if (chain === undefined) return route.chainId
   const text = String(chain).toLowerCase()
   return text === 'arbitrum' || text === 'arbitrum one' ? route.chainId : text
 }
 
-/** The token that the bridge accepts: USDC with six decimals. */
 export const walletToken = ({ symbol, token }: FundingRoute): LedgerToken => ({
   symbol,
   decimals: usdcDecimals,

@@ -9,7 +9,7 @@ import { type Queryable, query } from '#store/query.ts'
 import { renewAheadMs } from './agent-keys.ts'
 import { admitSetup, type SetupDeps, type SetupTaskData, setupSteps } from './setup.ts'
 
-/** Renews trading keys before they expire, and at once where an exit has no key that the venue accepts. */
+/** This module renews trading keys before they expire, and at once if an exit has no key that the venue accepts. */
 
 export type KeyRenewalDeps = SetupDeps & {
   db: Queryable
@@ -26,7 +26,7 @@ const kind = 'venue_key_renewal'
 const sweepKind = 'venue_key_renewals'
 const everySeconds = 3_600
 const batchMax = 50
-/** Fixed, so that all instances share one schedule. */
+/** The id is fixed, so that all instances share one schedule. */
 const scheduleId = '00000000-0000-7000-8000-00000000a9e7'
 
 export const renewalSchedule = (now: Date): NewSchedule => ({
@@ -49,7 +49,7 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
       sign: steps.sign,
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
-        // The venue approves no key of an account without funds, which ends as `partial`.
+        // The venue approves no key for an account without funds, which ends as `partial`.
         if (!('end' in result) || result.outcome !== 'executed') return result
         const { api_wallet_address = null, api_wallet_expires_at = null } = result.result ?? {}
         const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }
@@ -73,7 +73,6 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
       )
     ).length > 0
 
-  /** Does nothing while a renewal is running. */
   const renew = async (userId: string): Promise<void> => {
     if (await isRenewing(db, userId)) return
     const admission = await admitSetup(deps, { exit: true })(
@@ -87,8 +86,8 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
   }
 
   /**
-   * Users whose key expires soon, or has expired. A key that waits for its approval remains where the venue rejected it,
-   * as it does for an account without funds: these users come last and in turn, so that they delay nobody's renewal.
+   * Users whose new key waits come last and in turn, because the venue may reject it for want of funds again
+   * and again.
    */
   const sweep = async (): Promise<number> => {
     const rows = await query<{ user_id: string }>(

@@ -3,7 +3,6 @@ import { venueName } from '#engines/venue/records/store.ts'
 import type { TaskView, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** The leverage of a market that was last set through the gateway. */
 export type LeverageSetting = { isCross: boolean; leverage: number; setAt: Date }
 
 export async function leverageSettingOf(
@@ -19,7 +18,6 @@ export async function leverageSettingOf(
   return row && { isCross: row.is_cross, leverage: row.leverage, setAt: row.set_at }
 }
 
-/** Runs in the commit that continues with the order. */
 export const recordLeverage =
   ({ userId, data: { leverage, symbol } }: TaskView<OrderTaskData>, now: Date) =>
   async (tx: Tx): Promise<void> => {

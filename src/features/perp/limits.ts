@@ -1,9 +1,7 @@
-/** Minimum amounts from configuration, for validation and capabilities. */
 export type PerpLimits = {
   minOrderUsd: string
   minFundUsd: string
   minWithdrawUsd: string
-  /** The venue's fee per withdrawal. */
   withdrawFeeUsd: string
 }
 

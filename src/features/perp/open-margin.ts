@@ -4,8 +4,6 @@ import { fromUnits, mulDiv, toMicros, usdDecimals } from '#kernel/money/money.ts
 import type { BalanceAttempt } from '#kernel/task/admission.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** The margin of an order, the free margin, and the transfer from the spot side. */
-
 const spareShare = 500n
 
 export type Margin = {
@@ -18,13 +16,12 @@ export type Margin = {
   spendings: Spendings
 }
 
-/** In whole cents, for people. */
 export function marginText(notional: bigint, leverage: number): string {
   const cents = mulDiv(notional, 1n, BigInt(leverage) * 10n ** BigInt(usdDecimals - 2), 'up')
   return fromUnits(cents, 2)
 }
 
-/** The margin of the order, plus the extra margin of the open position where the leverage changes. */
+/** The margin of the order, plus the extra margin of the open position if the leverage changes. */
 export function marginOf({ notional, leverage, position }: Margin): bigint {
   const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
   if (!position || position.leverage === leverage) return own
@@ -34,7 +31,7 @@ export function marginOf({ notional, leverage, position }: Margin): bigint {
   return own + (extra > 0n ? extra : 0n)
 }
 
-/** An opposite order may use the margin of the position twice: for the close, and for the new side. */
+/** An opposite order may use the margin of the position twice: for the close and for the new side. */
 function freeFor({ isBuy, position, state }: Margin): bigint {
   const free = toMicros(state.crossFreeUsd)
   const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy

@@ -32,8 +32,6 @@ import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
 import type { PerpLimits } from './limits.ts'
 import { marginOf, marginText, transferForMargin } from './open-margin.ts'
 
-/** Admission of an order that opens a position: refuses a request that cannot succeed. */
-
 export type TradeDeps = {
   venue: Pick<
     Hyperliquid,
@@ -56,7 +54,7 @@ export type TradeDeps = {
 type OpenRequest = PerpInput<'open'>
 type OpenInput = Omit<OpenRequest, 'leverage' | 'side'> & { leverage?: number; side?: 'long' | 'short' }
 
-/** One spelling of what the interface accepts in several. */
+/** Normalises the spellings that the interface accepts. */
 const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
   ...rest,
   ...(leverage !== undefined && { leverage: Number(leverage) }),
@@ -95,7 +93,7 @@ function assertLeverage(
     )
 }
 
-/** The leverage of the request, of the position, of the market's setting, or 1. */
+/** The leverage comes from the request, the position, the market's setting, or is 1. */
 function leverageOf(
   { leverage, is_cross }: OpenInput,
   { maxLeverage, onlyIsolated }: PerpMarket,
@@ -109,7 +107,7 @@ function leverageOf(
   }
 }
 
-/** Another client may have changed an older setting: setting it again costs little. */
+/** An older setting may have been changed by another client, and setting it again costs little. */
 const settingTrustedMs = 3_600_000
 
 function isSet(
@@ -125,7 +123,6 @@ function isSet(
 
 type Wanted = { reduces: boolean; isBuy: boolean; margin: Leverage }
 
-/** Refuses what the venue would reject because of the open position. */
 function assertPosition(
   position: Position | undefined,
   { symbol }: PerpMarket,
@@ -175,7 +172,7 @@ function exitsOf(
 
 type Entry = { isBuy: boolean; limit: string | undefined; mark: string }
 
-/** The best price of the entry: its limit, unless the mark is better. */
+/** The best price of the entry: its limit, unless the mark price is better. */
 const referenceOf = ({ isBuy, limit, mark }: Entry): string =>
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 
@@ -231,7 +228,7 @@ async function checkOpen(deps: TradeDeps, input: OpenInput, userId: string) {
     {
       market,
       price: limit ?? mid,
-      // The venue values an order at its price, which for a sale is below the mid price.
+      // The venue values an order at its own price, which for a sale is below the mid price.
       worthPrice: isBuy ? (limit ?? mid) : price,
       minimum: limits.minOrderUsd,
       notionalField: 'notional_usd',

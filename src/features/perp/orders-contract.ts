@@ -23,8 +23,6 @@ import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
 import { Dec, DecIn, DecOrNull, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
 
-/** Orders and positions of the perpetual venue. */
-
 const waitSeconds = 90
 const Asset = T.String({
   minLength: 1,

@@ -6,15 +6,13 @@ import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { markOf, positionView, unifiedValue } from './views.ts'
 
-/** Open orders, positions and balances of one account. */
-
 type Deps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'perps'>
   views: Pick<AccountViews, 'account' | 'openOrders' | 'spotBalances' | 'mode'>
 }
 
-/** Maximum age of mark prices for open orders; those of positions come with the position. */
+/** How old mark prices of open orders may be. Positions come with their own mark price. */
 const marksMaxAgeMs = 15_000
 
 export async function ordersOf({ db, venue, views }: Deps, userId: string, account: string) {
@@ -46,12 +44,12 @@ export async function ordersOf({ db, venue, views }: Deps, userId: string, accou
       withdrawable_usd: withdrawableUsd,
       margin_used_usd: state.marginUsedUsd,
     },
-    // The venue's time of the account state, minus the age difference of the orders.
+    // The time is the venue's, of the older of the two reads.
     as_of: new Date(state.timeMs - Math.max(0, stateAtMs - ordersAtMs)).toISOString(),
   }
 }
 
-/** Where one balance serves both sides, the perp side reports the margin of positions only. */
+/** If one balance serves both sides, the perp side reports only the margin of positions. */
 async function accountValue(views: Deps['views'], account: string, state: Account) {
   if (state.withdrawableUsd !== '0' || state.accountValueUsd !== state.marginUsedUsd) return state
   const { value: spot } = await views.spotBalances(account)

@@ -9,7 +9,7 @@ import type { Evm, IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 
-/** The bridge's payout of a withdrawal: the venue's record of it, and its arrival on the chain. */
+/** This module finds the bridge's payout of a withdrawal, in the venue's record and on the chain. */
 
 export type Payout = { paid_units: string }
 type PayoutDeps = {
@@ -26,9 +26,9 @@ type PayoutTaskData = ActionTaskData & {
   from_block: string
 }
 
-/** Polls of the chain between two reads of the transfer list. */
+/** How many polls of the chain lie between two reads of the transfer list. */
 export const repollAfter = 6
-/** The same while the chain shows no possible payout: one node may have answered with no logs for blocks it lacks. */
+/** The same while the chain shows no possible payout: a node may have returned no logs for blocks that it lacks. */
 const unseenRepollAfter = 24
 /** An arrival that is smaller by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
@@ -38,7 +38,7 @@ export const isPaid =
   (amountUnits: bigint) =>
     amountUnits === BigInt(paid_units)
 
-/** Matches a payout with any fee. */
+/** Matches a payout whatever its fee. */
 export const isUpTo =
   (maxUnits: bigint) =>
   (amountUnits: bigint): boolean =>
@@ -77,7 +77,7 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= lowerUnits && amountUnits <= upperUnits
   }
 
-  /** Throws where the chain shows a possible payout that the venue's list does not contain. */
+  /** Throws if the chain shows a possible payout that the venue's list does not contain. */
   const assertNotArrived = async (task: TaskView<PayoutTaskData>): Promise<void> => {
     const { from_block } = task.data
     const { number: head } = await chain.head()
@@ -99,7 +99,7 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
   }
 
-  /** From the venue's record, because the venue sets the fee. */
+  /** Reads the payout from the venue's record, because the venue sets the fee. */
   const payoutOf = async (task: TaskView<PayoutTaskData>): Promise<Payout | undefined> => {
     const { account, since_ms } = task.data
     const own = ownIn(task, await venue.ledgerSince(account, since_ms))
@@ -119,7 +119,7 @@ export function isListReadDue(
   return polls - lastRead >= (found ? repollAfter : unseenRepollAfter)
 }
 
-/** The last blocks are searched again: a reorganised block may contain the payout. */
+/** The last blocks are searched again, because a reorganised block may contain the payout. */
 export function nextBlock(from: bigint, searchedTo: bigint, confirmations: number): bigint {
   const searched = searchedTo - BigInt(confirmations)
   return searched >= from ? searched + 1n : from

@@ -50,7 +50,7 @@ export function perp(deps: PerpDeps): Perp {
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const onAgentRevoked = agents.retired
   const trade = { ...deps, agentOf, onAgentRevoked }
-  // Exits take rate budget before spending, and accepted tasks before new requests.
+  // Exits take rate budget before spending, and accepted tasks take it before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
   const work = { ...trade, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })

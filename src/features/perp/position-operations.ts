@@ -13,7 +13,6 @@ import { type TpSlDeps, tpSlSteps } from './tp-sl-steps.ts'
 
 type Deps = TradeDeps & CancelAllDeps & TpSlDeps & { venue: Hyperliquid; policy: Pick<Policy, 'check'> }
 
-/** Exits, cancel-all and history of positions and orders. */
 export function positionOperations(deps: Deps) {
   const { db, venue } = deps
   return {

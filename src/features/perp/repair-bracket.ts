@@ -25,7 +25,7 @@ import {
   unwindSteps,
 } from './unwind.ts'
 
-/** Repairs a position without its requested stop: places the exits again, or closes the position. */
+/** This module repairs a position without its requested stop: it places the exits again, or closes the position. */
 
 type BracketRepairDeps = UnwindDeps & { venue: Pick<Hyperliquid, 'timeMs' | 'passedMs'> }
 
@@ -47,7 +47,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
   const { venue, pricing } = deps
   const finish = createFinish(venue)
 
-  /** Ends the task, or closes the position where its stop is missing. */
+  /** Ends the task, or closes the position if its stop is missing. */
   const afterRepair = (task: PerpOrderTask, placed: readonly Exit[]) => {
     const { entry, exits } = storedOutcome(task)
     const now = exits.map((exit) =>
@@ -90,7 +90,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
       const size = sumFills(fills).size
       const missing = missingLegs(exits)
       const held = positionOf(state, symbol)?.signedSize.replace('-', '')
-      // Position exits are OCO and end with the position; they must not apply to an older part of it.
+      // Position exits are OCO and end with the position, so they must not apply to an older part of it.
       const coversPosition = held !== undefined && compareDecimals(held, size) === 0
       const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
       const only = (leg: ExitLeg) => missing.includes(leg)
@@ -143,7 +143,7 @@ const createFinish =
   (venue: Pick<Hyperliquid, 'order' | 'fillsSince'>): Finish =>
   async (task, { entry, exits, closedSize = null }, error) => {
     const isEntry = ({ orderId }: Fill) => orderId === entry.orderId
-    // Fills of all orders of the task, so that the result of an unwound position has both sides.
+    // The fills of all orders of the task are read, so that the result of an unwound position has both sides.
     const fills = await readAllFills(
       () => ownFills(venue, task),
       (all) =>

@@ -3,8 +3,6 @@ import type { TaskView, Tx } from '#kernel/task/task.ts'
 import { isLive } from '#kernel/task/task-state.ts'
 import type { ApprovalTaskData } from './setup.ts'
 
-/** An operator's end of an approval of a trading key. */
-
 export type ApproveKey = (
   tx: Tx,
   userId: string,
@@ -12,7 +10,7 @@ export type ApproveKey = (
 ) => Promise<void>
 export type SetupOperatorDeps = { approveKey: ApproveKey }
 
-/** The key counts as approved from then on; undefined where no approval is open. */
+/** Records the key as approved. Returns undefined if no approval is open. */
 export function approvalWrites(
   { approveKey }: SetupOperatorDeps,
   { userId, data, effects }: TaskView<ApprovalTaskData>,

@@ -11,8 +11,6 @@ import type { contract } from './contract.ts'
 import type { PerpLimits } from './limits.ts'
 import { modeOf, unifiedValue } from './views.ts'
 
-/** The current set-up state at the venue. */
-
 export type SetupStatus = Static<(typeof contract)['entries']['setupStatus']['output']>
 
 type SetupStatusDeps = {
@@ -76,7 +74,7 @@ export const createSetupStatus =
     }
   }
 
-/** Null where the venue does not answer: the rest of the view does not depend on it. */
+/** Returns null if the venue does not answer, because the rest of the view does not depend on it. */
 async function requestsOf(
   views: Pick<AccountViews, 'rateLimit'>,
   account: string,

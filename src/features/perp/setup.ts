@@ -12,7 +12,7 @@ import { type Agents, renewAheadMs } from './agent-keys.ts'
 import type { PerpInput } from './contract.ts'
 import type { SetupStatus } from './setup-status.ts'
 
-/** Resumable set-up: trading key, account, approval. */
+/** This module sets up the trading key, the account and the approval; it can be resumed. */
 
 export type SetupDeps = VenueDriverDeps & {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
@@ -32,9 +32,9 @@ const setupMs = 10 * 60_000
 const ttlMs = 60_000
 
 /**
- * Whether the account exists at the venue: it has a balance, a position or an approved key. An account that was emptied
- * outside the gateway counts as inactive until its next deposit, because the exact check costs as much weight as 30
- * other requests.
+ * Whether the account exists at the venue: it has a balance, a position or an approved key. An account that
+ * was emptied outside the gateway counts as inactive until its next deposit, because the exact check costs as
+ * much weight as 30 other requests.
  */
 export const isActive = async (
   venue: Pick<Hyperliquid, 'account' | 'spotHoldings'>,
@@ -48,7 +48,7 @@ export const isActive = async (
   return spot.balances.length + spot.unread.length > 0
 }
 
-/** `exit`: a renewed key opens no position, and exits need it while trading is paused. */
+/** With `exit` the key is renewed for exits, which open no position and must work while trading is paused. */
 export const admitSetup = (deps: SetupDeps, { exit }: { exit: boolean }) =>
   createAdmission({
     policy: deps.policy,
@@ -80,11 +80,10 @@ const approvalFacts = ({ operation, exit }: Pick<PlannedAction, 'operation' | 'e
 })
 
 export type SetupTaskData = ApprovalTaskData & {
-  /** Replaces a key that is still valid. */
   rotate: boolean
-  /** The key at the admission: another task may have replaced it since. Absent in tasks of earlier releases. */
+  /** The key at the admission, which another task may have replaced since. Tasks of earlier releases lack it. */
   replaces?: string | null
-  /** The state of the account was read again. */
+  /** The account was read a second time. */
   reread?: boolean
 }
 export type ApprovalTaskData = ActionTaskData & {
@@ -113,7 +112,7 @@ export const approvalPlan = (
   }
 }
 
-/** `validUntilMs`: by the reply or the records of the venue. */
+/** `validUntilMs` comes from the reply or the records of the venue. */
 type ApprovalProof = { validUntilMs: number }
 
 export const approvalSearch =
@@ -127,7 +126,6 @@ export const approvalSearch =
     },
   })
 
-/** Runs in the commit that reports the approval. */
 export const recordApproval =
   (
     { agents }: Pick<SetupDeps, 'agents'>,
@@ -142,7 +140,7 @@ type SetupTask = TaskView<SetupTaskData>
 export function setupSteps(deps: SetupDeps) {
   const { venue, agents, status, rejections } = deps
 
-  /** Only the first deposit is missing; its task approves the key. */
+  /** Ends the set-up while only the first deposit is missing, whose task approves the key. */
   const unfunded = async (userId: string): Promise<EndResult<Partial<SetupTaskData>>> => ({
     end: 'completed',
     outcome: 'partial',
@@ -176,7 +174,7 @@ export function setupSteps(deps: SetupDeps) {
         const isReplaced = data.replaces !== undefined && current?.address !== data.replaces
         if (current && !isExpired && (!data.rotate || isReplaced))
           return { end: 'completed', outcome: 'executed', result: await status(userId) }
-        // Custody approves no key that is not stored. Of two tasks the first stores its key, and both approve that one.
+        // Custody approves only stored keys. Of two tasks the first stores its key, and both approve that one.
         const sealed = await agents.prepare(userId)
         return { next: 'sign', writes: (tx) => agents.add(tx, sealed) }
       }
@@ -193,14 +191,14 @@ export function setupSteps(deps: SetupDeps) {
   })
 }
 
-/** A recent credit may be missing from a read. */
+/** The first read may lack a recent credit. */
 const rereadLater: StepResult<SetupTaskData, 'sign'> = {
   park: { afterMs: 1_000, next: 'sign' },
   state: 'waiting',
   data: { reread: true },
 }
 
-/** Retries until the deadline while the request budget of the venue is used up. */
+/** The set-up retries until its deadline while the request budget of the venue is used up. */
 export const setupRetry: RetryRule = {
   attemptsMax: 1_000,
   firstMs: 200,

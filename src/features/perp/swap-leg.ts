@@ -15,13 +15,13 @@ import type {
 } from '#kernel/task/task.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 
-/** A swap as one leg of a funding or withdrawal: its steps, and how the result of the task shows it. */
+/** This module runs a swap as one leg of a funding or withdrawal, and shows it in the result of that task. */
 
 export const swapStepNames = { sign: 'swap', confirm: 'swapped', track: 'track' } as const
 export type SwapLegStep = (typeof swapStepNames)[keyof typeof swapStepNames]
 /** After this time the money of the first leg stays where it arrived. */
 export const secondLegMs = 10 * 60_000
-/** A node may lag behind the one that has shown the arrival, and routes come and go. */
+/** These faults may pass soon: a node may lag behind the one that showed the arrival, and routes come and go. */
 const briefCodes = ['insufficient_balance', 'no_route', 'insufficient_liquidity']
 const briefMs = 15_000
 
@@ -35,8 +35,8 @@ export const ageOf = ({ at }: Delivered, now: Date): number => now.getTime() - D
 
 type SecondLeg = { chain: Pick<Evm, 'account'>; chainId: string }
 /**
- * Whether the account has executed the second leg, which the database has forgotten. Its money has left the wallet: what
- * the wallet lacks today, and how late it is, end nothing.
+ * Whether the account has executed the second leg, which the database has forgotten. Its money has then left
+ * the wallet, so that neither a lack of balance nor a delay ends the task.
  */
 export async function isExecutedBefore(
   { chain, chainId }: SecondLeg,
@@ -47,20 +47,20 @@ export async function isExecutedBefore(
   const { executedTimes } = await chain.account(task.data.account, executionId)
   return executedTimes > executedBefore(task, { kind: effectKind, chainId })
 }
-/** The step that signs looks it up, and settles it by its own transaction. */
+/** Continues with the step that signs, which looks the transaction up and settles the leg by it. */
 export const settleInStep = <Names extends string, Data>(next: Names, data: Data) =>
   ({ park: { afterMs: 0, next }, state: 'reconciling', outcome: 'unknown', data }) as const
 
 export type SwapLegTask = TaskView<SwapTaskData>
 
-/** What the swap and the other leg have in common: shown to the user, or counted. */
+/** What the swap and the other leg share, to be counted or shown to the user. */
 type SharedData = {
   polls?: number
   transactions?: JsonObject[]
   balance_changes?: JsonObject[]
   note?: string | null
 }
-/** The data of a task with a swap; the swap's own part is apart from that of the other leg. */
+/** The data of a task with a swap, which keeps the swap's own data apart from those of the other leg. */
 export type SwapLegData = SharedData & { swap?: SwapTaskData }
 type SwapResult = StepResultOf<Partial<SwapTaskData>, SwapLegStep>
 type LegResult = StepResultOf<SwapLegData, SwapLegStep>
@@ -70,7 +70,6 @@ type LegStep<Data, Names extends string> = (
   context: StepContext,
 ) => Promise<StepResultOf<Partial<Data> | SwapLegData, Names | SwapLegStep>>
 
-/** The task as the steps of a swap see it. */
 export function swapTaskOf({ data, ...task }: TaskView<SwapLegData>): SwapLegTask {
   const { swap, polls, transactions, balance_changes, note: _note } = data
   if (!swap) throw new Error(`task ${task.id} has no swap`)
@@ -99,22 +98,21 @@ function patchOf(
   }
 }
 
-/** No step of a swap says what follows a refused signature, so that only `data` is of its type. */
+/** No step of a swap says what follows a refused signature, so only `data` needs another type. */
 const legResult = (data: SwapLegData, result: SwapResult): LegResult =>
   ({ ...result, ...(result.data && { data: patchOf(data, result.data) }) }) as LegResult
 
-/** The end of the swap as one of its task. */
+/** The end of the swap as an end of its task. */
 export const legEnd = (data: SwapLegData, end: EndResult<Partial<SwapTaskData>>): SwapEnd =>
   legResult(data, end) as SwapEnd
 
 export type SwapLegRules<Data, Names extends string> = {
   /** What follows the end of the swap. */
   onEnd(task: TaskView<Data>, end: SwapEnd, now: Date): StepResultOf<Partial<Data> | SwapLegData, Names>
-  /** What follows where its signature is refused. */
+  /** What follows a refused signature of the swap. */
   onRefused(task: TaskView<Data>, fault: Fault): FailedResult<Record<never, never>>
 }
 
-/** The steps of the swap in a task. */
 export function swapLegSteps<Data extends SwapLegData, Names extends string>(
   swaps: SwapLegs | undefined,
   { onEnd, onRefused }: SwapLegRules<Data, Names>,
@@ -132,7 +130,7 @@ export function swapLegSteps<Data extends SwapLegData, Names extends string>(
   return { swap: step('sign'), swapped: step('confirm'), track: step('track') }
 }
 
-/** The fields that requests have under the names of a swap. */
+/** The names that requests have for the fields of a swap. */
 export const swapFieldNames: SwapFields = {
   chain_id_in: 'source_chain_id',
   chain_id_out: 'destination_chain_id',
@@ -147,7 +145,6 @@ type LegView = {
   status: 'completed' | 'failed' | 'not_started'
   chain_id: string
   token_address: string
-  /** What the leg delivered, in units. */
   amount: string
   tx_hash: string | null
   error: string | null
@@ -165,7 +162,7 @@ export type RemainingView = {
 
 export const legView = (leg: LegView): JsonObject => leg
 
-/** What a swap that was executed has delivered, by the chain. */
+/** What an executed swap has delivered, as the chain proves it. */
 export function swappedOf({ result }: Pick<EndResult<unknown>, 'result'>, now: Date): Delivered {
   const { amount_out: units = '0', tx_hash: txHash = null } = (result ?? {}) as {
     amount_out?: string
@@ -174,7 +171,7 @@ export function swappedOf({ result }: Pick<EndResult<unknown>, 'result'>, now: D
   return { units, txHash, at: now.toISOString() }
 }
 
-/** What a swap did not deliver: refunded, never sent, or still with the provider. */
+/** What a swap did not deliver, because it was refunded, was never sent, or is still with the provider. */
 export function remainingAfter(
   { swap }: SwapLegData,
   end: Pick<EndResult<unknown>, 'outcome' | 'result'>,
@@ -204,7 +201,7 @@ export function remainingAfter(
   }
 }
 
-/** The leg of a swap that delivered nothing, or too little. */
+/** The leg of a swap that delivered nothing or too little. */
 export const failedSwapLeg = ({ swap }: SwapLegData, { error, result }: FailedResult<unknown>): JsonObject =>
   legView({
     role: 'swap',

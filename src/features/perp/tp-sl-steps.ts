@@ -14,7 +14,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { earlierExits, type TpSlData } from './tp-sl.ts'
 
-/** Places the exits, and cancels the earlier ones only after the new ones are placed. */
+/** The earlier exits are cancelled only after the new ones are placed, so that protection never falls short. */
 
 export type TpSlDeps = VenueDriverDeps & {
   db: Queryable
@@ -62,7 +62,6 @@ const placementEffect = (deps: TpSlDeps, replace: Step<TpSlData, TpSlStep>) =>
     },
   })
 
-/** Cancels the earlier exits: there is too much protection for a moment, and never too little. */
 const replacementEffect = (deps: TpSlDeps) =>
   createEffect({
     steps: { sign: 'replace', confirm: 'replaced' },
@@ -151,7 +150,7 @@ function allMissing(task: TpSlTask, exits: readonly Exit[]): EndResult<Partial<T
   return { ...failed('venue_rejected', message), result: resultOf(task, exits, []) }
 }
 
-/** The new exits are placed and the earlier ones still open: too much protection, never too little. */
+/** Ends a task whose new exits are placed while the earlier ones are still open. */
 function notReplaced(
   task: TpSlTask,
   { code, message }: { code: string; message: string },

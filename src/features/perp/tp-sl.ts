@@ -23,12 +23,10 @@ import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
 import { markOf } from './views.ts'
 
-/** Exits of an open position: the new ones are placed before the earlier ones are cancelled. */
-
 type TpSlInput = PerpInput<'tpSl'>
 export type EarlierExit = { order_id: number; leg: ExitLeg }
 export type TpSlData = OrderTaskData & {
-  /** The exits follow the size of the position. */
+  /** Whether the exits follow the size of the position. */
   follows_position: boolean
   replace: boolean
   placed?: PlacedExits
@@ -119,7 +117,7 @@ async function checkTpSl(
     agent: agent.address,
     ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
-    // The side of the position; its exits have the opposite side.
+    // This is the side of the position; its exits have the opposite side.
     is_buy: isLong,
     size,
     price: mark,
@@ -139,7 +137,7 @@ async function checkTpSl(
 type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
 type EarlierExitQuery = { userId: string; now: Date; legs: readonly ExitLeg[]; placed: ReadonlySet<number> }
 
-/** The exits of the position, from the venue's list and from tasks that the list may not contain yet. */
+/** Returns the exits of the position, from the venue's list and from tasks that the list may not contain yet. */
 export async function earlierExits(
   { db, venue }: EarlierDeps,
   { account, symbol, is_buy: isLong }: TpSlData,
@@ -149,7 +147,7 @@ export async function earlierExits(
     venue.openOrders(account),
     recentOrders(db, { userId, kind: 'perp', since: later(now, -readLagMs) }),
   ])
-  // Order ids ascend: of two concurrent replacements the later one stays.
+  // Order ids ascend, so that the later of two concurrent replacements stays.
   const newest = Math.max(...placed)
   const found = new Map<number, EarlierExit>()
   const protects = ({ symbol: orderSymbol, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>

@@ -23,17 +23,17 @@ import { createEffect, type EffectStep, type EffectSteps } from '#kernel/task/on
 import type { EndResult, StepResult, TaskView } from '#kernel/task/task.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Unwinds an entry whose stop cannot be placed: cancels the resting part, closes the filled part. */
+/** This module unwinds an entry whose stop cannot be placed: it cancels the resting part and closes the filled part. */
 
-/** Emergency close, still with bounded slippage. */
+/** An emergency close still has bounded slippage. */
 const unwindSlippagePercent = '8'
 
 export type UnwindStep = 'unwind' | 'entry_cancelled' | 'closed'
-/** Task data of a perp order, with the state of an incomplete bracket. */
+/** The task data of a perp order, with the state of an incomplete bracket. */
 export type PerpOrderTaskData = OrderTaskData & {
   order_outcome?: Pick<OrderOutcome, 'entry' | 'exits'>
   repairs?: PlacedExits
-  /** Orders that closed a part of the position, and their filled size. */
+  /** How many orders have closed a part of the position, and their filled size. */
   closings?: number
   closed_size?: string
   /** A time of the venue's clock at which the cancelled entry had ended. */
@@ -55,7 +55,7 @@ export const coversSize = (fills: readonly Fill[], size: string | null): boolean
 const fillsUnavailable = () => new Fault('unavailable', 'Fills are not available yet')
 const rereadWaitsMs = [100, 200, 400, 800]
 
-/** Fills become available shortly after the reply that reports them. */
+/** Retries the read, because fills become available shortly after the reply that reports them. */
 export async function readAllFills(
   read: () => Promise<Fill[]>,
   isComplete: (fills: Fill[]) => boolean,
@@ -70,7 +70,7 @@ export async function readAllFills(
 
 export type Finish = (
   task: PerpOrderTask,
-  /** `closedSize`: the known filled size of the closing orders. */
+  /** `closedSize` is the known filled size of the closing orders. */
   orderOutcome: Pick<OrderOutcome, 'entry' | 'exits'> & { closedSize?: string | null },
   error: { code: string; message: string } | null,
 ) => Promise<EndResult<Partial<PerpOrderTaskData>>>
@@ -102,7 +102,6 @@ export function unwindSteps(
   return { unwind: cancel.sign, entry_cancelled: cancel.confirm, closed: close.confirm }
 }
 
-/** Cancels the resting part of the entry, then closes the filled part. */
 const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOrderTaskData, UnwindStep>) =>
   createEffect({
     steps: { sign: 'unwind', confirm: 'entry_cancelled' },
@@ -132,7 +131,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
     },
     settle(task, { isCancelled }, context) {
       const { entry, exits } = storedOutcome(task)
-      // The order may have been filled first, whole or in part.
+      // The order may have been filled first, in whole or in part.
       const ended: Entry = isCancelled
         ? { ...entry, status: 'partial' }
         : { ...entry, status: 'filled', filledSize: task.data.size }
@@ -142,7 +141,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
 
 const closeKey = ({ closings = 0 }: PerpOrderTaskData): string => `close${closings}`
 
-/** Closes what is open of the entry's fills, until nothing is. */
+/** Closes what is open of the entry's fills, and repeats that until nothing is. */
 function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTaskData, UnwindStep> {
   const { venue, pricing } = deps
   const steps: EffectSteps<PerpOrderTaskData, UnwindStep> = createEffect({
@@ -157,7 +156,7 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
           return (await lookup.find({ cloid: cloidOf(executionId, closeKey(data)) }))?.filledSize
         },
       }),
-      // A rejected attempt does not count: the same close is signed again.
+      // A rejected attempt does not count, and the same close is signed again.
       retry: ({ closings = 1 }) => ({ closings: closings - 1 }),
       onRejected: (task, _outcome, context) => steps.sign(task, context),
     }),
@@ -165,7 +164,7 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
       const { executionId, data } = task
       const { closings = 0, closed_size: closedSize = '0' } = data
       const { entry, exits } = storedOutcome(task)
-      // Asked before the records are read, so that they are newer.
+      // This is asked before the records are read, so that the records are newer.
       const isFinal = await isEntryShown(venue, data, entry)
       const size = await openSize(venue, task, { entry, closedSize })
       // The entry is stored as ended, so that no later step cancels it again.
@@ -211,7 +210,7 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
   return steps
 }
 
-/** Whether every read shows what the entry filled; its cancel reports no size. */
+/** Whether every read shows what the entry filled; the reply to its cancel reports no size. */
 async function isEntryShown(
   venue: UnwindDeps['venue'],
   { account, entry_ended_ms: endedMs }: PerpOrderTaskData,

@@ -9,8 +9,6 @@ import type {
 } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpLimits } from './limits.ts'
 
-/** Views of markets and positions. */
-
 export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }: PerpLimits) => ({
   symbol: market.symbol,
   asset_key: assetKey('perp', market.symbol),
@@ -44,7 +42,7 @@ export function markOf(
   return fromUnits(units, places)
 }
 
-/** Where one balance serves both sides, value and free balance follow from the spot state. */
+/** If one balance serves both sides, value and free balance follow from the spot state. */
 export function unifiedValue(
   spot: readonly SpotBalance[],
 ): Pick<Account, 'accountValueUsd' | 'withdrawableUsd'> {

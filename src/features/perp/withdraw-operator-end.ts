@@ -21,10 +21,9 @@ import { arrivedView } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
 
-/** An operator's end of a withdrawal: where the money is, by the leg that was under way. */
+/** This module ends a withdrawal for an operator. The leg that was under way says where the money is. */
 
 export type WithdrawOperatorDeps = WithdrawEndDeps & {
-  /** The chain of the payout. */
   payoutChain: Pick<Chain, 'id' | 'family'>
   chains: readonly Chain[]
   swapEnd: OperatorEnd
@@ -111,7 +110,7 @@ function notPaid(deps: WithdrawOperatorDeps, data: SwapAfterData, ending: EndRes
   }
 }
 
-/** The withdrawal was executed, and its swap was not. */
+/** Ends a task whose withdrawal was executed and whose swap was not. */
 function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult {
   const message = 'An operator ended the task before the swap'
   const failed = withdrawalSwapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
@@ -145,7 +144,7 @@ function endInSwap(
 
 type Sold = Ended & { finding: { txHash: string } }
 
-/** What was executed before has sold the payout, and nobody quotes it: the operator says what arrived. */
+/** Ends a task whose swap was executed before and can no longer be quoted. The operator says what arrived. */
 function endUnquoted(
   deps: WithdrawOperatorDeps,
   task: WithdrawTask,
@@ -166,7 +165,7 @@ function endUnquoted(
   return { ...ending, ...failed, data: { ...ending.data, balance_changes } } as EndResult
 }
 
-/** All that is known of a swap that was never quoted: it sold the payout, whose units are micro-dollars. */
+/** What is known of a swap that was never quoted: it sold the payout, whose units are micro-dollars. */
 function unquotedSwap(
   { route, chains }: WithdrawOperatorDeps,
   { account, destination, received }: SwapAfterData,

@@ -39,31 +39,29 @@ import {
   swapStepNames,
 } from './swap-leg.ts'
 
-/** The swap after a withdrawal, and where the money is when it cannot follow. */
+/** This module runs the swap after a withdrawal, and says where the money is if the swap cannot follow. */
 
 export type SwapAfterDeps = {
   route: FundingRoute
   chain: Pick<Evm, 'account'> & { row: Pick<Evm['row'], 'displayName'> }
-  /** Undefined where no provider of swaps is configured. */
+  /** It is undefined if no provider of swaps is configured. */
   swaps: SwapLegs | undefined
   reserve: ReserveSpend
   batches: Pick<EvmBatches, 'releaseGas'>
 }
-/** What the end of a withdrawal needs. */
 export type WithdrawEndDeps = Pick<SwapAfterDeps, 'route' | 'batches'> & {
   chain: Pick<SwapAfterDeps['chain'], 'row'>
 }
-/** As the request names it. */
 export type Destination = { chain: string | number; token: string; slippage_bps?: number }
 export type SwapAfterData = SwapLegData & {
   account: string
   amount_usd: string
   transfer_usd: string | null
-  /** Where the payout is swapped to; absent where it stays. */
+  /** What the payout is swapped to; without it the payout stays as it is. */
   destination?: Destination
   /** The payout that arrived in the wallet. */
   received?: Delivered
-  /** The swap was executed before the database went back: nothing is reserved for it. */
+  /** The swap was executed before the database went back, so nothing is reserved for it. */
   is_sold?: boolean
   progress?: TaskProgress
 }
@@ -78,11 +76,10 @@ type LegRequest = {
   userId: string
   destination: Destination
   amountUnits: bigint
-  /** Before the payout has arrived. */
+  /** Whether the payout has yet to arrive. */
   isAhead?: boolean
 }
 
-/** Quotes and checks the swap of so much of the payout. */
 export const prepareLeg = (
   { route }: Pick<SwapAfterDeps, 'route'>,
   swaps: SwapLegs,
@@ -100,7 +97,6 @@ export const prepareLeg = (
     { userId, fields: { ...swapFieldNames, amount: 'amount_usd' }, isAhead },
   )
 
-/** The payout arrived: its swap begins. */
 export const swapNext = (received: Delivered) =>
   ({
     next: 'quote',
@@ -126,10 +122,10 @@ export const swapAfterWithdrawal = (
   }
 }
 
-/** Another node knows nothing of a swap that was executed before: it is prepared as any other one. */
+/** The step asked another node, which does not know the executed swap, so the swap is prepared like a new one. */
 const quoteAgain = { next: 'quote', state: 'settling' } as const
 
-/** The quote of the admission is old by now, and was for an amount that nobody knew exactly. */
+/** Quotes again, because the quote of the admission is old and was for an amount that was not exactly known. */
 async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: StepContext): Promise<Result> {
   const { userId, data } = task
   const received = data.received!
@@ -163,7 +159,7 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
   }
 }
 
-/** What the swap sold is known; where nobody quotes it any more an operator ends it by its transaction. */
+/** Quotes a swap that was executed before. If nobody quotes it any more, an operator ends it by its transaction. */
 async function quoteSold(deps: SwapAfterDeps, task: SwapAfterTask, now: Date): Promise<Result> {
   const { userId, data } = task
   try {
@@ -243,7 +239,7 @@ export function afterSwap(
   }
 }
 
-/** What arrived, at the price of its quote; where that had none, what was swapped. */
+/** The value of what arrived, at the price of its quote; if that had none, the value of what was swapped. */
 function valueUsd({ swap, received }: SwapAfterData, units: string): string {
   const { amount_out: quotedUnits, amount_out_usd: quotedUsd } = swap!.quote
   if (typeof quotedUsd !== 'string' || typeof quotedUnits !== 'string' || quotedUnits === '0')
@@ -251,7 +247,7 @@ function valueUsd({ swap, received }: SwapAfterData, units: string): string {
   return fromUnits(mulDiv(toMicros(quotedUsd), BigInt(units), BigInt(quotedUnits)), usdDecimals)
 }
 
-/** The withdrawal was executed and the swap was not. */
+/** Ends a task whose withdrawal was executed and whose swap was not. */
 export function withdrawalSwapFailed(
   deps: WithdrawEndDeps,
   { id: taskId, data }: SwapAfterTask,

@@ -53,7 +53,7 @@ import {
 } from './withdraw-swap.ts'
 import { withdrawnBefore } from './withdrawn-before.ts'
 
-/** Withdraws collateral to the user's wallet: the venue debits it at once, and its bridge pays it out later. */
+/** This module withdraws collateral to the wallet: the venue debits it at once, and its bridge pays it out later. */
 
 export type WithdrawDeps = VenueDriverDeps & {
   db: Queryable
@@ -72,15 +72,15 @@ export type WithdrawDeps = VenueDriverDeps & {
 type WithdrawInput = PerpInput<'withdraw'>
 type WithdrawTaskData = TransferTaskData &
   SwapAfterData & {
-    /** The payout by the venue's record of the withdrawal; absent until that record is available. */
+    /** The payout as the venue's record names it; absent until that record is available. */
     payout?: Payout
     /** The first block that may contain the payout. */
     first_block: string
     /** The next block to search for the payout. */
     from_block: string
-    /** Cash of the perp side at admission, at the venue's time `since_ms`. */
+    /** The cash of the perp side at admission, at the venue's time `since_ms`. */
     cash_before: string
-    /** Free USDC at admission, in micro-dollars, where one balance serves both sides; otherwise null. */
+    /** The free USDC at admission in micro-dollars if one balance serves both sides; otherwise null. */
     unified_free_before: string | null
     /** The poll at which the transfer list was last read for the payout. */
     payout_read_poll?: number
@@ -88,7 +88,7 @@ type WithdrawTaskData = TransferTaskData &
 type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive' | SwapAfterStep
 
 const admissionMs = 10 * 60_000
-/** The list contains a withdrawal only after its payout: its absence before proves nothing. */
+/** The list contains a withdrawal only after its payout, so until then its absence proves nothing. */
 const graceMs = 15 * 60_000
 
 const factsOf = (account: string): ActionPlan['facts'] => ({
@@ -145,7 +145,7 @@ async function checkWithdraw(deps: WithdrawDeps, input: WithdrawInput, userId: s
   }
   const amountUnits = toUnits(input.amount_usd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)
   const leg = await prepareLeg(deps, swaps, { userId, destination, amountUnits, isAhead: true })
-  // The withdrawal is an exit; the swap counts as one, from the acceptance on.
+  // The withdrawal is an exit, and so is its swap, from the acceptance on.
   return { ...withdrawal, action: leg.action, destination }
 }
 
@@ -247,8 +247,9 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
       const from = BigInt(from_block)
       const { number: to } = await chain.head()
       if (to < from) return waitForTransfer(task, now, 'arrive')
-      // The venue's list contains the withdrawal only after the payout, minutes later, and costs request budget: read
-      // it once the chain shows a possible payout, and with the next poll where it follows the chain by a moment.
+      // The venue lists the withdrawal only after the payout, minutes later, and the list costs request
+      // budget. It is therefore read once the chain shows a possible payout, and again with the next poll if
+      // it is still behind.
       const known = task.data.payout
       const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
       const polls = pollsOf(task)
@@ -312,7 +313,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
   }
 }
 
-/** The venue lists a withdrawal only after its payout: its absence counts once the records agree without it. */
+/** The venue lists a withdrawal only after its payout, so its absence counts once the records agree without it. */
 const withdrawalSearch = (
   { venue }: WithdrawDeps,
   task: TaskView<WithdrawTaskData>,
@@ -330,7 +331,7 @@ const withdrawalSearch = (
   },
 })
 
-/** The transfers of the account; throws where its balance shows a payout that the list does not contain. */
+/** Returns the transfers of the account. Throws if its balance shows a payout that the list does not contain. */
 async function consistentTransfers(
   venue: WithdrawDeps['venue'],
   { data }: TaskView<WithdrawTaskData>,

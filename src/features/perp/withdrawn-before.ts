@@ -6,12 +6,12 @@ import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliqu
 type SearchDeps = { db: Queryable; venue: Pick<Hyperliquid, 'ledgerSince'> }
 type Asked = { account: string; amount_usd: string; since_ms: number }
 
-/** Of the venue's list: an older withdrawal is the operator's to compare. */
+/** How far back the venue's list is searched; an operator compares older withdrawals. */
 const withdrawnBeforeMs = 7 * 24 * 3_600_000
 
 /**
- * A withdrawal has no id of ours. One of the same amount whose signature this database does not know was made by a task that it
- * has forgotten, under this execution id or under another one.
+ * Finds a withdrawal of the same amount whose signature this database does not know. A withdrawal has no id
+ * of the gateway at the venue, so a forgotten task made it, under this execution id or another.
  */
 export async function withdrawnBefore(
   { db, venue }: SearchDeps,
@@ -33,8 +33,8 @@ export async function withdrawnBefore(
 }
 
 /**
- * Until when an operator has looked at the withdrawals of the user: by unfreezing the account, which adopts what left it,
- * or by ending a task that such a withdrawal had stopped.
+ * Until when an operator has examined the user's withdrawals: by unfreezing the account, which adopts what
+ * left it, or by ending a task that such a withdrawal had stopped.
  */
 async function seenByOperator(db: Queryable, userId: string): Promise<number> {
   const ended = await query<{ at: Date | null }>(

@@ -13,9 +13,9 @@ import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './triggers.ts'
 
-/** Cancels triggers held by the gateway first: an order that is cancelled at the venue may be their entry. */
+/** Triggers held by the gateway are cancelled first, because a cancelled order at the venue may be their entry. */
 
-/** `triggers`: held by the gateway. */
+/** `triggers` are those that the gateway holds. */
 export type SpotCancelAllData = CancelAllData & { triggers?: { id: string; symbol: string }[] }
 type SpotCancelAllStep = 'disarm' | CancelAllStep
 
@@ -51,8 +51,8 @@ export async function admitSpotCancelAll(
 }
 
 /**
- * Cancels triggers in the commit of the first action at the venue, or of the task's end where there is none: a task
- * that is cancelled earlier has cancelled nothing.
+ * Cancels triggers together with the first action at the venue or with the task's end, so that a task that is
+ * cancelled earlier has changed nothing.
  */
 export function cancelAllTriggersSteps(
   { db }: Pick<SpotDeps, 'db'>,

@@ -15,7 +15,7 @@ import { usdcMarkets } from './market.ts'
 import { spotAction } from './trade.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger } from './triggers.ts'
 
-/** Of an order at the venue, or of a trigger held by the gateway. */
+/** The order is at the venue, or it is a trigger that the gateway holds. */
 export type SpotCancelTaskData = CancelTaskData | { trigger_id: string }
 type SpotCancelStep = 'disarm' | 'sign' | 'confirm'
 
@@ -31,7 +31,6 @@ const ended = (status: string): Fault =>
     },
   )
 
-/** The id format distinguishes a trigger held by the gateway from an order at the venue. */
 export async function admitSpotCancel(
   deps: SpotDeps,
   input: CancelInput,
@@ -71,7 +70,7 @@ export function spotCancelSteps(
   return { sign: atVenue(sign), confirm: atVenue(confirm), disarm: (task) => disarm(deps, task) }
 }
 
-/** A step that only the cancel of an order at the venue has. */
+/** Limits a step to the cancel of an order at the venue. */
 const atVenue =
   <Result>(step: (task: TaskView<CancelTaskData>, context: StepContext) => Promise<Result>) =>
   async (task: TaskView<SpotCancelTaskData>, context: StepContext): Promise<Result> => {

@@ -5,7 +5,7 @@ import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Log } from '#kernel/log.ts'
 
-/** Who holds the triggers of spot balances: the venue, where it supports spot triggers, or the gateway. */
+/** The venue holds the triggers of spot balances if it supports spot triggers; otherwise the gateway holds them. */
 export type TriggerHost = 'gateway' | 'venue'
 
 type SpotSettings = {
@@ -19,9 +19,9 @@ export type SpotVenueDeps = VenueTrading &
   SpotSettings & {
     agents: Pick<TradingKeys, 'of' | 'retired'>
     priceTriggers: PriceTriggers
-    /** Interval in which the prices of markets with triggers are checked. */
+    /** How often the prices of markets with triggers are checked. */
     priceCheckMs?: number | undefined
-    /** True on one live instance, which polls often for what any of them may handle. */
+    /** Whether this instance has the duty to poll often for what any instance may handle. */
     isOnDuty: () => boolean
     log: Log
   }

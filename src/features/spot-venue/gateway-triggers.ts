@@ -16,15 +16,14 @@ import {
   triggerId,
 } from './triggers.ts'
 
-/** Exits of a purchase that the gateway holds: all of them, or those that the venue rejected. */
+/** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 
 export type GatewayExit = { leg: ExitLeg; price: string }
 export type SpotOrderTaskData = OrderTaskData & {
-  /** Exits of a purchase that the gateway holds. */
   gateway_exits: GatewayExit[]
-  /** Armed triggers of a token that was sold: cancelled once the balance shows the sale. */
+  /** The armed triggers of a sold token, which are cancelled once the balance shows the sale. */
   exits_checked?: string[]
-  /** The outcome before the sibling of a rejected exit is cancelled. */
+  /** The outcome of the order before the sibling of a rejected exit is cancelled. */
   order_outcome?: OrderOutcome
 }
 export type SpotOrderTask = TaskView<SpotOrderTaskData>
@@ -80,15 +79,15 @@ export function withGatewayTriggers(
   }
 }
 
-/** Whether every read of the balance includes the purchase; the fill time of a resting entry is unknown. */
+/** Whether every read of the balance includes the purchase. The fill time of a resting entry is unknown. */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
 
 type OnFilledDeps = Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
 
 /**
- * Adds the exits of a purchase; cancels the exits of a token whose balance was sold completely. Where the balance may
- * be older than a purchase or the sale, it is read again after the read lag.
+ * Adds the exits of a purchase, and cancels those of a token that was sold completely. If the balance may be
+ * older than a purchase or the sale, it is read again after the read lag.
  */
 export function createOnFilled({
   db,
@@ -127,7 +126,7 @@ export function createOnFilled({
       writes: (tx) => cancelArmedTriggers(tx, ids),
     })
     if (checked) return (await isHoldingSold(taskData)) ? cancelExits(checked) : result
-    // List the triggers before reading the balance: a purchase in between retains its exits.
+    // The triggers are listed before the balance is read, so that a purchase in between keeps its exits.
     const armed = await armedTriggersIn(db, task.userId, taskData.symbol)
     if (armed.length === 0) return result
     const ids = armed.map(({ id }) => id)

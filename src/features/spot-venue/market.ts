@@ -5,8 +5,6 @@ import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { decimalPlaces, fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** USDC spot markets, and balances of their tokens. */
-
 export const quoteToken = 'USDC'
 
 export async function usdcMarkets(venue: Pick<Hyperliquid, 'spots'>, maxAgeMs?: number) {
@@ -21,7 +19,7 @@ export async function requireSpotMarket(
   return requireMarket('spot', await usdcMarkets(venue), asset)
 }
 
-/** For exits, which nothing may delay. */
+/** Finds a market for an exit, which nothing may delay. */
 export async function requireKnownSpotMarket(
   venue: Pick<Hyperliquid, 'spots'>,
   asset: string,
@@ -31,7 +29,7 @@ export async function requireKnownSpotMarket(
 
 type Balance = { coin: string; total: string; hold: string }
 
-/** Total minus the amount that open orders reserve. */
+/** The total minus the amount that open orders reserve. */
 export function freeOf(balances: readonly Balance[], coin: string): string {
   const balance = balances.find((each) => each.coin === coin)
   if (!balance) return '0'
@@ -41,7 +39,6 @@ export function freeOf(balances: readonly Balance[], coin: string): string {
 
 export const lesser = (a: string, b: string): string => (compareDecimals(a, b) < 0 ? a : b)
 
-/** Throws where the market has no quotes. */
 export function midOf(mids: ReadonlyMap<string, string>, market: SpotMarket): string {
   const mid = mids.get(market.coin) ?? market.midPrice
   if (mid) return mid
@@ -52,7 +49,7 @@ export function midOf(mids: ReadonlyMap<string, string>, market: SpotMarket): st
 
 type HoldingShortage = { what: string; required: string; free: string; note?: string }
 
-/** The free balance may be dust with more decimals than a size. */
+/** The free balance may be dust with more decimals than a size has. */
 export function insufficientHolding(
   { symbol, sizeDecimals }: SpotMarket,
   { free, ...shortage }: HoldingShortage,

@@ -17,8 +17,8 @@ import {
 } from './gateway-triggers.ts'
 
 /**
- * An exit that the venue rejects does not cause a sale: the gateway holds the exit instead. It also takes over the
- * sibling, because an OCO pair must be at one host for one exit to cancel the other.
+ * If the venue rejects an exit, nothing is sold: the gateway holds the exit instead. It also takes over the
+ * sibling, because only a host that holds both can let one exit cancel the other.
  */
 
 function storedOutcome({ id, data }: SpotOrderTask): OrderOutcome {
@@ -29,7 +29,7 @@ const isAtVenue = ({ state, orderId }: Exit): boolean =>
   orderId !== null && (state === 'open' || state === 'waiting')
 const hasFired = (exits: readonly Exit[]): boolean => exits.some(({ state }) => state === 'closed')
 
-/** The result, with the missing exits held by the gateway. An exit that fired sells the balance, so none is needed. */
+/** The gateway takes the missing exits, unless the other exit has fired and sold the balance. */
 function movedResult(task: SpotOrderTask, { now }: StepContext, orderOutcome: OrderOutcome): OrderEnd {
   const { exits } = orderOutcome
   const missing = wantedExits(task.data).filter(({ leg }) =>
@@ -57,7 +57,7 @@ const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
           sinceMs: task.data.since_ms,
           targets: siblingsOf(task.data, storedOutcome(task)),
         }),
-      // The sibling stays at the venue, and the gateway holds the other exit without a delay.
+      // The sibling then stays at the venue, and the gateway holds the other exit without a delay.
       retry: false,
       onRejected: (task, _outcome, context) => movedResult(task, context, storedOutcome(task)),
     }),
@@ -71,7 +71,7 @@ const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
         ...planOf(data),
         facts: factsOf(data, { usdMicros: 0n, exit: true }),
         action: cancelOf(siblings),
-        // Store the fills too: a later read may lag behind the one that showed them.
+        // The fills are stored too, because a later read may lag behind the one that showed them.
         data: { order_outcome },
         onRefused: () => result,
       }

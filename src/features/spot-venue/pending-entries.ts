@@ -6,7 +6,7 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { createPollScheduler, type PriceOf } from './poll-scheduler.ts'
 import { type PendingEntry, pendingEntries, resolvePendingEntry } from './triggers.ts'
 
-/** Polls entries with waiting exits, and arms or cancels the exits when an entry ends. */
+/** This module polls entries with waiting exits, and arms or cancels the exits when an entry ends. */
 
 type PendingEntriesDeps = {
   db: Queryable
@@ -14,13 +14,13 @@ type PendingEntriesDeps = {
   evmAddressOf: (userId: string) => Promise<string>
 }
 
-/** Maximum difference between the venue's clock and ours. */
+/** How far the venue's clock may differ from the gateway's. */
 const clockToleranceMs = 60_000
 
 export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntriesDeps) {
   const { choose } = createPollScheduler()
 
-  /** The filled size, null for none; undefined while the order rests or no record contains it. */
+  /** Returns the filled size, or null for none; undefined while the order rests or no record contains it. */
   const filledOf = async ({
     user_id,
     entry_cloid,
@@ -33,7 +33,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
     })
     if (!found) return undefined
     const { phase, filledSize } = found
-    // The order is in no list any more: its fills determine the size to protect.
+    // The order is in no list any more, so its fills determine the size to protect.
     if (phase === 'filled' || phase === 'filling') return filledSize
     if (phase !== 'cancelled' && phase !== 'rejected') return undefined
     return compareDecimals(filledSize, '0') > 0 ? filledSize : null

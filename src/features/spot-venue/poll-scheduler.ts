@@ -1,15 +1,14 @@
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import type { PendingEntry } from './triggers.ts'
 
-/** Chooses the pending entries to poll: every request costs rate budget. */
+/** Only some pending entries are polled in a round, because every request costs rate budget. */
 
-/** Current price by market. */
 export type PriceOf = (market: string) => string | undefined
 
-/** An entry whose price was reached has most likely filled; the others are polled round-robin. */
+/** An entry whose price was reached has most likely filled, so it comes first; the others are polled in turn. */
 export const reachedMax = 3
 export const othersMax = 1
-/** Rounds between two polls of an entry whose price was not reached. */
+/** How many rounds pass between two polls of an entry whose price was not reached. */
 export const pausePolls = 5
 
 export function createPollScheduler() {

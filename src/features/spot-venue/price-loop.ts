@@ -8,7 +8,7 @@ import { usdcMarkets } from './market.ts'
 import { createPendingEntries } from './pending-entries.ts'
 import { marketsWithTriggers } from './triggers.ts'
 
-/** Polls the prices of markets with open triggers and fires the triggers. */
+/** This module polls the prices of markets with open triggers and fires the triggers. */
 
 type PriceLoopDeps = {
   db: Queryable
@@ -16,10 +16,10 @@ type PriceLoopDeps = {
   watcher: Pick<PriceTriggers, 'lease' | 'fireTriggers'>
   evmAddressOf: (userId: string) => Promise<string>
   log: Log
-  /** Prices from the stream; undefined while they are stale. */
+  /** Returns the prices of the stream, or undefined while they are stale. */
   streamedMids?: () => ReadonlyMap<string, string> | undefined
   everyMs?: number | undefined
-  /** The other instances look for open triggers rarely while there are none. */
+  /** While there are no open triggers, only the instance on duty looks for them often. */
   isOnDuty: () => boolean
 }
 
@@ -27,7 +27,7 @@ const defaultEveryMs = 1_000
 const idleMs = 3_000
 const restMs = 15_000
 const roundsMax = 20
-/** Bounds the delay of a stop after an outage of the venue. */
+/** The longest delay of a stop after an outage of the venue. */
 const retryMaxMs = 5_000
 
 export function createPriceLoop({
@@ -43,7 +43,7 @@ export function createPriceLoop({
   const pendingEntries = createPendingEntries({ db, venue, evmAddressOf })
   let resolving: Promise<void> | undefined
 
-  /** Runs in the background; checking entries never delays a stop. */
+  /** Runs in the background, so that checking entries never delays a stop. */
   const resolveEntries = (markets: string[], priceOf: (market: string) => string | undefined): void => {
     if (markets.length === 0) return
     resolving ??= pendingEntries
@@ -54,7 +54,6 @@ export function createPriceLoop({
       })
   }
 
-  /** Returns whether any market has open triggers. */
   const checkPrices = async (): Promise<boolean> => {
     const markets = await marketsWithTriggers(db)
     const leases = new Map(
@@ -76,7 +75,7 @@ export function createPriceLoop({
     for (const { market, lease } of mine) {
       const price = priceOf(market)
       if (!price) continue
-      // One call fires a bounded batch; a price fall may need several.
+      // One call fires a bounded batch, and a price fall may need several.
       for (let round = 0; round < roundsMax && (await watcher.fireTriggers(lease, price)) > 0; ) round += 1
     }
     const waiting = mine.filter((each) => each.waiting).map(({ market }) => market)

@@ -29,36 +29,36 @@ import { freeOf, lesser, midOf, quoteToken, requireKnownSpotMarket } from './mar
 import { baseTaskData, feeReserve, heldOf, spotAction } from './trade.ts'
 import type { TriggerInput } from './triggers.ts'
 
-/** Sells the size of a fired trigger, limited to the free balance. */
+/** This module sells the size of a fired trigger, limited to the free balance. */
 
-/** Retries until the deadline: the usual cause is an overloaded venue. */
+/** A failed sale is retried until its deadline, because the usual cause is an overloaded venue. */
 export const triggerRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, maxMs: 5_000 }
-/** Time before the deadline at which the task fails with its own error. */
+/** How long before the deadline the task gives up, so that it fails with its own error. */
 const failureReserveMs = 60_000
 
-/** True where a newer read could show more to sell, apart from the fee that the purchase paid in the token. */
+/** Whether a newer read could show more to sell, apart from the fee that the purchase paid in the token. */
 const isShort = (free: string, wanted: string | null): boolean =>
   wanted === null || toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
-/** The price triggers write the id and the price; `prepare` writes the order. */
+/** The price triggers write the id and the price, and `prepare` writes the order. */
 export type TriggerTaskData = SpotOrderTaskData & { trigger_order_id?: string; trigger_price?: string }
 export type TriggerStep = 'prepare' | SpotOrderStep
 export type TriggerTask = TaskView<TriggerTaskData, TriggerInput>
 type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 
-/** The order was not executed: venue not reached, key unknown, or request limit of the account. */
+/** These codes say that nothing was executed: the venue was not reached, or refused the key or another request. */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
-/** Maximum sales that the venue refuses. Each attempt is a task, so the number of rows must be bounded. */
+/** After this many refused sales the trigger is not armed again. Each attempt is a task, so their number is bounded. */
 const unsoldMax = 30
 /** The same while the venue takes no sale: after an upgrade of its network it rejects market orders for minutes. */
 const closedMax = 60
 const closedRetryMs = 10_000
 
-/** For lack of liquidity, or because the balance was less than the read that gave the size. */
+/** The venue lacks liquidity, or the balance was smaller than the read that gave the size. */
 const isRefused = ({ data }: TriggerTask, code: string): boolean =>
   code === 'slippage' || (code === 'insufficient_balance' && 'size' in data)
 
-/** The counts of the next attempt; undefined where there is none. */
+/** Returns the counts of the next attempt, or undefined if there is none. */
 function attemptsAfter(task: TriggerTask, code: string): Pick<TriggerInput, 'unsold' | 'closed'> | undefined {
   const { unsold = 0, closed = 0 } = task.input
   if (isRefused(task, code)) return unsold < unsoldMax ? { unsold: unsold + 1, closed } : undefined
@@ -66,10 +66,7 @@ function attemptsAfter(task: TriggerTask, code: string): Pick<TriggerInput, 'uns
   return transientCodes.includes(code) ? { unsold, closed } : undefined
 }
 
-/**
- * Arms the trigger again after a sale that certainly did not execute, and with it the other exit of its pair. It fires
- * while the price condition holds.
- */
+/** Arms the trigger and the other exit of its pair again, after a sale that certainly did not execute. */
 function rearm(task: TriggerTask, at: Date, result: TriggerResult): TriggerResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
   const { leg } = task.input
@@ -95,7 +92,7 @@ const withTriggerId = (task: TriggerTask, result: TriggerResult): TriggerResult 
       }
     : result
 
-/** The sale is an exit: its trigger fires without a read, and the signature asks the policy. */
+/** The sale is an exit, so its trigger fires without a read, and only the signature asks the policy. */
 export const triggerSpend =
   ({ policy, chainId }: Pick<SpotDeps, 'policy' | 'chainId'>) =>
   (userId: string, { symbol }: JsonObject): AdmittedSpend => {
@@ -104,7 +101,7 @@ export const triggerSpend =
     return { action, grant: exitGrant(chainId), check: () => policy.check(action) }
   }
 
-/** True where a task has bought or freed some of the token, so that a read may not show it. */
+/** Whether a task has bought or freed some of the token, which a read may not show yet. */
 async function mayGrow(
   deps: SpotDeps,
   { userId, input: { symbol } }: TriggerTask,
@@ -116,14 +113,14 @@ async function mayGrow(
   return isHeld && (await recentlyCancelled(deps, userId)).size > 0
 }
 
-/** The steps of a manual sale, after a `prepare` step that determines the size. */
+/** Returns the steps of a manual sale, after a `prepare` step that determines the size. */
 export function triggerSteps(
   deps: SpotDeps,
   selling: Steps<SpotOrderTaskData, SpotOrderStep>,
 ): Steps<TriggerTaskData, TriggerStep, TriggerStep, TriggerInput> {
   const { venue, pricing, clock, limits } = deps
 
-  /** 10 % below the mid price, or the lowest price at which the size reaches the venue's minimum. */
+  /** The lowest price is 10 % below the mid price, or the one at which the size reaches the venue's minimum. */
   const priceOf = (size: string, mid: string, market: Parameters<typeof pricing.minPrice>[2]) => {
     const bound = pricing.boundPrice(mid, { percent: exitSlippagePercent, isBuy: false, grid: market })
     const minPrice = pricing.minPrice(limits.minOrderUsd, size, market)
@@ -167,14 +164,14 @@ export function triggerSteps(
       held_before: heldOf(balances, market),
       role: leg,
     })
-    // A task that the database forgot has placed it: the balance of today, which it has changed, ends no trigger.
+    // A task that the database forgot has placed the sale, so today's balance must not end this one.
     if (placed) return sale(placed.order.origSize, placed.order.price)
     const free = freeOf(balances, market.base)
     const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
     const isNothing = compareDecimals(size, '0') === 0
     const isWithin = (ms: number) => clock.now() < later(task.createdAt, ms)
     const left = toFixedPoint(free) - spendings.onSpot(balances, market.base).amount
-    // The venue refuses a size that is gone; where a spend stays unclear it decides after the usual lag.
+    // The venue refuses a size that is gone. If a spend stays unclear, the venue decides after the usual lag.
     const mayBeSpent = toFixedPoint(size) > left && isWithin(usualLagMs)
     // A read after the lag shows all that happened before the price was reached.
     const mayLag = async () =>

@@ -23,7 +23,6 @@ import { marketView, triggerView } from './views.ts'
 
 export type SpotVenue = { operations: Operation[]; kinds: TaskKind[]; priceLoop: PriceLoop }
 
-/** Maximum age of the mark prices of balances. */
 const marksMaxAgeMs = 15_000
 
 function stepsOf(deps: SpotDeps): Steps<SpotOrderTaskData, SpotOrderStep> {
@@ -39,7 +38,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     onAgentRevoked: agents.retired,
   }
   const { db, venue, views, evmAddressOf, viewedAccountOf, limits } = deps
-  // Exits take rate budget before spending, and accepted tasks before new requests.
+  // Exits take rate budget before spending, and accepted tasks take it before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
   const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
   const selling = stepsOf(exit)

@@ -19,12 +19,12 @@ import { freeOf, insufficientHolding, midOf, requireKnownSpotMarket, smallestLot
 import { baseTaskData, spotAction } from './trade.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
 
-/** Exits of a spot balance. A single exit may be placed at the venue; an OCO pair is held by the gateway. */
+/** The venue may hold a single exit of a spot balance; the gateway holds an OCO pair. */
 
 type TpSlInput = SpotInput<'tpSl'>
 
 type TpSlTaskData = SpotOrderTaskData & {
-  /** Sells the free balance when the trigger fires. */
+  /** Whether the trigger sells the balance that is free when it fires. */
   sells_all: boolean
   placed?: PlacedExits
 }
@@ -106,7 +106,7 @@ type CheckedTpSl = Awaited<ReturnType<typeof checkTpSl>>
 
 type Asked = { market: SpotMarket; free: string; asked: string | undefined }
 
-/** The size in lots; throws where the free balance does not cover it. */
+/** Returns the size in lots. Throws if the free balance does not cover it. */
 function coveredSize({ pricing }: SpotDeps, { market, free, asked }: Asked): string {
   const size = pricing.roundSize(asked ?? free, market)
   const lot = fromUnits(1n, market.sizeDecimals)
@@ -125,7 +125,7 @@ function tpSlTaskData({ triggerHost, clock }: SpotDeps, request: CheckedTpSl, si
     atVenue && only?.leg === leg ? { price: only.price, isMarket: true } : null
   return {
     ...baseTaskData({ operation: 'spot_tp_sl', market, account, agent, sinceMs }, clock),
-    // The side of the past purchase; its exits have the opposite side.
+    // This is the side of the past purchase; its exits have the opposite side.
     is_buy: true,
     size,
     price: reference,
@@ -147,7 +147,7 @@ const exitIds = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
   sl_oids: idsOf(exits, 'sl'),
 })
 
-/** The commit that ends the task inserts the triggers. */
+/** Inserts the triggers in the commit that ends the task. */
 function gatewayTriggersResult(
   task: TpSlTask,
   exits: readonly GatewayExit[],
@@ -184,7 +184,7 @@ export const tpSlSteps = (deps: TpSlStepDeps) =>
           placed: task.data.placed,
         }),
       before: (task) => exitsBefore(deps, task),
-      // The venue may reject triggers in this market: the gateway holds those exits.
+      // The venue may reject triggers in this market, and the gateway then holds those exits.
       onRejected: (task, { type }, { now }) =>
         type === 'rejected' ? gatewayTriggersResult(task, wantedPrices(task), now) : undefined,
     }),

@@ -39,12 +39,10 @@ import {
 } from './market.ts'
 import { assertTriggerLimit } from './triggers.ts'
 
-/** Admission of purchases and sales: refuses a request that cannot succeed. */
-
 type BuyInput = SpotInput<'buy'>
 type SellInput = SpotInput<'sell'>
 
-/** A purchase pays its fee in the bought token; no fee tier of the venue exceeds this reserve. */
+/** A purchase pays its fee in the bought token, and no fee tier of the venue exceeds this reserve. */
 export const feeReserve = { numerator: 999n, denominator: 1000n }
 
 export const spotAction = (
@@ -107,7 +105,7 @@ function exitsOf(
   })
 }
 
-/** The transfer from the perp side, where the spot side lacks funds. */
+/** Transfers what the spot side lacks from the perp side. */
 const transferForPurchase = (
   { venue }: Pick<SpotDeps, 'venue'>,
   {
@@ -177,7 +175,7 @@ async function checkBuy(deps: SpotDeps, input: BuyInput, userId: string) {
     })
   const size = orderSize(
     { size: input.size, notional: input.notional_usdc },
-    // Size by the bound price, so that the cost never exceeds the requested notional.
+    // The size follows from the bound price, so that the cost never exceeds the requested notional.
     { market, price, minimum: limits.minOrderUsd, notionalField: 'notional_usdc' },
     pricing,
   )
@@ -225,7 +223,7 @@ async function checkBuy(deps: SpotDeps, input: BuyInput, userId: string) {
 
 type Held = { market: SpotMarket; price: string; free: string; minimum: string }
 
-/** Without size and notional: the free balance, rounded down to lots. */
+/** Without a size and a notional, the sale takes the free balance, rounded down to lots. */
 function saleSize(input: SellInput, held: Held, pricing: SpotDeps['pricing']): string {
   const { market, price, free, minimum } = held
   const { size: asked, notional_usdc: notional } = input

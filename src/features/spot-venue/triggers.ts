@@ -7,24 +7,24 @@ import { armedExecutionId } from '#kernel/task/execution-id.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
-/** Triggers held by the gateway where the venue supports none: rows that the price loop fires once. */
+/** If the venue supports no spot triggers, the gateway holds them as rows that the price loop fires once. */
 
 export const triggerKind = 'spot_trigger'
 const openTriggersMax = 200
 const triggersPerTask = 2
 
-/** `size` null: the free balance when the trigger fires. */
+/** A `size` of null sells the balance that is free when the trigger fires. */
 export type TriggerInput = {
   symbol: string
   leg: ExitLeg
   size: string | null
   trigger_price: string
   parent_order_id: string | null
-  /** Limit price of the resting entry: while the market is above it, a fill is unlikely. */
+  /** The limit price of the resting entry. While the market is above it, a fill is unlikely. */
   parent_price?: string
-  /** Sales that the venue refused. */
+  /** How many sales the venue has refused. */
   unsold?: number
-  /** Failed sales while the venue took none. */
+  /** How many sales have failed while the venue took none. */
   closed?: number
 }
 export type TriggerRow = {
@@ -40,13 +40,13 @@ export type TriggerRow = {
   created_at: Date
 }
 
-/** The input of a row of this kind is written by `insertTriggers` only. */
+/** Only `insertTriggers` writes the input of such a row. */
 const toTriggerRow = <Row extends { input: unknown }>(row: Row) => ({
   ...row,
   input: row.input as TriggerInput,
 })
 
-/** Deterministic per task and leg, so that a repeated step inserts nothing twice. */
+/** The id is deterministic per task and leg, so that a repeated step inserts nothing twice. */
 export function triggerId(taskId: string, leg: ExitLeg | 'group'): string {
   const hex = sha256(`${taskId}:trigger:${leg}`)
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`]
@@ -60,7 +60,7 @@ export type NewTriggers = {
   symbol: string
   size: string | null
   exits: readonly { leg: ExitLeg; price: string }[]
-  /** The resting entry; null where the exits are armed at once. */
+  /** The resting entry; null if the exits are armed at once. */
   entry: { cloid: string; orderId: string | null; price: string } | null
   at: Date
 }
@@ -126,7 +126,6 @@ export async function openTriggers(db: Queryable, userId: string): Promise<Trigg
   return rows.map(toTriggerRow)
 }
 
-/** Throws 409 where the user has the maximum number of open triggers. */
 export async function assertTriggerLimit(db: Queryable, userId: string): Promise<void> {
   const [row] = await query<{ count: number }>(
     db,
@@ -170,17 +169,17 @@ export const armedTriggersIn = (db: Queryable, userId: string, symbol: string): 
     [userId, assetKey('spot', symbol), triggerKind],
   )
 
-/** Neither fired nor cancelled. */
 export const isOpenTrigger = (status: string | undefined): boolean =>
   status === 'armed' || status === 'waiting'
 
 /**
- * Runs in the commit that reports the cancel, so that a task that is cancelled earlier changes nothing. Throws where a
- * trigger is firing or has changed since it was read: nothing is committed, and the step runs again.
+ * Runs in the commit that reports the cancel, so that a task that is cancelled earlier changes nothing. If a
+ * trigger is firing or has changed since it was read, this throws, nothing is committed, and the step runs
+ * again.
  */
 export async function cancelTriggers(tx: Tx, userId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  // Skip locked rows: a firing transaction holds the row and waits for the user's event log, so waiting could deadlock.
+  // A firing transaction holds its row while it waits for the user's event log, so waiting here could deadlock.
   const rows = await query(
     tx,
     `update trigger_order set status = 'cancelled', updated_at = clock_timestamp() where id in
@@ -191,7 +190,7 @@ export async function cancelTriggers(tx: Tx, userId: string, ids: readonly strin
   if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed during its cancel')
 }
 
-/** For triggers whose balance was sold; a later purchase has its own exits. */
+/** Cancels triggers whose balance was sold; a later purchase has its own exits. */
 export async function cancelArmedTriggers(tx: Tx, ids: readonly string[]): Promise<void> {
   await query(
     tx,
@@ -200,7 +199,6 @@ export async function cancelArmedTriggers(tx: Tx, ids: readonly string[]): Promi
   )
 }
 
-/** Markets with open triggers, for the price loop. */
 export const marketsWithTriggers = (db: Queryable) => marketsWithOrders(db, assetKey('spot', ''))
 
 export type PendingEntry = {
@@ -211,7 +209,6 @@ export type PendingEntry = {
   since: Date
 }
 
-/** Entries with waiting exits. */
 export const pendingEntries = (db: Queryable, markets: readonly string[]): Promise<PendingEntry[]> =>
   query<PendingEntry>(
     db,
@@ -221,7 +218,7 @@ export const pendingEntries = (db: Queryable, markets: readonly string[]): Promi
     [markets, triggerKind],
   )
 
-/** Arms the exits of an ended entry with its filled size, or cancels them where nothing was filled. */
+/** Arms the exits of an ended entry with its filled size, or cancels them if nothing was filled. */
 export async function resolvePendingEntry(
   db: Queryable,
   entryCloid: string,

@@ -18,7 +18,7 @@ export const marketView = (market: SpotMarket, minOrderUsd: string) => ({
 const kinds = { tp: 'Take Profit Market', sl: 'Stop Market' } as const
 const sides = { tp: 'above', sl: 'below' } as const
 
-/** A trigger held by the gateway, in the format of the venue's open orders. */
+/** Shows a trigger held by the gateway in the format of the venue's open orders. */
 export function triggerView({ id, input, status, source_task_id, created_at }: TriggerRow, free: string) {
   const { symbol, leg, size, trigger_price, parent_order_id } = input
   return {

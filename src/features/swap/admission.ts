@@ -17,9 +17,7 @@ import { saveQuote } from './route/quotes.ts'
 import type { SwapTerms } from './route/terms.ts'
 import { batchPlan, type SwapTaskData, storedSteps, svmPlan } from './task-data.ts'
 
-/** Admission of a swap, and the dry run: the same checks, without a task. */
-
-/** The gas of the account's own code and of a first delegation, beside what the provider names for its call. */
+/** The gas of the account's own code and of a first delegation, in addition to what the provider names for its call. */
 const accountGas = 250_000n
 
 export const admitSwap = (deps: SwapDeps) =>
@@ -44,8 +42,9 @@ export const admitSwap = (deps: SwapDeps) =>
         data: { ...data, ...attached.data },
         spend,
         ...(attached.orders && { orders: attached.orders }),
-        // Of several tasks for one quote the first one signs: which it is shows only after the acceptance.
-        // A signature asks the policy about less than the acceptance: it does not know what loss was accepted.
+        // Only the first of the tasks that were accepted for one quote signs, which the acceptance alone
+        // cannot show. The signature asks the policy nothing about a larger loss. In both cases the task does
+        // not sign on accept.
         ...(quoteId === null
           ? signOnAccept && prepared.action.acceptedLossBps === undefined && { signOnAccept }
           : {
@@ -75,7 +74,7 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
   const cash = await readCash()
   const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId }).catch(
     async (fault: unknown) => {
-      // Another swap may have taken the balance since it was read: then this one is refused for the shortage.
+      // Another swap may have taken the balance since it was read; then the shortage is the reason to report.
       await readCash()
       throw fault
     },
@@ -113,13 +112,13 @@ const quoteOf = (
     values: { inMicros: terms.valueInMicros, outMicros },
   })
 
-/** The data of a swap that is not funded, because it was executed before. */
+/** Returns the task data of a swap that was executed before and is therefore not funded. */
 export const soldData = (deps: SwapDeps, prepared: PreparedSwap): SwapTaskData => ({
   ...taskData(deps, prepared),
   quote: quoteOf(deps, prepared, { quoteId: null, fees: prepared.fees }),
 })
 
-/** Where a payment to the swap begins: positions in a chain do not depend on its clock. */
+/** Reads the head of each chain before the swap. No earlier block can pay it, whatever the chain's clock says. */
 async function headsOf(
   { evmOf, solana }: SwapDeps,
   { terms, route }: PreparedSwap,
@@ -142,7 +141,6 @@ async function headsOf(
 
 type Tried = { gas: GasCharge; signOnAccept: BatchTrial['signOnAccept'] | undefined }
 
-/** Simulates what will be signed, and says what it costs the sponsor. */
 type SwapTrial = { prepared: PreparedSwap; data: SwapTaskData; executionId: string | undefined }
 async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTrial): Promise<Tried> {
   const { userId, origin } = prepared.terms
@@ -163,7 +161,7 @@ async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTria
   return { gas: await deps.batches.gasCharge({ ...order, fullExit: false }), signOnAccept }
 }
 
-/** What the gateway pays at most for the transaction. */
+/** The most that the gateway pays for the transaction. */
 async function sponsorFee(
   { prices }: SwapDeps,
   { origin }: SwapTerms,
@@ -214,7 +212,7 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
   }
 }
 
-/** Undefined where the request is no dry run. It checks all that a swap checks, and stores nothing but the quote. */
+/** Runs all checks of a swap and stores nothing but the quote. Returns undefined if the request is not a dry run. */
 export async function dryRun(
   deps: SwapDeps,
   input: SwapInput,
@@ -226,7 +224,7 @@ export async function dryRun(
   const isAsked = prepared.action.acceptedLossBps !== undefined
   await deps.policy.check({ ...prepared.action, principal: isAsked ? 'agent' : 'gateway' })
   const { gas, quote, policy, security } = await fundSwap(deps, prepared)
-  // What the acceptance would compare with the budget: a charge above the whole budget can never be accepted.
+  // A charge above the whole budget could never be accepted.
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
   const { terms, route, attached } = prepared
   const bound = prepared.quoteExpiresAt
@@ -252,7 +250,7 @@ export async function dryRun(
   }
 }
 
-/** What the answer of a swap has beside the fields of its task. */
+/** The fields that the answer of a swap has in addition to those of its task. */
 export const answerFields = ({
   quote,
   policy,

@@ -17,9 +17,7 @@ import type { PreparedSwap } from './route/prepare.ts'
 import type { SwapTerms } from './route/terms.ts'
 import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
 
-/** Stops and profits that a swap leaves on the token that it buys, and the hooks on the token that it sells. */
-
-/** The legs of a request, checked without a read. */
+/** Returns the legs of a request, after the checks that need no read. */
 export const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
   [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
 
@@ -28,13 +26,13 @@ const wanted = (given: LegInput | LegInput[] | undefined, type: 'stop_loss' | 't
 
 export type Attached = {
   legs: readonly FixedLeg[]
-  /** At the price of the quote. */
+  /** The hooks at the price of the quote. */
   views: SwapHookView[]
-  /** Hooks on the token that is sold; null where the request leaves them. */
+  /** The ids of hooks on the sold token that the swap cancels; null if the request leaves them in place. */
   cancelledIds: string[] | null
 }
 
-/** Throws where a leg could not be armed after the swap. */
+/** Throws if a leg could not be armed after the swap. */
 export async function checkAttached(
   { hooks }: SwapDeps,
   { input, legs }: { input: SwapInput; legs: readonly FixedLeg[] },
@@ -61,7 +59,7 @@ export async function checkAttached(
   return { legs, views, cancelledIds }
 }
 
-/** What the task remembers of them, and what counts against the limit of orders. */
+/** Returns the hooks as task data, and what counts against the limit of orders. */
 export function attachedData(
   { clock, random }: SwapDeps,
   { legs, views, cancelledIds }: Attached,
@@ -86,14 +84,14 @@ export function attachedData(
 export type SwapFilled = {
   task: SwapTask
   bought: { units: bigint; decimals: number }
-  /** What the swap was worth, in units of 1e-18 dollars. */
+  /** The value of the swap, in units of 1e-18 dollars. */
   value: bigint
   at: Date
 }
 
 export type FillDeps = Pick<SwapDeps, 'chains'> & { hooks: Pick<SwapHooks, 'arm' | 'cancelOn'> }
 
-/** Runs in the commit that completes the swap: the hooks and its end exist together, or neither does. */
+/** Runs in the commit that completes the swap, so that the hooks exist exactly if the swap has completed. */
 export async function completeAttached(
   { chains, hooks }: FillDeps,
   tx: Tx,

@@ -25,7 +25,6 @@ import { swapLimits } from './route/limits.ts'
 
 const waitSeconds = 60
 
-/** One leg, or several. */
 const legs = (description: string) =>
   T.Union([HookLeg, T.Array(HookLeg, { maxItems: legsMax })], { description })
 
@@ -205,7 +204,7 @@ const SwapResult = T.Object(
   { $id: 'SwapResult', description: 'Amounts as the chains show them', additionalProperties: true },
 )
 
-/** A dry run has no task; a swap has the fields of one, and those of its quote once it was waited for. */
+/** A dry run has no task. A swap has the task's fields and, if its caller waited for it, those of its quote. */
 const SwapResponse = T.Object(
   {
     ...linkedTaskFields,

@@ -19,15 +19,12 @@ import type { Solana } from '#upstreams/solana/solana.ts'
 import type { SvmRouteRules } from './route/svm-route.ts'
 import type { Arrivals } from './settle/arrivals.ts'
 
-/** What the parts of swapping need. */
-
-/** The bytes of calls and events, from the adapter of the chains. */
 export type SwapCalls = {
   decode(call: EvmCall): DecodedCall | undefined
   approve(token: string, spender: string, amountUnits: bigint): EvmCall
   balanceOf(token: string, owner: string): EvmCall
   nativeBalanceOf(chain: Pick<Evm, 'row'>, owner: string): EvmCall
-  /** The call with a payout of its minimum, where it is one that needs it. */
+  /** Adds a payout of the minimum to a call that does not enforce one itself. */
   withMinimum(call: EvmCall, minimum: MinimumOut): EvmCall
   wrapsOf(logs: readonly Log[], contracts: SwapContracts): WrapLog[]
   bridgeDepositsOf(logs: readonly Log[], depository: string): BridgeDepositLog[]
@@ -37,11 +34,11 @@ export type SwapChain = Pick<Evm, 'row' | 'head' | 'balances' | 'simulate' | 'tr
 
 export type SwapDeps = {
   db: Queryable
-  /** In the order in which they are preferred where they offer the same. */
+  /** The providers in order of preference: the earlier one wins if two offer the same. */
   providers: readonly SwapProvider[]
   chains: readonly Chain[]
   evmOf(chainId: string): SwapChain | undefined
-  /** Undefined where Solana is not served. */
+  /** It is undefined if Solana is not configured. */
   solana: Pick<Solana, 'row' | 'slot' | 'balance' | 'rentLamports'> | undefined
   svmRules: SvmRouteRules | undefined
   svm: SvmTransactions
@@ -55,7 +52,7 @@ export type SwapDeps = {
   prices: Pick<Prices, 'get'>
   verdicts: SecurityVerdicts
   hooks: SwapHooks
-  /** Looks for payments that come after the end of the swap; runs in the commit of that end. */
+  /** Starts to look for payments that arrive after the end of the swap; runs in the commit of that end. */
   watchLatePayment(tx: Tx, task: TaskView<object>): Promise<void>
   /** Called when a receipt changed the balances of a user's wallet. */
   changed(userId: string, chainId: string): void

@@ -32,7 +32,7 @@ import { filledOf } from './settle/filled.ts'
 import { type NamedSwapSteps, swapSteps } from './steps.ts'
 import { ownNames, type SwapStep, type SwapStepNames, type SwapTask, type SwapTaskData } from './task-data.ts'
 
-/** Swaps as orders execute them, and what every swap leaves behind: the cost of what was bought. */
+/** This module executes the swaps of orders and of other tasks, and records the cost of what every swap bought. */
 
 export function swapExecution(deps: SwapDeps): SwapExecution {
   return {
@@ -83,7 +83,7 @@ async function soldBefore(
   return -(changes.get(address.toLowerCase()) ?? 0n)
 }
 
-/** A stolen token for trading could leave a sale at any price. */
+/** A sale with a larger loss does not count as an exit: a stolen trading token could otherwise sell at any price. */
 const isExitLoss: SwapExecution['isExitLoss'] = (maxImpactBps = swapLimits.priceImpactBps.default) =>
   maxImpactBps <= swapLimits.priceImpactBps.default
 
@@ -158,7 +158,7 @@ const inputOf = ({
 
 type SaleOfAll = Pick<OrderSwap, 'chainIn' | 'tokenIn'> & { units: bigint }
 
-/** An account on Solana has at least its rent, or nothing: an exit that would leave less leaves the rent. */
+/** An account on Solana holds its rent or nothing, so an exit that would leave less than the rent leaves the rent. */
 async function aboveRent(
   deps: SwapDeps,
   { chainIn, tokenIn, units }: SaleOfAll,
@@ -172,14 +172,14 @@ async function aboveRent(
   return rest > 0n && rest < rent && total > rent ? total - rent : units
 }
 
-/** A swap as a part of another task: the same checks, limits and proofs as a swap of its own. */
+/** A swap as part of another task, with the same checks, limits and proofs as a swap that is a task itself. */
 export type SwapLegs = {
   chains: SwapDeps['chains']
-  /** `fields`: how the request names what the swap is asked by. */
+  /** Checks the request. `fields` holds the names that the request has for the fields of a swap. */
   prepare(input: SwapInput, request: PrepareOptions): Promise<PreparedSwap>
-  /** The balance, the simulation and the gas. */
+  /** Reads the balance, simulates the swap and charges its gas. */
   fund(prepared: PreparedSwap): Promise<FundedLeg>
-  /** Of a swap that was executed before, so that nothing is read or reserved for it. */
+  /** Returns the data of a swap that was executed before; it reads no balance and reserves nothing. */
   quoteSold(prepared: PreparedSwap): SwapTaskData
   steps<Names extends string>(names: SwapStepNames<Names>): NamedSwapSteps<Names>
 }
@@ -187,7 +187,7 @@ export type FundedLeg = { data: SwapTaskData; spend: ReservedSpend }
 
 export const swapLegs = (deps: SwapDeps): SwapLegs => ({
   chains: deps.chains,
-  // Money on its way to the venue, or from it, closes nothing.
+  // Money that is on its way to or from the venue closes no position, so its quotes have the urgency of a trade.
   prepare: (input, request) =>
     prepareSwap(deps, input, { ...request, urgency: 'trade', asksPolicy: 'on_shortage' }),
   fund: (prepared) => fundLeg(deps, prepared),
@@ -204,7 +204,6 @@ async function fundLeg(deps: SwapDeps, prepared: PreparedSwap): Promise<FundedLe
   }
 }
 
-/** The steps of a swap, whose end records what was bought at which cost. */
 export function costedSteps<Names extends string>(
   deps: SwapDeps,
   names: SwapStepNames<Names>,
@@ -221,7 +220,7 @@ export function costedSteps<Names extends string>(
 
 type Ended = EndResult<Partial<SwapTaskData>>
 
-/** The end of a swap with the cost of what was bought, and of one that was executed with the hooks that it leaves and cancels. */
+/** Adds the cost of what was bought to the end of a swap, and the hooks that an executed one arms or cancels. */
 export function withFill<End extends Ended>(deps: FillDeps, task: SwapTask, ending: End, at: Date): End {
   const outUnits = BigInt(String(ending.result?.amount_out ?? '0'))
   if (outUnits === 0n) return ending

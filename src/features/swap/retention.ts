@@ -1,9 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/**
- * Quotes are of no use soon after they expired. Their executions are remembered for longer than they can be, and
- * payments for longer than a provider takes for a swap.
- */
+/** The record of an execution outlives its quote, and that of a payment outlives any swap at its provider. */
 
 const quoteMs = 3_600_000
 const useMs = 48 * 3_600_000

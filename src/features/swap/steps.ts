@@ -30,10 +30,7 @@ import {
   svmPlan,
 } from './task-data.ts'
 
-/** The batch of the origin chain, and the wait for what the provider settles on another one. */
-
 type Result<Names extends string> = StepResultOf<Partial<SwapTaskData>, Names>
-/** What the receipt of the batch proves. */
 type SwapProof = { receipt: Receipt; inUnits: bigint; outUnits: bigint }
 
 export type NamedSwapSteps<Names extends string> = Record<
@@ -53,7 +50,7 @@ export function swapSteps<Names extends string>(
   }
 }
 
-/** A quote is asked for once: what was accepted is signed, or nothing is. */
+/** Refuses to sign if the terms have changed. A swap signs its accepted quote or nothing; it asks for no second one. */
 async function refusalOf(
   { db, policy }: SwapDeps,
   { data, userId }: SwapTask,
@@ -67,7 +64,7 @@ async function refusalOf(
     return notSigned({ ...expired, message: quoteUsed().message })
   const { chain_id: chainId, token, account: recipient } = destination
   if (chainId === origin.chain_id) return undefined
-  // The signature asks the policy about the origin alone; the limits of the user may have changed since the admission.
+  // The signature asks the policy about the origin chain only, and the limits may have changed since the admission.
   const arrival = arrivalAction({ userId, chainId, token: token.address, recipient })
   return policy.check(arrival).then(
     () => undefined,
@@ -78,7 +75,7 @@ async function refusalOf(
   )
 }
 
-/** A deposit on Solana: only what left the wallet proves it. */
+/** A deposit on Solana is proven only by what left the wallet. */
 const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
   createEffect({
     steps: { sign, confirm },
@@ -95,7 +92,7 @@ const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track 
     settle: ({ data }, { signature }) => deposited(deps, { data, txHash: signature, next: track }),
   })
 
-/** A deposit of before the task: for another quote, of perhaps another amount. */
+/** Finds a deposit from before the task, which was made for another quote and perhaps another amount. */
 async function foundDeposit(
   { providers }: SwapDeps,
   { data }: SwapTask,
@@ -149,8 +146,8 @@ function changes(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): Map<stri
 }
 
 /**
- * A batch of before the task was signed for another quote, of perhaps another amount. Its events say what was sold; which
- * request a deposit belongs to is known to its provider.
+ * Proves a batch from before the task, which was signed for another quote and perhaps another amount. Its
+ * events show what was sold; the provider knows the request of a deposit.
  */
 async function foundProof(
   deps: SwapDeps,
@@ -175,12 +172,12 @@ async function foundProof(
   const requestId = deposit && (await provider?.requestOf(receipt.txHash))
   if (requestId === undefined) return undefined
   const named = { provider_request_id: requestId, deposit_id: deposit!.requestId }
-  // Its fill may be older than the task.
+  // The fill may be older than the task.
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(receipt.block) }
   return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads } }
 }
 
-/** The events of the batch: what left the account, and on one chain also what arrived; a deposit names its request. */
+/** Proves what left the account and, on a single chain, what arrived. The event of a deposit names its request. */
 function proofOf(deps: SwapDeps, { data }: Pick<SwapTask, 'data'>, receipt: Receipt): SwapProof | undefined {
   const inUnits = soldUnits(deps, data, receipt)
   if (inUnits !== BigInt(data.amount_in)) return undefined
@@ -194,7 +191,7 @@ function proofOf(deps: SwapDeps, { data }: Pick<SwapTask, 'data'>, receipt: Rece
 function soldUnits(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): bigint {
   const moved = changes(deps, data, receipt)
   const sold = data.origin.token.address.toLowerCase()
-  // Some tokens pay interest to the sender with each transfer: what left is compared, and the net is shown.
+  // Some tokens pay interest to the sender on each transfer, so the proof compares what left instead of the net.
   const returnedTokens = deps
     .evmOf(data.origin.chain_id)!
     .transfers(receipt)
@@ -208,7 +205,7 @@ function soldUnits(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): bigint
   return returnedUnits - (moved.get(sold) ?? 0n)
 }
 
-/** Coins that the contract of a swap did not use, where native coins were sold. */
+/** Returns the native coins that the contract did not use, if the swap sold native coins. */
 function returnedCoins(deps: SwapDeps, { origin }: SwapTaskData, { logs }: Receipt): bigint {
   const row = rowOf(deps, origin.chain_id)
   if (!row.swaps || !sameAddress(row, origin.token.address, row.native.address)) return 0n

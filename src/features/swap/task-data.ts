@@ -8,10 +8,7 @@ import type { SwapHookView } from './contract.ts'
 import type { SafeRoute } from './route/route-checks.ts'
 import { type StoredCall, storedCalls, toCalls } from './route/stored-route.ts'
 
-/** What a swap remembers: the route that was checked, and what became of it. */
-
 type SwapEnd = { chain_id: string; token: Token; is_native: boolean; account: string }
-/** What is signed on the origin chain. */
 export type StoredSteps =
   | { family: 'evm'; calls: StoredCall[]; spends: StoredSpend<{ spender: string }>[] }
   | {
@@ -31,46 +28,43 @@ export type SwapTaskData = BatchTaskData &
     steps: StoredSteps
     target: string
     usd_micros: string
-    /** The gas that the provider names for its call; the transaction gets no less. */
+    /** The gas that the provider names for its call; the transaction gets at least this much. */
     gas_min: string
-    /** Nothing is signed from then on, and what was signed on an EVM chain is void. */
+    /** From this time on nothing is signed, and an EVM signature that was made before is void. */
     sign_until: string
     settled_by: 'receipt' | 'status'
-    /** The newest block or slot at the admission, of chains where a payment can end the swap. */
+    /** The newest block or slot at the admission, for each chain on which a payment can end the swap. */
     heads?: Record<string, number>
     provider: string
     provider_request_id: string
-    /** Undefined in tasks of an earlier version: the deposit names the request. */
+    /** It is undefined in tasks of an earlier version, whose deposits name the request itself. */
     deposit_id?: string
     quote_id: string | null
     claim: string | null
-    /** Fields of the answer beside those of the task. */
     quote: JsonObject
     policy: JsonObject
     security: JsonObject[]
     deposit_tx?: string
     deposited_at?: string
-    /** It returns money to the user: caps and switches do not stop it. */
+    /** The swap returns money to the user, so that spent caps and kill switches do not stop it. */
     is_exit?: boolean
-    /** A swap of an order that was allowed when it was made. */
+    /** The swap belongs to an order, which the policy allowed when the order was made. */
     is_order?: boolean
-    /** Hooks that the swap arms when it completes. */
     attached?: AttachedLegs
-    /** It cancels the hooks on the token that it sold. */
     cancels_hooks?: boolean
     hooks?: SwapHookView[]
     cancelled_hook_ids?: string[]
-    /** Since when every answer of the provider has said failed. */
+    /** The time since which every answer of the provider has said failed. */
     failed_since?: string | null
-    /** Since when every answer has named a payment that no chain has proven. */
+    /** The time since which every answer has named a payment that no chain has proven. */
     paid_since?: string | null
-    /** What has arrived is less than it should be: the same since then. */
+    /** Less has arrived than should have; `paid` has been the same since `since`. */
     short?: { since: string; paid: string } | null
     /** Every transaction that the provider has named as a payment. */
     announced?: { chain_id: string; tx_hash: string }[]
-    /** Units that the end has counted: of the token that was bought, and of the deposit. */
+    /** The units that the end has counted: `fill` of the bought token, `back` of the deposited one. */
     paid?: PaidUnits
-    /** Beside the message of the task: what fell short, or where the money is. */
+    /** Follows the task's message, and says what fell short or where the money is. */
     note?: string | null
   }
 export type PaidUnits = { fill: string; back: string }
@@ -88,7 +82,7 @@ export type AttachedLegs = {
 }
 export type SwapTask = TaskView<SwapTaskData>
 export type SwapStep = 'sign' | 'confirm' | 'track'
-/** The names of the steps of a swap in their task. */
+/** The names that the steps of a swap have in the task that contains them. */
 export type SwapStepNames<Names extends string = SwapStep> = Record<SwapStep, Names>
 export const ownNames: SwapStepNames = { sign: 'sign', confirm: 'confirm', track: 'track' }
 
@@ -107,7 +101,7 @@ export const actionOf = (data: SwapTaskData) => ({
 
 type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }
 
-/** What arrives on another chain: its value counts on the chain where it leaves. */
+/** The action that arrives on another chain. Its value counts on the chain that it leaves. */
 export const arrivalAction = ({ userId, chainId, token, recipient }: ArrivalAction): PlannedAction => ({
   userId,
   operation: 'swap',

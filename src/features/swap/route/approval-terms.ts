@@ -5,13 +5,13 @@ import { actionTerms } from '#kernel/task/approval.ts'
 import { swapLimits } from './limits.ts'
 import type { SwapTerms, SwapToken } from './terms.ts'
 
-/** The symbol of a token that nobody has reviewed can be that of any other, so its address is named first. */
+/** The symbol of a token that nobody has reviewed can imitate any other, so its address is named first. */
 const nameOf = ({ chain, token, isNative }: SwapToken): string =>
   isNative || chain.tokens.some(({ address }) => sameAddress(chain, address, token.address))
     ? token.symbol
     : `${token.address} (unreviewed, calls itself ${token.symbol})`
 
-/** What a person reads before approving the swap. The accepted loss comes first, because a long sentence is cut. */
+/** Returns what a person reads before approving the swap. The accepted loss comes first, because long texts are cut. */
 export function termsOfSwap(
   { origin, destination, maxImpactBps, slippageBps }: SwapTerms,
   amountInUnits: bigint,

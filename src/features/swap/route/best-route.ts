@@ -2,28 +2,26 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { fullBps, mulDiv } from '#kernel/money/money.ts'
 import type { ProposedRoute, RouteRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 
-/** Asks every provider, and takes the best output of those that answer in time. */
-
 type Bounds = {
-  /** How long the others may take once one has a route. */
+  /** How long the other providers may take once one has a route. */
   graceMs: number
   signal?: AbortSignal
 }
 export type RouteTrust = {
-  /** Throws where the gateway would not sign the route. */
+  /** Throws if the gateway would not sign the route. */
   assertSafe(route: ProposedRoute): void
-  /** The output that the input is worth at trusted prices; null where a price is unknown. */
+  /** How many units of the output the input is worth at trusted prices; null if a price is unknown. */
   worthUnits: Promise<bigint | null>
 }
 
-/** A quote that promises more than this above the worth of the input comes last. */
+/** A quote that promises more than this above the worth of the input is ranked last. */
 const aboveWorthBps = 1_000n
-/** Where the worth is unknown, above the quote of another provider: honest ones differ much for rare tokens. */
+/** The same limit above another provider's quote if the worth is unknown. Honest quotes for rare tokens differ much. */
 const aboveOtherBps = 5_000n
 
 /**
- * The higher minimum wins, and the provider that comes first where they are equal. A quote that promises far too much
- * is taken where there is no other one.
+ * Returns the route with the highest minimum; on a tie, the earlier provider wins. A quote that promises far
+ * too much is taken only if there is no other.
  */
 export async function bestRoute(
   providers: readonly SwapProvider[],
@@ -50,7 +48,7 @@ export async function bestRoute(
   })
   for (const each of [...asked, worthUnits]) each.catch(() => undefined)
   const all = Promise.all(asked)
-  // A quote that promises too much leaves the others all their time.
+  // A quote that promises too much does not start the grace period, so the other providers keep all their time.
   const first = Promise.any(
     asked.map(async (each, at) => {
       await each
@@ -58,7 +56,6 @@ export async function bestRoute(
       if (!route || isFarAbove(route, [], worth)) throw new Error('no route to begin the grace')
     }),
   )
-  // All have ended where there is no first one.
   const hasRoute = await Promise.race([first, all]).then(
     () => true,
     () => false,
@@ -77,7 +74,7 @@ const byMinimum = (one: ProposedRoute, other: ProposedRoute): number =>
   Number(other.amountOutMinUnits > one.amountOutMinUnits) -
   Number(other.amountOutMinUnits < one.amountOutMinUnits)
 
-/** The best one first. Of those that promise far too much, the one that promises least comes first. */
+/** Puts the best route first. Those that promise far too much come last, the least promising of them first. */
 function ranked(routes: readonly ProposedRoute[], worth: bigint | null): ProposedRoute[] {
   const isFar = (route: ProposedRoute) => isFarAbove(route, routes, worth)
   const far = routes.filter(isFar)
@@ -85,7 +82,7 @@ function ranked(routes: readonly ProposedRoute[], worth: bigint | null): Propose
   return [...near.toSorted(byMinimum), ...far.toSorted(byMinimum).reverse()]
 }
 
-/** Two quotes that agree are not far: the displayed prices can be old. */
+/** A quote that agrees with another is not too high, because the displayed price may be old. */
 function isFarAbove(route: ProposedRoute, routes: readonly ProposedRoute[], worth: bigint | null): boolean {
   const others = routes.filter((each) => each !== route)
   const isAbove = (units: bigint, bps: bigint) => route.amountOutUnits > mulDiv(units, fullBps + bps, fullBps)
@@ -105,8 +102,8 @@ const isOfChain = ({ code, issues }: Fault): boolean =>
   code === 'validation' && issues.length > 0 && issues.every(({ type }) => type === 'unsupported_chain')
 
 /**
- * What says something of the request itself comes before the absence of a route or of a provider. A chain is unsupported
- * where no provider serves it.
+ * Returns the fault that says most: one about the request comes before a missing route or an unavailable
+ * provider. A chain counts as unsupported only if no provider serves it.
  */
 function faultOf(faults: readonly (Fault | undefined)[]): Fault {
   const known = faults.filter((fault) => fault !== undefined)

@@ -1,28 +1,25 @@
-/** Bounds of swaps; validation, capabilities and tests read them here. */
-
 export const swapLimits = {
   minSwapUsd: '0.5',
   slippageBps: { default: 100, minimum: 1, maximum: 1_000 },
-  /** Of the value at trusted prices. */
+  /** The accepted loss, in basis points of the value at trusted prices. */
   priceImpactBps: { default: 2_500, minimum: 1, maximum: 10_000 },
   deadlineSeconds: { default: 300, minimum: 30, maximum: 3_600 },
 } as const
 
-/** Fees may take so much of the value, up to half of it. */
+/** Fees may take this much of a small swap whatever loss it accepts, but never more than half of its value. */
 export const exemptLossMicros = 5_000_000n
-/** The part of the value that is left, whatever loss was accepted. */
+/** The share of the value that must be left, whatever loss was accepted. */
 export const remainingBpsMin = 1_000n
 
 /** How long a bound quote may be executed. */
 export const quoteMs = 60_000
-/** Beyond it the oldest quotes of a user are deleted. */
+/** Saving a quote deletes the user's oldest ones beyond this number. */
 export const quotesPerUserMax = 50
-/** A signature that would be void sooner is not made: a block may not include it in time, and its gas is paid anyway. */
+/** No signature is made that expires sooner: a block may not include it in time, and its gas is paid nevertheless. */
 export const signatureMsMin = 10_000
-/** A signature on Solana has no deadline: it can land in the 150 blocks after the one that it names. */
+/** A signature on Solana has no deadline; it can land in the 150 blocks after the one that it names. */
 const svmSignatureSeconds = 90
-/** The provider's own limit is later than every signature that the quote can lead to. */
+/** The provider has to honour a route for longer than any signature that its quote can lead to. */
 export const routeMarginSeconds = quoteMs / 1_000 + svmSignatureSeconds + 30
 
-/** How long other providers may take once one has a route. */
 export const otherProviderMs = 1_500

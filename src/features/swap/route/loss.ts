@@ -4,19 +4,18 @@ import { fullBps, mulDiv } from '#kernel/money/money.ts'
 import { exemptLossMicros, remainingBpsMin, swapLimits } from './limits.ts'
 import type { SwapTerms } from './terms.ts'
 
-/** How much of its value a swap may lose. */
-
 type Valued = Pick<SwapTerms, 'valueInMicros' | 'maxImpactBps' | 'destination'>
 export type Received = {
-  /** The worth of the output at a trusted price; null without one. */
+  /** The value of the output at a trusted price; null if there is none. */
   outMicros: bigint | null
-  /** What the pool of the token that is bought holds against it; null where it is not known. */
+  /** The value that the pool of the bought token holds on its other side; null if it is unknown. */
   poolMicros: bigint | null
 }
 
 /**
- * Without a trusted price of what is bought, by the curve of its pool: so much of the amount could not be sold back. The
- * pool of a token that somebody made for one buyer is small, whatever the token is said to be worth.
+ * Without a trusted price of the bought token, the loss is the part of the value that could not be sold back
+ * along the curve of its pool. A pool made to trap one buyer is small, whatever price the token is said to
+ * have.
  */
 function lossOf({ valueInMicros }: Valued, { outMicros, poolMicros }: Received): bigint | null {
   if (valueInMicros === null) return null
@@ -27,25 +26,25 @@ function lossOf({ valueInMicros }: Valued, { outMicros, poolMicros }: Received):
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** Fees may take a large part of small amounts, and never more than half; whatever is accepted, a tenth is left. */
+/** Fees may take a large share of a small amount, but at most half. Whatever loss is accepted, a tenth is left. */
 function acceptedLossMicros(valueMicros: bigint, maxImpactBps: number): bigint {
   const accepted = mulDiv(valueMicros, BigInt(maxImpactBps), fullBps)
   const exempt = smaller(exemptLossMicros, valueMicros / 2n)
   return smaller(larger(accepted, exempt), mulDiv(valueMicros, fullBps - remainingBpsMin, fullBps))
 }
 
-/** Whether the value is there again, less what a refund may cost: as much as a swap may lose. */
+/** Whether what remains is worth the original value, less what a swap may lose and a refund may therefore cost. */
 export const isLossAccepted = (remainingMicros: bigint, valueMicros: bigint): boolean =>
   valueMicros - remainingMicros <= acceptedLossMicros(valueMicros, swapLimits.priceImpactBps.default)
 
-/** The least that comes back of the deposit for it to be a refund. */
+/** The smallest part of the deposit that counts as a refund when it comes back. */
 export function refundFloorUnits({ amount_in, usd_micros }: Pick<SwapTaskData, 'amount_in' | 'usd_micros'>) {
   const [units, micros] = [BigInt(amount_in), BigInt(usd_micros)]
   const lostMicros = acceptedLossMicros(micros, swapLimits.priceImpactBps.default)
   return units - (micros === 0n ? 0n : mulDiv(units, lostMicros, micros))
 }
 
-/** A pool that somebody has moved, and a provider that takes too much, quote routes that lose most of the value. */
+/** Refuses routes that lose most of the value, as manipulated pools and providers that take too much offer them. */
 export function assertLossBounded(terms: Valued, received: Received): void {
   const { valueInMicros, destination, maxImpactBps } = terms
   const lostMicros = lossOf(terms, received)

@@ -20,13 +20,13 @@ import { assetNameOf, priceKeyOf, providerFields, type SwapFields, termsOf, valu
 import { type SafeRoute, safeRoute } from './route-checks.ts'
 import type { SwapTerms, SwapToken } from './terms.ts'
 
-/** What a dry run and a swap share, up to the acceptance: the same request fails at the same place. */
+/** This module does what a dry run and a swap share before the acceptance, so that a request fails alike in both. */
 
 export type PreparedSwap = {
   terms: SwapTerms
   route: ProposedRoute
   safe: SafeRoute
-  /** Of the bound quote that is executed. */
+  /** The id of the bound quote that is executed. */
   quoteId: string | null
   quoteExpiresAt: Date | null
   usdMicros: bigint
@@ -40,11 +40,11 @@ export type PreparedSwap = {
 export type PrepareOptions = {
   userId: string
   fields?: SwapFields
-  /** Undefined: by what the swap buys. */
+  /** If it is undefined, the urgency follows from what the swap sells and buys. */
   urgency?: QuoteUrgency
-  /** What is sold arrives later: the quote only shows what it would bring, and another one is executed. */
+  /** The sold amount arrives later. The quote only shows what it would bring, and a new one will be executed. */
   isAhead?: boolean
-  /** A denial of the policy wins over a shortage, as in admissions. */
+  /** Lets a denial of the policy win over a shortage, as in admissions. */
   asksPolicy?: 'on_shortage'
 }
 type RouteDeps = Pick<SwapDeps, 'providers' | 'prices' | 'calls' | 'svmRules'>
@@ -56,7 +56,7 @@ export async function prepareSwap(
 ): Promise<PreparedSwap> {
   const asked = await termsOf(deps, input, { userId, ...(fields && { fields }) })
   const { quote_id: quoteId } = input
-  // Quotes and checks of tokens are scarce, and shared by all users: nobody gets one for what the wallet does not have.
+  // Quotes and token checks are scarce and shared by all users, so nobody gets one for more than the wallet holds.
   if (!quoteId && !isAhead) await assertHeld(deps, asked, asksPolicy)
   const stored = quoteId ? await storedQuote(deps, asked, { ...input, quote_id: quoteId }) : undefined
   const security = await assertSafe(deps, asked)
@@ -84,7 +84,7 @@ export async function prepareSwap(
     terms: termsOfSwap(terms, route.amountInUnits),
     ...lossBeyondDefault(terms),
   }
-  // The limits of the user hold on both chains; the value counts on the one where it leaves.
+  // The user's limits apply to both chains; the value counts only on the chain that it leaves.
   if (!isDirect)
     await deps.policy.check(
       arrivalAction({
@@ -109,7 +109,7 @@ export async function prepareSwap(
   }
 }
 
-/** What an agent accepts only with the approval of a person. */
+/** A loss above the default needs the approval of a person if an agent asks for the swap. */
 const lossBeyondDefault = ({ maxImpactBps }: SwapTerms) =>
   maxImpactBps > swapLimits.priceImpactBps.default ? { acceptedLossBps: maxImpactBps } : {}
 
@@ -119,7 +119,7 @@ const walletOf = ({ userId, origin }: SwapTerms): AccountRef => ({
   subAccount: 'wallet',
 })
 
-/** The policy is asked by what is known before the route. */
+/** Asks the policy about what is known before there is a route. */
 async function assertHeld(
   deps: SwapDeps,
   terms: SwapTerms,
@@ -138,14 +138,14 @@ async function assertHeld(
         recipients: [],
         usdMicros: valueInMicros ?? 0n,
         exit: false,
-        // A denial is reported before the shortage; a person is not asked for what nobody can pay.
+        // A denial is reported rather than the shortage, but nobody approves what the wallet cannot pay.
         principal: 'gateway',
       })
     throw refusal
   }
 }
 
-/** Dollars are as many units as they were when the quote was made. */
+/** An amount in dollars keeps the units that it had when the quote was made. */
 const quotedTerms = async (
   deps: SwapDeps,
   terms: SwapTerms,
@@ -156,7 +156,7 @@ const quotedTerms = async (
   valueInMicros: await valueAtPrice(deps, terms.origin, amountInUnits),
 })
 
-/** The token that is bought: only a verdict that proves it safe passes. What is sold may always be sold. */
+/** The bought token has to be proven safe by its verdict. The sold token is not checked: it may always be sold. */
 async function assertSafe({ verdicts }: SwapDeps, { userId, destination }: SwapTerms): Promise<TokenVerdict> {
   const { chain, token } = destination
   const [verdict] = await verdicts.verdictOf([{ chainId: chain.id, address: token.address }], { userId })
@@ -172,7 +172,7 @@ async function assertSafe({ verdicts }: SwapDeps, { userId, destination }: SwapT
   })
 }
 
-/** The output that the input is worth at trusted prices; null where a price is unknown. */
+/** Returns how much output the input is worth at trusted prices, or null if a price is unknown. */
 async function worthUnits(
   { prices }: Pick<SwapDeps, 'prices'>,
   { valueInMicros, destination }: SwapTerms,
@@ -184,8 +184,8 @@ async function worthUnits(
 }
 
 /**
- * What is sold for USDC closes a position: its quotes come from the part of the limits that nothing else uses. Everybody
- * can make a token without a price, or have a dust of one with a price: what is worth no swap only looks.
+ * A sale for USDC closes a position, so its quotes may use the budget that is reserved for exits. Anybody can
+ * create a token without a price or hold dust of a priced one, so what is too small to swap is only watched.
  */
 export const urgencyOf = (
   { origin, destination, valueInMicros }: Pick<SwapTerms, 'origin' | 'destination' | 'valueInMicros'>,
@@ -199,7 +199,7 @@ export const urgencyOf = (
   return isExecuted ? 'trade' : 'watch'
 }
 
-/** The best route that the gateway would sign. */
+/** Returns the best of the routes that the gateway would sign. */
 export const routeOf = (deps: RouteDeps, terms: SwapTerms, urgency: QuoteUrgency): Promise<ProposedRoute> => {
   const { origin, destination, account, recipient, amountInUnits, slippageBps, deadlineSeconds } = terms
   const request: RouteRequest = {
@@ -213,14 +213,14 @@ export const routeOf = (deps: RouteDeps, terms: SwapTerms, urgency: QuoteUrgency
     urgency,
   }
   const trust = {
-    // A quote that would be refused must not keep a good one from being taken.
+    // An unsafe quote is dropped here, so that it cannot displace a safe one.
     assertSafe: (route: ProposedRoute) => void safeRoute(deps, route, terms),
     worthUnits: worthUnits(deps, terms),
   }
   return bestRoute(deps.providers, request, trust, { graceMs: otherProviderMs })
 }
 
-/** The faults of providers name the fields of a swap in units. */
+/** Renames the fields in the faults of providers, which name the fields of a swap in units. */
 const routeNaming = (
   deps: RouteDeps,
   terms: SwapTerms,
@@ -230,7 +230,7 @@ const routeNaming = (
     throw renameFields(error, fields)
   })
 
-/** The higher of what leaves and what arrives: neither side alone is trusted. */
+/** The higher of the values that leave and arrive, because neither side alone is trusted. */
 function countedValue({ valueInMicros, origin }: SwapTerms, outMicros: bigint | null): bigint {
   if (valueInMicros === null && outMicros === null)
     throw new Fault(
@@ -268,7 +268,7 @@ function assertFees(
   })
 }
 
-/** Reads the ledger before the chain: a hold that settles in between invalidates the balance. */
+/** Reads the ledger before the chain, so that a hold that settles in between invalidates the balance. */
 export async function cashCovering(
   deps: SwapDeps,
   { terms, wallet }: Pick<PreparedSwap, 'terms' | 'wallet'>,
@@ -287,7 +287,7 @@ export async function cashCovering(
 
 type Held = { chain: Chain; token: Pick<Token, 'address'>; isNative: boolean; account: string }
 
-/** Reads the one token alone: anybody can send a wallet thousands of others. */
+/** Reads this token only, because anybody can send a wallet thousands of others. */
 export async function walletUnits(
   { evmOf, solana }: Pick<SwapDeps, 'evmOf' | 'solana'>,
   { chain, token: { address }, isNative, account }: Held,
@@ -305,7 +305,7 @@ export async function walletUnits(
 const wordOf = (data: string | undefined): bigint | undefined =>
   data !== undefined && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
-/** Runs the calls on the state of the chain and measures what arrives, where it arrives at once. */
+/** Runs the calls on the state of the chain, and measures the output if it arrives on the same chain. */
 export async function simulateSwap({ evmOf, calls }: SwapDeps, prepared: PreparedSwap): Promise<void> {
   const { terms, route, safe } = prepared
   if (safe.family === 'solana') return

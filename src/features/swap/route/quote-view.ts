@@ -2,14 +2,13 @@ import type { FeeView, QuoteView } from '#features/swap/contract.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 
-/** A quote as its owner sees it. Its fees are whole units, and their values add up to `fees_usd` exactly. */
+/** Fees are whole units, and their values add up to `fees_usd` exactly. */
 
 export type QuotedFee = {
   type: FeeView['type']
   chainId: string
   token: string
   amountUnits: bigint
-  /** Null where the price is unknown. */
   micros: bigint | null
   paidBy: FeeView['paid_by']
 }
@@ -28,7 +27,7 @@ const feeView = ({ type, chainId, token, amountUnits, micros, paidBy }: QuotedFe
   paid_by: paidBy,
 })
 
-/** What the user pays; null where one of the fees has no known value. */
+/** Returns the value of the fees that the user pays, or null if one of them has no known value. */
 export function feesMicros(fees: readonly QuotedFee[]): bigint | null {
   let sum = 0n
   for (const { micros, paidBy } of fees) {

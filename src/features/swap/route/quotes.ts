@@ -10,12 +10,15 @@ import { quoteMs, quotesPerUserMax } from './limits.ts'
 import { storedRoute, toRoute } from './stored-route.ts'
 import type { SwapTerms } from './terms.ts'
 
-/** Bound quotes: stored by a dry run, and executed once at most. */
+/** This module stores bound quotes. A dry run creates one, and at most one task executes it. */
 
 type StoredRoute = { route: ProposedRoute; expiresAt: Date }
 type Row = { request: JsonObject; route: JsonObject; expires_at: Date; claim: string | null }
 
-/** What a request that executes a quote has to repeat. The amount is as given: its units of a dollar change with the price. */
+/**
+ * The fields that a request has to repeat to execute a quote. The amount is compared as it was given, because
+ * the units of a dollar amount change with the price.
+ */
 const boundFields = (
   { origin, destination, recipient, ...terms }: SwapTerms,
   { amount, amount_usd: amountUsd }: SwapInput,
@@ -30,7 +33,7 @@ const boundFields = (
   deadline_seconds: terms.deadlineSeconds,
 })
 
-/** Stores a quote, and deletes the oldest ones of the user beyond the limit. */
+/** Stores a quote, and deletes the user's oldest ones beyond the limit. */
 export async function saveQuote(
   { db, clock, random }: Pick<SwapDeps, 'db' | 'clock' | 'random'>,
   terms: SwapTerms,
@@ -60,7 +63,7 @@ export async function saveQuote(
   return { quoteId, expiresAt }
 }
 
-/** Throws where there is no such quote of this user, where it expired or was executed, or where the request differs. */
+/** Throws if the user has no such quote, if it has expired or was executed, or if the request differs from it. */
 export async function storedQuote(
   { db, clock }: Pick<SwapDeps, 'db' | 'clock'>,
   terms: SwapTerms,
@@ -89,7 +92,7 @@ export async function storedQuote(
 export const quoteUsed = () =>
   new Fault('conflict', 'The quote was executed by another request', { extras: { reason: 'quote_used' } })
 
-/** Whether the task that was accepted with this claim is the first one of the quote. */
+/** Whether the task with this claim was the first to be accepted for the quote. */
 export async function isFirstClaim(db: Queryable, quoteId: string, claim: string): Promise<boolean> {
   const [row] = await query<{ claim: string }>(db, 'select claim from swap_quote_use where quote_id = $1', [
     quoteId,

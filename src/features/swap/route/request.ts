@@ -8,10 +8,8 @@ import { fromUnits, mulDiv, toFixedPoint, toMicros, usdDecimals, valueMicros } f
 import { swapLimits } from './limits.ts'
 import type { SwapTerms, SwapToken } from './terms.ts'
 
-/** A request in our names: chains, tokens, accounts and the amount in units. */
-
 type RequestDeps = Pick<SwapDeps, 'chains' | 'evmOf' | 'walletsOf' | 'prices'>
-/** The fields of a swap by the names that the request has for them. */
+/** The names that the request has for the fields of a swap. */
 export type SwapFields = Record<
   'chain_id_in' | 'chain_id_out' | 'token_in' | 'token_out' | 'amount' | 'amount_usd',
   string
@@ -25,7 +23,7 @@ export const swapFields: SwapFields = {
   amount_usd: 'amount_usd',
 }
 
-/** How the request names what providers name as the fields of a swap in units. */
+/** Maps the field names of providers, which quote amounts in units, to the names in the request. */
 export const providerFields = (
   { amount }: Pick<SwapInput, 'amount'>,
   fields: SwapFields = swapFields,
@@ -86,7 +84,6 @@ export async function termsOf(
   }
 }
 
-/** The user's own account on a chain. */
 export function accountOn({ family }: Chain, wallets: readonly Wallet[]): string {
   const found = wallets.find(({ kind }) => kind === (family === 'evm' ? 'evm' : 'svm'))
   if (found) return found.address
@@ -103,7 +100,7 @@ export const priceKeyOf = ({ chain, token, isNative }: SwapToken): string =>
 
 export const assetNameOf = ({ chain, token }: SwapToken): string => assetOf(chain, token.address)
 
-/** The value in micro-dollars at the price source; null where it has no price. */
+/** Returns the value in micro-dollars at the price source, or null if it has no price. */
 export async function valueAtPrice(
   { prices }: Pick<SwapDeps, 'prices'>,
   token: SwapToken,

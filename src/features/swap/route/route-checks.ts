@@ -6,14 +6,13 @@ import type { DecodedCall, EvmCall, TokenSpend } from '#kernel/task/signer.ts'
 import { type SafeSvmRoute, type SvmRouteRules, safeSvmRoute } from './svm-route.ts'
 import type { SwapTerms } from './terms.ts'
 
-/** A proposed route is hostile until each of its calls is what we asked for. */
+/** This module treats a proposed route as hostile until each of its calls is proven to be what was asked for. */
 
 export type SafeEvmRoute = {
   family: 'evm'
-  /** The one call of the route, after our own approval of exactly its amount. */
+  /** The one call of the route, preceded by an approval of exactly its amount, which the gateway writes itself. */
   calls: EvmCall[]
   spends: TokenSpend[]
-  /** The contract that is called. */
   target: string
 }
 export type SafeRoute = SafeEvmRoute | SafeSvmRoute
@@ -96,7 +95,7 @@ function assertTerms(route: ProposedRoute, terms: SwapTerms): void {
   assert(route.settledBy === (isDirect ? 'receipt' : 'status'), 'another kind of settlement')
 }
 
-/** Whether the contract takes the token by an approval, or the value of the call. */
+/** Checks the call. Returns whether its contract takes the sold amount, by an approval or as the value of the call. */
 function assertCall(read: DecodedCall, checked: Checked): boolean {
   const { terms, route, call } = checked
   const isDirect = route.settledBy === 'receipt'
@@ -136,7 +135,7 @@ const contractsOf = ({ origin }: SwapTerms): NonNullable<EvmChainRow['swaps']> =
 }
 const isSame = (terms: SwapTerms, a: string, b: string) => sameAddress(terms.origin.chain, a, b)
 
-/** Null stands for the native coin. */
+/** A null token stands for the native coin. */
 const isToken = ({ chain, token, isNative }: SwapTerms['destination'], given: string | null): boolean =>
   given === null ? isNative : !isNative && sameAddress(chain, given, token.address)
 
@@ -175,7 +174,7 @@ function assertAggregate(read: CallOf<'aggregate'>, { terms, route, call }: Chec
   assert(isSame(terms, read.recipient, terms.recipient), 'a swap for another recipient')
 }
 
-/** The inner calls are not known; the payout that was added to them, and who gets the rest, are. */
+/** The inner calls are unknown. What is checked is the payout that was added to them and who gets the rest. */
 function assertMulticall(read: CallOf<'multicall'>, { terms, route, call }: Checked): void {
   const { relayRouters } = contractsOf(terms)
   const known = relayRouters.find(({ router }) => isSame(terms, router, read.router))
@@ -194,7 +193,6 @@ function assertMulticall(read: CallOf<'multicall'>, { terms, route, call }: Chec
 
 type BridgeArrival = NonNullable<CallOf<'bridge'>['arrival']>
 
-/** What the call says of the other chain, where it says something. */
 function assertArrival(arrival: BridgeArrival, { terms, route }: Checked): void {
   const { chain, token } = terms.destination
   assert(arrival.chainId === chain.id, 'a deposit for another chain')
@@ -214,7 +212,7 @@ function assertBridge(read: CallOf<'bridge'>, { terms, route, call }: Checked): 
   assert(read.requestId.toLowerCase() === route.depositId.toLowerCase(), 'a deposit for another request')
 }
 
-/** It is replaced by ours of exactly the amount: providers first reset an allowance, or ask for more than they take. */
+/** Providers may first reset an allowance, or ask for more than they take. An exact approval replaces theirs. */
 function assertApproval(read: DecodedCall | undefined, approval: EvmCall, { terms, call }: Checked): void {
   assert(read?.name === 'approve' && approval.value === 0n, 'an approval that cannot be read')
   assert(isToken(terms.origin, read.token), 'an approval of another token')

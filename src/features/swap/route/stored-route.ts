@@ -2,11 +2,9 @@ import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** Routes and calls as rows hold them. */
-
 const unitFields = ['amountInUnits', 'amountOutUnits', 'amountOutMinUnits', 'amountUnits', 'value', 'gas']
 
-/** Integers as text, and times as ISO text. */
+/** Stores integers as text and times as ISO text. */
 export const storedRoute = (route: ProposedRoute): JsonObject =>
   JSON.parse(
     JSON.stringify(route, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
@@ -16,7 +14,7 @@ export function toRoute(stored: JsonObject): ProposedRoute {
   const route = JSON.parse(JSON.stringify(stored), (key, value: unknown) =>
     unitFields.includes(key) && typeof value === 'string' ? BigInt(value) : value,
   ) as ProposedRoute & { expiresAt: string }
-  // A quote of an earlier version has none.
+  // A quote that an earlier version stored has no deposit id.
   const depositId = route.depositId ?? route.providerRequestId
   return { ...route, depositId, expiresAt: new Date(route.expiresAt) }
 }

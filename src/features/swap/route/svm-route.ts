@@ -11,8 +11,8 @@ import type {
 import type { SwapTerms } from './terms.ts'
 
 /**
- * A proposed deposit on Solana: one of exactly the amount at Relay's program, which is made anew from our own parts, or one
- * transfer to a configured account with its memo.
+ * A proposed deposit on Solana is either one of exactly the amount at Relay's program, which is rebuilt from
+ * the gateway's own data, or one transfer to a configured account with its memo.
  */
 
 export type SafeSvmRoute = {
@@ -20,12 +20,10 @@ export type SafeSvmRoute = {
   instructions: SvmInstruction[]
   lookupTables: string[]
   spends: SvmSpend[]
-  /** The account that receives the deposit. */
   target: string
 }
 export type SvmRouteRules = {
   decoder: SvmDecoder
-  /** Accounts that may receive transfers. */
   recipients: readonly string[]
   deposit(deposit: SvmDeposit): SvmInstruction
 }
@@ -44,7 +42,7 @@ export function safeSvmRoute(rules: SvmRouteRules, route: ProposedRoute, terms: 
   const { steps } = route
   assert(steps.family === 'solana' && steps.chainId === terms.origin.chain.id, 'steps on another chain')
   const decoded = steps.instructions.map((each): Read => [each, decodedOf(rules.decoder, each)])
-  // Fees are set by the gateway.
+  // The gateway sets the fees, so the provider's fee instructions are dropped.
   const [first, ...others] = decoded.filter(([, { name }]) => !feeNames.includes(name))
   if (first?.[1].name !== 'bridge') return safeTransfer(rules, decoded, { route, terms, steps })
   assert(others.length === 0, 'an instruction beside the deposit')
@@ -54,7 +52,7 @@ export function safeSvmRoute(rules: SvmRouteRules, route: ProposedRoute, terms: 
   return {
     family: 'solana',
     instructions: [rules.deposit(deposit)],
-    // Nothing that a table holds is signed: all accounts stand in the message.
+    // The message names every account itself, so that no lookup table decides about what is signed.
     lookupTables: [],
     spends: [{ token: terms.origin.token.address, amountUnits: route.amountInUnits, to: deposit.vault }],
     target: deposit.vault,
@@ -106,7 +104,7 @@ function assertDeposit(decoder: SvmDecoder, read: Named<'bridge'>, { route, term
   )
 }
 
-/** From the request, the chain table and the accounts that derive from them; the provider says the id and no more. */
+/** Rebuilds the deposit from the request, the chain table and derived accounts; only the id is the provider's. */
 function ownDeposit(decoder: SvmDecoder, read: Named<'bridge'>, { route, terms }: Proposed): SvmDeposit {
   const depository = depositoryOf(terms)
   const { origin, account } = terms

@@ -1,7 +1,5 @@
 import type { Chain, Token } from '#kernel/money/chains.ts'
 
-/** A request in our names. */
-
 export type SwapToken = { chain: Chain; token: Token; isNative: boolean }
 export type SwapTerms = {
   userId: string
@@ -12,10 +10,10 @@ export type SwapTerms = {
   /** The user's account on the destination chain. */
   recipient: string
   amountInUnits: bigint
-  /** In micro-dollars, rounded up; null where the price is unknown. */
+  /** The value in micro-dollars, rounded up; null if the price is unknown. */
   valueInMicros: bigint | null
   slippageBps: number
-  /** How much of the value at trusted prices the route may lose. */
+  /** How much of the value at trusted prices the route may lose, in basis points. */
   maxImpactBps: number
   deadlineSeconds: number
   maxFeeBps: number | null

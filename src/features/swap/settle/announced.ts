@@ -2,12 +2,12 @@ import type { SwapTaskData } from '#features/swap/task-data.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import type { ProviderStatus, ProviderTx } from '#kernel/money/swap-provider.ts'
 
-/** The transactions that a provider has named as its payments: what it takes back may have paid all the same. */
+/** A transaction that the provider has withdrawn stays in the list, because it may have paid nevertheless. */
 
-/** A provider pays in one or two. Of those that a task remembers, the ones that paid come first. */
+/** How many transactions a task remembers. A provider pays in one or two; those that paid are kept first. */
 const rememberedMax = 32
 
-/** All that were named, the earliest first. */
+/** Returns all transactions that were named, the earliest first. */
 export function announcedOf(
   { announced = [] }: Pick<SwapTaskData, 'announced'>,
   { destinationTxs }: Pick<ProviderStatus, 'destinationTxs'>,
@@ -29,6 +29,5 @@ export function remembered(
     .map(({ chainId, txHash }) => ({ chain_id: chainId, tx_hash: txHash }))
 }
 
-/** The newest first. */
 export const announcedOn = ({ id }: Pick<Chain, 'id'>, announced: readonly ProviderTx[]): ProviderTx[] =>
   announced.filter(({ chainId }) => chainId === id).toReversed()

@@ -5,45 +5,42 @@ import type { BlockTransaction, Evm, Log } from '#upstreams/evm/evm.ts'
 import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
 import { changesOf } from './changes.ts'
 
-/** What reached an account with a transaction, as its chain shows it. */
-
-/** One payment. `part` names it within its transaction. */
+/** One payment; `part` identifies it within its transaction. */
 export type Gain = {
   token: string
   amountUnits: bigint
   part: string
-  /** The sum of the others of its token. */
+  /** It is the sum of the other gains of its token. */
   isSum?: true
 }
 export type Arrival = {
-  /** By token address of the chain table; one transaction can pay several swaps, each with its own transfer. */
+  /** The gains by token address. One transaction can pay several swaps, each with its own transfer. */
   gained: Gain[]
-  /** The chain considers the transaction final. */
   isFinal: boolean
   block: number | null
-  /** The time of the block; undefined where the chain does not record it. */
+  /** The time of the block; undefined if the chain does not record it. */
   at: Date | undefined
 }
 
-/** The clocks of chains and instances differ by less. */
+/** The clocks of chains and instances differ by less than this. */
 const skewMs = 60_000
 
-/** Blocks or slots that a fork at the tip can take back. */
+/** How many blocks or slots a fork at the tip can take back. */
 const forkBlocks = 4
 
 export type Begin = {
   createdAt: Date
-  /** The newest block or slot of the chain at the admission; undefined where its node did not answer. */
+  /** The newest block or slot of the chain at the admission; undefined if its node did not answer. */
   head: number | undefined
 }
 
-/** Whether the payment was made before the task that it would end. Clocks decide only where no position is known. */
+/** Whether the payment was made before the task that it would end. Clocks decide only if a position is unknown. */
 export function isEarlier({ at, block }: Pick<Arrival, 'at' | 'block'>, { createdAt, head }: Begin): boolean {
   if (head !== undefined && block !== null) return block < head - forkBlocks
   return at !== undefined && at.getTime() < createdAt.getTime() - skewMs
 }
 
-/** Payments that no event numbers: each of them, and their sum, which no longer counts where one of them did. */
+/** Returns each of the payments that no event numbers, and their sum, which is void once one of them was counted. */
 export function unnumberedGains(token: string, units: readonly bigint[], name: string): Gain[] {
   const [only, ...others] = units
   if (only === undefined) return []
@@ -55,13 +52,13 @@ export function unnumberedGains(token: string, units: readonly bigint[], name: s
   ]
 }
 
-/** What one payment to a swap is expected to be. */
 export type Range = { minUnits: bigint; maxUnits: bigint }
 
 /**
- * What one transaction has paid to a swap. One transaction can pay several: a payment within the range is taken alone, the
- * one that is nearest to its end, and a sum only after single ones. Without one a payment that is alone in its transaction
- * is taken whatever it is, and of several those that are too small to be of another swap.
+ * Returns what one transaction has paid to a swap. It may pay other swaps too, so only the highest single
+ * payment within the range is taken, or a sum that is within it. If nothing fits, a payment that is alone in
+ * its transaction is taken whatever its amount, and of several those that are too small to belong to another
+ * swap.
  */
 export function paymentsOf(
   { gained, free }: { gained: readonly Gain[]; free: readonly Gain[] },
@@ -83,13 +80,13 @@ export type ArrivalQuery = {
   chainId: string
   txHash: string
   owner: string
-  /** The token that is expected: the native coin is looked for only then. */
+  /** The expected token. Gains of the native coin are read only if it is the coin. */
   token: string
-  /** More than this is not attributed to the transaction where only balances show it. */
+  /** Where only balances show the gain, a larger one is not attributed to the transaction. */
   unitsMax: bigint
 }
 export type Arrivals = {
-  /** Undefined while the chain does not show the transaction, or where it failed. */
+  /** Resolves to undefined while the chain does not show the transaction, and if it failed. */
   of(query: ArrivalQuery): Promise<Arrival | undefined>
 }
 type ArrivalChain = Pick<
@@ -98,15 +95,14 @@ type ArrivalChain = Pick<
 > & {
   row: EvmChainRow
 }
-/** Balances of an account before and after a transaction on Solana. */
 export type SolanaArrivals = { of(query: ArrivalQuery): Promise<Arrival | undefined> }
 
 type ArrivalDeps = {
-  /** Contracts that pay for other reasons than swaps. */
+  /** Contracts whose payments have other causes than swaps. */
   otherPayers: readonly { chainId: string; address: string }[]
   evmOf(chainId: string): ArrivalChain | undefined
   solana: SolanaArrivals | undefined
-  /** The calls of a transaction of the gateway on the account; undefined for a transaction of somebody else. */
+  /** Returns the calls of a transaction that the gateway sent from the account; undefined for any other one. */
   ownCalls(batch: { txHash: string; account: string }): Promise<Pick<EvmCall, 'to' | 'value'>[] | undefined>
   wrapsOf(logs: readonly Log[], contracts: SwapContracts): WrapLog[]
 }
@@ -141,7 +137,7 @@ async function evmArrival(
     gained.push(...unnumberedGains(row.native.address, units, 'native'))
   }
   const { timestampSeconds, hash } = await chain.headAt(receipt.block)
-  // A receipt of a block that was reorganised away proves nothing, and a node of a pool shows it for a while.
+  // A receipt from a block that was reorganised away proves nothing, but a node of a pool may still show it.
   if (hash.toLowerCase() !== receipt.blockHash.toLowerCase()) return undefined
   return {
     gained: gained.filter(({ amountUnits }) => amountUnits > 0n),
@@ -151,7 +147,7 @@ async function evmArrival(
   }
 }
 
-/** Each transfer to the account; of a token that also left it, the difference. */
+/** Each transfer to the account is a gain. If its token also left the account, only the difference counts. */
 function gainsOf(transfers: readonly TransferLog[], isOwn: (address: string) => boolean): Gain[] {
   const spent = new Map<string, bigint>()
   for (const { token, from, amountUnits } of transfers)
@@ -170,7 +166,7 @@ function gainsOf(transfers: readonly TransferLog[], isOwn: (address: string) => 
 
 type AtBlock = OwnBatches & { block: bigint }
 
-/** A plain payment names its value; where a contract paid, its calls show it. None where nothing does. */
+/** A plain payment names its value, and a trace shows the calls by which a contract paid. */
 async function nativeGains(chain: ArrivalChain, query: ArrivalQuery, at: AtBlock): Promise<bigint[]> {
   const { txHash, owner } = query
   const transaction = await chain.transaction(txHash)
@@ -182,8 +178,8 @@ async function nativeGains(chain: ArrivalChain, query: ArrivalQuery, at: AtBlock
 }
 
 /**
- * The balances of the block, where the node shows no calls: they prove a payment where what every other transaction of
- * the block moved is known.
+ * Compares balances around the block. That proves a payment only if the other transactions of the block are
+ * explained.
  */
 async function balanceGain(
   chain: ArrivalChain,
@@ -201,10 +197,10 @@ async function balanceGain(
 }
 
 const tokenTransfer = '0xa9059cbb'
-/** Transactions beside the payment that are looked at: a user has few in one block. */
+/** How many other transactions in the block are examined; few of them concern one user. */
 const othersMax = 16
 
-/** Whether it may move coins of the account: a contract needs the address of whom it pays. */
+/** Whether the transaction may move coins of the account. A contract needs the address of the account to pay it. */
 function mayMove(
   row: EvmChainRow,
   { from, to, valueUnits, input }: BlockTransaction,
@@ -217,7 +213,7 @@ function mayMove(
 
 type Others = OwnBatches & { others: readonly BlockTransaction[]; owner: string }
 
-/** What plain payments and our own batches moved; undefined where another transaction may have moved coins as well. */
+/** Sums the coins that plain payments and own batches moved; undefined if another transaction may have moved some. */
 async function explainedUnits(
   chain: ArrivalChain,
   { others, owner, ownCalls, wrapsOf }: Others,

@@ -3,8 +3,6 @@ import type { EvmCall } from '#kernel/task/signer.ts'
 import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
 
-/** Net change per token of one account, the native coin included, from the events of a batch that was executed. */
-
 type Executed = {
   account: string
   calls: readonly Pick<EvmCall, 'to' | 'value'>[]
@@ -12,7 +10,7 @@ type Executed = {
   wraps: readonly WrapLog[]
 }
 
-/** By address in lower case; no entry is 0. */
+/** The keys are addresses in lower case, and no value is 0. */
 export function changesOf(
   { native, swaps }: Pick<EvmChainRow, 'native' | 'swaps'>,
   { account, calls, transfers, wraps }: Executed,
@@ -25,9 +23,9 @@ export function changesOf(
     if (to === own) add(token, amountUnits)
     if (from === own) add(token, -amountUnits)
   }
-  // Each call of a swap spends its whole value; what Relay's router returns of it is a payment of its own.
+  // Each call of a swap spends its whole value; what Relay's router returns of it is a separate payment.
   add(coin, -calls.reduce((sum, { value }) => sum + value, 0n))
-  // Relay's router swaps for itself and reports what it pays; other routers unwrap for the account.
+  // Relay's router swaps for itself and reports what it pays, whereas other routers unwrap for the account.
   const relayed = (swaps?.relayRouters ?? []).flatMap(({ router, approvalProxy }) => [router, approvalProxy])
   const isRelayed = calls.some(({ to }) => relayed.some((each) => each.toLowerCase() === to.toLowerCase()))
   const routers = isRelayed ? [] : (swaps?.routers ?? []).map((each) => each.toLowerCase())

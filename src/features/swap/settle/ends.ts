@@ -10,7 +10,7 @@ import { allOf, claimPayments, hasPaid, type Paid, type Payment, withPayments } 
 import { resultOf } from './result.ts'
 import { isDeposited, type Verdict } from './verdict.ts'
 
-/** How a swap whose deposit was made ends: its result is what arrived, and nothing that arrived is left out. */
+/** This module ends a swap whose deposit was made. The result names everything that arrived. */
 
 type End = EndResult<Partial<SwapTaskData>>
 export type Ending = {
@@ -52,7 +52,7 @@ const tooLittleBack: Reason = {
   message: 'The provider returned only a small part of the deposit',
 }
 
-/** The swap did not deliver its token: the result says what is in the wallet instead. */
+/** Explains a swap that did not deliver its token: the result says what is in the wallet instead. */
 function returnOf({ task: { data }, paid, status }: Ending): Reason {
   const main = mainReturn(data, paid)!
   const { chain, token } = main.place
@@ -76,7 +76,7 @@ function returnOf({ task: { data }, paid, status }: Ending): Reason {
   }
 }
 
-/** The deposit left the wallet, and its provider has given up: later payments are watched for. */
+/** Ends a swap whose deposit left the wallet and whose provider has given up; later payments are watched for. */
 export const failedSwap = (deps: SwapDeps, ending: Ending): End =>
   unfilled(deps, ending, {
     code: 'tx_failed',
@@ -97,7 +97,7 @@ function unfilled(deps: SwapDeps, ending: Ending, { outcome, ...reason }: Reason
   }
 }
 
-/** The parts of an end that say what arrived: it counts for this swap alone, and the rest is watched for. */
+/** Counts the payments for this swap alone, shows them in its data, and watches for further ones. */
 function countedOf(deps: SwapDeps, { task, paid, announced, at }: Ending) {
   const { data } = task
   const all = allOf(paid)
@@ -142,7 +142,6 @@ export const refundView = ({ place: { chain, token }, units, found }: Payment): 
   tx_hash: found[0]!.txHash,
 })
 
-/** The deposit itself where it came back, else what was paid in its place. */
 const mainReturn = (data: SwapTaskData, { returns }: Paid): Payment | undefined =>
   returns.find((each) => isDeposited(data, each)) ?? returns[0]
 
@@ -154,7 +153,7 @@ function paidUnits(data: SwapTaskData, { fill, returns }: Pick<Paid, 'fill' | 'r
 const isWhollyBack = (data: SwapTaskData, paid: Paid): boolean =>
   BigInt(paidUnits(data, paid).back) >= BigInt(data.amount_in)
 
-/** Only after a whole fill or a whole refund nothing more can come. */
+/** Whether more can arrive, which only a whole fill or a whole refund rules out. */
 export const mayFollow = (
   { amount_out_min, amount_in }: Pick<SwapTaskData, 'amount_out_min' | 'amount_in'>,
   { fill, back }: PaidUnits,

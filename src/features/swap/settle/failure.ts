@@ -1,8 +1,6 @@
 import type { ProviderStatus } from '#kernel/money/swap-provider.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** Why a swap did not deliver, in the words of the interface. */
-
 const failureReasons: Readonly<Record<string, string>> = {
   SLIPPAGE: 'slippage',
   NO_QUOTES: 'slippage',
@@ -17,7 +15,7 @@ const failureReasons: Readonly<Record<string, string>> = {
 
 type Reasons = Pick<ProviderStatus, 'reason' | 'refundReason'>
 
-/** A word of the interface, or the provider's own one in lower case; null where it gives none. */
+/** Returns a reason of the contract, or the provider's own reason in lower case; null if it gives none. */
 export function failureReasonOf({ reason, refundReason }: Reasons): string | null {
   if (refundReason === 'AMOUNT_TOO_LOW_TO_REFUND') return 'too_low_to_refund'
   return reason === null ? null : (failureReasons[reason] ?? reason.toLowerCase())

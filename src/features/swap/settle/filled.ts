@@ -5,9 +5,7 @@ import { sameAddress } from '#kernel/money/chains.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import { soldPart } from '#kernel/money/sold-part.ts'
 
-/** What a swap sold and bought, for the cost of what the user holds. */
-
-/** The part of the deposit for which so much was paid. */
+/** The part of the deposit that was sold for these units. */
 export function soldFor(
   {
     amount_in,
@@ -18,13 +16,13 @@ export function soldFor(
 ): bigint {
   const inUnits = BigInt(amount_in)
   if (outUnits === 0n) return 0n
-  // A receipt is the end: nothing follows what it shows.
+  // A receipt proves the whole swap, and no further payment can follow it.
   return settled_by === 'receipt'
     ? inUnits
     : soldPart({ inUnits, minOutUnits: BigInt(amount_out_min) }, outUnits)
 }
 
-/** `before`: what was counted already. */
+/** `beforeUnits` were counted already. */
 type Bought = { task: SwapTask; outUnits: bigint; beforeUnits?: bigint; at: Date }
 
 export function filledOf(

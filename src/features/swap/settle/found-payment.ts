@@ -10,7 +10,7 @@ import { paymentPart } from './operator-end.ts'
 import { chainOf, type Payment } from './payments.ts'
 import { worthOfUnits } from './verdict.ts'
 
-/** A payment that an operator has found for a swap that has ended: added to its task as one that its watch has found. */
+/** This module adds a payment that an operator has found to a swap that has ended, as the swap's watch would do. */
 
 export const foundTypes = ['fill', 'refund'] as const
 type EndedSwap = { id: string; userId: string; createdAt: Date; data: JsonObject }
@@ -22,7 +22,7 @@ export async function addFoundPayment(
   { id, userId, createdAt, data: own }: EndedSwap,
   { type, payment, units, at }: Found,
 ): Promise<NewEvent[]> {
-  // The swap of a funding or a withdrawal is a leg of it.
+  // A funding or a withdrawal holds its swap as one of its legs.
   const data = (own.swap ?? own) as SwapTaskData
   if (data.deposit_tx === undefined || data.provider_request_id === undefined)
     throw new Fault('conflict', 'The task has no swap whose deposit was made')

@@ -5,8 +5,9 @@ import { mulDiv } from '#kernel/money/money.ts'
 type Terms = Pick<SwapTaskData, 'amount_in' | 'amount_out_min' | 'usd_micros' | 'quote'>
 
 /**
- * The terms by which an execution of before its task is judged. Its own quote is forgotten, and the price has moved since
- * then: what arrived is whole where it is worth as much of the amount that was sold as any swap has to leave.
+ * Returns the terms by which an execution from before its task is judged. Its quote is forgotten and the
+ * price has moved, so a payment is complete if it is worth as much of the sold amount as any swap has to
+ * leave.
  */
 export function foundTerms(data: Omit<SwapTaskData, 'steps'>, inUnits: bigint): Terms {
   const part = (units: string): bigint => mulDiv(BigInt(units), inUnits, BigInt(data.amount_in)) || 1n

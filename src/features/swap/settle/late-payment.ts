@@ -26,14 +26,13 @@ import { statusOf } from './track.ts'
 import { worthMicros } from './verdict.ts'
 
 /**
- * A provider can pay after its request was given up: a task of the system, which outlives restarts, asks on for a bounded
- * time, and adds the payment to the swap that has ended. The money is in the wallet; the end that was announced stays.
+ * A provider can pay after its request was given up. A system task therefore keeps asking for a limited time
+ * and adds such a payment to the ended swap. The money is in the wallet; the end that was announced stays.
  */
 
 const backoff = { firstMs: 2_000, maxMs: 15 * 60_000 }
 export const latePaymentMs = 14 * 24 * 3_600_000
 
-/** The swap that ended, as it was then. */
 type WatchData = { polls?: number; swap: SwapTaskData; task_id: string; user_id: string; created_at: string }
 type WatchTask = TaskView<WatchData>
 
@@ -41,7 +40,7 @@ export type LatePaymentDeps = Pick<Engine, 'transact' | 'enqueue' | 'events'> & 
 
 const header = { kind: 'swap_late_payment', version: 1, priority: 2 } as const
 
-/** In the commit that ends the swap. */
+/** Runs in the commit that ends the swap. */
 export const createLatePaymentWatch =
   ({ enqueue }: Pick<LatePaymentDeps, 'enqueue'>): SwapDeps['watchLatePayment'] =>
   async (tx, { id, userId, createdAt, data }) => {
@@ -54,7 +53,7 @@ export const createLatePaymentWatch =
 export const latePaymentKind = (deps: SwapDeps, engine: LatePaymentDeps): TaskKind =>
   defineTaskKind<WatchData, 'watch'>({
     ...header,
-    // An outage of the database for hours loses no watch.
+    // The many attempts keep the watch alive through an outage of the database for hours.
     retry: { attemptsMax: 1_000, firstMs: 1_000, maxMs: backoff.maxMs },
     steps: { watch: (task, context) => watchOnce(deps, engine, task, context) },
   })
@@ -70,7 +69,7 @@ async function watchOnce(
   const booked = await book(deps, engine, { swap, payments, at: now })
   if (booked === 'all') return ended(payments)
   if (now >= task.deadline) return ended([])
-  // The rest of what came follows it closely, or not at all.
+  // After one part of a payment the rest comes soon or not at all, so the polls become frequent again.
   const polled = booked === 'some' ? { ...task, data: { ...task.data, polls: 0 } } : task
   return { ...pollAgain(polled, 'watch' as const, backoff), state: 'waiting' as const }
 }
@@ -89,7 +88,7 @@ const swapOf = ({ data, ...task }: WatchTask): SwapTask => ({
   data: data.swap,
 })
 
-/** What came since the end. None also while the provider or a node is away. */
+/** Returns what came after the end. The result is also empty while the provider or a node is unavailable. */
 async function latePayments(deps: SwapDeps, swap: SwapTask, signal: AbortSignal): Promise<Payment[]> {
   try {
     const status = await statusOf(deps, swap.data, signal)
@@ -104,10 +103,10 @@ async function latePayments(deps: SwapDeps, swap: SwapTask, signal: AbortSignal)
 }
 
 type Booking = { swap: SwapTask; payments: readonly Payment[]; at: Date }
-/** `all`: nothing more can follow. */
+/** `all`: no further payment can follow. */
 type Booked = 'nothing' | 'some' | 'all'
 
-/** One commit: the payments count for their swap, and the swap and the events show them, once. */
+/** Counts the payments for their swap and shows them in the swap and its events, once, in one commit. */
 async function book(
   deps: SwapDeps,
   { transact, events, clock }: LatePaymentDeps,
@@ -132,7 +131,7 @@ async function book(
 
 type Bookable = Booking & { worthOf: (payment: Payment) => bigint; savedAt: Date }
 
-/** Adds what had not been counted to the task that has ended; `events` report it. */
+/** Adds the payments that were not counted before to the task that has ended; `events` report them. */
 export async function bookPayments(
   deps: Pick<SwapDeps, 'chains'>,
   tx: Tx,
@@ -156,7 +155,7 @@ export async function bookPayments(
 
 type Unit = { swap: SwapTask; late: Late; before: PaidUnits; at: Date }
 
-/** A fill has a cost, and what comes back of an order can be sold again. */
+/** Records the cost of a fill, and returns a refunded deposit to its order so that it can be sold again. */
 async function bookUnits(
   deps: Pick<SwapDeps, 'chains'>,
   tx: Tx,
@@ -168,7 +167,7 @@ async function bookUnits(
     await recordFill(tx, filledOf(deps, { task: swap, outUnits, beforeUnits, at }))
   }
   const orderId = orderOf(swap)
-  // The end of the sale has counted its units as sold.
+  // The end of the sale has counted these units as sold.
   if (orderId !== null && late.isDeposit) await takeFromLot(tx, orderId, -BigInt(late.view.amount))
 }
 
@@ -177,7 +176,6 @@ function eventOf(swap: SwapTask, late: Late): NewEvent {
   return { type: 'swap.late_payment', taskId: swap.id, subject: { kind: 'task', id: swap.id }, data }
 }
 
-/** The order whose sale it was. */
 function orderOf({ data }: SwapTask): string | null {
   const { trigger_order_id: id } = data as { trigger_order_id?: Json }
   return typeof id === 'string' ? id : null
@@ -185,7 +183,7 @@ function orderOf({ data }: SwapTask): string | null {
 
 const notArmed = 'Its order is not armed again: leave a new one, if the token should still be sold'
 
-/** An order does not fire again days after its price was reached: its owner decides. */
+/** An order does not fire again days after its price was reached. Its owner decides. */
 const adviceOf = (
   orderId: string | null,
   { type }: Pick<Late, 'type'>,
@@ -194,7 +192,7 @@ const adviceOf = (
 
 type EndedTask = { result: JsonObject | null; error: JsonObject | null; data: Record<string, Json> }
 
-/** Undefined where the task was deleted meanwhile. */
+/** Returns undefined if the task has been deleted in the meantime. */
 async function endedTask(tx: Tx, id: string): Promise<EndedTask | undefined> {
   const [row] = await query<EndedTask>(
     tx,
@@ -204,7 +202,7 @@ async function endedTask(tx: Tx, id: string): Promise<EndedTask | undefined> {
   return row
 }
 
-/** Units that the end has counted, and payments after it. */
+/** The units that were counted so far, by the end of the swap and by the payments after it. */
 function totalsOf({ data: { paid } }: SwapTask, { data }: EndedTask): PaidUnits {
   const after = data.late_payment as PaidUnits | undefined
   return after?.fill === undefined ? (paid ?? { fill: '0', back: '0' }) : after

@@ -6,14 +6,12 @@ import { soldFor } from './filled.ts'
 import type { Payment } from './payments.ts'
 import { isDeposited, type Verdict, verdictOn, worthOfUnits } from './verdict.ts'
 
-/** What a payment after its end makes of a swap. */
-
 export type Late = {
   type: 'refund' | 'fill'
   token: Token
   account: string
   view: { chain_id: string; token_address: string; amount: string; tx_hash: string }
-  /** It is the deposit itself, or what came in its place is worth so much. */
+  /** Whether the payment is the deposit itself. `worthMicros` is what a payment in another token is worth. */
   isDeposit: boolean
   worthMicros: bigint
 }
@@ -30,7 +28,6 @@ export function lateOf(payment: Payment, worthMicros: bigint): Late {
   }
 }
 
-/** All that was counted for the swap, with this payment. */
 export function totalsAfter({ fill, back }: PaidUnits, { type, isDeposit, view }: Late): PaidUnits {
   const add = (units: string) => String(BigInt(units) + BigInt(view.amount))
   return { fill: type === 'fill' ? add(fill) : fill, back: isDeposit ? add(back) : back }
@@ -53,7 +50,7 @@ export function lateVerdict(data: SwapTaskData, totals: PaidUnits, late: Late): 
 
 type After = { late: Late; totals: PaidUnits; verdict: Verdict; data: SwapTaskData }
 
-/** The result of the task that has ended, with what came later; `remaining` where the swap was a leg of it. */
+/** Returns the result of the ended task with the late payment. It has `remaining` if the swap was a leg of the task. */
 export function resultAfter(result: JsonObject, after: After): JsonObject {
   const { late, totals } = after
   if ('remaining' in result) return legResultAfter(result, after)
@@ -61,7 +58,7 @@ export function resultAfter(result: JsonObject, after: After): JsonObject {
   return { ...result, refunded: refundedAfter(result.refunded, late) }
 }
 
-/** The first refund is named, with all that came in its token. */
+/** Names the first refund, with the sum of all refunds in its token. */
 function refundedAfter(shown: unknown, { view }: Late): JsonObject {
   if (!isRecord(shown)) return view
   const isSame = shown.chain_id === view.chain_id && shown.token_address === view.token_address
@@ -69,7 +66,7 @@ function refundedAfter(shown: unknown, { view }: Late): JsonObject {
   return { ...(shown as JsonObject), amount: String(amount) }
 }
 
-/** A part that came leaves the rest where it was. */
+/** A partial payment leaves the rest at the place where it was. */
 function legResultAfter(result: JsonObject, { late, totals, verdict, data }: After): JsonObject {
   const { remaining, legs } = result
   const { type, token, account, view } = late

@@ -17,7 +17,7 @@ import type { EndResult, JsonObject, Tx } from '#kernel/task/task.ts'
 import { foundTerms } from './found-terms.ts'
 import { resultOf } from './result.ts'
 
-/** The end of a swap in review, as its own step would have made it. `partial`: a deposit that was not filled as a whole. */
+/** This module ends a swap in review as its own step would do. `partial` is a deposit that was not filled in full. */
 
 export type OperatorEndDeps = Pick<SwapDeps, 'chains' | 'watchLatePayment'> & {
   hooks: Pick<SwapHooks, 'arm' | 'cancelOn'>
@@ -55,7 +55,7 @@ export const operatorEndOfSwap =
     return partialEnd(deps, task, { ending: ofTask, finding })
   }
 
-/** The terms of what was executed before the task, where the operator ends it by that. */
+/** Returns the terms of an execution from before the task, if the finding names it. */
 const termsOf = ({ data }: SwapTask, { inUnits, txHash }: OperatorFinding) =>
   data.sought && txHash !== null ? foundTerms(data, inUnits ?? BigInt(data.amount_in)) : undefined
 const withTerms = (task: SwapTask, terms: ReturnType<typeof termsOf>): SwapTask => ({
@@ -63,13 +63,12 @@ const withTerms = (task: SwapTask, terms: ReturnType<typeof termsOf>): SwapTask 
   data: { ...task.data, ...terms },
 })
 
-/** Whether what the operator saw arrive is the whole of it. */
 export function isWholeFill(task: SwapTask, finding: OperatorFinding): boolean {
   const { data } = withTerms(task, termsOf(task, finding))
   return finding.outUnits !== null && finding.outUnits >= BigInt(data.amount_out_min)
 }
 
-/** The task with the deposit that the operator saw, where the task itself never did. */
+/** Adds the deposit that the operator saw to a task that never saw it itself. */
 function withDeposit(task: SwapTask, { txHash, at }: OperatorFinding): SwapTask {
   const { data } = task
   const { origin, amount_in, balance_changes = [] } = data
@@ -79,7 +78,7 @@ function withDeposit(task: SwapTask, { txHash, at }: OperatorFinding): SwapTask 
   const made = {
     deposit_tx: txHash,
     deposited_at: at.toISOString(),
-    // What was executed before the task may have been paid before it.
+    // An execution from before the task may also have been paid before it.
     ...(data.sought && { heads: { [data.destination.chain_id]: 0, [origin.chain_id]: 0 } }),
   }
   return { ...task, data: { ...data, ...made, balance_changes: sumChanges([...balance_changes, spent]) } }
@@ -98,7 +97,7 @@ function executedEnd(
     return {
       refusal: `--amount-out is required: the ${symbol} that arrived, in its smallest units (${decimals} decimals).`,
     }
-  // The contract has enforced the minimum of its own time on what was executed before the task.
+  // For an execution from before the task, the contract has already enforced the minimum that was valid then.
   const isEnforced = data.settled_by === 'receipt' && data.sought
   if (!isEnforced && outUnits < BigInt(data.amount_out_min))
     return { refusal: `Less than the minimum of ${data.amount_out_min} arrived: use --outcome partial.` }
@@ -156,7 +155,7 @@ const changesWith = ({ balance_changes = [] }: SwapTaskData, more: readonly Json
 
 type Claimed = { txHash: string; writes: (tx: Tx) => Promise<void> }
 
-/** Counts the payment for its swap, so that it ends no other one. */
+/** Counts the payment for its swap, so that it cannot end another one. */
 function paidBy(
   { chains }: OperatorEndDeps,
   { id, data: { destination } }: SwapTask,
@@ -175,7 +174,7 @@ function paidBy(
   return { txHash, writes: (tx) => claimFound(tx, paid, { claimant: id, at }) }
 }
 
-/** Which payment of its transaction it is, as the chain numbers them; undefined where its event is not named. */
+/** Returns which part of its transaction the payment is, as the chain numbers them; undefined if no event is named. */
 export function paymentPart(
   { family }: Pick<OperatorEndDeps['chains'][number], 'family'>,
   { token, is_native: isNative }: SwapTaskData['destination'],

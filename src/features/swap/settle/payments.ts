@@ -12,42 +12,38 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { announcedOn } from './announced.ts'
 import { type Arrival, type Gain, isEarlier, paymentsOf, type Range } from './arrivals.ts'
 
-/** The payments of a provider to one swap, as the chains prove them. */
-
 export type Found = { arrival: Arrival; gain: Gain; txHash: string }
 export type Place = {
   chain: Chain
   owner: string
-  /** By its address alone where it is on no list. */
+  /** A token that is on no list is known by its address alone. */
   token: Token
   task: SwapTask
-  /** In the token that the swap asked for, where it asked for it. */
+  /** Whether the payment is in the token that the swap asked for, on the chain where it asked for it. */
   isFill: boolean
 }
-/** All payments of one token on one chain. */
 export type Payment = { place: Place; found: Found[]; units: bigint }
-/** All final payments of every announced transaction that nothing else has counted. */
+/** All final payments of every announced transaction that no other swap has counted. */
 export type Paid = {
   fill: Payment | undefined
   /** What came back, or was paid in another token. */
   returns: Payment[]
-  /** A further payment is on a chain, and not final yet. */
+  /** Whether a further payment is on a chain but not final yet. */
   isPending: boolean
 }
-/** `late`: the swap has ended, and what it has counted itself is not counted again. */
+/** With `late` the swap has ended, and the payments that it has counted itself are not found again. */
 export type PaymentSearch = {
   status: ProviderStatus
   announced: readonly ProviderTx[]
   claims: 'own' | 'late'
 }
 
-/** A token that a payment may be made in. */
 type Wanted = { token: Token; isFill: boolean; range: Range }
 type Side = {
   chain: Chain
   owner: string
   wanted: readonly Wanted[]
-  /** The coin is looked for where it can be paid; more is not attributed where only balances show it. */
+  /** The most coins to attribute to the swap where only balances show them; undefined if coins cannot pay it. */
   coinMax: bigint | undefined
 }
 
@@ -56,7 +52,7 @@ export async function findPayments(deps: SwapDeps, task: SwapTask, search: Payme
   const isDirect = origin.chain_id === destination.chain_id
   const paid = await paymentsAt(deps, task, search, destinationSide(deps, task.data, search.status))
   const isWhole = paid.fill !== undefined && paid.fill.units >= BigInt(minimum)
-  // Where one transaction was named, and paid all of it, there is no other one to look for.
+  // If one transaction was named and has paid everything, there is no other payment to look for.
   const isOnly = new Set(search.announced.map(({ txHash }) => txHash)).size === 1
   if (isDirect || (isWhole && isOnly && search.status.state === 'success')) return paid
   const back = await paymentsAt(deps, task, search, originSide(deps, task.data, search.status))
@@ -67,7 +63,7 @@ export async function findPayments(deps: SwapDeps, task: SwapTask, search: Payme
   })
 }
 
-/** What is named as a refund, and was paid in the token that was asked for on its chain, is no fill. */
+/** A payment that the provider names as a refund is not a fill, even in the requested token on its chain. */
 function asRefund({ state, destinationTxs }: ProviderStatus, { fill, returns, isPending }: Paid): Paid {
   const isNamed = ({ txHash }: Found) => destinationTxs.some((each) => each.txHash === txHash)
   if (state !== 'refunded' || returns.length > 0 || !fill?.found.every(isNamed))
@@ -100,7 +96,7 @@ function originSide(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus):
   return { chain, owner, wanted, coinMax: isCoin ? BigInt(data.amount_in) : undefined }
 }
 
-/** Whether the coin of the chain is what the deposit was made in, or what the provider names. */
+/** Whether the token is the native coin, and the deposit was made in it or the provider names it. */
 function isExpected(
   chain: Chain,
   token: Token,
@@ -116,10 +112,13 @@ function isExpected(
   return named.some((each) => typeof each === 'string' && sameAddress(chain, each, token.address))
 }
 
-/** What cannot be of another swap is only a payment that is alone in its transaction. */
+/** A range that no amount fits, so that only a payment that is alone in its transaction is attributed to the swap. */
 const onlyAlone: Range = { minUnits: 0n, maxUnits: -1n }
 
-/** What can come back on the chain of the deposit: before a refund is announced, nothing but the deposit itself. */
+/**
+ * Returns the tokens that can come back on the origin chain; after a success, only the deposited and the
+ * named ones.
+ */
 function returnTokens(
   deps: SwapDeps,
   data: SwapTaskData,
@@ -141,8 +140,8 @@ function returnTokens(
 }
 
 /**
- * Anybody can send tokens that are on no list, and of those on a list only what the provider names, or every one where it
- * has refunded or failed.
+ * Returns the other tokens that can be paid on the destination chain. Anybody can send unlisted tokens, so
+ * those count only if the provider names them; listed ones count also once it has refunded or failed.
  */
 function otherTokens(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus): Wanted[] {
   const { refund, paidToken, state } = status
@@ -223,8 +222,8 @@ export const hasPaid =
     )
 
 /**
- * Counts the payments for their swap: they then end no other one. Answers with those that it had not counted before. All
- * swaps count in one order, so that no two wait for each other.
+ * Counts the payments for their swap, so that they cannot end another one, and returns those that are new.
+ * All swaps claim in the same order, so that no two of them deadlock.
  */
 export async function claimPayments(tx: Tx, payments: readonly Payment[], at: Date): Promise<Payment[]> {
   const all = payments.flatMap(({ place, found }) => found.map((one) => ({ place, one })))
@@ -245,13 +244,13 @@ export async function claimPayments(tx: Tx, payments: readonly Payment[], at: Da
 export const quotedOut = ({ quote, amount_out_min }: SwapTaskData): bigint =>
   BigInt(String(quote.amount_out ?? amount_out_min))
 
-/** As far above the quote as the minimum is below it. */
+/** The highest fill that is expected: as far above the quote as the minimum is below it. */
 const fillMax = (data: SwapTaskData): bigint => 2n * quotedOut(data) - BigInt(data.amount_out_min)
 
 const betterFillBps = 200n
 /**
- * A provider can pay more than a quote with a tight minimum. Of several payments in one transaction the range still
- * decides; two fills of one block, which balances cannot distinguish, are more than this together.
+ * A provider can pay more than a quote with a tight minimum. The range still decides between payments of one
+ * transaction. Two fills in one block, which balances cannot tell apart, add up to more than this.
  */
 function betterFillMax(data: SwapTaskData): bigint {
   const better = quotedOut(data) + mulDiv(quotedOut(data), betterFillBps, fullBps)
@@ -261,7 +260,6 @@ function betterFillMax(data: SwapTaskData): bigint {
 
 const knownOn = (chain: Chain, token: Token): Token[] => [token, chain.native, ...chain.tokens]
 
-/** Only its address is known of a token that is on no list. */
 const tokenAt = (chain: Chain, token: Token, address: string): Token =>
   knownOn(chain, token).find((each) => sameAddress(chain, each.address, address)) ?? {
     symbol: '',
@@ -276,7 +274,7 @@ export const chainOf = ({ chains }: Pick<SwapDeps, 'chains'>, chainId: string) =
   return chain
 }
 
-/** Adds the transactions of the provider and the changes that they brought to those of the deposit. */
+/** Adds the provider's transactions, and the balance changes that they brought, to those of the deposit. */
 export function withPayments(
   { data }: Pick<SwapTask, 'data'>,
   payments: readonly Payment[],

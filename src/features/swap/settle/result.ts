@@ -2,9 +2,7 @@ import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** Parts of the result of a swap. */
-
-/** What every result of a swap has; amounts that did not move are 0. */
+/** The fields that every result of a swap has. An amount that did not move is 0. */
 export const resultOf = (data: SwapTaskData): JsonObject => ({
   amount_in: data.amount_in,
   amount_out: '0',

@@ -10,26 +10,26 @@ import { allOf, chainOf, findPayments, hasPaid, type Paid } from './payments.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 /**
- * A deposit was made, so the task ends only with a fill, a refund or a lasting failure. The provider says where to look;
- * the chains prove what arrived.
+ * This module follows a swap whose deposit was made, until a fill, a refund or a lasting failure ends it. The
+ * provider says where to look, and the chains prove what arrived.
  */
 
 type Result<Names extends string = never> = StepResultOf<Partial<SwapTaskData>, Names>
 
 const pollBackoff = { firstMs: 250, maxMs: 5_000 }
-/** A fill can take minutes; after this time an operator looks into it, and the polls go on, ever more rarely. */
+/** A fill can take minutes. After this time the task goes to review, and the polls become ever rarer. */
 const reviewAfterMs = 60 * 60_000
 const reviewPollMinMs = 60_000
-/** A payment that is announced is there in minutes; one that no chain proves is for an operator. */
+/** An announced payment is on its chain within minutes. One that no chain proves after this time goes to review. */
 const unprovenAfterMs = 10 * 60_000
-/** A provider may take a failure back or refund after it: one that it gives up has to last. */
+/** A provider may withdraw a failure or refund after it, so the failure has to last this long before the swap ends. */
 const failureLastsMs = 10 * 60_000
-/** Less than was agreed may be the first part, or a payment of somebody else: the rest or a refund can follow. */
+/** Less than agreed may be a first part or somebody else's payment, so the rest or a refund can still follow. */
 const shortLastsMs = 10 * 60_000
-/** The refund would cost more than the deposit: nothing follows, unless the answer itself was wrong. */
+/** A refund that would cost more than the deposit never follows; the short wait covers a wrong answer. */
 const hopelessLastsMs = 2_000
 
-/** `next`: the name of this step in its task. */
+/** `next` is the name of this step in its task. */
 export async function trackSwap<Names extends string>(
   deps: SwapDeps,
   task: SwapTask,
@@ -48,7 +48,7 @@ export async function trackSwap<Names extends string>(
       return endOfSwap(deps, ending, 'short')
     return waitForProvider(deps, task, { now, next, said, status, verdict })
   } catch (fault) {
-    // The provider or a node is away: what was deposited is not lost by that.
+    // The provider or a node is unavailable, which does not lose the deposit.
     if (!(fault instanceof Fault)) throw fault
     const { failed_since = null, paid_since = null, short = null, announced = [] } = data
     const said = { failed_since, paid_since, short, announced }
@@ -56,7 +56,6 @@ export async function trackSwap<Names extends string>(
   }
 }
 
-/** As long as the provider asks to wait. */
 const retryAfterMs = ({ extras: { retry_after: seconds } }: Fault): number =>
   typeof seconds === 'number' ? Math.min(seconds * 1_000, reviewPollMinMs) : 0
 
@@ -81,7 +80,7 @@ type Judged = { paid: Paid; verdict: Verdict }
 
 const nothing: Paid = { fill: undefined, returns: [], isPending: false }
 
-/** Every further payment is waited for that a chain shows already: all of them count together. */
+/** Judges the payments together, and only once those that a chain already shows are final. */
 async function judge(deps: SwapDeps, task: SwapTask, { status, announced }: Announcement): Promise<Judged> {
   const isOver = isPaid(status) || status.state === 'failed'
   if (!isOver || announced.length === 0) return { paid: nothing, verdict: 'none' }
@@ -94,7 +93,7 @@ type Said = Required<Pick<SwapTaskData, 'failed_since' | 'paid_since' | 'short' 
 const isPaid = ({ state }: ProviderStatus): boolean => state === 'success' || state === 'refunded'
 const ageOf = (since: string | Date, now: Date): number => now.getTime() - new Date(since).getTime()
 
-/** Keeps since when the provider has said the same without a break: failed, paid, or paid too little. */
+/** Keeps the time since which every answer has said the same: failed, paid, or paid too little. */
 function saidSince(
   { failed_since: failedSince, paid_since: paidSince, short }: SwapTaskData,
   { status, announced, paid, verdict, now }: Announcement & Judged & { now: Date },
@@ -143,7 +142,6 @@ function waitForProvider<Names extends string>(
   return { ...waiting, data: { ...data, ...said, ...note }, state: 'review', outcome: 'unknown' }
 }
 
-/** Where the money is, as far as it is known. */
 function whereabouts(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus): string {
   const { displayName } = chainOf(deps, data.origin.chain_id)
   const deposit = `the deposit is ${data.deposit_tx ?? 'not named'} on ${displayName}`

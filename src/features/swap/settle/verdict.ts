@@ -7,18 +7,17 @@ import { mulDiv } from '#kernel/money/money.ts'
 import { allOf, type Paid, type Payment, quotedOut } from './payments.ts'
 
 /**
- * What the payments of a swap amount to. `filled`: at least the minimum arrived. `returned`: what arrived is worth the
- * deposit, less what a refund may cost. `short`: anything else; a dust payment of somebody else looks the same.
+ * What the payments of a swap amount to. `filled`: at least the minimum arrived. `returned`: what arrived is
+ * worth the deposit, less what a refund may cost. `short`: less arrived, which may also be somebody else's
+ * dust payment.
  */
 export type Verdict = 'filled' | 'returned' | 'short' | 'none'
 
 type Sums = {
   fillUnits: bigint
   minUnits: bigint
-  /** The value of all that arrived, and of the deposit. */
   remainingMicros: bigint
   valueMicros: bigint
-  /** Something came back. */
   isReturned: boolean
 }
 
@@ -42,7 +41,7 @@ export async function verdictOf(deps: SwapDeps, { data, paid }: Judged): Promise
   })
 }
 
-/** Values a payment by the terms of the swap, and another token by its trusted price, or as nothing without one. */
+/** Values a payment in a token of the swap by its terms, another token at its trusted price, or at 0 without one. */
 export async function worthMicros(
   deps: SwapDeps,
   data: SwapTaskData,
@@ -55,11 +54,9 @@ export async function worthMicros(
   return (await valueAtPrice(deps, { chain, token, isNative }, units)) ?? 0n
 }
 
-/** The value of units of the token that was asked for, or of the deposit. */
 export const worthOfUnits = (data: SwapTaskData, of: 'fill' | 'back', units: bigint): bigint =>
   mulDiv(BigInt(data.usd_micros), units, of === 'fill' ? quotedOut(data) : BigInt(data.amount_in))
 
-/** Whether a payment is in the token of the deposit, on its chain. */
 export const isDeposited = (
   { origin }: SwapTaskData,
   { place: { chain, token } }: Pick<Payment, 'place'>,
