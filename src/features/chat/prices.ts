@@ -1,5 +1,5 @@
 import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/token-prices.ts'
-import type { Agent } from '#kernel/wire/answerer.ts'
+import { type Agent, agents } from '#kernel/wire/answerer.ts'
 
 /** The credits that one answer costs. */
 export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
@@ -7,7 +7,6 @@ export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
   ProDeepResearchAgent: 5n,
   MarketAnalyzerAgent: 2n,
 }
-export const defaultAgent: Agent = 'ProAgent'
 
 /** What is held where a model answers, whose tokens cost: as far as the user has it. */
 export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
@@ -15,6 +14,17 @@ export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   MarketAnalyzerAgent: 10n,
   ProDeepResearchAgent: 40n,
 }
+
+export const chatFacts = ({ hasModel }: { hasModel: boolean }) => ({
+  agents: agents.map((name) => ({
+    name,
+    credits_estimate: Number((hasModel ? creditsOfModel : creditsOfAgent)[name]),
+  })),
+  streaming: true,
+  resumable: true,
+})
+
+export const defaultAgent: Agent = 'ProAgent'
 
 /** What a turn costs: its agent's price or its tokens, and never more than was held. */
 export function chargeOf(

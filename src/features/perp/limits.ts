@@ -1,3 +1,5 @@
+import { venueName } from '#engines/venue/records/store.ts'
+
 /** Minimum amounts from configuration, for validation and capabilities. */
 export type PerpLimits = {
   minOrderUsd: string
@@ -6,6 +8,14 @@ export type PerpLimits = {
   /** The venue's fee per withdrawal. */
   withdrawFeeUsd: string
 }
+
+export const perpFacts = ({ minOrderUsd, minFundUsd, minWithdrawUsd }: PerpLimits) => ({
+  venue: venueName,
+  min_order_usd: minOrderUsd,
+  min_fund_usd: minFundUsd,
+  min_withdraw_usd: minWithdrawUsd,
+  bracket: true,
+})
 
 /** The chain, token and bridge of deposits and withdrawals. */
 export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }

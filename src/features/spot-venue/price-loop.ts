@@ -107,8 +107,11 @@ export function createPriceLoop({
     }, ms).unref()
   }
 
-  return {
-    start: () => plan(everyMs),
+  const loop = {
+    start(): AsyncDisposable {
+      plan(everyMs)
+      return loop
+    },
     async [Symbol.asyncDispose]() {
       ending = true
       clearTimeout(timer)
@@ -116,5 +119,6 @@ export function createPriceLoop({
       await resolving
     },
   }
+  return loop
 }
 export type PriceLoop = ReturnType<typeof createPriceLoop>
