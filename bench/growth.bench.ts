@@ -19,6 +19,7 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { silentLog } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
+import { type Instance, openInstance } from '../test/harness/instance.ts'
 import { createInstance, type EngineInstance } from './support/engine.ts'
 import { createEnvironment } from './support/environment.ts'
 import { grow, shares, sizeOf, vaultRef } from './support/growth-data.ts'
@@ -34,6 +35,7 @@ type Side = {
   name: 'small' | 'grown'
   engine: EngineInstance
   pool: pg.Pool
+  joined: Instance['joined']
   users: string[]
   statements: PlanLog
 }
@@ -77,11 +79,12 @@ async function openSide(name: Side['name'], count: number, parts: AsyncDisposabl
   const { rows: users } = await pool.query<{ id: string }>(
     'select g_heavy(i) as id from generate_series(0, 1) i union all select g_light(i) from generate_series(0, 7) i',
   )
+  const { joined } = parts.use(await openInstance({ databaseUrl: url }))
   const engine = parts.use(await createInstance(url, 8, async () => {}, { internal: [kind] }))
   // What was loaded is counted once, as the audits of its time would have done.
   await audit(engine)
   const statements = recordStatements(engine.pool)
-  return { name, engine, pool, users: users.map(({ id }) => id), statements }
+  return { name, engine, pool, joined, users: users.map(({ id }) => id), statements }
 }
 
 const callerOf = (userId: string): Caller => ({
@@ -209,8 +212,8 @@ const operations: Operation[] = [
     name: 'batches of retention, 1,000 rows each',
     calls: 1,
     prepare: addExpired,
-    async call({ engine: { pool } }) {
-      for (const job of retentionJobs({ config, db: pool, clock })) while (await job.runBatch());
+    async call({ engine: { pool }, joined }) {
+      for (const job of retentionJobs({ config, db: pool, clock, joined })) while (await job.runBatch());
     },
     statement: /^\s*delete/,
   },

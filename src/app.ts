@@ -1,5 +1,4 @@
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
-import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'
@@ -9,11 +8,7 @@ import { fileDoor, type OpenFile } from '#edges/http/file-door.ts'
 import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
 import { links } from '#edges/http/links.ts'
 import { type McpEdgeDeps, mcpEdge } from '#edges/mcp/mcp.ts'
-import { paymentSearchSchedule } from '#features/credits/payment-search.ts'
-import { auditSchedule } from '#features/earn/audit.ts'
-import { snapshotSchedule } from '#features/earn/snapshot.ts'
 import { NotificationEvent } from '#features/notifications/event-types.ts'
-import { renewalSchedule } from '#features/perp/key-renewal.ts'
 import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
 import type { AgentServiceDeps, OwnAgentService } from './agent/agent-service.ts'
 import { throwAsFault } from './durable/accept/faults.ts'
@@ -40,14 +35,14 @@ export type DoorDeps = InvocationDeps &
 
 export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
-  const { operations, auth, health, oauth, images } = features
+  const { operations, auth, discovery, oauth, images } = features
   return {
     operations,
     execute: runtime.invoke,
     authenticate: (header) => auth.authenticate(header).catch(throwAsFault),
     authenticateBackend: (key) => images.authenticateBackend(key).catch(throwAsFault),
     openFile: (address) => images.files.open(address).catch(throwAsFault),
-    health,
+    health: discovery.health,
     limits: rateLimits(config),
     quotas: { streamsPerUser: config.STREAMS_PER_USER },
     connections: connectionLimits(config),
@@ -120,48 +115,25 @@ function eventLinks({ baseUrl, features }: Composed): (event: StoredEvent) => un
 }
 
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
-  const { clock, db, taskEngine, chains, features } = composed
-  const { earn, recharge, venueFeatures, orders } = features
+  const { clock, db, taskEngine, chains, joined } = composed
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
   parts.use(openTimeComparison({ core: composed, chains, venue: composed.venue }).start())
-  if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
-  if (orders) parts.use(orders.priceWatch.start())
-  if (composed.mails.mailer) parts.use(composed.mails.mailer.start())
-  parts.use(features.webhooks.start(eventLinks(composed)))
-  if (composed.reconciler) parts.use(composed.reconciler.start())
-  const schedules = [
-    ...(earn ? [snapshotSchedule(clock.now()), auditSchedule(clock.now())] : []),
-    ...(recharge ? [paymentSearchSchedule(clock.now())] : []),
-    ...(venueFeatures ? [renewalSchedule(clock.now())] : []),
-  ]
-  for (const schedule of schedules) await taskEngine.schedules.ensure(db, schedule)
+  const show = eventLinks(composed)
+  for (const start of joined.starters) parts.use(start(show))
+  for (const schedule of joined.schedules) await taskEngine.schedules.ensure(db, schedule(clock.now()))
   startMaintenance(composed, parts)
 }
 
 function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void {
-  const { config, log, db, transactions, taskEngine, custody, keyMonitor, features } = composed
+  const { config, log, transactions, taskEngine, joined } = composed
   const { pool } = transactions
   const everyMs = config.MAINTENANCE_MS
-  const credentials = async () => {
-    await features.auth.sweep()
-    return false
-  }
-  const grants = features.oauth?.grants
   const maintenance = createMaintenance({ pool, instanceId: taskEngine.instanceId, log, everyMs }).start([
-    { name: 'retention of credentials', runBatch: credentials },
-    ...(grants ? [{ name: 'end of expired connections', runBatch: grants.endExpired }] : []),
     ...retentionJobs(composed),
     ledgerAudit({ ...transactions, log }),
   ])
-  // Each instance checks and uses the keys of its own settings.
-  const ofKeys = {
-    rewrap: createKeyRotation(custody.keystore, db, log),
-    ...(features.oauth && { rewrapOfServerKeys: features.oauth.keys.rewrap }),
-    rewrapOfWebhooks: features.webhooks.rewrap,
-    keys: keyMonitor.check,
-  }
-  const repetitions = Object.entries(ofKeys).map(([job, run]) =>
+  const repetitions = Object.entries(joined.keyJobs).map(([job, run]) =>
     repeat(run, {
       everyMs,
       onError: (error) =>

@@ -1,10 +1,10 @@
 import { stepMs } from '#features/chat/run-turn.ts'
+import type { NamedUniverse } from '#features/chat/universe.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { release } from '#release.ts'
 import { createAgentClient } from '#upstreams/agent/agent.ts'
 import type { AgentAddress } from '#upstreams/agent/link.ts'
-import type { NamedUniverse } from './chat-registry.ts'
 import type { CoreDeps, CoreOverrides } from './core.ts'
 
 export type AgentDeps = {

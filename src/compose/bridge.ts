@@ -23,4 +23,3 @@ export function openBridge(config: Config, { ports }: Chains) {
   })
   return { chain, route, transferCall }
 }
-export type Bridge = NonNullable<ReturnType<typeof openBridge>>

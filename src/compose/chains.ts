@@ -6,6 +6,7 @@ import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'
 import { pausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { chainList, solanaId } from '#features/chains/chain-list.ts'
+import { createSponsorBalances } from '#features/chains/sponsor-balances.ts'
 import type { EvmChainRow, SolanaChainRow } from '#kernel/money/chains.ts'
 import { lamportDecimals } from '#kernel/money/money.ts'
 import type { Net } from '#kernel/wire/net.ts'
@@ -111,6 +112,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     readers,
     heads,
     nonceRepair,
+    metrics: { sponsors: createSponsorBalances({ ports, svmPorts, clock, log }) },
     [Symbol.dispose]() {
       for (const { watcher } of [...ports.values(), ...svmPorts.values()]) watcher.close()
     },

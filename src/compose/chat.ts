@@ -4,7 +4,9 @@ import type { Files } from '#engines/files/files.ts'
 import { chat } from '#features/chat/chat.ts'
 import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-mandate.ts'
 import { createMarketTools } from '#features/chat/market-reads.ts'
-import { creditsOfAgent, creditsOfModel } from '#features/chat/prices.ts'
+import { chatFacts } from '#features/chat/prices.ts'
+import { chatRetentionJob } from '#features/chat/retention.ts'
+import type { NamedUniverse } from '#features/chat/universe.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { createLoopTurns } from '#kernel/async/loop-turns.ts'
@@ -12,13 +14,12 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import type { ModelPrices } from '#kernel/money/token-prices.ts'
 import { internalKey } from '#kernel/task/idempotency-key.ts'
-import { type Answerer, agents } from '#kernel/wire/answerer.ts'
+import type { Answerer } from '#kernel/wire/answerer.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { withChecksum } from '#upstreams/evm/address.ts'
-import type { NamedUniverse } from './chat-registry.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
-
+import type { Section } from './section.ts'
 import type { Venue } from './venue.ts'
 
 type ChatParts = {
@@ -45,20 +46,10 @@ export type ChatOverrides = {
   chatGraceMs?: number
 }
 
-/** In the manifest. */
-export const chatFactsOf = ({ hasModel }: { hasModel: boolean }) => ({
-  agents: agents.map((name) => ({
-    name,
-    credits_estimate: Number((hasModel ? creditsOfModel : creditsOfAgent)[name]),
-  })),
-  streaming: true,
-  resumable: true,
-})
-
 export const openChat = (
   { core: { taskEngine, ...core }, custody, models, agent, universe, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
-): Operation[] => {
+): Section => {
   const { venue, table, credits, files, operations, innerCalls } = parts
   const inTurn = createLoopTurns()
   // Its caller reads a text next, at once and whole.
@@ -67,7 +58,7 @@ export const openChat = (
     await inTurn(userId)
     return registry
   }
-  return chat({
+  const chats = chat({
     ...core,
     credits,
     files,
@@ -91,4 +82,10 @@ export const openChat = (
     isUnavailable: isDatabaseUnavailable,
     ...(chatGraceMs !== undefined && { graceMs: chatGraceMs }),
   })
+  return {
+    part: 'chat',
+    operations: chats,
+    facts: chatFacts({ hasModel: models !== undefined }),
+    jobs: [chatRetentionJob(core.db, core.clock)],
+  }
 }

@@ -1,19 +1,21 @@
 import { createAnswererOf } from '#agent/compose.ts'
 import { openChatModels } from '#agent/models.ts'
 import { ConfigRefused } from '#config.ts'
+import { contracts } from '#contracts.ts'
 import { chainHealth } from '#features/chains/chain-health.ts'
+import { createUniverseReader } from '#features/chat/universe.ts'
 import { createInnerCalls } from '#invoke/inner-calls.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { type GuardedFetch, guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { type AgentDeps, openAgentClient } from './agent-client.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
-import { createUniverseReader } from './chat-registry.ts'
 import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
-import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
+import { type CustodyOverrides, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
-import { openReconciler, type ReconcilerOverrides } from './reconciler.ts'
+import { openReconciler, type ReconcilerOverrides, venueRecords } from './reconciler.ts'
+import { joinSections } from './section.ts'
 import { imageGuard, webhookGuard } from './settings.ts'
 import { findWorldMismatch } from './store.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
@@ -93,16 +95,15 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   // Likewise: turns under way go to another instance, and none fails because its service is gone.
   const agent = parts.use(openAgentClient(deps, overrides, () => universe()))
   const core = parts.use(await openCore(deps, overrides))
-  const { config, log, clock, stores, db, taskEngine } = core
+  const { config, clock, stores, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
   const models = openChatModels({ core, url: urls.model, net: client })
   const mails = openMails(core, net, overrides)
   if (mails.mailer) parts.use(mails.mailer)
   const custody = openCustody({ core, urls, net, chains, mailQueue: mails.mailQueue }, overrides)
-  const keyMonitor = createKeyMonitor({ keystore: custody.keystore, db, log })
   const venue = openVenue({ core, urls, net }, overrides)
   if (venue) parts.use(venue)
-  const universe = createUniverseReader({ table: chains.table, venue })
+  const universe = createUniverseReader({ contracts, table: chains.table, venue: venue?.client })
   const probe = parts.use(chainHealth({ chains: chains.heads, clock }))
   const features = openFeatures(
     {
@@ -113,7 +114,6 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
       custody,
       venue,
       probe,
-      keyMonitor,
       webhookHttp,
       imageFiles,
       models,
@@ -127,6 +127,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const runtime = taskEngine.createRuntime(features.operations, features.kinds, features.holdings.shownUnits)
   const innerCalls = createInnerCalls(runtime.invoke)
   const reconciler = venue && openReconciler({ core, venue, custody }, overrides)
+  const belowSections = [chains, custody, mails, venue ?? {}, venueRecords(core), reconciler ?? {}]
   const owned = parts.move()
   return {
     ...core,
@@ -137,19 +138,20 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     /** Answers in an agent service of this process. */
     answererOf: createAnswererOf(models),
     custody,
-    keyMonitor,
     venue,
     probe,
     features,
     runtime,
-    reconciler,
+    /** What the sections and the parts below them bring. */
+    joined: joinSections([features, ...belowSections]),
     /** Throws where database, nodes or keys do not match, before anything is written or signed. */
     async assertConsistent(): Promise<void> {
       const worldMismatch = urls.worldId && (await findWorldMismatch(stores.database, urls.worldId))
       if (worldMismatch) throw new ConfigRefused([worldMismatch])
       const nodeProblems = await findNodeProblems(chains, config.ENVIRONMENT)
       if (nodeProblems.length > 0) throw new ConfigRefused(nodeProblems)
-      await keyMonitor.assertUsable()
+      const keyProblems = await custody.keyMonitor.findProblems()
+      if (keyProblems.length > 0) throw new ConfigRefused(keyProblems)
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }

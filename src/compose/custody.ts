@@ -1,24 +1,24 @@
-import { type Config, ConfigRefused } from '#config.ts'
+import type { Config } from '#config.ts'
 import { evmBatches } from '#engines/evm-batch/batch.ts'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
+import { gasDeletions, gasTaskTables } from '#engines/evm-batch/retention.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { lamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
 import { svmTransactions } from '#engines/svm-transaction/transaction.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
 import { agentCache } from '#features/wallets/agent-cache.ts'
-import { type Keystore, keystore as makeKeystore, type UnusableKek } from '#features/wallets/keystore.ts'
+import { createKeyMonitor } from '#features/wallets/key-monitor.ts'
+import { createKeyRotation } from '#features/wallets/key-rotation.ts'
+import { keystore as makeKeystore } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { cachedWallets } from '#features/wallets/store.ts'
 import { createTradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import type { Log } from '#kernel/log.ts'
-import { gauge, type Metric } from '#kernel/metrics.ts'
 import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money/money.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { comparedHashes } from '#store/found-effect.ts'
-import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { hyperliquidCrypto } from '#upstreams/hyperliquid/crypto.ts'
@@ -56,7 +56,7 @@ export function openCustody(
   { core, urls, net, mailQueue, chains: { table, nameOf, ports, svmPorts, nonceRepair } }: CustodyDeps,
   overrides: CustodyOverrides = {},
 ) {
-  const { config, clock, random, stores, db, taskEngine } = core
+  const { config, clock, random, stores, db, taskEngine, log } = core
   const served = {
     venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId),
     swaps: urls.relay !== undefined || urls.lifi !== undefined,
@@ -130,10 +130,19 @@ export function openCustody(
     cache: agents,
     venue: custodyVenue(config).venue,
   })
+  const keyMonitor = createKeyMonitor({ keystore, db, log })
   const loadSigning = async () => (served.venue ? venueCrypto.load() : undefined)
   return {
     keystore,
     keyEncryptionKeys,
+    keyMonitor,
+    metrics: { keys: keyMonitor.metrics },
+    keyJobs: {
+      rewrap: createKeyRotation({ keystore, db, log }),
+      keys: keyMonitor.check,
+    },
+    deletions: gasDeletions,
+    taskTables: gasTaskTables,
     policy,
     signer,
     batches,
@@ -145,61 +154,3 @@ export function openCustody(
   }
 }
 export type Custody = ReturnType<typeof openCustody>
-
-/** Each call wraps every key that is still under a former key-encryption key under the current one. */
-export function createKeyRotation(
-  { rewrap }: Pick<Keystore, 'rewrap'>,
-  db: Queryable,
-  log: Log,
-): () => Promise<void> {
-  return async () => {
-    for (let after: string | null = null, more = true; more; more = after !== null) {
-      const { rewrapped, broken, next } = await rewrap(db, { after })
-      after = next
-      if (rewrapped > 0) log.info({ rewrapped }, 'wallet keys wrapped under the current key-encryption key')
-      if (broken.length > 0)
-        log.error({ wallets: broken }, 'no configured key-encryption key unwraps these wallet keys')
-    }
-  }
-}
-
-const problemText = ({ kekId, reason }: UnusableKek): string =>
-  reason === 'absent'
-    ? `KEY_ENCRYPTION_KEYS: wallets are sealed under the key ${kekId}, which is not in the list; append it`
-    : `KEY_ENCRYPTION_KEYS: the key ${kekId} does not unwrap the wallets that were sealed under this id; set the original key`
-
-type KeyMonitorDeps = { keystore: Pick<Keystore, 'unusableKeyEncryptionKeys'>; db: Queryable; log: Log }
-
-/** Whether every key-encryption key in use unwraps its keys: checked at start and every minute. */
-export function createKeyMonitor({ keystore, db, log }: KeyMonitorDeps) {
-  let closed: readonly UnusableKek[] = []
-  let isChecked = false
-  const check = async () => {
-    closed = await keystore.unusableKeyEncryptionKeys(db)
-    isChecked = true
-    if (closed.length > 0) log.error({ keys: closed }, 'key-encryption keys in use do not unwrap their keys')
-  }
-  return {
-    check,
-    /** Throws where a key is wrong or missing, before new wallets are sealed under a misconfiguration. */
-    async assertUsable(): Promise<void> {
-      // An unavailable key service is not a wrong key: signing fails until it is back, and health reports it.
-      await check().catch((error: unknown) => log.error({ error }, 'could not check the key-encryption keys'))
-      if (closed.length > 0) throw new ConfigRefused(closed.map(problemText))
-    },
-    status: (): 'ok' | 'degraded' => (isChecked && closed.length === 0 ? 'ok' : 'degraded'),
-    metrics: (): Metric[] => [
-      gauge(
-        'portico_key_encryption_keys_unusable',
-        'Key-encryption keys in use that are missing or do not unwrap their keys',
-        closed.length,
-      ),
-      gauge(
-        'portico_key_encryption_keys_checked',
-        '1 once the key-encryption keys could be checked',
-        isChecked ? 1 : 0,
-      ),
-    ],
-  }
-}
-export type KeyMonitor = ReturnType<typeof createKeyMonitor>

@@ -50,5 +50,5 @@ export function openEarn({ core, chains, custody, holdings }: EarnDeps) {
   })
   const asset = row.tokens.find((token) => token.address === row.usdc)!
   const share = { chainId: row.id, token: shareToken, asset, assetsOf: vault.assetsOf }
-  return { ...earn, vault, share }
+  return { ...earn, part: 'earn' as const, vault, share }
 }

@@ -1,7 +1,10 @@
+import { dayMs } from '#durable/upkeep/retention.ts'
 import { createFiles } from '#engines/files/files.ts'
+import { fileDeletions } from '#engines/files/retention.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import { authenticateBackend } from '#features/image/backends.ts'
 import { image, imageBytesMax } from '#features/image/image.ts'
+import { imageDeletions } from '#features/image/retention.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { images as imageService } from '#upstreams/images/images.ts'
@@ -41,5 +44,13 @@ export function openImages({ core, urls, net, custody, credits, imageFiles }: Im
         random,
       })
     : []
-  return { files, authenticateBackend: authenticateBackend({ db, clock }), operations }
+  return {
+    files,
+    authenticateBackend: authenticateBackend({ db, clock }),
+    operations,
+    deletions: [
+      ...fileDeletions(config.FILE_RETENTION_DAYS * dayMs),
+      ...imageDeletions(config.REPLY_RETENTION_DAYS * dayMs),
+    ],
+  }
 }

@@ -1,10 +1,12 @@
 import { type MailQueue, silentMailQueue } from '#engines/person-mails/mail-queue.ts'
 import { createMailer, type Mailer } from '#engines/person-mails/mailer.ts'
+import { mailDeletion } from '#engines/person-mails/retention.ts'
 import type { SendEmail } from '#kernel/wire/email.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { emailService } from '#upstreams/email/email.ts'
 import type { Core } from './core.ts'
 import { ownPages } from './own-pages.ts'
+import type { Section } from './section.ts'
 
 export type MailOverrides = {
   /** Interval of the poll for messages that wait, and for those of instances that died. */
@@ -24,15 +26,16 @@ function emailOf({ config, random, log, printLine }: Core, net: Net): SendEmail 
   }
 }
 
-export type Mails = { sendEmail: SendEmail; mailQueue: MailQueue; mailer: Mailer | undefined }
+export type Mails = Section & { sendEmail: SendEmail; mailQueue: MailQueue; mailer: Mailer | undefined }
 
 /** Codes are sent at once; messages about accounts go through the queue. */
 export function openMails(core: Core, net: Net, { mailPollMs = pollMsDefault }: MailOverrides): Mails {
   const { config, db, clock, log, baseUrl } = core
   const sendEmail = emailOf(core, net)
+  const deletions = [mailDeletion]
   const hasService = config.EMAIL_URL !== undefined || config.ENVIRONMENT === 'local'
   if (!ownPages(config, baseUrl) || !hasService)
-    return { sendEmail, mailQueue: silentMailQueue, mailer: undefined }
+    return { sendEmail, mailQueue: silentMailQueue, mailer: undefined, deletions }
   const mailer = createMailer({
     db,
     clock,
@@ -42,5 +45,5 @@ export function openMails(core: Core, net: Net, { mailPollMs = pollMsDefault }: 
     accountPage: () => ownPages(config, baseUrl)!.account,
     pollMs: mailPollMs,
   })
-  return { sendEmail, mailQueue: mailer.mailQueue, mailer }
+  return { sendEmail, mailQueue: mailer.mailQueue, mailer, deletions, starters: [mailer.start] }
 }

@@ -5,14 +5,11 @@ import { gauge, type Metric, type MetricSources } from '#kernel/metrics.ts'
 import { release } from '#release.ts'
 import type { Composed } from './compose.ts'
 import { tableRetention } from './retention.ts'
-import { sponsorBalances } from './sponsor-balances.ts'
 import type { Stores } from './store.ts'
 
 /** The values that `/metrics` reads at a scrape: memory, short queries of open work, and statistics; never an upstream. */
 export function openMetrics(composed: Composed): MetricSources {
-  const { config, log, clock, stores, transactions, taskEngine, runtime, chains } = composed
-  const { keyMonitor, venue, reconciler, upstreamMetrics } = composed
-  const { earn, recharge } = composed.features
+  const { config, clock, stores, transactions, taskEngine, runtime, upstreamMetrics, joined } = composed
   return {
     build: () => [buildInfo(config)],
     pools: () => poolGauges(stores),
@@ -21,14 +18,8 @@ export function openMetrics(composed: Composed): MetricSources {
     tasks: () => readTaskGauges(transactions, clock, runtime.runner.counts()),
     ledger: () => readLedgerGauges(transactions),
     tables: tableGauges({ pool: transactions.pool, clock, retention: tableRetention(config) }),
-    sponsors: sponsorBalances(chains, clock, log),
     upstreams: upstreamMetrics,
-    keys: keyMonitor.metrics,
-    webhooks: composed.features.webhooks.metrics,
-    ...(venue && { venue: venue.metrics }),
-    ...(reconciler && { venue_accounts: reconciler.metrics }),
-    ...(earn && { earn: earn.metrics }),
-    ...(recharge && { credit_payments: recharge.metrics }),
+    ...joined.metrics,
   }
 }
 

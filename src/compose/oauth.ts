@@ -1,11 +1,13 @@
 import { oauth as makeOAuth, type OAuth } from '#features/oauth/oauth.ts'
 import type { DeriveKey } from '#features/oauth/passwords.ts'
+import { oauthDeletions } from '#features/oauth/retention.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { authorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { openIdProvider } from '#upstreams/openid/openid.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import type { Mails } from './mails.ts'
+import type { Section } from './section.ts'
 import type { openWebhooksOfApps } from './webhooks.ts'
 
 export type OAuthOverrides = {
@@ -59,6 +61,15 @@ export function openOAuth(
     onRevoked: () => taskEngine.notifier.broadcast([personTokensTopic]),
   })
 }
+
+/** The records stay when nobody signs in any more, and so does their retention. */
+export const oauthSection = (oauth: OAuth | undefined): Section => ({
+  deletions: oauthDeletions,
+  ...(oauth && {
+    jobs: [{ name: 'end of expired connections', runBatch: oauth.grants.endExpired }],
+    keyJobs: { rewrapOfServerKeys: oauth.keys.rewrap },
+  }),
+})
 
 /** Every instance verifies the tokens of people again. */
 export const personTokensTopic = 'person-tokens'

@@ -1,8 +1,10 @@
 import { reserveSpend } from '#durable/accept/reserve-spend.ts'
+import { dayMs } from '#durable/upkeep/retention.ts'
 import { basesOf } from '#engines/cost-basis/store.ts'
 import type { PublishOrders } from '#engines/trigger-orders/cancel.ts'
-import { createPriceWatch, type PriceWatch } from '#engines/trigger-orders/price-watch.ts'
+import { createPriceWatch } from '#engines/trigger-orders/price-watch.ts'
 import { createPricer, displayPricesOf } from '#engines/trigger-orders/pricer.ts'
+import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { orderKind } from '#engines/trigger-orders/run-order.ts'
 import { openOrdersOf } from '#engines/trigger-orders/store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
@@ -19,31 +21,26 @@ import {
   outstandingOrders,
 } from '#features/outstanding-orders/outstanding-orders.ts'
 import type { SellingOrder } from '#features/wallets/holdings.ts'
-import type { Operation } from '#kernel/contract/operation.ts'
-import type { TaskKind } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
+import type { Section } from './section.ts'
 
 type OrderParts = {
   core: Core
   chains: Chains
   custody: Custody
-  prices: Prices
-  swaps: SwapExecution
+  orderPrices: Prices
+  /** Absent where no swaps are served. */
+  swaps: SwapExecution | undefined
 }
 export type OrderOverrides = {
   /** Interval in which the prices of tokens with orders are read. */
   orderCheckMs?: number
 }
-export type Orders = {
-  operations: Operation[]
-  kinds: TaskKind[]
-  priceWatch: PriceWatch
-  publish: PublishOrders
-}
+export type Orders = Section & { publish?: PublishOrders }
 
 export const orderViews: ReadonlyMap<string, OrderViews> = new Map<string, OrderViews>([
   [hookKind, { orderKind: 'hook', view: hookView, event: hookEvent }],
@@ -64,10 +61,10 @@ async function sellingOrders(db: Queryable, userId: string): Promise<SellingOrde
   })
 }
 
-type SwapHookParts = Pick<OrderParts, 'core' | 'chains' | 'custody' | 'prices'>
+type SwapHookParts = Pick<OrderParts, 'core' | 'chains' | 'custody' | 'orderPrices'>
 
 /** The hooks that swaps leave and cancel. */
-export const openSwapHooks = ({ core, chains, custody, prices }: SwapHookParts): SwapHooks =>
+export const openSwapHooks = ({ core, chains, custody, orderPrices: prices }: SwapHookParts): SwapHooks =>
   createSwapHooks({
     db: core.db,
     displayPrices: displayPricesOf({ chains: chains.table, prices }),
@@ -76,10 +73,12 @@ export const openSwapHooks = ({ core, chains, custody, prices }: SwapHookParts):
 
 /** Orders that wait for a price of a token, and the watch that fires them. */
 export function openOrders(
-  { core, chains, custody, prices, swaps }: OrderParts,
+  { core, chains, custody, orderPrices: prices, swaps }: OrderParts,
   { orderCheckMs }: OrderOverrides = {},
 ): Orders {
   const { config, db, log, clock, random, taskEngine, priceTriggers } = core
+  const deletions = [orderDeletion(config.ORDER_RETENTION_DAYS * dayMs)]
+  if (!swaps) return { deletions }
   const tokenFacts = async (chainId: string, address: string) =>
     chains.ports.get(chainId)?.chain.tokenFacts(address)
   const pricer = createPricer({
@@ -105,7 +104,19 @@ export function openOrders(
     clock,
     random,
   }
+  const priceWatch = createPriceWatch({
+    db,
+    clock,
+    log,
+    priceTriggers,
+    displayPrices: pricer.displayPrices,
+    quotePrice: pricer.quotePrice,
+    quotesPerMinute: config.ORDER_QUOTES_PER_MINUTE,
+    everyMs: orderCheckMs,
+    isOnDuty: taskEngine.isOnDuty,
+  })
   return {
+    part: 'trading',
     operations: [
       ...hooks({ ...deps, acts: taskEngine.approvals }),
       ...limitOrders(deps),
@@ -113,16 +124,7 @@ export function openOrders(
     ],
     publish,
     kinds: [orderKind(kindDeps, hookRules), orderKind(kindDeps, limitOrderRules)],
-    priceWatch: createPriceWatch({
-      db,
-      clock,
-      log,
-      priceTriggers,
-      displayPrices: pricer.displayPrices,
-      quotePrice: pricer.quotePrice,
-      quotesPerMinute: config.ORDER_QUOTES_PER_MINUTE,
-      everyMs: orderCheckMs,
-      isOnDuty: taskEngine.isOnDuty,
-    }),
+    deletions,
+    starters: [priceWatch.start],
   }
 }

@@ -1,8 +1,10 @@
+import { dayMs } from '#durable/upkeep/retention.ts'
+import { reconcilerMetrics } from '#engines/venue/reconciliation/metrics.ts'
 import { type Intervals, reconciler } from '#engines/venue/reconciliation/reconciler.ts'
-import { accountCounts } from '#engines/venue/records/account-store.ts'
-import { counter, gauge, type Metric } from '#kernel/metrics.ts'
+import { venueRetentionJob } from '#engines/venue/records/retention.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
+import type { Section } from './section.ts'
 import { venueChainId } from './settings.ts'
 import type { Venue } from './venue.ts'
 
@@ -39,33 +41,11 @@ export function openReconciler(
     balancesFreeze: config.HYPERLIQUID_BALANCE_DRIFT === 'freeze',
     ...(intervals && { intervals }),
   })
-  const metrics = async (): Promise<Metric[]> => {
-    const { frozen } = await accountCounts(db)
-    const { comparisons, faults, mismatches, skipped, subscribed } = made.counts()
-    return [
-      gauge('portico_venue_accounts_frozen', 'Venue accounts that are frozen, of all instances', frozen),
-      gauge('portico_venue_accounts_streamed', 'Venue accounts with a stream subscription', subscribed),
-      counter(
-        'portico_venue_reconciliations_total',
-        'Comparisons of a venue account with its record',
-        comparisons,
-      ),
-      counter(
-        'portico_venue_reconciliation_failures_total',
-        'Comparisons that failed because the venue or the database did not answer',
-        faults,
-      ),
-      counter(
-        'portico_venue_account_freezes_total',
-        'Venue accounts that this instance froze because record and venue disagree',
-        mismatches,
-      ),
-      counter(
-        'portico_venue_fills_skipped_total',
-        'Fills skipped because their market is not listed',
-        skipped,
-      ),
-    ]
-  }
-  return { ...made, metrics }
+  return { ...made, starters: [made.start], metrics: { venue_accounts: reconcilerMetrics(db, made) } }
+}
+
+/** The records stay when the venue is served no more, and so does their retention. */
+export const venueRecords = ({ config, db, clock }: Core): Section => {
+  const days = config.VENUE_RECORD_RETENTION_DAYS
+  return { jobs: days ? [venueRetentionJob(db, clock, days * dayMs)] : [] }
 }

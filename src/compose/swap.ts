@@ -3,13 +3,13 @@ import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import type { SwapCalls, SwapDeps } from '#features/swap/deps.ts'
 import { type SwapLegs, swapExecution, swapLegs } from '#features/swap/execution.ts'
+import { swapDeletions } from '#features/swap/retention.ts'
+import { swapFacts } from '#features/swap/route/limits.ts'
 import { createArrivals, type SolanaArrivals, unnumberedGains } from '#features/swap/settle/arrivals.ts'
 import { createLatePaymentWatch, latePaymentKind } from '#features/swap/settle/late-payment.ts'
 import { swap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import type { Operation } from '#kernel/contract/operation.ts'
 import type { SecurityVerdicts } from '#kernel/money/security.ts'
-import type { TaskKind } from '#kernel/task/task.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
@@ -26,6 +26,7 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import { quotesOf } from './quote-budgets.ts'
+import type { Section } from './section.ts'
 import { bridgeOf } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
@@ -71,14 +72,11 @@ const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
   },
 })
 
-export type Swaps = {
-  operations: Operation[]
-  kinds: TaskKind[]
-  execution: SwapExecution
-  legs: SwapLegs
-}
+export type Swaps = Section & { execution?: SwapExecution; legs?: SwapLegs }
 
-/** Undefined where no provider is configured. */
+const unserved: Swaps = { part: 'trading', facts: swapFacts, deletions: swapDeletions }
+
+/** Without operations where no provider is configured. */
 export function openSwap({
   core,
   urls,
@@ -89,19 +87,19 @@ export function openSwap({
   verdicts,
   hooks,
   changed,
-}: SwapParts): Swaps | undefined {
+}: SwapParts): Swaps {
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains
-  const facts = { net, chains: table, clock }
+  const shared = { net, chains: table, clock }
   const providers = [
     ...(urls.relay
-      ? [relay({ ...facts, url: urls.relay, apiKey: config.RELAY_API_KEY, quotes: quotesOf.relay(config) })]
+      ? [relay({ ...shared, url: urls.relay, apiKey: config.RELAY_API_KEY, quotes: quotesOf.relay(config) })]
       : []),
     ...(urls.lifi
-      ? [lifi({ ...facts, url: urls.lifi, apiKey: config.LIFI_API_KEY, quotes: quotesOf.lifi(config) })]
+      ? [lifi({ ...shared, url: urls.lifi, apiKey: config.LIFI_API_KEY, quotes: quotesOf.lifi(config) })]
       : []),
   ]
-  if (providers.length === 0) return undefined
+  if (providers.length === 0) return unserved
   const evmOf = (chainId: string) => ports.get(chainId)?.chain
   const deps: SwapDeps = {
     db,
@@ -134,6 +132,7 @@ export function openSwap({
   }
   const latePayments = latePaymentKind(deps, { ...taskEngine, clock })
   return {
+    ...unserved,
     operations: swap(deps),
     kinds: [latePayments],
     execution: swapExecution(deps),

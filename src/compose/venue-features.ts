@@ -1,32 +1,38 @@
 import { reserveSpend } from '#durable/accept/reserve-spend.ts'
-import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { perp as makePerp } from '#features/perp/perp.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
-import type { Bridge } from './bridge.ts'
+import { openBridge } from './bridge.ts'
+import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Swaps } from './swap.ts'
+import type { Venue } from './venue.ts'
+import { openVenueTrading, type TradingOverrides } from './venue-trading.ts'
 
 type VenueFeatureDeps = {
   core: Core
-  bridge: Bridge
-  trading: VenueTrading
-  custody: Pick<Custody, 'batches' | 'tradingKeys'>
-  swaps: Swaps | undefined
+  chains: Chains
+  venue: Venue | undefined
+  custody: Custody
+  swaps: Pick<Swaps, 'legs'>
   /** Called when a receipt changed the balances of a user's wallet. */
   changed: (userId: string, chainId: string) => void
 }
-export type VenueFeatureOverrides = {
+export type VenueFeatureOverrides = TradingOverrides & {
   /** Interval in which the prices of markets with triggers are checked. */
   priceCheckMs?: number
 }
 
-/** The sections that trade at the venue, and the loop that fires the triggers of the gateway. */
+/** The sections that trade at the venue; undefined where it or the chain of its bridge is not configured. */
 export function openVenueFeatures(
-  { core, bridge, trading, custody: { batches, tradingKeys }, swaps, changed }: VenueFeatureDeps,
-  { priceCheckMs }: VenueFeatureOverrides = {},
+  { core, chains, venue, custody, swaps, changed }: VenueFeatureDeps,
+  { priceCheckMs, ...overrides }: VenueFeatureOverrides,
 ) {
+  const bridge = openBridge(core.config, chains)
+  if (!bridge || !venue) return undefined
+  const trading = openVenueTrading({ core, venue, custody }, overrides)
+  const { batches, tradingKeys } = custody
   const { config, log, taskEngine, priceTriggers } = core
   const limits = perpLimitsOf(config)
   const perp = makePerp({
@@ -40,7 +46,7 @@ export function openVenueFeatures(
     ledger: taskEngine.ledger,
     transact: taskEngine.transact,
     enqueue: taskEngine.enqueue,
-    swaps: swaps?.legs,
+    swaps: swaps.legs,
     reserve: reserveSpend,
   })
   const spot = spotVenue({
@@ -55,9 +61,7 @@ export function openVenueFeatures(
     priceCheckMs,
   })
   return {
-    operations: [...perp.operations, ...spot.operations],
-    kinds: [...spot.kinds, ...perp.renewal.kinds],
-    priceLoop: spot.priceLoop,
-    renewal: perp.renewal,
+    perp: { ...perp, part: 'perp' as const },
+    spot: { ...spot, part: 'spot_venue' as const },
   }
 }

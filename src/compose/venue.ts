@@ -1,16 +1,16 @@
-import { counter, gauge, type Metric } from '#kernel/metrics.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { venueMetrics } from '#upstreams/hyperliquid/metrics.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'
 import { rateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
 import type { OnSkipped } from '#upstreams/hyperliquid/records.ts'
+import { createSkippedRecords } from '#upstreams/hyperliquid/skipped-records.ts'
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { createVenueHealth } from '#upstreams/hyperliquid/venue-health.ts'
 import type { Core } from './core.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
-import { skippedRecords } from './skipped-records.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
-import { venueHealth } from './venue-health.ts'
 
 type VenueDeps = { core: Core; urls: UpstreamUrls; net: Net }
 export type VenueOverrides = {
@@ -22,9 +22,6 @@ const schedule = (ms: number, run: () => void) => {
   const timer = setTimeout(run, ms)
   return () => clearTimeout(timer)
 }
-
-const usedOf = (egress: readonly Egress[]): number =>
-  egress.reduce((sum, { budget }) => sum + budget.used(), 0)
 
 /** Of the stream places per address, those that serve all other users in turns, where there are enough places. */
 const briefUsersMax = 2
@@ -62,7 +59,7 @@ export function openVenue(
     addresses.length === 0
       ? [{ budget: budgetOf() }]
       : addresses.map((localAddress) => ({ localAddress, budget: budgetOf() }))
-  const skipped = skippedRecords({ clock, log })
+  const skipped = createSkippedRecords({ clock, log })
   const { onSkipped } = skipped
   const streams = openStreams({ ...core, url, onSkipped })
   const shared = prices({ nowMs: () => clock.now().getTime(), isStreaming: () => streams.state().hasMids })
@@ -89,40 +86,18 @@ export function openVenue(
     else views.applyPush(state.user, state.part, state.value)
   })
   const background = client.withUrgency('background')
-  const health = venueHealth({ ping: () => background.mids(), lastMessageMs: streams.lastMessageMs, clock })
-  const metrics = (): Metric[] => {
-    const { connected, users, connections } = streams.state()
-    const limited = [
-      gauge('portico_venue_request_weight', 'Request weight used in the last minute', usedOf(egress)),
-      gauge(
-        'portico_venue_request_weight_limit',
-        'Request weight that this instance may use per minute',
-        perMinute * egress.length,
-      ),
-    ]
-    return [
-      ...(perMinute > 0 ? limited : []),
-      gauge(
-        'portico_venue_stream_connected',
-        '1 while the stream of the venue is connected',
-        connected ? 1 : 0,
-      ),
-      gauge('portico_venue_stream_users', 'Users with a stream subscription', users),
-      counter('portico_venue_stream_connections_total', 'Connections made to the stream', connections),
-      counter(
-        'portico_venue_records_skipped_total',
-        'Venue records skipped because their form is unknown',
-        skipped.count(),
-      ),
-    ]
-  }
+  const health = createVenueHealth({
+    ping: () => background.mids(),
+    lastMessageMs: streams.lastMessageMs,
+    clock,
+  })
   return {
     health,
     client,
     views,
     streams,
     egress,
-    metrics,
+    metrics: { venue: venueMetrics({ streams, egress, perMinute, skippedCount: skipped.count }) },
     async [Symbol.asyncDispose]() {
       await health[Symbol.asyncDispose]()
       await streams[Symbol.asyncDispose]()

@@ -1,26 +1,73 @@
-import type { Holdings } from '#features/wallets/holdings.ts'
+import type { OnSignup } from '#features/auth/register.ts'
+import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
+import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
+import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { transfer } from '#features/wallets/transfer.ts'
-import { wallets } from '#features/wallets/wallets.ts'
-import type { Operation } from '#kernel/contract/operation.ts'
+import { walletFacts, wallets } from '#features/wallets/wallets.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
+import { faucet } from '#upstreams/faucet/faucet.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
+import { openEarn } from './earn.ts'
+import { holdingFacts } from './orders.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
 
-type WalletParts = { core: Core; chains: Chains; custody: Custody }
-type WalletReads = { holdings: Holdings; prices: Prices; changed: (userId: string, chainId: string) => void }
+type WalletParts = {
+  core: Core
+  urls: UpstreamUrls
+  net: Net
+  chains: Chains
+  custody: Custody
+  prices: Prices
+}
 
-export function openWallets(
-  { core, chains, custody }: WalletParts,
-  { holdings, prices, changed }: WalletReads,
-): Operation[] {
+/** What users hold, and the shares of earn where it is served. */
+export function openHoldings({ core, chains, custody, prices }: WalletParts) {
+  const { db, clock } = core
+  const earn = openEarn({ core, chains, custody, holdings: () => holdings })
+  const holdings: Holdings = makeHoldings({
+    chains: chains.readers,
+    prices,
+    share: earn?.share ?? null,
+    walletsOf: (userId) => walletsOf(db, userId),
+    recentTokens: (userId) => recentTokens(db, userId),
+    ...holdingFacts(db),
+    clock,
+  })
+  const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
+  return { earn, holdings, changed }
+}
+
+type WalletReads = Omit<ReturnType<typeof openHoldings>, 'earn'>
+
+export function openWallets({
+  core,
+  urls,
+  net,
+  chains,
+  custody,
+  prices,
+  holdings,
+  changed,
+}: WalletParts & WalletReads) {
   const { config, db, taskEngine } = core
-  return wallets({
+  const faucetGrant = urls.faucet
+    ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })
+    : undefined
+  /** A new user's wallets are funded where a faucet is configured. */
+  const onSignup: OnSignup = async (tx, { userId, wallets: own }) => {
+    if (!faucetGrant) return
+    const admission = faucetGrantAdmission(own, chains.table)
+    await taskEngine.enqueue(tx, { userId, kind: faucetGrant, input: {}, admission })
+  }
+  const operations = wallets({
     db,
     chainRows: chains.table,
     holdings,
@@ -48,4 +95,12 @@ export function openWallets(
       changed,
     }),
   })
+  return {
+    part: 'wallets' as const,
+    operations,
+    kinds: faucetGrant ? [faucetGrant] : [],
+    facts: walletFacts,
+    faucetGrant,
+    onSignup,
+  }
 }

@@ -8,10 +8,11 @@ import {
 } from '#durable/events/notifier.ts'
 import { endFileLinks } from '#engines/files/files.ts'
 import type { Auth } from '#features/auth/auth.ts'
-import { notifications } from '#features/notifications/notifications.ts'
+import { notificationFacts, notifications } from '#features/notifications/notifications.ts'
 import { deliverClaimed } from '#features/notifications/webhooks/delivery-run.ts'
 import { createDispatcher } from '#features/notifications/webhooks/dispatcher.ts'
 import { createWebhookMetrics } from '#features/notifications/webhooks/metrics.ts'
+import { webhookDeletions } from '#features/notifications/webhooks/retention.ts'
 import { createWebhookSecrets } from '#features/notifications/webhooks/webhook-secrets.ts'
 import { webhooks } from '#features/notifications/webhooks/webhooks.ts'
 import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/webhooks-of-apps.ts'
@@ -20,8 +21,8 @@ import { createSealer } from '#kernel/wire/sealed-secret.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
+import type { ShowEvent } from './section.ts'
 
-type ShowEvent = (event: StoredEvent) => unknown
 export type WebhookOverrides = {
   /** Interval of the poll for retries and lost hints. */
   webhookPollMs?: number
@@ -55,7 +56,7 @@ export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier }
 }
 
 export function openWebhooks({ core, custody, auth, http }: WebhookParts, overrides: WebhookOverrides) {
-  const { db, clock, random, log, taskEngine } = core
+  const { config, db, clock, random, log, taskEngine } = core
   const { notifier, events, transact, instanceId, isOnDuty, isLeaseHeld } = taskEngine
   const { keyEncryptionKeys } = custody
   const sealer = createSealer({ keyEncryptionKeys, random })
@@ -96,7 +97,14 @@ export function openWebhooks({ core, custody, auth, http }: WebhookParts, overri
     if (changed !== undefined) dispatcher.onWebhooks(changed)
   })
   const publishChange = (userId: string) => notifier.broadcast([webhooksTopic(userId)])
+  /** `addLinks`: as the door for HTTP shows an event. */
+  const start = (addLinks: ShowEvent) => {
+    show = addLinks
+    return dispatcher.start()
+  }
   return {
+    part: 'notifications' as const,
+    facts: notificationFacts(config.EVENT_RETENTION_DAYS),
     operations: [
       ...notifications({ events }),
       ...webhooks({
@@ -111,12 +119,10 @@ export function openWebhooks({ core, custody, auth, http }: WebhookParts, overri
       }),
     ],
     running: dispatcher.running,
-    /** `addLinks`: as the door for HTTP shows an event. */
-    start(addLinks: ShowEvent) {
-      show = addLinks
-      return dispatcher.start()
-    },
-    rewrap: secrets.rewrap,
-    metrics: async () => metrics.read(dispatcher),
+    start,
+    starters: [start],
+    keyJobs: { rewrapOfWebhooks: secrets.rewrap },
+    deletions: webhookDeletions,
+    metrics: { webhooks: async () => metrics.read(dispatcher) },
   }
 }

@@ -300,6 +300,23 @@ const shapes: RuleFixture[] = [
     good: [`import { open } from '#features/wallets/keystore.ts'`],
   },
   {
+    rule: 'wiring',
+    path: 'src/compose/earn.ts',
+    bad: [
+      `const section = { operations, facts: { bracket: true } }`,
+      `const facts = { bracket: true }\nexport const section = { facts }`,
+      `const factsOf = () => ({ bracket: true })\nexport const section = { facts: factsOf() }`,
+      `import { createTtlCache } from '#kernel/async/ttl-cache.ts'`,
+      `import { gauge } from '#kernel/metrics.ts'`,
+    ],
+    good: [
+      `import { earnFacts } from '#features/earn/limits.ts'\nexport const section = { facts: earnFacts({ minUsd: '1' }) }`,
+      `export const { operations, facts } = earn(deps)\nexport const section = { operations, facts }`,
+      `import type { MetricSources } from '#kernel/metrics.ts'\nexport type Section = { metrics: MetricSources }`,
+    ],
+  },
+  { rule: 'wiring', path: 'src/compose/metrics.ts', good: [`import { gauge } from '#kernel/metrics.ts'`] },
+  {
     rule: 'receipt',
     path: 'src/features/swap/batch.ts',
     bad: [

@@ -189,6 +189,37 @@ const custody: Rule = (file) => {
     }))
 }
 
+const partImports = ['#kernel/async/ttl-cache.ts', '#kernel/metrics.ts']
+
+/**
+ * `compose` connects parts: a cache and a metric stand in the part that they belong to, and the figures that the
+ * capabilities show in the section that keeps them. A literal that is spread into a section is not found.
+ */
+const wiring: Rule = (file) => {
+  if (!file.path.startsWith('src/compose/')) return []
+  const { tokens } = file.running
+  const fromFeatures = new Set(
+    file.imports
+      .filter(({ specifier }) => specifier?.startsWith('#features/'))
+      .flatMap(({ names: imported }) => imported),
+  )
+  const facts = tokens.filter(
+    ({ text }, at) =>
+      text === 'facts' &&
+      /^[:=]$/.test(tokens[at + 1]?.text ?? '') &&
+      !fromFeatures.has(tokens[at + 2]?.text ?? ''),
+  )
+  // The metrics of the process and of its pools have no part of their own.
+  const built = file.imports.filter(
+    ({ kind, specifier = '' }) =>
+      kind === 'value' && partImports.includes(specifier) && file.path !== 'src/compose/metrics.ts',
+  )
+  return [
+    ...facts.map(({ line }) => ({ line, says: 'the facts of a section are built in src/features' })),
+    ...built.map(({ line, specifier }) => ({ line, says: `${specifier} belongs in the part that uses it` })),
+  ]
+}
+
 /** A policy receipt carries a brand that no other file can name, and only receipt.ts may create one. */
 const receipt: Rule = (file) => {
   const code = file.written.code
@@ -366,6 +397,7 @@ export const rules: Record<string, Rule> = {
   honestTests,
   comments,
   custody,
+  wiring,
   receipt,
   shortage,
   poolInAct,

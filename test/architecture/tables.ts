@@ -94,7 +94,7 @@ export const packages: Record<string, readonly string[]> = {
   '@simplewebauthn/server': ['features/oauth'],
   jose: ['features/oauth'],
   pino: ['start'],
-  'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'agent', 'compose'],
+  'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'agent'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['upstreams/agent', 'agent/door', 'world'],
   'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],

@@ -151,7 +151,7 @@ export async function createChainsApp(overrides: Overrides = {}, { swaps = false
       database.transaction((tx) =>
         main.taskEngine.enqueue(tx, {
           userId: user.id,
-          kind: main.features.faucetGrant!,
+          kind: main.features.wallets.faucetGrant!,
           input: {},
           admission,
         }),

@@ -38,7 +38,7 @@ test('a step that waits for an upstream at a shutdown gets its reply and is comm
   runtime.start()
   const admission = faucetGrantAdmission([{ id, kind: 'evm', address: evm }], [{ id: '1', family: 'evm' }])
   const taskId = await transactions.run((tx) =>
-    taskEngine.enqueue(tx, { userId: id, kind: features.faucetGrant!, input: {}, admission }),
+    taskEngine.enqueue(tx, { userId: id, kind: features.wallets.faucetGrant!, input: {}, admission }),
   )
   await eventually(async () => (upstream.requests() > 0 ? true : undefined), 'the request of the step')
   const closed = instance[Symbol.asyncDispose]()

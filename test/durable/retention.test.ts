@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { retentionJobs } from '#compose/retention.ts'
-import { type Config, readConfig } from '#config.ts'
+import type { Config } from '#config.ts'
 import { tableGauges } from '#durable/upkeep/table-gauges.ts'
 import { sweep } from '#features/auth/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { minIdAt } from '#kernel/id.ts'
 import type { Sample } from '#kernel/metrics.ts'
+import { openInstance } from '../harness/instance.ts'
 import { type EngineFixture, newUser, openFixture } from './engine-fixture.ts'
 
 const dayMs = 86_400_000
@@ -22,9 +23,9 @@ describe('retention', () => {
 
   /** Runs every job to its end; returns how many batches each took. */
   const retain = async (settings: Partial<Config> = {}) => {
-    const config = { ...readConfig({}), ...settings }
+    await using instance = await openInstance({ databaseUrl: fixture.url, config: settings })
     const batches: Record<string, number> = {}
-    for (const job of retentionJobs({ config, db: fixture.admin.pool, clock })) {
+    for (const job of retentionJobs(instance)) {
       batches[job.name] = 1
       while (await job.runBatch()) batches[job.name]! += 1
     }

@@ -117,7 +117,7 @@ const afterCommit = () => {}
 
 /** An act runs in a transaction, as behind a door. */
 const createAsk =
-  (operations: Operation[], transact: Transact): Ask =>
+  (operations: readonly Operation[], transact: Transact): Ask =>
   async (name, input = {}, caller = null, address = '127.0.0.1') => {
     const operation = operations.find((each) => each.name === name)
     if (operation?.entry.kind !== 'act' && operation?.entry.kind !== 'read') throw new Error(`no ${name}`)
@@ -131,7 +131,7 @@ const createAsk =
 
 /** What the engine runs once the person has confirmed an act. */
 const createConfirm =
-  (operations: Operation[], transact: Transact) =>
+  (operations: readonly Operation[], transact: Transact) =>
   async (name: string, input: object, person: Caller): Promise<Answer> => {
     const operation = operations.find((each) => each.name === name)
     if (!operation || !('apply' in operation.run)) throw new Error(`nobody confirms ${name}`)

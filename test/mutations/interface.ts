@@ -270,7 +270,7 @@ export const interfaceMutations = [
     [['startTime, reversed: false }', 'startTime }', 'fills are requested without an order']],
   ),
   ...mutationsOf(
-    'src/compose/features.ts',
+    'src/compose/discovery.ts',
     ['test/journeys/start.test.ts'],
     [
       [
@@ -325,16 +325,16 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/app.ts',
+    'src/compose/custody.ts',
     ['test/journeys/admin-keys.test.ts'],
     [
       [
-        '    rewrap: createKeyRotation(custody.keystore, db, log),\n',
+        '      rewrap: createKeyRotation({ keystore, db, log }),\n',
         '',
         'no gateway wraps keys under a new one by itself',
       ],
       [
-        '    keys: keyMonitor.check,\n',
+        '      keys: keyMonitor.check,\n',
         '',
         'a key that is missing or closed while the gateway runs is not reported',
       ],

@@ -413,8 +413,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/compose/venue-health.ts',
-    ['src/compose/venue-health.test.ts'],
+    'src/upstreams/hyperliquid/venue-health.ts',
+    ['src/upstreams/hyperliquid/venue-health.test.ts'],
     [
       [
         "status: failures > 0 ? 'down' : 'degraded', lastOkAt: null",

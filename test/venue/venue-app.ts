@@ -152,7 +152,8 @@ async function createInstance(endpoints: Endpoints, settings: VenueAppOptions) {
     },
     overrides,
   })
-  const { priceLoop, renewal } = opened.features.venueFeatures!
+  const { priceLoop } = opened.features.spot!
+  const { renewal } = opened.features.perp!
   opened.runtime.start()
   priceLoop.start()
   const { chain } = opened.chains.ports.get(arbitrumId)!

@@ -264,7 +264,9 @@ const withoutPolls: Overrides = {
 /** Its polls have counted this webhook. */
 async function firstRoundOf(app: WebhookApp, { features }: Instance): Promise<void> {
   await app.until(async () => {
-    const found = (await features.webhooks.metrics()).find(({ name }) => name === 'portico_webhooks')!
+    const found = (await features.webhooks.metrics.webhooks()).find(
+      ({ name }) => name === 'portico_webhooks',
+    )!
     const enabled = (found.samples as Sample[]).find(({ labels }) => labels.state === 'enabled')
     return enabled?.value === 1 ? true : undefined
   }, 'a whole round has counted the webhook')
@@ -330,7 +332,7 @@ test('slices of all cursors find every event without a hint, and count the webho
   for (const [n] of users.slice(1).entries()) assert.deepEqual(idsOf(receiver.at(`/${n + 1}`)), numbers(1))
   const { metrics } = app.main.features.webhooks
   const counted = async () => {
-    const found = (await metrics()).find(({ name }) => name === 'portico_webhooks')!
+    const found = (await metrics.webhooks()).find(({ name }) => name === 'portico_webhooks')!
     const values = (found.samples as Sample[]).map(({ labels, value }) => [labels.state, value])
     const { enabled, disabled, behind } = Object.fromEntries(values)
     return enabled === users.length - 1 && disabled === 1 && behind === 0 ? true : undefined

@@ -4,6 +4,8 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const ageMs = 31 * 86_400_000
 
+export const gasTaskTables = ['sponsor_charge']
+
 export const gasDeletions: readonly Deletion[] = [
   {
     name: 'retention of gas charges',

@@ -46,6 +46,7 @@ type AuthDeps = {
 
 export type Auth = {
   operations: Operation[]
+  facts: ReturnType<typeof factsOf>
   /** Reads an Authorization header; throws unauthorized, invalid_token or suspended. */
   authenticate(authorization: string | undefined): Promise<Caller>
   /** Throws unless the key of the calling agent has just signed this act. */
@@ -66,6 +67,12 @@ export type Auth = {
   sweep(): Promise<void>
 }
 
+const factsOf = ({ hasPeople, ttlMs }: { hasPeople: boolean; ttlMs: number }) => ({
+  schemes: hasPeople ? ['keypair', 'oauth2.1'] : ['keypair'],
+  scopes: ['read', 'chat', 'trade', 'earn', 'manage', 'propose'],
+  token_ttl_seconds: ttlMs / 1_000,
+})
+
 export function auth(deps: AuthDeps): Auth {
   const { db, clock, tokenTtlMs: ttlMs = 900_000, onSignup = async () => {} } = deps
   const { oauth, endApps, signInAgeMaxSeconds } = deps
@@ -85,6 +92,7 @@ export function auth(deps: AuthDeps): Auth {
       signup: signupHandler({ ...deps, onSignup }),
       revoke: revokeHandler({ tokens, endApps, ...(oauth && { records: oauth.records }) }),
     }).filter(({ key }) => oauth !== undefined || key !== 'signup'),
+    facts: factsOf({ hasPeople: oauth !== undefined, ttlMs }),
     authenticate: tokens.authenticate,
     assertSigned: assertSigned({ clock, keyCheck }),
     holdAccess: store.holdAccess,

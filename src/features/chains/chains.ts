@@ -17,10 +17,12 @@ export const infoOf = (chain: Chain, status: ChainStatus) => ({
   gasless: chain.family === 'evm' ? chain.delegate !== null : chain.isSponsored,
 })
 
-export const chains = ({ chainRows, status }: ChainsDeps) =>
-  implement(contract, {
+export const chains = ({ chainRows, status }: ChainsDeps) => ({
+  operations: implement(contract, {
     list: sharedRead(
       () => chainRows.map(({ id }) => status(id)).join(),
       async () => ({ chains: chainRows.map((chain) => infoOf(chain, status(chain.id))) }),
     ),
-  })
+  }),
+  facts: { ids: chainRows.map(({ id }) => id) },
+})

@@ -1,12 +1,11 @@
 import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/token-prices.ts'
-import type { Agent } from '#kernel/wire/answerer.ts'
+import { type Agent, agents } from '#kernel/wire/answerer.ts'
 
 export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
   ProAgent: 1n,
   ProDeepResearchAgent: 5n,
   MarketAnalyzerAgent: 2n,
 }
-export const defaultAgent: Agent = 'ProAgent'
 
 /** The credits that are held if a model answers, whose tokens cost; a user with fewer credits has all of them held. */
 export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
@@ -14,6 +13,17 @@ export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   MarketAnalyzerAgent: 10n,
   ProDeepResearchAgent: 40n,
 }
+
+export const chatFacts = ({ hasModel }: { hasModel: boolean }) => ({
+  agents: agents.map((name) => ({
+    name,
+    credits_estimate: Number((hasModel ? creditsOfModel : creditsOfAgent)[name]),
+  })),
+  streaming: true,
+  resumable: true,
+})
+
+export const defaultAgent: Agent = 'ProAgent'
 
 /** What a turn costs: the price of its agent or its tokens, and never more than was held. */
 export function chargeOf(

@@ -91,7 +91,7 @@ export function paymentSearch(deps: SearchDeps) {
       ),
     ]
   }
-  return { kind: searchKind, metrics }
+  return { kinds: [searchKind], schedules: [paymentSearchSchedule], metrics: { credit_payments: metrics } }
 }
 
 const earlier = (one: bigint, other: bigint): bigint => (one < other ? one : other)

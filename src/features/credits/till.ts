@@ -1,3 +1,5 @@
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
+import { monotonicMs } from '#kernel/clock.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { FoundTransfers, TransferSearch } from '#upstreams/solana/payments.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
@@ -20,3 +22,26 @@ export type SvmTill = TillOf<'solana', Pick<Solana, 'row' | 'balance'>> & {
 }
 
 export const rechargeKind = 'credits_recharge'
+
+/** A contract that does not answer is asked again after this time. */
+const codeFreshMs = 600_000
+
+class NoTill extends Error {}
+
+/** Whether the contract takes payments, as it answers itself; a contract that once did always does. */
+export function createTillCheck(
+  { isTillData, isTrueWord }: { isTillData: string; isTrueWord: (word: string) => boolean },
+  tillsMax: number,
+) {
+  const known = createTtlCache<true>({ ttlMs: codeFreshMs, entriesMax: tillsMax, nowMs: monotonicMs })
+  return ({ chain, address }: EvmTill): Promise<boolean> =>
+    known
+      .get(chain.row.id, async () => {
+        if (!isTrueWord(await chain.call({ to: address, data: isTillData }))) throw new NoTill()
+        return true
+      })
+      .catch((error: unknown) => {
+        if (error instanceof NoTill) return false
+        throw error
+      })
+}

@@ -7,6 +7,21 @@ const Health = OneOf(healthStates)
 
 const Part = (description: string) => T.Optional(Nullable(T.Object({}, { ...OpenObject, description })))
 
+/** The parts of the manifest. */
+const parts = {
+  chat: Part('The agents and how they answer'),
+  trading: Part('Swaps, limit orders, hooks and the security check'),
+  earn: Part('Yield in USDC'),
+  perp: Part('Perpetual futures'),
+  spot_venue: Part('Spot trading on the venue'),
+  wallets: Part('Wallets and holdings'),
+  notifications: Part('How news arrives'),
+  chains: Part('The chains that are served'),
+  auth: Part('How callers prove who they are'),
+}
+export type Capability = keyof typeof parts
+export const capabilities = Object.keys(parts) as Capability[]
+
 export const contract = group('discovery', {
   capabilities: read('GET /capabilities', {
     summary: 'What this gateway offers, section by section',
@@ -15,15 +30,7 @@ export const contract = group('discovery', {
     access: 'public',
     output: T.Object(
       {
-        chat: Part('The agents and how they answer'),
-        trading: Part('Swaps, limit orders, hooks and the security check'),
-        earn: Part('Yield in USDC'),
-        perp: Part('Perpetual futures'),
-        spot_venue: Part('Spot trading on the venue'),
-        wallets: Part('Wallets and holdings'),
-        notifications: Part('How news arrives'),
-        chains: Part('The chains that are served'),
-        auth: Part('How callers prove who they are'),
+        ...parts,
         protocols: T.Optional(Nullable(T.Array(T.String(), { examples: [['http', 'sse']] }))),
       },
       { $id: 'CapabilitiesResponse' },

@@ -1,39 +1,33 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Operation } from '#kernel/contract/operation.ts'
-import { discovery } from './discovery.ts'
+import { discovery, type Released } from './discovery.ts'
 
-type Body = Record<string, { endpoints: string[] }>
+const protocols = ['http', 'sse', 'mcp']
 
-const operation = (group: string, key: string) =>
-  ({ name: `${group.replace('-', '_')}_${key}`, group, key }) as unknown as Operation
-
-async function manifest(operations: Operation[]): Promise<Body> {
+async function manifest(sections: Released[]): Promise<unknown> {
   const [capabilities] = discovery({
-    operations: () => operations,
-    facts: { earn: { min_deposit_usdc: '1' }, perp: { venue: 'unreleased' } },
-    protocols: ['http', 'sse'],
+    sections: () => sections,
     health: () => Promise.reject(new Error('not asked')),
   })
-  const run = capabilities?.run as unknown as () => Promise<Body>
+  const run = capabilities?.run as unknown as () => Promise<unknown>
   return run()
 }
 
-test('only released sections are present, each with its operations and facts', async () => {
+test('only released parts are present, each with the operations and facts of its sections', async () => {
   const body = await manifest([
-    operation('earn', 'deposit'),
-    operation('limit-orders', 'create'),
-    operation('outstanding_orders', 'list'),
-    operation('swap', 'swap'),
-    operation('tasks', 'get'),
+    { part: 'earn', operations: [{ name: 'earn_deposit' }], facts: { min_deposit_usdc: '1' } },
+    { part: 'perp', operations: [], facts: { venue: 'unreleased' } },
+    { part: 'trading', operations: [{ name: 'swap' }], facts: { dry_run: true } },
+    { part: 'trading', operations: [{ name: 'limit_orders_create' }] },
+    { operations: [{ name: 'tasks_get' }] },
   ])
   assert.deepEqual(body, {
-    trading: { endpoints: ['limit_orders_create', 'outstanding_orders_list', 'swap_swap'] },
+    trading: { endpoints: ['swap', 'limit_orders_create'], dry_run: true },
     earn: { endpoints: ['earn_deposit'], min_deposit_usdc: '1' },
-    protocols: ['http', 'sse'],
+    protocols,
   })
 })
 
 test('a gateway without sections lists none', async () => {
-  assert.deepEqual(await manifest([]), { protocols: ['http', 'sse'] })
+  assert.deepEqual(await manifest([]), { protocols })
 })

@@ -1,43 +1,35 @@
 import { implement, type Operation, sharedRead } from '#kernel/contract/operation.ts'
-import { contract } from './contract.ts'
+import { type Capability, capabilities, contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 
-const sectionsOf = {
-  chat: ['chat'],
-  trading: ['swap', 'security', 'hooks', 'limit-orders', 'outstanding-orders'],
-  earn: ['earn'],
-  perp: ['perp'],
-  spot_venue: ['spot_venue'],
-  wallets: ['wallets', 'recipients', 'approvals'],
-  notifications: ['notifications', 'webhooks'],
-  chains: ['chains'],
-  auth: ['auth', 'agents'],
-} as const
-
-export type Capability = keyof typeof sectionsOf
-type Facts = Readonly<Record<string, unknown>>
-export type CapabilityFacts = Partial<Record<Capability, Facts>>
+/** What a section says of itself in the manifest. */
+export type Released = {
+  /** The part that lists its operations; absent: none does. */
+  part?: Capability
+  operations?: readonly Pick<Operation, 'name'>[]
+  /** Figures and switches, from the values that its functions use. */
+  facts?: Readonly<Record<string, unknown>>
+}
 
 type DiscoveryDeps = {
-  operations: () => readonly Pick<Operation, 'name' | 'group' | 'entry'>[]
-  facts: CapabilityFacts
-  protocols: readonly string[]
+  /** Of all sections, this one included. */
+  sections: () => readonly Released[]
   health: () => HealthReport | Promise<HealthReport>
 }
 
-const snake = (name: string): string => name.replaceAll('-', '_')
+const protocols = ['http', 'sse', 'mcp']
 
-export const discovery = ({ operations, facts, protocols, health }: DiscoveryDeps) =>
+export const discovery = ({ sections, health }: DiscoveryDeps) =>
   implement(contract, {
-    capabilities: sharedRead(operations, async () => {
-      const released = operations()
-      const parts = Object.entries(sectionsOf).flatMap(([capability, sections]) => {
-        const names = sections.map(snake)
-        const endpoints = released.filter(({ group }) => names.includes(snake(group))).map(({ name }) => name)
+    capabilities: sharedRead(sections, async () => {
+      const parts = capabilities.flatMap((capability) => {
+        const released = sections().filter(({ part }) => part === capability)
+        const endpoints = released.flatMap(({ operations = [] }) => operations.map(({ name }) => name))
+        const facts = released.flatMap((section) => Object.entries(section.facts ?? {}))
         if (endpoints.length === 0) return []
-        return [[capability, { endpoints, ...facts[capability as Capability] }] as const]
+        return [[capability, { endpoints, ...Object.fromEntries(facts) }] as const]
       })
-      return { ...Object.fromEntries(parts), protocols: [...protocols] }
+      return { ...Object.fromEntries(parts), protocols }
     }),
     health: async () => (await health()).body,
   })

@@ -3,22 +3,21 @@ import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { implement, type Operation, taskOf } from '#kernel/contract/operation.ts'
+import { implement, taskOf } from '#kernel/contract/operation.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import type { ReadMetrics } from '#kernel/metrics.ts'
 import type { Chain, Token } from '#kernel/money/chains.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { Policy } from '#kernel/task/signer.ts'
-import type { TaskKind } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { earnAudit } from './audit.ts'
+import { auditSchedule, earnAudit } from './audit.ts'
 import { contract } from './contract.ts'
 import { deposit } from './deposit.ts'
 import { type EarnLimits, earnLimits } from './limits.ts'
 import { positionsReader } from './positions.ts'
 import { createSettledReader } from './settled-reading.ts'
+import { snapshotKind, snapshotSchedule } from './snapshot.ts'
 import { earnSync } from './sync.ts'
 import { priceText, vaultRates } from './vault-rates.ts'
 import { withdraw } from './withdraw.ts'
@@ -42,14 +41,7 @@ export type EarnDeps = {
   random: Random
   limits?: EarnLimits
 }
-export type Earn = {
-  operations: Operation[]
-  snapshot(): Promise<void>
-  audit: TaskKind
-  metrics: ReadMetrics
-}
-
-export function earn(deps: EarnDeps): Earn {
+export function earn(deps: EarnDeps) {
   const { db, vault, chain, clock, limits = earnLimits } = deps
   const { usdc } = chain
   const rates = vaultRates({ db, vault, clock })
@@ -109,5 +101,17 @@ export function earn(deps: EarnDeps): Earn {
     positions: async (input, { userId }) => positionsOf(userId, input),
   })
 
-  return { operations, snapshot: rates.snapshot, audit: audit.kind, metrics: audit.metrics }
+  return {
+    operations,
+    kinds: [snapshotKind(rates.snapshot), audit.kind],
+    schedules: [snapshotSchedule, auditSchedule],
+    metrics: { earn: audit.metrics },
+    facts: {
+      asset: 'USDC',
+      chain_id: vault.chainId,
+      min_deposit_usdc: limits.minDepositUsdc,
+      min_withdraw_usdc: limits.minWithdrawUsdc,
+    },
+    snapshot: rates.snapshot,
+  }
 }

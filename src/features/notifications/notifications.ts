@@ -47,6 +47,13 @@ const reset = (from: bigint, to: bigint): Item => ({
   data: toEvent({ from: String(from), to: String(to) }),
 })
 
+export const notificationFacts = (retentionDays: number) => ({
+  stream: true,
+  rest: true,
+  webhooks: true,
+  retention_days: retentionDays,
+})
+
 export const notifications = ({ events }: NotificationsDeps) =>
   implement(contract, {
     async *stream({ after, types }, caller, { lastEventId, signal }) {

@@ -1,9 +1,19 @@
+import { venueName } from '#engines/venue/records/store.ts'
+
 export type PerpLimits = {
   minOrderUsd: string
   minFundUsd: string
   minWithdrawUsd: string
   withdrawFeeUsd: string
 }
+
+export const perpFacts = ({ minOrderUsd, minFundUsd, minWithdrawUsd }: PerpLimits) => ({
+  venue: venueName,
+  min_order_usd: minOrderUsd,
+  min_fund_usd: minFundUsd,
+  min_withdraw_usd: minWithdrawUsd,
+  bracket: true,
+})
 
 /** The chain, token and bridge of deposits and withdrawals. */
 export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }

@@ -6,7 +6,7 @@ import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/views.ts'
-import { implement, type Operation, taskOf } from '#kernel/contract/operation.ts'
+import { implement, taskOf } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
@@ -15,9 +15,9 @@ import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund, type FundDeps } from './fund-admission.ts'
-import { createKeyRenewal, type KeyRenewal, type KeyRenewalDeps } from './key-renewal.ts'
+import { createKeyRenewal, type KeyRenewalDeps, renewalSchedule } from './key-renewal.ts'
 import { recordLeverage } from './leverage-setting.ts'
-import type { FundingRoute, PerpLimits } from './limits.ts'
+import { type FundingRoute, type PerpLimits, perpFacts } from './limits.ts'
 import { admitOpen } from './open.ts'
 import { ordersOf } from './orders-view.ts'
 import { positionOperations } from './position-operations.ts'
@@ -43,9 +43,7 @@ export type PerpDeps = VenueTrading & {
   reserve: FundDeps['reserve']
   log: Log
 }
-export type Perp = { operations: Operation[]; renewal: KeyRenewal }
-
-export function perp(deps: PerpDeps): Perp {
+export function perp(deps: PerpDeps) {
   const { db, venue, views, chainId, agents, viewedAccountOf, limits, clock } = deps
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const onAgentRevoked = agents.retired
@@ -103,5 +101,12 @@ export function perp(deps: PerpDeps): Perp {
       steps: withdrawSteps(exit),
     }),
   })
-  return { operations, renewal: createKeyRenewal(setUp) }
+  const renewal = createKeyRenewal(setUp)
+  return {
+    operations,
+    kinds: renewal.kinds,
+    schedules: [renewalSchedule],
+    facts: perpFacts(limits),
+    renewal,
+  }
 }

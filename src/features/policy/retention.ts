@@ -4,6 +4,8 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const ageMs = 48 * 3_600_000
 
+export const policyTaskTables = ['policy_spend', 'policy_chat_spend']
+
 export const policyDeletions: readonly Deletion[] = [
   {
     name: 'retention of reserved spend',

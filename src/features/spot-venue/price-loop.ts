@@ -106,8 +106,11 @@ export function createPriceLoop({
     }, ms).unref()
   }
 
-  return {
-    start: () => plan(everyMs),
+  const loop = {
+    start(): AsyncDisposable {
+      plan(everyMs)
+      return loop
+    },
     async [Symbol.asyncDispose]() {
       ending = true
       clearTimeout(timer)
@@ -115,5 +118,6 @@ export function createPriceLoop({
       await resolving
     },
   }
+  return loop
 }
 export type PriceLoop = ReturnType<typeof createPriceLoop>

@@ -1,11 +1,11 @@
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
-import { tasksOfOrders } from '#engines/venue/records/store.ts'
+import { tasksOfOrders, venueName } from '#engines/venue/records/store.ts'
 import { orderView, pricesMaxAgeMs } from '#engines/venue/records/views.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
-import { implement, type Operation, taskOf } from '#kernel/contract/operation.ts'
-import { defineTaskKind, type Steps, type TaskKind } from '#kernel/task/task.ts'
+import { implement, taskOf } from '#kernel/contract/operation.ts'
+import { defineTaskKind, type Steps } from '#kernel/task/task.ts'
 import { admitSpotCancel, spotCancelSteps } from './cancel.ts'
 import { admitSpotCancelAll, cancelAllTriggersSteps } from './cancel-all.ts'
 import { contract, type SpotInput } from './contract.ts'
@@ -14,14 +14,12 @@ import { createOnFilled, type SpotOrderStep, type SpotOrderTaskData } from './ga
 import { spotFills, spotOrderHistory } from './history.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import { createOcoMove } from './move-oco-pair.ts'
-import { createPriceLoop, type PriceLoop } from './price-loop.ts'
+import { createPriceLoop } from './price-loop.ts'
 import { triggerRetry, triggerSpend, triggerSteps } from './run-trigger.ts'
 import { admitTpSl, tpSlSteps } from './tp-sl.ts'
 import { admitBuy, admitSell } from './trade.ts'
 import { openTriggers, triggerKind } from './triggers.ts'
 import { marketView, triggerView } from './views.ts'
-
-export type SpotVenue = { operations: Operation[]; kinds: TaskKind[]; priceLoop: PriceLoop }
 
 const marksMaxAgeMs = 15_000
 
@@ -31,7 +29,15 @@ function stepsOf(deps: SpotDeps): Steps<SpotOrderTaskData, SpotOrderStep> {
   return { ...placeOrderSteps(place), ...ocoMove.steps }
 }
 
-export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps): SpotVenue {
+const factsOf = ({ limits, triggerHost }: Pick<SpotVenueDeps, 'limits' | 'triggerHost'>) => ({
+  venue: venueName,
+  quote: 'USDC',
+  min_order_usd: limits.minOrderUsd,
+  bracket: true,
+  trigger_host: triggerHost,
+})
+
+export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps) {
   const deps: SpotDeps = {
     ...given,
     agentOf: async (userId) => (await agents.of(userId)).current,
@@ -145,5 +151,11 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     everyMs: priceCheckMs,
     isOnDuty: given.isOnDuty,
   })
-  return { operations, kinds: [trigger], priceLoop }
+  return {
+    operations,
+    kinds: [trigger],
+    starters: [priceLoop.start],
+    facts: factsOf(given),
+    priceLoop,
+  }
 }

@@ -5,8 +5,9 @@ import { cancelTaskOrders, type PublishOrders } from '#engines/trigger-orders/ca
 import type { Clock } from '#kernel/clock.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import { alternatives, nearest } from '#kernel/contract/nearest.ts'
-import { implement } from '#kernel/contract/operation.ts'
+import { hasTask, implement, type Operation } from '#kernel/contract/operation.ts'
 import type { TaskFullView } from '#kernel/contract/task-response.ts'
+import type { TaskKind } from '#kernel/task/task.ts'
 import { adoptedKind } from '#store/found-effect.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
@@ -18,9 +19,19 @@ type TasksDeps = {
   /** Absent if no orders are served. */
   publishOrders: PublishOrders | undefined
   view: (task: Task) => TaskFullView
-  /** This is a function because the kinds are collected from all sections. */
-  kinds: () => readonly string[]
+  /** All sections, which include this one. */
+  sections: () => { operations: readonly Operation[]; kinds: readonly TaskKind[] }
 }
+
+/** Every kind that a task can have. */
+const kindNamesOf = ({ operations, kinds }: ReturnType<TasksDeps['sections']>): string[] => [
+  ...new Set([
+    ...operations.flatMap(({ name, entry }) =>
+      entry.kind === 'task' || hasTask(entry) ? [entry.taskKind ?? name] : [],
+    ),
+    ...kinds.map(({ kind }) => kind),
+  ]),
+]
 
 /** A misspelt kind would return an empty list for ever. */
 function assertKind(kind: string, known: readonly string[]): void {
@@ -30,7 +41,7 @@ function assertKind(kind: string, known: readonly string[]): void {
   throw invalid('kind', 'unknown_task_kind', `There is no such kind of task; ${remedy}`)
 }
 
-export const tasks = ({ db, tasks, clock, publishOrders, view, kinds }: TasksDeps) =>
+export const tasks = ({ db, tasks, clock, publishOrders, view, sections }: TasksDeps) =>
   implement(contract, {
     get: async ({ task_id, for_agent }, caller) => {
       const { userId } = await subjectOf(db, caller, for_agent)
@@ -39,7 +50,7 @@ export const tasks = ({ db, tasks, clock, publishOrders, view, kinds }: TasksDep
 
     list: async ({ skip = 0, limit = 20, status, kind, for_agent }, caller) => {
       const { userId } = await subjectOf(db, caller, for_agent)
-      if (kind !== undefined) assertKind(kind, [...kinds(), adoptedKind])
+      if (kind !== undefined) assertKind(kind, [...kindNamesOf(sections()), adoptedKind])
       const page = await tasks.list(userId, {
         skip,
         limit,

@@ -19,6 +19,8 @@ const kindsPerUser = 2
 /** Older clients send the numbers. */
 const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
 
+export const walletFacts = { kinds: ['evm', 'solana'], transfer_out: true }
+
 export const wallets = ({ db, chainRows, holdings, walletsOf, transfer }: WalletsDeps) =>
   implement(contract, {
     async list({ for_agent }, caller) {

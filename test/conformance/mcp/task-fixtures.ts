@@ -74,7 +74,7 @@ export const taskOperations = ({ taskEngine, clock, db }: Core): Operation[] => 
     clock,
     publishOrders: undefined,
     view: toTaskFullView,
-    kinds: () => [],
+    sections: () => ({ operations: [], kinds: [] }),
   }),
 ]
 

@@ -240,3 +240,4 @@ export function reconciler(deps: ReconcilerDeps) {
     },
   }
 }
+export type Reconciler = ReturnType<typeof reconciler>

@@ -6,6 +6,16 @@ export const swapLimits = {
   deadlineSeconds: { default: 300, minimum: 30, maximum: 3_600 },
 } as const
 
+export const swapFacts = {
+  gasless: true,
+  dry_run: true,
+  bound_quotes: true,
+  order_types: ['swap', 'limit', 'stop_loss', 'take_profit', 'trailing'],
+  min_swap_usd: swapLimits.minSwapUsd,
+  default_slippage_bps: swapLimits.slippageBps.default,
+  security_enforced: true,
+}
+
 /** Fees may take this much of a small swap whatever loss it accepts, but never more than half of its value. */
 export const exemptLossMicros = 5_000_000n
 /** The share of the value that must be left, whatever loss was accepted. */

@@ -1,11 +1,11 @@
-import { contracts } from '#contracts.ts'
 import { type Universe, versionOf } from '#grammar/names.ts'
 import { createRegistry, type Registry } from '#grammar/registry.ts'
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import type { Contract } from '#kernel/contract/operation.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import type { Venue } from './venue.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 type Asset = Universe['assets'][number]
 
@@ -16,20 +16,23 @@ const freshMs = 300_000
 /** `version` is the digest of the names: an agent service that has them under it does not ask for them again. */
 export type NamedUniverse = { registry: Registry; universe: Universe; version: string }
 
-const named = (universe: Universe): NamedUniverse => ({
-  registry: createRegistry(contracts, universe),
-  universe,
-  version: versionOf(universe),
-})
+type UniverseDeps = {
+  contracts: readonly Contract[]
+  table: readonly Chain[]
+  venue: Pick<Hyperliquid, 'perps' | 'spots'> | undefined
+}
 
 /** While the venue is away, its markets are those of before, or none. */
 export function createUniverseReader({
+  contracts,
   table,
   venue,
-}: {
-  table: readonly Chain[]
-  venue: Venue | undefined
-}): () => Promise<NamedUniverse> {
+}: UniverseDeps): () => Promise<NamedUniverse> {
+  const named = (universe: Universe): NamedUniverse => ({
+    registry: createRegistry(contracts, universe),
+    universe,
+    version: versionOf(universe),
+  })
   const cache = createTtlCache<NamedUniverse>({ ttlMs: freshMs, entriesMax: 1, nowMs: monotonicMs })
   return () =>
     cache
@@ -40,8 +43,8 @@ export function createUniverseReader({
       })
 }
 
-async function readUniverse(table: readonly Chain[], venue: Venue | undefined): Promise<Universe> {
-  const [perps, spots] = venue ? await Promise.all([venue.client.perps(), venue.client.spots()]) : []
+async function readUniverse(table: UniverseDeps['table'], venue: UniverseDeps['venue']): Promise<Universe> {
+  const [perps, spots] = venue ? await Promise.all([venue.perps(), venue.spots()]) : []
   const assets = new Map<string, Asset>()
   const merge = (symbol: string, part: Partial<Asset>) => {
     const known = assets.get(symbol) ?? { symbol, name: symbol, tokens: [], perp: false, spot: false }

@@ -2,10 +2,12 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { gauge, type Metric, type ReadMetrics } from '#kernel/metrics.ts'
 import { lamportDecimals, nativeDecimals } from '#kernel/money/money.ts'
-import type { Chains } from './chains.ts'
 
 const refreshMs = 60_000
 
+type Balances = () => Promise<ReadonlyMap<string, bigint>>
+type SponsoredChains = ReadonlyMap<string, { sponsor: { balances: Balances } }>
+type BalancesDeps = { ports: SponsoredChains; svmPorts: SponsoredChains; clock: Clock; log: Log }
 type Reading = { chainId: string; decimals: number; atMs: number; byAddress: ReadonlyMap<string, bigint> }
 
 const coins = (units: bigint, decimals: number): number => Number(units) / 10 ** decimals
@@ -14,11 +16,7 @@ const coins = (units: bigint, decimals: number): number => Number(units) / 10 **
  * The last known balances of the sponsors. A scrape never waits for a chain: it starts a new reading when the last one
  * is older than a minute, and the next scrape shows the result.
  */
-export function sponsorBalances(
-  { ports, svmPorts }: Pick<Chains, 'ports' | 'svmPorts'>,
-  clock: Clock,
-  log: Log,
-): ReadMetrics {
+export function createSponsorBalances({ ports, svmPorts, clock, log }: BalancesDeps): ReadMetrics {
   const sponsors = [
     ...[...ports].map(([chainId, { sponsor }]) => ({ chainId, sponsor, decimals: nativeDecimals })),
     ...[...svmPorts].map(([chainId, { sponsor }]) => ({ chainId, sponsor, decimals: lamportDecimals })),

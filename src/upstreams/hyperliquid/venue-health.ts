@@ -1,4 +1,3 @@
-import type { UpstreamFacts } from '#features/discovery/health.ts'
 import { repeat } from '#kernel/async/repeat.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -11,11 +10,13 @@ type VenueHealthDeps = {
   clock: Clock
 }
 
+type VenueState = { status: 'ok' | 'degraded' | 'down'; lastOkAt: Date | null }
+
 const pingEveryMs = 10_000
 const downMs = 35_000
 
 /** A stream message proves that the venue is up; without one, a cheap request does. */
-export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
+export function createVenueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
   let lastOkMs = 0
   let failures = 0
   const check = async () => {
@@ -37,7 +38,7 @@ export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
     start(): void {
       checking = repeat(check, { everyMs: pingEveryMs, immediately: true })
     },
-    state(): UpstreamFacts {
+    state(): VenueState {
       const okMs = Math.max(lastOkMs, lastMessageMs())
       // No contact yet: degraded at first, and down after a failure.
       if (okMs === 0) return { status: failures > 0 ? 'down' : 'degraded', lastOkAt: null }

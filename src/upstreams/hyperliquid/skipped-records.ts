@@ -8,7 +8,7 @@ const logEveryMs = 60_000
 const fieldsOf = (record: unknown): string[] =>
   typeof record === 'object' && record !== null ? Object.keys(record).slice(0, 20) : [typeof record]
 
-export function skippedRecords({ clock, log }: { clock: Clock; log: Log }) {
+export function createSkippedRecords({ clock, log }: { clock: Clock; log: Log }) {
   const loggedMs = new Map<string, number>()
   let count = 0
   return {

@@ -1,0 +1,77 @@
+import {
+  accessTopic,
+  gapTopic,
+  revokedHash,
+  revokedTopic,
+  userOfAccessTopic,
+} from '#durable/events/notifier.ts'
+import { auth as makeAuth } from '#features/auth/auth.ts'
+import type { OnSignup } from '#features/auth/register.ts'
+import { credits as makeCredits } from '#features/credits/credits.ts'
+import { creditGrant } from '#features/credits/grant.ts'
+import { signupGrants } from '#features/credits/signup-grants.ts'
+import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import type { Net } from '#kernel/wire/net.ts'
+import type { Core } from './core.ts'
+import type { Custody } from './custody.ts'
+import type { Mails } from './mails.ts'
+import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
+import { openWebhooksOfApps } from './webhooks.ts'
+
+type AuthParts = { core: Core; net: Net; custody: Custody; mails: Mails; onSignup: OnSignup }
+export type AuthOverrides = OAuthOverrides & {
+  /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
+  onSignup?: OnSignup
+}
+
+const dayMs = 24 * 3_600_000
+
+/** Who calls, and the credits that a new user gets. */
+export function openAuth({ core, net, custody, mails, onSignup }: AuthParts, overrides: AuthOverrides) {
+  const webhooksOfApps = openWebhooksOfApps(core)
+  const { config, db, taskEngine, clock, random, baseUrl } = core
+  const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
+  const oauth = openOAuth({ core, net, custody, mails, webhooksOfApps }, overrides)
+  const signups = signupGrants({
+    grantSignup: credits.grantSignup,
+    limits: createSignInLimits({ db, clock, windowMs: dayMs }),
+    perAddressMax: config.SIGNUP_GRANTS_PER_DAY,
+  })
+  const auth = makeAuth({
+    db,
+    oauth,
+    creditsOf: (tx, userId) => credits.available(userId, tx),
+    walletsOf,
+    transact: taskEngine.transact,
+    announceQueued: taskEngine.announceQueued,
+    clock,
+    random,
+    baseUrl,
+    keystore: custody.keystore,
+    tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
+    signInAgeMaxSeconds: config.FRESH_SIGN_IN_SECONDS,
+    signups,
+    endApps: webhooksOfApps.endApps,
+    publishRevoked: async (userId, hashes) =>
+      taskEngine.notifier.broadcast([...hashes.map(revokedTopic), accessTopic(userId)]),
+    onSignup: overrides.onSignup ?? onSignup,
+  })
+  taskEngine.notifier.onAny((topic) => {
+    if (topic === gapTopic) auth.clearTokenCache()
+    const userId = userOfAccessTopic(topic)
+    if (topic === personTokensTopic || userId !== undefined) auth.endPersonTokens(userId)
+    const hash = revokedHash(topic)
+    if (hash !== undefined) auth.onRevoked(hash)
+  })
+  const runBatch = async () => {
+    await auth.sweep()
+    return false
+  }
+  return {
+    auth: { ...auth, part: 'auth' as const, jobs: [{ name: 'retention of credentials', runBatch }] },
+    credits: { ...credits, kinds: [creditGrant] },
+    signups,
+    oauth,
+  }
+}

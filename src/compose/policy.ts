@@ -1,0 +1,60 @@
+import { waitingMax } from '#durable/approvals/approvals.ts'
+import { agents } from '#features/agents/agents.ts'
+import { agentDeletions } from '#features/agents/retention.ts'
+import { approvals } from '#features/approvals/approvals.ts'
+import type { Auth } from '#features/auth/auth.ts'
+import type { SignupGrants } from '#features/credits/signup-grants.ts'
+import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
+import { recipients } from '#features/policy/recipients.ts'
+import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
+import type { Custody } from './custody.ts'
+import type { Mails } from './mails.ts'
+import { approvalPage, ownPages } from './own-pages.ts'
+import { recipientAddresses, sendingChains } from './recipients.ts'
+import type { Section } from './section.ts'
+
+type PolicyParts = { core: Core; chains: Chains; custody: Custody; mails: Mails }
+
+/** What people decide: limits, approvals, agents and recipients. */
+export const openPolicy = (
+  { core, chains, custody, mails }: PolicyParts,
+  { signups, auth }: { signups: SignupGrants; auth: Pick<Auth, 'assertSigned'> },
+): Section[] => {
+  const { config, baseUrl, taskEngine } = core
+  const shared = {
+    ...core,
+    events: taskEngine.events,
+    acts: taskEngine.approvals,
+    coolingMs: config.COOLING_SECONDS * 1_000,
+    mailQueue: mails.mailQueue,
+  }
+  const approvalOperations = approvals({
+    ...shared,
+    approvals: taskEngine.approvals,
+    page: (approvalId) => approvalPage(config, baseUrl, approvalId),
+    waitingMax,
+  })
+  const agentOperations = agents({
+    ...shared,
+    limits: createSignInLimits(core),
+    policy: custody.policy,
+    assertSigned: auth.assertSigned,
+    signups,
+    linkPage: () => ownPages(config, baseUrl)?.link,
+  })
+  const recipientOperations = recipients({
+    ...shared,
+    walletsOf,
+    chains: sendingChains(chains),
+    addresses: recipientAddresses(config, chains),
+  })
+  return [
+    { part: 'wallets', operations: approvalOperations },
+    { operations: custody.policy.operations, deletions: policyDeletions, taskTables: policyTaskTables },
+    { part: 'auth', operations: agentOperations, deletions: agentDeletions },
+    { part: 'wallets', operations: recipientOperations },
+  ]
+}

@@ -1,0 +1,46 @@
+import type { StoredEvent } from '#durable/events/event-log.ts'
+import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
+import type { Deletion } from '#durable/upkeep/retention.ts'
+import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
+import type { Released } from '#features/discovery/discovery.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
+import type { MetricSources } from '#kernel/metrics.ts'
+import type { TaskKind } from '#kernel/task/task.ts'
+
+/** Shows an event as the door for HTTP does. */
+export type ShowEvent = (event: StoredEvent) => unknown
+
+/**
+ * What a section of the interface, or a part below it, brings to the gateway; `compose` joins all of them. A section
+ * that is not served still deletes its rows by age.
+ */
+export type Section = Pick<Released, 'part' | 'facts'> & {
+  operations?: readonly Operation[]
+  /** Tasks that the gateway starts by itself. */
+  kinds?: readonly TaskKind[]
+  schedules?: readonly ((now: Date) => NewSchedule)[]
+  metrics?: MetricSources
+  deletions?: readonly Deletion[]
+  /** Tables with a row per task at most, which is deleted with its task. */
+  taskTables?: readonly string[]
+  /** One instance does them for all. */
+  jobs?: readonly MaintenanceJob[]
+  /** Each instance repeats them, with the keys of its own settings. */
+  keyJobs?: Readonly<Record<string, () => Promise<void>>>
+  /** Each starts a loop beside the requests. */
+  starters?: readonly ((show: ShowEvent) => AsyncDisposable)[]
+}
+
+export type Joined = Required<Omit<Section, 'part' | 'facts'>>
+
+export const joinSections = (sections: readonly Section[]): Joined => ({
+  operations: sections.flatMap(({ operations = [] }) => operations),
+  kinds: sections.flatMap(({ kinds = [] }) => kinds),
+  schedules: sections.flatMap(({ schedules = [] }) => schedules),
+  metrics: Object.assign({}, ...sections.map(({ metrics }) => metrics)),
+  deletions: sections.flatMap(({ deletions = [] }) => deletions),
+  taskTables: sections.flatMap(({ taskTables = [] }) => taskTables),
+  jobs: sections.flatMap(({ jobs = [] }) => jobs),
+  keyJobs: Object.assign({}, ...sections.map(({ keyJobs }) => keyJobs)),
+  starters: sections.flatMap(({ starters = [] }) => starters),
+})
