@@ -5,5 +5,4 @@ export type PerpLimits = {
   withdrawFeeUsd: string
 }
 
-/** The chain, token and bridge of deposits and withdrawals. */
 export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }
