@@ -1,11 +1,11 @@
 import { repeat } from '#kernel/async/repeat.ts'
 import type { ChainStatus } from '#kernel/money/chains.ts'
 
-/** Probes the height of every chain in the background, so that no request waits for a node. */
+/** The height of every chain is probed in the background, so that no request waits for a node. */
 
 export type ChainHealth = {
   status(chainId: string): ChainStatus
-  /** When the chain last answered; null before the first answer. */
+  /** When the chain last answered; null before its first answer. */
   lastOkAt(chainId: string): Date | null
   start(): void
 } & AsyncDisposable

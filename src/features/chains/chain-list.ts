@@ -14,11 +14,11 @@ import { nativeDecimals, usdcDecimals } from '#kernel/money/money.ts'
 
 const calibur = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 const multicall3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
-/** LI.FI's contract, at one address on all chains. */
+/** LI.FI's contract has this address on all chains. */
 const lifiDiamond = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
 const gwei = 1_000_000_000n
 const relayDepository = '0x4cd00e387622c35bddb9b4c962c136462338bc31'
-/** The versions 3.2, 3 and 2.1 of the router, each with its approval proxy, at one address on all chains. */
+/** Versions 3.2, 3 and 2.1 of the router, each with its approval proxy, have these addresses on all chains. */
 const relayRouters: readonly RelayRouter[] = [
   {
     router: '0x0729e2a4716d9f7dd17858d5d504426d228697f7',
@@ -140,7 +140,7 @@ const arbitrum: Draft<EvmChainRow> = {
   fees: { priorityFloorWei: gwei / 1_000n, priorityCapWei: gwei / 10n, capWei: 20n * gwei },
 }
 
-/** The venue's test network takes deposits here; its USDC is test money. */
+/** The venue's test network takes deposits here, and its USDC is test money. */
 const arbitrumSepolia: Draft<EvmChainRow> = {
   ...arbitrum,
   id: '421614',
@@ -209,12 +209,11 @@ const localBlockPollMs = 50
 const localStatusPollMs = 100
 
 type Settings = {
-  /** RPC URL by public id. */
+  /** The RPC URLs by public chain id. */
   urls: Readonly<Record<string, string | undefined>>
   /** Local chains do not reorganise, so one block is final there. */
   finality: 'local' | 'public'
   isSolanaSponsored?: boolean
-  /** Which providers of swap routes are configured. */
   providers?: Providers
 }
 type Providers = { relay: boolean; lifi: boolean }

@@ -1,13 +1,13 @@
 import { externalAccount, type Move } from '#kernel/task/task.ts'
 
-/** Credits by origin, in the order of spending: what expires first is spent first. */
+/** Credits have an origin. The kinds are in the order of spending, in which the first to expire is spent first. */
 export const bucketKinds = ['signup', 'referral', 'purchased'] as const
 export type BucketKind = (typeof bucketKinds)[number]
 
 export const creditsAsset = 'credits'
 export const subAccountOf = (kind: BucketKind): string => `${creditsAsset}:${kind}`
 
-/** Credits that do not expire. */
+/** Purchased credits do not expire. */
 export const purchasedCredits = (
   userId: string,
   { key, credits, reason }: { key: string; credits: bigint; reason: string },
@@ -24,7 +24,7 @@ export type Bucket = { kind: BucketKind; credits: bigint; expiresAt: Date | null
 type Balance = { subAccount: string; availUnits: bigint }
 type Expiry = { sub_account: string; expires_at: Date }
 
-/** Credits available at `now`: without expired ones and without those on hold. */
+/** Returns the credits that are available at `now`, without expired ones and those on hold. */
 export function liveBuckets(balances: readonly Balance[], expiries: readonly Expiry[], now: Date): Bucket[] {
   return bucketKinds.flatMap((kind) => {
     const subAccount = subAccountOf(kind)
@@ -35,7 +35,7 @@ export function liveBuckets(balances: readonly Balance[], expiries: readonly Exp
   })
 }
 
-/** The accounts whose credits have not expired, in the order of spending. */
+/** Returns the accounts whose credits have not expired, in the order of spending. */
 export const spendableAccounts = (expiries: readonly Expiry[], now: Date): string[] =>
   bucketKinds
     .map(subAccountOf)

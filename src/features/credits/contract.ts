@@ -131,7 +131,7 @@ const RechargeResponse = T.Object(
   { $id: 'RechargeResponse' },
 )
 
-/** Absent where no contract takes payments. */
+/** This group is absent if no contract takes payments. */
 export const rechargeContract = group('credits', {
   rechargeChains: read('GET /credits/recharge-chains', {
     summary: 'The chains whose native coin buys credits',

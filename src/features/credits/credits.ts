@@ -25,12 +25,12 @@ type CreditsDeps = { db: Queryable; ledger: Ledger; clock: Clock }
 
 export type Credits = {
   operations: Operation[]
-  /** Grants the first credits, of which a user gets one set; returns their number. */
+  /** Grants the first credits, once per user, and returns their number. */
   grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
-  /** What the user can spend now, in the order of spending. */
+  /** Returns what the user can spend now, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>
   available(userId: string, on?: Queryable): Promise<number>
-  /** So many credits, held by the acceptance of a task, and up to `max` where there are more; refused where there are fewer. */
+  /** Draws the credits, and up to `max` if there are more, in the acceptance of a task. Refuses if there are fewer. */
   draw(userId: string, credits: bigint, reason: string, max?: bigint): Promise<Draw>
 }
 

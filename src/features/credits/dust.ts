@@ -5,7 +5,7 @@ export function dustUnits(
   { decimals }: Pick<Token, 'decimals'>,
   { isNative }: { isNative: boolean },
 ): bigint {
-  // A hundred-thousandth of a coin; a cent of a token with few decimals, such as USDC; a millionth of any other one.
+  // Dust is less than 0.00001 native coins, 0.01 of a token with few decimals such as USDC, or 0.000001 of any other.
   const places = isNative ? 5 : decimals <= 6 ? 2 : 6
   return 10n ** BigInt(Math.max(decimals - places, 0))
 }

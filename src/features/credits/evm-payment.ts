@@ -13,11 +13,10 @@ import {
 } from './payment.ts'
 import type { EvmTill } from './till.ts'
 
-/** A payment on an EVM chain: one call of the contract, alone in a batch, which names its task. */
+/** A payment on an EVM chain is one call of the contract, alone in its batch, which names the task. */
 
 export type EvmPaymentDeps = {
   batches: EvmBatches
-  /** The call of a payment, and its events. */
   wire: {
     payData(taskId: string): string
     taskWord(taskId: string): string
@@ -72,7 +71,7 @@ type EvmDriverDeps = EvmPaymentDeps & {
 
 export const evmDriver = ({ batches, wire, tillOf, changed }: EvmDriverDeps) =>
   batches.driver<RechargeTaskData, PaymentProof>({
-    // It names the task that the database has forgotten.
+    // The payment names the task that the database has forgotten.
     found({ data }, { receipt }) {
       const payment = wire
         .paymentsOf(receipt.logs, data.till)

@@ -3,9 +3,8 @@ import { creditsAsset } from './buckets.ts'
 import { grantKind } from './grant.ts'
 import { rechargeKind } from './till.ts'
 
-/** The movements of credits, found by the tasks that made them: the ledger has no index by account. */
+/** Movements of credits are found by the tasks that made them, because the ledger has no index by account. */
 
-/** The kinds of task that draw or bring credits. */
 const kinds = ['chat', 'image_create', rechargeKind, grantKind]
 
 type Movement = { task_id: string; kind: string; credits: string | null; at: Date | null }
@@ -14,7 +13,7 @@ type Page = {
   next: string | null
 }
 
-/** The newest tasks of each kind, by the index of users and kinds, and what each of them has posted. */
+/** Reads the newest tasks of each kind, by the index of users and kinds, and what each of them has posted. */
 const pageSql = `with page as materialized (
     select id, kind from (
       select t.id, t.kind from unnest($2::text[]) k (kind), lateral (
@@ -44,7 +43,7 @@ export async function historyOf(
   return { items: [...items, ...(await firstCredits(db, userId))], next: null }
 }
 
-/** They come before any task. */
+/** The first credits come before any task. */
 async function firstCredits(db: Queryable, userId: string): Promise<Page['items']> {
   const rows = await query<{ credits: string; at: Date }>(db, firstSql, [`signup:${userId}`])
   return rows.map(({ credits, at }) => ({

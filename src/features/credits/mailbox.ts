@@ -1,10 +1,10 @@
 const dotless = ['gmail.com', 'googlemail.com']
 
-/** One name for all addresses that lead to one mailbox: without its tag, and without dots where they do not count. */
+/** Returns one name for all addresses of one mailbox: without the tag, and without dots where they do not count. */
 export function mailboxOf(email: string): string {
   const [local = '', domain = ''] = email.toLowerCase().split('@')
   const [name = ''] = local.split('+')
-  // A tag alone is a mailbox of its own.
+  // An address that consists only of a tag is a separate mailbox.
   if (name === '') return `${local}@${domain}`
   return dotless.includes(domain) ? `${name.replaceAll('.', '')}@gmail.com` : `${name}@${domain}`
 }

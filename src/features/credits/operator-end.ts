@@ -7,7 +7,7 @@ import { type RechargeTask, rechargeResult } from './payment.ts'
 import { creditPaymentsOf, openPaymentsOf } from './payment-store.ts'
 import { rechargeKind } from './till.ts'
 
-/** An operator's end of a purchase of credits: the payment and the credits are booked together, or neither is. */
+/** An operator ends a purchase of credits by booking payment and credits together, or neither. */
 
 export const operatorEndOfRecharge =
   ({ chains }: { chains: readonly Chain[] }): OperatorEnd =>

@@ -16,8 +16,8 @@ import { judgePayment } from './payment-verdict.ts'
 import { type EvmTill, rechargeKind, type SvmTill, type Till } from './till.ts'
 
 /**
- * Searches final blocks for everything that was sent to the contracts that take payments, so that no payment is lost: what
- * pays no task is kept as stray until an operator has returned it.
+ * This module searches final blocks for everything that was sent to the tills, so that no payment is lost.
+ * What pays no task is kept as stray until an operator has returned it.
  */
 
 type SearchDeps = {
@@ -32,10 +32,10 @@ type SearchDeps = {
 }
 
 const kind = 'credits_payment_search'
-/** Fixed, so that all instances share one schedule. */
+/** The id is fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-0000000c4ed1'
 const everySeconds = 60
-/** The first search begins so many blocks before the newest final one. */
+/** How many blocks before the newest final one the first search begins. */
 const firstBlocks = 1_000n
 const judgedMax = 500
 
@@ -106,7 +106,7 @@ const isAboveDust =
 const searchTill = (deps: SearchDeps, till: Till): Promise<void> =>
   till.family === 'evm' ? searchContract(deps, till) : searchWallet(deps, till)
 
-/** Blocks or slots of which a node may know transactions that another one did not list yet. */
+/** How many blocks or slots are searched again, because a node may know transactions that another did not list yet. */
 const overlap = 300n
 const withOverlap = (next: bigint): bigint => (next > overlap ? next - overlap : 0n)
 
@@ -144,7 +144,7 @@ function walletPayment(
 
 type Blocks = { from: bigint; to: bigint }
 
-/** The blocks that are new, and those before them: the node that searched them may have lacked their logs. */
+/** Returns the new blocks and some before them, for which the node that searched them may have lacked logs. */
 export function blocksToSearch(
   next: bigint | undefined,
   final: bigint,
@@ -182,7 +182,7 @@ async function paymentsIn(
   blocks: Blocks,
 ): Promise<{ found: store.NewPayment[]; searchedTo: bigint }> {
   const { paymentsOf, paidTopics } = deps
-  // Tokens beyond the verified list are worth nothing for sure, and anybody could send any number of them.
+  // Tokens beyond the verified list have no certain worth, and anybody could send any number of them.
   const listed = chain.row.tokens.map((token) => token.address)
   const [paid, sent] = await Promise.all([
     chain.logs({ address, topics: paidTopics }, blocks),

@@ -13,7 +13,7 @@ export type NewPayment = PaymentId & {
   taskId: string | null
 } & ({ state: 'pending' | 'credited' } | { state: 'stray'; reason: StrayReason })
 
-/** Hex in lower case; the signatures and addresses of Solana are case-sensitive. */
+/** Writes hex in lower case. Solana's signatures and addresses are case-sensitive and stay as they are. */
 export const canonicalHex = (text: string): string => (text.startsWith('0x') ? text.toLowerCase() : text)
 
 const rowOf = (payment: NewPayment, now: Date): CreditPaymentRow => ({
@@ -33,7 +33,7 @@ const rowOf = (payment: NewPayment, now: Date): CreditPaymentRow => ({
   resolution: null,
 })
 
-/** Those of the transactions that have a payment already. */
+/** Returns those of the transactions that already have a payment. */
 export async function knownTransactions(
   db: Queryable,
   chainId: string,
@@ -47,7 +47,6 @@ export async function knownTransactions(
   return new Set(rows.map(({ tx_hash }) => tx_hash))
 }
 
-/** A payment that is known already stays as it is. */
 export async function addFound(db: Queryable, payments: readonly NewPayment[], now: Date): Promise<void> {
   if (payments.length === 0) return
   const rows = payments.map((payment) => rowOf(payment, now))
@@ -60,7 +59,7 @@ export async function addFound(db: Queryable, payments: readonly NewPayment[], n
   )
 }
 
-/** In the transaction that credits it. Throws where an operator has settled the payment meanwhile. */
+/** Runs in the transaction that credits the payment. Throws if an operator has settled it in the meantime. */
 export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promise<void> {
   const rows = await fetchAll(
     tx,
@@ -92,7 +91,7 @@ export async function resolutionOf(
   return row?.resolution
 }
 
-/** Runs in the commit of an operator who found the payment of a task; what no search has found yet is judged later. */
+/** Runs in the commit of an operator who found a task's payment. One that no search has found yet is judged later. */
 export const creditPaymentsOf = (tx: Tx, { taskId, txHash }: { taskId: string; txHash: string }) =>
   query(
     tx,
@@ -101,7 +100,7 @@ export const creditPaymentsOf = (tx: Tx, { taskId, txHash }: { taskId: string; t
     [taskId, canonicalHex(txHash)],
   )
 
-/** Payments that name the task, and were neither credited nor returned. */
+/** Payments that name the task and were neither credited nor returned. */
 export const openPaymentsOf = (tx: Tx, taskId: string) =>
   query<{ tx_hash: string }>(
     tx,
@@ -113,7 +112,7 @@ export type PendingPayment = Pick<
   CreditPaymentRow,
   'chain_id' | 'tx_hash' | 'log_index' | 'payer' | 'amount'
 > & {
-  /** Null where the payment names no task of this kind. */
+  /** It is null if the payment names no task of this kind. */
   task: {
     status: string
     account: string
@@ -123,7 +122,7 @@ export type PendingPayment = Pick<
   } | null
 }
 
-/** One statement, so that a task that has ended is read together with the payment that it credited. */
+/** Reads all in one statement, so that a task which has ended comes with the payment that it credited. */
 export const pendingPayments = (db: Queryable, kind: string, limit: number): Promise<PendingPayment[]> =>
   query(
     db,
@@ -136,7 +135,7 @@ export const pendingPayments = (db: Queryable, kind: string, limit: number): Pro
     [kind, limit],
   )
 
-/** Where the task has credited the payment meanwhile, nothing is changed. */
+/** Changes nothing if the task has credited the payment in the meantime. */
 export async function settlePending(
   db: Queryable,
   { chain_id, tx_hash, log_index }: Pick<CreditPaymentRow, 'chain_id' | 'tx_hash' | 'log_index'>,
@@ -164,7 +163,7 @@ export const scanOf = (db: Queryable, chainId: string, till: string) =>
 
 type Scan = { chainId: string; till: string; next: bigint; now: Date }
 
-/** A slower run of another instance never sets it back. */
+/** A slower run of another instance never sets the scan back. */
 export const saveScan = (db: Queryable, { chainId, till, next, now }: Scan) =>
   query(
     db,

@@ -1,4 +1,4 @@
-/** Which payment belongs to which task. A payment that pays no task is stray: an operator decides, and no rule credits it. */
+/** This module decides which payment belongs to which task. No rule credits a stray payment; an operator decides. */
 
 export const strayReasons = [
   'no_task',
@@ -22,18 +22,18 @@ export type PaidTask = {
   account: string
   chainId: string
   amountUnits: bigint
-  /** Of the payment that the task credited. */
+  /** The transaction that the task credited. */
   txHash: string | null
 }
 export type PaymentVerdict = 'wait' | 'credited' | StrayReason
 
-/** `task`: undefined where the payment names none that takes payments. */
+/** `task` is undefined if the payment names none that takes payments. */
 export function judgePayment(payment: SeenPayment, task: PaidTask | undefined): PaymentVerdict {
   if (!task) return 'unknown_task'
   if (payment.payer.toLowerCase() !== task.account.toLowerCase()) return 'other_payer'
   if (payment.chainId !== task.chainId) return 'other_chain'
   if (payment.amountUnits !== task.amountUnits) return 'other_amount'
   if (task.isLive) return 'wait'
-  // Its log had another number in a block that was reorganised away.
+  // The log index is not compared, as it may have differed in a block that was reorganised away.
   return payment.txHash.toLowerCase() === task.txHash?.toLowerCase() ? 'credited' : 'task_ended'
 }

@@ -4,8 +4,6 @@ import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { GasCharge, TaskView } from '#kernel/task/task.ts'
 import { rechargeKind, type Till } from './till.ts'
 
-/** One payment for credits, as the chains of each family make it. */
-
 export type RechargeTaskData = BatchTaskData &
   SvmTaskData & {
     pack_id: string
@@ -14,14 +12,13 @@ export type RechargeTaskData = BatchTaskData &
     till: string
     account: string
     amount_units: string
-    /** Dollars for one coin, by which the amount was computed. */
+    /** The dollars for one coin by which the amount was computed. */
     native_price_usd: string
-    /** The amount holds until then: a payment that is not signed by then fails. */
+    /** Until then the amount holds; a payment that is not signed by then fails. */
     locked_until: string
   }
 export type RechargeTask = TaskView<RechargeTaskData>
 
-/** A payment that is final. */
 export type PaymentProof = {
   txHash: string
   block: bigint
@@ -34,13 +31,12 @@ export const rechargeResult = (
   { pack_id, credits, chain_id, native_price_usd }: RechargeTaskData,
   { txHash, amountUnits }: Pick<PaymentProof, 'txHash' | 'amountUnits'>,
 ) => ({ pack_id, credits, chain_id, tx_hash: txHash, paid: String(amountUnits), native_price_usd })
-/** How a payment is tried before a task exists. */
 export type PaymentTrial<T extends Till> = {
   accountOf(userId: string): Promise<string>
-  /** Throws where nothing can be paid there now. */
+  /** Throws if nothing can be paid there now. */
   ready(till: T): Promise<void>
   coinsOf(till: T, account: string): Promise<bigint>
-  /** Throws where the payment would fail; what it charges the sponsor's budget of the user. */
+  /** Returns what the payment charges the user's sponsor budget. Throws if the payment would fail. */
   chargeOf(order: PaymentOrder<T>): Promise<GasCharge>
 }
 

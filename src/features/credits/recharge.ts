@@ -29,7 +29,7 @@ import { addCredited, canonicalHex, resolutionOf } from './payment-store.ts'
 import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
 import { rechargeKind, type Till } from './till.ts'
 
-/** Credits for the native coin of a chain: one payment from the user's wallet, credited once it is final. */
+/** One payment in a chain's native coin buys credits, which are booked once the payment is final. */
 
 export type RechargeDeps = EvmPaymentDeps &
   SvmPaymentDeps & {
@@ -38,13 +38,13 @@ export type RechargeDeps = EvmPaymentDeps &
     tills: readonly Till[]
     chains: readonly Chain[]
     policy: Pick<Policy, 'check'>
-    /** Dollars for one native coin, from two independent sources. */
+    /** Two independent sources of the dollars for one native coin. */
     priceSources: readonly [PriceSource, PriceSource]
     chainInfo: (row: Chain) => ChainInfoView
     changed: (userId: string, chainId: string) => void
     clock: Clock
   }
-/** Undefined where the source has no trusted price. */
+/** Resolves to undefined if the source has no trusted price. */
 export type PriceSource = (native: Chain['native']) => Promise<string | undefined>
 type ChainInfoView = Omit<RechargeChainView, 'token' | 'confirmations'>
 type RechargeChainView = {
@@ -91,7 +91,7 @@ export function recharge(deps: RechargeDeps): Operation[] {
   })
 }
 
-/** What is still to come: nothing once the task has ended, by a credit or without a payment. */
+/** Credits are pending until the task ends, by a credit or without a payment. */
 const answerFields = ({ id, status, data }: { id: string; status: string; data: JsonObject }) => ({
   task_ids: [id],
   credits_pending: ['pending', 'running'].includes(status) ? Number(data.credits ?? 0) : 0,
@@ -164,7 +164,7 @@ const admitRecharge = (deps: RechargeDeps) =>
         locked_until: lockedUntil.toISOString(),
       }
       const spend = { account: wallet, amountUnits, token: till.chain.row.native, seen, gas }
-      // The call names the task, whose id the acceptance makes, so it is signed afterwards.
+      // The call names the task, whose id is made on acceptance, so it is signed afterwards.
       return { first: 'sign', deadlineMs: lockMs, data, spend }
     },
   })
@@ -194,7 +194,7 @@ async function fundPayment<T extends Till>(deps: RechargeDeps, { pack, till, wal
   return { account, amountUnits, price, lockedUntil, seen: { ...seen, reread: readCoins }, gas }
 }
 
-/** Never a guess: without two prices that agree nothing is sold. */
+/** Nothing is sold at a guess: the two prices have to agree. */
 async function trustedPrice({ priceSources }: RechargeDeps, { chain }: Till): Promise<string> {
   const { native } = chain.row
   const [one, other] = await Promise.all(
@@ -221,7 +221,7 @@ async function coinsCovering(
   { db, ledger }: RechargeDeps,
   { native, wallet, coinsOf, amountUnits }: CoinsRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // Read the version before the chain: a hold that settles in between invalidates the balance.
+  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
   const { heldUnits, version } = await ledger.balance(db, wallet)
   const totalUnits = await coinsOf()
   const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
@@ -233,7 +233,6 @@ async function coinsCovering(
   })
 }
 
-/** The steps of both families of chains; the chain of the task decides. */
 function rechargeSteps(deps: RechargeDeps): Steps<RechargeTaskData, 'sign' | 'confirm'> {
   const tillOn = (chainId: string) => deps.tills.find(({ chain }) => chain.row.id === chainId)
   const priceOf = ({ data }: RechargeTask) =>
@@ -283,7 +282,7 @@ const outdated = {
   },
 } as const
 
-/** A payment that was found again, after its task had been lost, may have been settled by an operator. */
+/** The payment of a lost task was found again, and an operator may have settled it. */
 async function credited(
   { db, chains }: RechargeDeps,
   { id, userId, data }: RechargeTask,

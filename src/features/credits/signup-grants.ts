@@ -6,19 +6,19 @@ import type { Credits } from './credits.ts'
 import { mailboxOf } from './mailbox.ts'
 import * as store from './store.ts'
 
-/** First credits are for a proof that a script cannot repeat: users cost nothing. */
+/** First credits require a proof that a script cannot repeat, because creating users costs nothing. */
 
 export type SignupGrants = {
-  /** A new agent proves nothing but its address, so an address gets few. */
+  /** A new agent proves nothing but its network address, so few agents of an address get credits. */
   forAgent(tx: Tx, user: { userId: string; address: string }, now: Date): Promise<number>
-  /** A new person proves a mailbox, once; and an address gets few, since mailboxes cost little. */
+  /** A new person proves a mailbox, once. An address gets few grants, because mailboxes cost little. */
   forPerson(tx: Tx, user: { userId: string; email: string; address: string }, now: Date): Promise<number>
-  /** An agent that has none yet gets its own with its person, for one agent of each mailbox. */
+  /** An agent without first credits gets them when its person links it, for one agent of each mailbox. */
   forLink(tx: Tx, link: { userId: string; email: string; address: string }, now: Date): Promise<number>
 }
 type SignupGrantsDeps = {
   grantSignup: Credits['grantSignup']
-  /** Windows of a day, for all instances together. */
+  /** The windows last a day and count for all instances together. */
   limits: Pick<SignInLimits, 'take'>
   perAddressMax: number
 }
@@ -26,7 +26,7 @@ type SignupGrantsDeps = {
 const proofOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 export function signupGrants({ grantSignup, limits, perAddressMax }: SignupGrantsDeps): SignupGrants {
-  /** In the transaction that creates the user, so that a failed one counts nothing. */
+  /** Counts in the transaction that creates the user, so that a failed one does not count. */
   const isWithin = async (tx: Tx, who: 'agents' | 'people' | 'links', address: string) => {
     const budget = { name: `signup-grant:${who}:${addressKey(address)}`, max: perAddressMax }
     return (await limits.take([budget], tx)).length === 0

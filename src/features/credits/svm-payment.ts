@@ -11,7 +11,7 @@ import {
 } from './payment.ts'
 import type { SvmTill } from './till.ts'
 
-/** A payment on Solana: one transfer of SOL to the wallet for payments, with a memo that names its task. */
+/** A payment on Solana is one transfer of SOL to the till's wallet, with a memo that names the task. */
 
 export type SvmPaymentDeps = {
   svm: SvmTransactions
@@ -40,7 +40,7 @@ export const svmTrial = (deps: SvmPaymentDeps): PaymentTrial<SvmTill> => ({
   ready: (till) => deps.svm.ready(till.chain.row.id),
   coinsOf: ({ chain }, account) => chain.balance(account, chain.row.native.address, true),
   async chargeOf({ till, userId, account, amountUnits }) {
-    // Neither the task that is named nor the value of the payment changes what the transfer does.
+    // Neither the named task nor the value of the payment changes what the transfer does.
     const payment = { taskId: userId, account, address: till.address, amountUnits, usdMicros: 0n }
     const trial = await deps.svm.trial({ userId }, planOf(deps, till, payment))
     if (trial.ok) return trial.charge
@@ -64,14 +64,14 @@ type SvmDriverDeps = SvmPaymentDeps & { changed: (userId: string, chainId: strin
 
 export const svmDriver = ({ svm, changed }: SvmDriverDeps) =>
   svm.driver<RechargeTaskData, PaymentProof>({
-    // Its memo names the task that the database has forgotten.
+    // The memo names the task that the database has forgotten.
     found({ data }, { signature, slot, lamportDeltas }) {
       const amountUnits = lamportDeltas.get(data.till) ?? 0n
       if (amountUnits <= 0n || lamportDeltas.get(data.account) !== -amountUnits) return undefined
       const proof = { txHash: signature, block: slot, logIndex: 0, payer: data.account, amountUnits }
       return { proof, data: { amount_units: String(amountUnits) } }
     },
-    /** The record is that of the stored bytes, which name payer, wallet and task; the balances show the payment. */
+    /** The stored bytes name payer, wallet and task, so the balances are enough to prove the payment. */
     prove({ data }, { signature, slot, lamportDeltas }) {
       const amountUnits = BigInt(data.amount_units)
       const isPaid =

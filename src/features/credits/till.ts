@@ -4,7 +4,7 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 import type { FoundTransfers, TransferSearch } from '#upstreams/solana/payments.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 
-/** What takes payments for credits on one chain: a contract of ours, or on Solana a wallet. */
+/** A till takes payments for credits on one chain: it is a contract of the platform or, on Solana, a wallet. */
 export type Till = EvmTill | SvmTill
 type TillOf<Family, Chain> = {
   family: Family

@@ -34,7 +34,6 @@ export type EarnDeps = {
   changed: (userId: string, chainId: string) => void
   transact: Transact
   events: Pick<EventLog, 'add' | 'notify'>
-  /** The newest block that is considered final. */
   finalBlock: () => Promise<bigint>
   log: Log
   clock: Clock

@@ -35,7 +35,6 @@ export type VaultTaskDeps = {
   policy: Pick<Policy, 'check'>
   rates: Pick<VaultRates, 'yield'>
   evmAddressOf: (userId: string) => Promise<string>
-  /** Called when a receipt changed the balances of a user's wallet. */
   changed: (userId: string, chainId: string) => void
   limits: EarnLimits
   clock: Clock

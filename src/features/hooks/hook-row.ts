@@ -12,18 +12,18 @@ export type NewHook = {
   chain: Chain
   token: Pick<Token, 'address' | 'symbol'>
   leg: Omit<CheckedLeg, 'field'>
-  /** What percentages count from, and its name. */
+  /** The price that percentages count from, and its name. */
   reference: string
   referenceName: HookInput['reference']
-  /** What a trailing stop counts from. */
+  /** The price that a trailing stop counts from. */
   mark: string
   slippageBps: number
   maxImpactBps?: number | undefined
   group: string | null
   expiresAt: Date | null
-  /** Units of which the leg sells its fraction. */
+  /** The leg sells its fraction of these units. */
   units: bigint
-  /** The units are those that a swap received: nothing else is sold. */
+  /** Whether the units are those that a swap received, so that nothing else is sold. */
   isLot: boolean
   at: Date
 }
@@ -47,7 +47,7 @@ export function hookRow(hook: NewHook): NewTriggerOrder {
     }),
     ...(leg.type === 'trailing' && { trail: leg.fraction, high_water: hook.mark }),
     oco_group: hook.group,
-    // A part leaves something for the others to protect.
+    // A leg that sells only a part leaves something for the others to protect.
     ends_group: leg.sell === '1',
     input: hookInput(hook, trigger),
     expires_at: hook.expiresAt,

@@ -9,7 +9,6 @@ import { type HookInput, type HookRow, hookEvent, hookKind } from './view.ts'
 
 const atMost = (units: bigint, max: bigint): bigint => (units > max ? max : units)
 
-/** How a hook that fired sells. */
 export const hookRules: OrderRules<HookInput & JsonObject> = {
   kind: hookKind,
   soldToken: ({ chain_id, token_address }) => ({ chainId: chain_id, address: token_address }),
@@ -41,8 +40,9 @@ export const hookRules: OrderRules<HookInput & JsonObject> = {
 }
 
 /**
- * What the group of a hook has not sold yet of what a swap received; null where it sells from the whole balance. Others of
- * the group may sell at the same time: each counts what the others sell, or will sell where they fired before it.
+ * What is left to sell of the units that a swap received, or null if the hook sells from the whole balance.
+ * Hooks of a group may sell at the same time, so each subtracts what the others sell, or will sell if they
+ * fired before it.
  */
 async function lotLeft(
   db: Queryable,

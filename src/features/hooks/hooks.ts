@@ -35,7 +35,7 @@ import { hookRow } from './hook-row.ts'
 import { checkedLegs } from './legs.ts'
 import { type HookInput, type HookRow, hookEvent, hookKind, hookView } from './view.ts'
 
-/** Stop-losses and take-profits of tokens: rows that fire on executable quotes and sell into USDC. */
+/** A hook is a row that fires on executable quotes and sells the token into USDC. */
 
 export type HooksDeps = {
   db: Queryable
@@ -50,7 +50,7 @@ export type HooksDeps = {
   random: Random
 }
 
-/** `reserved`: a person confirms the loss that it accepts. */
+/** `reserved` is set if a person has to confirm the loss that the hook accepts. */
 type Prepared = {
   rows: NewTriggerOrder[]
   ids: string[]
@@ -115,7 +115,7 @@ async function requestHooks(
     ],
   }
   return acts.requestAct(actOf(facts), act, caller).catch((error: unknown) => {
-    // Nobody is there to confirm it.
+    // Without sign-in there is no person to confirm the loss.
     throw error instanceof Fault && error.code === 'step_up_required' ? reserved : error
   })
 }
@@ -123,7 +123,7 @@ async function requestHooks(
 const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 const legNames = { stop_loss: 'Stop loss', take_profit: 'Take profit', trailing: 'Trailing stop' } as const
 
-/** When it sells, and what part. */
+/** Says when a leg sells, and what part. */
 function legText({ type, fraction, price, sell }: CheckedLeg, { reference }: HooksInput): string {
   const side = type === 'take_profit' ? 'above' : 'below'
   const from = reference === 'mark' ? 'what a sale would bring when you confirm it' : 'the average cost'
@@ -158,7 +158,7 @@ async function prepareHooks(
     tokens: [token.address, chain.usdc],
     recipients: [],
     usdMicros: 0n,
-    // Its sale is checked again: one that is refused now would not sell.
+    // The sale is checked again when the hook fires, and one that is refused now would not sell.
     exit: isExit,
     principal,
     ...(!isExit && { acceptedLossBps: input.max_price_impact_bps! }),
@@ -207,7 +207,6 @@ async function prepareHooks(
   return { rows, ids: rows.map(({ id }) => id), reserved, chain, token, expiresAt }
 }
 
-/** The fields of a hook by the names that the sale of its token has for them. */
 function saleFields({ chain }: HooksInput) {
   const chainField = chain === undefined ? 'chain_id' : 'chain'
   return {

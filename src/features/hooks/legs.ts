@@ -8,7 +8,6 @@ import {
 import { invalid } from '#kernel/contract/fault.ts'
 import type { HooksInput } from './contract.ts'
 
-/** The legs of a request, checked: lists and single ones. */
 export function checkedLegs(input: HooksInput): CheckedLeg[] {
   const legs: CheckedLeg[] = [
     ...listedLegs(input.stop_losses, 'stop_losses', 'stop_loss'),

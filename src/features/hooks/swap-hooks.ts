@@ -19,7 +19,7 @@ import type { Queryable } from '#store/query.ts'
 import { hookRow } from './hook-row.ts'
 import { type HookInput, hookEvent, hookKind } from './view.ts'
 
-/** Hooks as a swap leaves and cancels them: armed for what it received, at the price that it paid. */
+/** This module arms the hooks of a swap for what it received at the price that it paid, and cancels others. */
 
 export type SwapHookDeps = {
   db: Queryable
@@ -30,31 +30,30 @@ type TokenOn = { chain: Chain; token: Token }
 export type LegRequest = TokenOn & {
   userId: string
   legs: readonly CheckedLeg[]
-  /** Dollars per token of the quote. */
+  /** The price of the quote, in dollars per token. */
   price: string
 }
 export type NewSwapHooks = TokenOn & {
   userId: string
-  /** The execution id of the swap. */
   executionId: string
   legs: readonly (Omit<CheckedLeg, 'field'> & { id: string })[]
   group: string | null
-  /** Dollars per token that were paid. */
+  /** The price that was paid, in dollars per token. */
   price: string
-  /** What was received. */
+  /** The units that were received. */
   units: bigint
   slippageBps: number
   maxImpactBps?: number | undefined
   at: Date
 }
 export type SwapHooks = {
-  /** Throws where one of the legs could not be armed, and returns their triggers at the price of the quote. */
+  /** Returns the triggers of the legs at the price of the quote. Throws if one of the legs could not be armed. */
   check(request: LegRequest): Promise<Trigger[]>
   /** Runs in the commit that ends the swap. */
   arm(tx: Tx, hooks: NewSwapHooks): Promise<{ triggers: Trigger[]; events: NewEvent[] }>
-  /** Ids of the hooks on a token that have not fired. */
+  /** Returns the ids of the hooks on a token that have not fired. */
   openOn(userId: string, token: TokenOn): Promise<string[]>
-  /** Cancels those, in the commit that ends the swap. */
+  /** Cancels those hooks in the commit that ends the swap. */
   cancelOn(
     tx: Tx,
     userId: string,
@@ -71,7 +70,6 @@ export const createSwapHooks = (deps: SwapHookDeps): SwapHooks => ({
     (await openHooks(deps.db, userId, { chain, token })).map(({ id }) => id),
 })
 
-/** What the end of a swap changes. */
 export const swapHookWrites: Pick<SwapHooks, 'arm' | 'cancelOn'> = {
   async arm(tx, hooks) {
     const { userId, chain, token, price, at } = hooks

@@ -7,7 +7,6 @@ import type { HookView } from './contract.ts'
 
 export const hookKind = 'hook_execute'
 
-/** What a hook stores beside its row. */
 export type HookInput = Attempts & {
   chain_id: string
   token_address: string
@@ -18,9 +17,9 @@ export type HookInput = Attempts & {
   sell_percentage: string
   slippage_bps: number
   max_price_impact_bps?: number
-  /** Address of the USDC that a sale brings. */
+  /** The address of the USDC that a sale brings. */
   usdc: string
-  /** Of a swap that left it: what was received, and what its group has not sold of that. */
+  /** The units that the hook's swap received, and those that its group has not sold yet. */
   lot_units?: string
   lot_left?: string
 }

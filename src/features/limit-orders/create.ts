@@ -30,7 +30,7 @@ import {
   limitOrderView,
 } from './view.ts'
 
-/** The order is checked as if it were executed now; its task ends once it is armed. */
+/** The order is checked as if it were executed now, and its task ends once it is armed. */
 
 export type LimitOrderDeps = {
   db: Queryable
@@ -93,7 +93,7 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
     }),
     assertOrderLimit(db, userId, { added: 1 }),
   ])
-  // The value of the order needs the approval now: when it fires, nobody is there to give it.
+  // The value of the order needs its approval now, because nobody is there to give it when the order fires.
   const swapTerms = prepared.action.terms
   const at = `when the price ${input.condition === 'gte' ? 'is at least' : 'is at most'} ${input.price_usd_trigger} USD`
   const terms = swapTerms && actionTerms(`${swapTerms.text}, ${at}`, swapTerms)
@@ -146,12 +146,12 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
     direction: input.condition,
     expires_at: expiresAt?.toISOString() ?? null,
   }
-  // The value counts when the order is executed.
+  // The value counts against the limits when the order is executed.
   const action = { ...prepared.action, operation: 'limit_order_create', usdMicros: 0n }
   return { action, data }
 }
 
-/** The fields of the request by the names of the swap, which knows the amount in units and both chains. */
+/** The fields of the request by the names of the swap, which knows both chains and the amount in units. */
 const swapFields = ({ amount, chain_id_out }: LimitOrderInput) => ({
   amount: amount === undefined ? 'amount_usd' : 'amount',
   chain_id_out: chain_id_out === undefined ? 'chain_id_in' : 'chain_id_out',
@@ -171,7 +171,7 @@ async function assertQuoted({ pricer }: LimitOrderDeps, quoteKey: string, userId
 
 const isUsdc = ({ chain, token }: TokenAt): boolean => sameAddress(chain, token.address, chain.usdc)
 
-/** Of the trigger token, worth the order at the trigger price. */
+/** How much of the trigger token is worth the order at the trigger price. */
 const triggerUnits = (micros: bigint, { decimals }: Token, price: string): bigint =>
   unitsWorth(micros, decimals, price) || 1n
 
@@ -213,7 +213,7 @@ export const limitOrderSteps: Steps<CreateData, 'arm'> = {
   arm: async (task, { now }) => arm(task, now),
 }
 
-/** The id of the order is that of its task, so that a repeated step arms nothing twice. */
+/** The order has the id of its task, so that a repeated step arms nothing twice. */
 function arm({ id, executionId, userId, data }: CreateTask, now: Date): EndResult<never> {
   const { order, market, quote_key, direction, expires_at } = data
   const row = {

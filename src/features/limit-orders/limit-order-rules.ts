@@ -3,7 +3,6 @@ import { assetOf } from '#kernel/money/chains.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type LimitOrderData, limitOrderEvent, limitOrderKind } from './view.ts'
 
-/** How a limit order that fired swaps: its amount, or what is left of it. */
 export const limitOrderRules: OrderRules<LimitOrderData & JsonObject> = {
   kind: limitOrderKind,
   soldToken: ({ chain_id_in, token_in }) => ({ chainId: chain_id_in, address: token_in }),

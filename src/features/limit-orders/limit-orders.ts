@@ -8,8 +8,6 @@ import { contract, type LimitOrderView, type ListInput } from './contract.ts'
 import { admitLimitOrder, findLimitOrder, type LimitOrderDeps, limitOrderSteps } from './create.ts'
 import { type LimitOrderData, limitOrderKind, limitOrderView, statusFilters } from './view.ts'
 
-/** Swaps that wait for a price. */
-
 type Deps = LimitOrderDeps & { publish: PublishOrders; tasks: CancelTasks }
 
 export const limitOrders = (deps: Deps): Operation[] =>

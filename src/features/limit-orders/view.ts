@@ -8,7 +8,6 @@ import type { LimitOrderView } from './contract.ts'
 
 export const limitOrderKind = 'limit_order_execute'
 
-/** What a limit order stores beside its row. */
 export type LimitOrderData = Attempts & {
   chain_id_in: string
   chain_id_out: string
@@ -21,9 +20,8 @@ export type LimitOrderData = Attempts & {
   condition: LimitOrderView['condition']
   trigger_token_address: string
   trigger_token_chain: string
-  /** Which token of the swap the trigger is about; null: another one. */
+  /** Which token of the swap triggers the order; null if it is another token. */
   priced: 'in' | 'out' | null
-  /** Which token of the swap is USDC. */
   usdc: 'in' | 'out' | null
   slippage_bps: number
 }
@@ -37,7 +35,6 @@ function statusOf({ status, task_status }: LimitOrderRow): LimitOrderView['statu
   return 'executing'
 }
 
-/** The rows that have a status. */
 export const statusFilters: Readonly<Record<LimitOrderView['status'], readonly StatusFilter[]>> = {
   active: [{ status: 'waiting' }, { status: 'armed' }],
   executing: [{ taskEnd: null }],
@@ -49,7 +46,7 @@ export const statusFilters: Readonly<Record<LimitOrderView['status'], readonly S
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** Dollars per token that was bought or sold: what was paid in USDC, or else what the swap was worth. */
+/** Dollars per token that was bought or sold: what was paid in USDC or, without USDC, what the swap was worth. */
 function averagePrice({ input, task_result: result }: LimitOrderRow): string | null {
   const [amountIn, amountOut, volume] = [
     text(result?.amount_in),

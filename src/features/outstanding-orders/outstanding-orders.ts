@@ -10,8 +10,6 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { type CancelInput, contract } from './contract.ts'
 
-/** Hooks and limit orders together. */
-
 export type OrderViews = {
   orderKind: 'hook' | 'limit_order'
   view(row: OrderRow<never>, now: Date): JsonObject & { status: string }
@@ -23,7 +21,7 @@ type Deps = {
   clock: Clock
   publish: PublishOrders
   tasks: CancelTasks
-  /** By the kind of the task that an order creates. */
+  /** The views by the kind of task that an order creates. */
   kinds: Kinds
 }
 type Row = OrderRow<never>

@@ -10,10 +10,7 @@ type Fields = { chain: string; token: string }
 /** As the request names them. Without them the bridge's chain and token are meant, or its token on another chain. */
 export type NamedToken = { chain: string | number | undefined; token: string | undefined }
 
-/**
- * Whether the bridge takes the named chain and token. Others are swapped, or refused if `chains` has none for
- * swaps.
- */
+/** Whether the request names the bridge's chain and token. If no chains for swaps are given, others are refused. */
 export function isBridgeToken(
   route: FundingRoute,
   { chain, token = route.symbol }: NamedToken,

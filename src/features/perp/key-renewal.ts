@@ -86,8 +86,8 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
   }
 
   /**
-   * Users whose new key waits come last and in turn, because the venue may reject it for want of funds again
-   * and again.
+   * Renews keys that expire soon or have expired. A user without funds has a new key that the venue keeps
+   * rejecting; such users come last and in turn, so that they delay nobody else.
    */
   const sweep = async (): Promise<number> => {
     const rows = await query<{ user_id: string }>(

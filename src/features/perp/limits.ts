@@ -15,5 +15,4 @@ export const perpFacts = ({ minOrderUsd, minFundUsd, minWithdrawUsd }: PerpLimit
   bracket: true,
 })
 
-/** The chain, token and bridge of deposits and withdrawals. */
 export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }

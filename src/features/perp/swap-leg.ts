@@ -107,9 +107,7 @@ export const legEnd = (data: SwapLegData, end: EndResult<Partial<SwapTaskData>>)
   legResult(data, end) as SwapEnd
 
 export type SwapLegRules<Data, Names extends string> = {
-  /** What follows the end of the swap. */
   onEnd(task: TaskView<Data>, end: SwapEnd, now: Date): StepResultOf<Partial<Data> | SwapLegData, Names>
-  /** What follows a refused signature of the swap. */
   onRefused(task: TaskView<Data>, fault: Fault): FailedResult<Record<never, never>>
 }
 

@@ -219,7 +219,6 @@ async function isEntryShown(
   return filledSize !== null || (endedMs !== undefined && (await isShownByNow(venue, account, endedMs)))
 }
 
-/** The part of the entry's fills that is still open. */
 async function openSize(
   venue: UnwindDeps['venue'],
   { data }: PerpOrderTask,

@@ -59,7 +59,6 @@ export type SwapAfterData = SwapLegData & {
   transfer_usd: string | null
   /** What the payout is swapped to; without it the payout stays as it is. */
   destination?: Destination
-  /** The payout that arrived in the wallet. */
   received?: Delivered
   /** The swap was executed before the database went back, so nothing is reserved for it. */
   is_sold?: boolean

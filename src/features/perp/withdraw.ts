@@ -74,7 +74,6 @@ type WithdrawTaskData = TransferTaskData &
   SwapAfterData & {
     /** The payout as the venue's record names it; absent until that record is available. */
     payout?: Payout
-    /** The first block that may contain the payout. */
     first_block: string
     /** The next block to search for the payout. */
     from_block: string
@@ -145,7 +144,7 @@ async function checkWithdraw(deps: WithdrawDeps, input: WithdrawInput, userId: s
   }
   const amountUnits = toUnits(input.amount_usd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)
   const leg = await prepareLeg(deps, swaps, { userId, destination, amountUnits, isAhead: true })
-  // The withdrawal is an exit, and so is its swap, from the acceptance on.
+  // The withdrawal is an exit, but its swap counts against the limits, from the acceptance on.
   return { ...withdrawal, action: leg.action, destination }
 }
 

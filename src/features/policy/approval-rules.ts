@@ -11,12 +11,10 @@ import {
   usd,
 } from './rules.ts'
 
-/** What is allowed, but reserved for a person. */
-
 type ApprovalState = Pick<PolicyState, 'effectiveRecipients'> & {
   limits: Pick<Limits, 'approvalAboveMicros'>
 }
-/** Why a person has to approve what is allowed otherwise. Exits count nothing, so that they never wait. */
+/** Why a person has to approve what is otherwise allowed. Exits count nothing, so they never wait. */
 export function approvalNeeded(
   request: PolicyRequest,
   { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
@@ -25,7 +23,7 @@ export function approvalNeeded(
   if (principal === 'person' || principal === 'gateway') return null
   const isReserved = (address: string) => {
     const agents = recipientAt({ chainId, effectiveRecipients }, address)?.agents
-    // An agent never sends there, and an app asks its person.
+    // The rules refuse an agent where agents are denied, whereas an app asks its person.
     return agents === 'approval' || (agents === 'denied' && principal === 'app')
   }
   if (operation === transferOperation && recipients.some(isReserved))
@@ -44,13 +42,13 @@ export function approvalNeeded(
 }
 
 type SignatureState = ApprovalState & {
-  /** What the task was accepted with, and what it will have signed in all. */
+  /** What the task was accepted with, and what it will have signed in total. */
   reservedMicros: bigint
   takenMicros: bigint
 }
 /**
- * The acceptance has decided whether an approval is needed. A signature does not send to a recipient that needs one by
- * now, and does not take a task across the limit below which it was accepted.
+ * The acceptance has decided whether an approval is needed. A signature still refuses to send to a recipient
+ * that needs one by now, and to take a task above the limit below which it was accepted.
  */
 export function evaluateSignature(
   request: PolicyRequest,

@@ -11,8 +11,6 @@ import type { Queryable } from '#store/query.ts'
 import { fieldNames, type View } from './policy-view.ts'
 import type * as rules from './rules.ts'
 
-/** One change of limits or switches, with its event and its message. */
-
 export type OperationsDeps = {
   db: Queryable
   clock: Clock
@@ -33,7 +31,6 @@ export type Changed =
 type ChangeResult<T> = {
   answer: T
   changed: readonly Changed[]
-  /** The message to the person. */
   mail?: { kind: MailKind; text: string; effectiveAt?: Date } | undefined
 }
 
@@ -65,7 +62,7 @@ export async function change<T>(
     userId,
     changed.map((each) => changedEvent(userId, caller.agentId, each)),
   )
-  // A person reads what was loosened for them; where nobody signs in, nobody is there to read it.
+  // A person reads what was loosened for them. Without sign-in there is no person to read it.
   if (mail && caller.person) await mailQueue.add(tx, caller.userId, mail.kind, mail)
   if (changed.length > 0) afterCommit(() => events.notify(userId))
   if (mail) afterCommit(mailQueue.wake)

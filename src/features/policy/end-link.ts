@@ -9,15 +9,16 @@ export type EndedLink = {
   userId: string
   person: Pick<Owner, 'userId' | 'agentId'>
   linkedAt: Date
-  /** What the person has set through the link is undone with it. */
+  /** Whether what the person has set through the link is undone with it. */
   isUndone: boolean
-  /** The limits that the person has lowered meanwhile, as they were. */
+  /** The values of the limits that the person has lowered through the link. */
   limitsBefore: store.StoredLimits
 }
 
 /**
- * In the transaction that unlinks an agent from its person: what waits for its time is dropped, since nobody is left who
- * decided it. What a young link has set ends with it; an older one leaves a stopped agent stopped.
+ * Runs in the transaction that unlinks an agent from its person. Pending raises and recipients are dropped,
+ * because nobody is left who decided them. What a young link has set ends with it; an older link leaves a
+ * stopped agent stopped.
  */
 export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void> {
   const { userId, isUndone, limitsBefore } = link
@@ -25,7 +26,7 @@ export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void>
   await endSwitch(tx, link, now)
 }
 
-/** Raises and recipients that wait for their time are dropped; what is in effect stays. */
+/** Drops the raises and recipients that wait for their time; what is in effect stays. */
 export async function dropPending(
   tx: Tx,
   {

@@ -14,7 +14,7 @@ import { resumedText, whose } from './person-mail-texts.ts'
 import * as store from './store.ts'
 
 type KillInput = InputOf<(typeof contract)['entries']['kill']>
-/** `since`: null of a switch that is off. */
+/** `since` is null if the switch is off. */
 const switchView = (since: Date | null) => ({
   on: since !== null,
   scope: 'user' as const,
@@ -26,11 +26,11 @@ const stoppedByOperator = (): Fault =>
     extras: { reason: 'stopped by the operator' },
   })
 
-/** The switch is set at once by everybody, and lifted once a person has confirmed it: the operator's by the operator alone. */
+/** Everybody sets the switch at once. A person confirms its lifting; only the operator lifts the operator's switch. */
 export function createKill(deps: OperationsDeps) {
   const { clock, coolingMs, acts } = deps
   const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
-  /** Undefined where it is off; throws where the person does not decide about it, or not yet. */
+  /** Returns undefined if the switch is off. Throws if the person may not lift it, or not yet. */
   const findLiftable = async (tx: Tx, by: string, subject: Subject) => {
     const set = await store.switchesOf(tx, idOf(subject))
     const ofOperator = set.filter((each) => isOperatorText(each.set_by))
@@ -47,7 +47,7 @@ export function createKill(deps: OperationsDeps) {
     return {
       setBy: ofUsers.map((each) => each.set_by),
       lastSetAt: times.reduce((last, at) => (at > last ? at : last)),
-      /** What lasts afterwards. */
+      /** The operator's switch outlasts the lifting. */
       operatorSince: ofOperator[0]?.since ?? null,
     }
   }

@@ -28,7 +28,7 @@ export function operations(deps: OperationsDeps) {
         const cancelled = pending.find(({ id }) => id === changeId)
         if (!cancelled) throw notFound('pending change', 'policy_show')
         const remaining = pending.filter((each) => each !== cancelled)
-        // The version refuses every task that was admitted by other limits, on an instance whose clock is ahead.
+        // The new version refuses every task that was admitted by other limits, on an instance whose clock is ahead.
         await store.savePolicy(tx, userId, { own, version: version + 1, now })
         await store.saveChanges(tx, userId, remaining)
         return {

@@ -5,10 +5,8 @@ import type { ApprovalDetail } from '#kernel/task/act-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { type AgentsRule, type Limits, usd, type Wanted } from './rules.ts'
 
-/** What a person reads in a message about limits, the kill switch and recipients. */
-
 type Named = Pick<Subject, 'agentId' | 'name' | 'linkedAt'>
-/** `caller`: who asks; an agent that asks for itself is named to its person. */
+/** `caller` is the one who asks; an agent that asks for itself is named to its person. */
 export const whose = ({ agentId, name, linkedAt }: Named, caller?: Pick<Caller, 'person'>): string => {
   if (linkedAt === null && (!caller || caller.person)) return 'your account'
   const shown = mailName(name ?? '')
@@ -57,7 +55,7 @@ const detailNames: Record<keyof Limits, string> = {
 }
 const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-/** What is raised, line by line; of a list also each entry that is added. */
+/** Lists what is raised, line by line, with each entry that is added to a list. */
 export const raiseDetails = (fields: readonly (keyof Limits)[], change: Change): ApprovalDetail[] =>
   fields.flatMap((field) => {
     const { [field]: wanted } = change.wanted

@@ -6,8 +6,6 @@ import type { contract } from './contract.ts'
 import * as rules from './rules.ts'
 import type { StoredPolicy } from './store.ts'
 
-/** Limits as callers write and read them. */
-
 export type View = StoredPolicy & { limits: rules.Limits; pending: readonly rules.Change[] }
 export type TightenInput = InputOf<(typeof contract)['entries']['tighten']>
 type PolicyInput = Omit<TightenInput, 'for_agent'>
@@ -32,7 +30,7 @@ const valueView = (value: rules.Change['value']) => {
   return value?.map((each) => (each.includes(':') ? chainAddressView(each) : each)) ?? null
 }
 
-/** What a raise starts from: the values of its fields, and those that wait. */
+/** What a raise starts from: the values of its fields, and the pending ones. */
 export const basisOf = ({ limits, pending }: View, fields: readonly (keyof rules.Limits)[]): JsonObject =>
   Object.fromEntries(
     fields.map((field) => {
@@ -73,7 +71,7 @@ export const policyView = (
 
 type ChainAddressView = { chain_id: string; address: string }
 
-/** Deduplicated, and limited to chains that are served. */
+/** Removes duplicates, and refuses chains that are not served. */
 function chainAddressesOf(field: string, list: readonly ChainAddressView[], served: readonly string[]) {
   const unservedIndex = list.findIndex(({ chain_id }) => !served.includes(chain_id))
   if (unservedIndex >= 0) {
@@ -99,7 +97,7 @@ export function wantedOf(input: PolicyInput, { chains: served }: rules.Limits): 
   }
 }
 
-/** A person raises limits up to those of the platform. */
+/** Refuses a raise above the platform's limits. */
 export function assertWithinPlatform(platformLimits: rules.Limits, wanted: rules.Wanted): void {
   const [field] = rules.widenedFields(platformLimits, wanted)
   if (field === undefined) return

@@ -32,9 +32,8 @@ export type PlatformLimits = {
   perTransactionMicros: bigint
   perDayMicros: bigint
   chains: readonly string[]
-  /** null: any token. */
   tokens: readonly { chainId: string; address: string }[] | null
-  /** Protocol contracts that may receive money: vaults, depositories. */
+  /** The protocol contracts that may receive money: vaults and depositories. */
   contracts: readonly { chainId: string; address: string }[]
 }
 
@@ -48,7 +47,6 @@ export type PolicyDeps = {
   events: Pick<EventLog, 'add' | 'notify'>
   acts: ActRequests
   walletsOf: (db: Queryable, userId: string) => Promise<Wallet[]>
-  /** Notifies a person what was loosened. */
   mailQueue: MailQueue
   chainName: (chainId: string) => string
 }
@@ -65,17 +63,15 @@ export type VenueAccountRef = { userId: string; chainId: string }
 export type PolicyFeature = {
   operations: Operation[]
   policy: Policy
-  /** For custody: whether this instance of the policy issued the receipt. */
+  /** Whether this instance of the policy issued the receipt, which custody asks. */
   isAuthentic(receipt: PolicyReceipt): boolean
   summary(userId: string): Promise<PolicySummary>
-  /** What chats may still start by themselves. */
   chatRemainingMicros(userId: string): Promise<bigint>
-  /** For the operator. */
   setSwitch(id: store.SwitchId, isOn: boolean, setBy: string): Promise<void>
-  /** Used where gateway and venue disagree about an account: no position is opened until that is explained. */
+  /** Used if gateway and venue disagree about an account: no position is opened until that is explained. */
   freeze(tx: Tx, where: VenueAccountRef, reason: string): Promise<void>
   unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
-  /** In the transaction that unlinks an agent from its person. */
+  /** Runs in the transaction that unlinks an agent from its person. */
   endLink(tx: Tx, link: EndedLink): Promise<void>
   /** Runs in the transaction that contests the link of an agent. */
   dropPending(tx: Tx, userId: string): Promise<void>
@@ -113,7 +109,7 @@ const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
   return {
     perTransactionMicros,
     perDayMicros,
-    // As much as the user allows them, which is nothing by default.
+    // Chats may start as much as the user allows, which is nothing by default.
     chatPerDayMicros: perDayMicros,
     chains,
     tokens,
@@ -122,7 +118,7 @@ const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
   }
 }
 
-/** Both the declared tokens and recipients and those that are signed have to be allowed. */
+/** The declared tokens and recipients and those that are signed all have to be allowed. */
 function requestOf(intent: SigningIntent): rules.PolicyRequest {
   if (intent.type === 'venue_action') {
     const { action } = intent
@@ -222,7 +218,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       ...state,
       platformLimits,
       ownAddresses: await addressesOf(queryable, userId),
-      // No other operation pays to them, so that only transfers wait for this read.
+      // Only transfers pay to recipients, so only they wait for this read.
       effectiveRecipients:
         request.operation === transferOperation
           ? await effectiveRecipientsOf(queryable, userId, clock.now())
@@ -251,7 +247,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const evaluate = (intent: SigningIntent, [state, ownAddresses]: [View, string[]]) => {
         const evaluated = { ...state, platformLimits, ownAddresses }
         throwIfRefused(rules.evaluate(requestOf(intent), evaluated))
-        // Who asked is known to the acceptance alone: what may need an approval is signed after it.
+        // Only the acceptance knows who asks, so what may need an approval is signed after it.
         assertApproved(intent, evaluated)
         return grantOf(intent, state)
       }
@@ -277,7 +273,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const authorizedMicros = reserved.authorized_micros + micros
       const beyond = authorizedMicros > reserved.usd_micros
       const takenMicros = beyond ? authorizedMicros : reserved.usd_micros
-      // A recipient that is being removed gets nothing: the removal holds the lock.
+      // A removal holds the lock, so a recipient that is being removed receives nothing.
       const isLocked = beyond || intent.operation === transferOperation
       if (isLocked) await store.lockPolicy(tx, userId, now)
       const state = isLocked ? await readState() : current

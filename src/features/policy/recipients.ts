@@ -20,7 +20,7 @@ import { type RecipientInput, recipientsMax } from './recipients-contract.ts'
 import type { AgentsRule } from './rules.ts'
 import { lockPolicy } from './store.ts'
 
-/** Addresses of others that a user may send to: a person adds them, and each waits before it counts. */
+/** A recipient is somebody else's address that a user may send to. A person adds it, and it waits before it counts. */
 
 export type RecipientsDeps = {
   db: Queryable
@@ -29,16 +29,16 @@ export type RecipientsDeps = {
   events: Pick<EventLog, 'add' | 'notify'>
   coolingMs: number
   walletsOf: (db: Queryable, userId: string) => Promise<Wallet[]>
-  /** Chains on which wallets can send. */
+  /** The chains on which wallets can send. */
   chains: readonly Chain[]
   addresses: RecipientAddresses
   mailQueue: MailQueue
   acts: ActRequests
 }
 export type RecipientAddresses = {
-  /** The text in its one spelling, with its checksum; undefined where it is none. */
+  /** Returns the address in its one spelling, with its checksum; undefined if the text is no address. */
   parse(chain: Pick<Chain, 'family'>, text: string): string | undefined
-  /** Why the gateway's own contracts, accounts and listed tokens receive nothing; undefined for any other address. */
+  /** Why the gateway's contracts, accounts and listed tokens receive nothing; undefined for any other address. */
   reservedFor(chain: Chain, address: string): string | undefined
   /** Asks the chain why the address cannot receive. */
   problemOf(chain: Chain, address: string, sender: string): Promise<string | undefined>
@@ -71,7 +71,7 @@ async function prepare(deps: RecipientsDeps, input: RecipientInput, caller: Call
 }
 
 type Wanted = { subject: Subject; known: store.RecipientRow | undefined; agents: AgentsRule }
-/** What a request finds, under the lock of the limits; throws where the address cannot be added. */
+/** Finds what a request needs, under the lock of the limits. Throws if the address cannot be added. */
 async function findWanted(
   { clock }: Pick<RecipientsDeps, 'clock'>,
   tx: Tx,
@@ -82,7 +82,7 @@ async function findWanted(
   const { userId } = subject
   await lockPolicy(tx, userId, clock.now())
   const rows = await store.recipientsOf(tx, userId)
-  // Nobody but the agent itself sends from its wallets.
+  // Only the agent itself sends from its wallets.
   const { label, agents = subject.linkedAt === null ? 'denied' : 'allowed' } = input
   const known = rows.find((each) => each.chain_id === chain.id && each.address === address)
   if (known && (known.label !== label || known.agents !== agents))
@@ -96,7 +96,6 @@ async function findWanted(
   return { subject, known, agents }
 }
 
-/** Adds the address once the person has confirmed it. */
 async function add(deps: RecipientsDeps, prepared: Prepared, person: Caller, { tx, afterCommit }: ActScope) {
   const { clock, events, coolingMs, random } = deps
   const { chain, address, input } = prepared
@@ -126,7 +125,7 @@ async function add(deps: RecipientsDeps, prepared: Prepared, person: Caller, { t
   return view(row, now)
 }
 
-/** Asks the person for the address, which the page names whole. */
+/** Asks the person about the address, which the page names in full. */
 async function request(deps: RecipientsDeps, prepared: Prepared, caller: Caller, scope: ActScope) {
   const { clock, acts, coolingMs } = deps
   const { chain, address, input } = prepared
@@ -149,7 +148,7 @@ async function request(deps: RecipientsDeps, prepared: Prepared, caller: Caller,
   return acts.requestAct(scope, act, caller)
 }
 
-/** Exact, in the largest unit that it is a whole number of. */
+/** Names the duration exactly, in the largest unit that divides it. */
 const durationText = (ms: number): string => {
   const [unit, unitMs] = units.find(([, each]) => ms % each === 0) ?? units.at(-1)!
   const count = ms / unitMs

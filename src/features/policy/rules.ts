@@ -2,18 +2,18 @@ import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import { type Principal, transferOperation } from '#kernel/task/action.ts'
 
-/** Limits of one user, or of the platform. Tokens and recipients are `<chain id>:<address>`. */
+/** The limits of one user, or of the platform. Tokens and recipients are `<chain id>:<address>`. */
 export type Limits = {
   perTransactionMicros: bigint
   perDayMicros: bigint
   /** What chats may start by themselves in 24 hours. */
   chatPerDayMicros: bigint
   chains: readonly string[]
-  /** null: any token. */
+  /** Null allows any token. */
   tokens: readonly string[] | null
-  /** Contracts that may receive money; the user's own wallets are always allowed. */
+  /** The contracts that may receive money; the user's own wallets are always allowed. */
   recipients: readonly string[]
-  /** What an agent asks for above this value waits for a person; null: nothing does. */
+  /** What an agent asks for above this value waits for a person; null lets nothing wait. */
   approvalAboveMicros: bigint | null
 }
 
@@ -23,30 +23,30 @@ export const chainAddressOf = (chainId: string, address: string): string => asse
 
 export type PolicyRequest = {
   operation?: string
-  /** Absent: an agent. */
+  /** Without a principal, an agent asks. */
   principal?: Principal
   chainId: string
   tokens: readonly string[]
   recipients: readonly string[]
   usdMicros: bigint
   exit: boolean
-  /** More of the value than the default. */
+  /** The accepted loss, if it is more of the value than the default. */
   acceptedLossBps?: number
 }
 export type Pause =
-  /** `person`: that of the person to whom the agent is linked. */
+  /** `person` pauses through the switch of the person to whom the agent is linked. */
   { scope: 'global' | 'person' | 'user'; since: Date } | { scope: 'venue'; since: Date; reason: string }
-/** An address of somebody else that a person has allowed, in effect. */
+/** Somebody else's address that a person has allowed and that is in effect. */
 export type EffectiveRecipient = { chainId: string; address: string; agents: AgentsRule }
-/** Whether agents may send there: not at all, with the approval of a person, or by themselves. */
+/** Whether agents may send there not at all, with the approval of a person, or by themselves. */
 export type AgentsRule = 'denied' | 'approval' | 'allowed'
 export type PolicyState = {
-  /** Of transfers; no other operation pays to them. */
+  /** The recipients of transfers; no other operation pays to them. */
   effectiveRecipients?: readonly EffectiveRecipient[]
   limits: Limits
   platformLimits: Limits
   ownAddresses: readonly string[]
-  /** Amount counted against the cap of the last 24 hours. */
+  /** The amount that counts against the cap of the last 24 hours. */
   spentMicros: bigint
   /** The part of it that chats have started by themselves. */
   chatSpentMicros: bigint
@@ -75,7 +75,7 @@ export const refuse = (
   remaining: string | null = null,
 ): Refusal => ({ code: 'policy_denied', rule, limit, remaining, reason })
 
-/** The amount that counts against the caps: an exit returns money to the user and counts nothing. */
+/** The amount that counts against the caps. An exit returns money to the user and counts nothing. */
 export const countedMicros = ({ exit, usdMicros }: Pick<PolicyRequest, 'exit' | 'usdMicros'>): bigint =>
   exit ? 0n : usdMicros
 
@@ -91,11 +91,11 @@ export const chatRemainingMicros = ({
 }: Pick<PolicyState, 'limits' | 'chatSpentMicros'>): bigint =>
   limits.chatPerDayMicros > chatSpentMicros ? limits.chatPerDayMicros - chatSpentMicros : 0n
 
-/** A frozen venue account still allows approving a new trading key, which may be the remedy and spends nothing. */
+/** A frozen venue account may still approve a new trading key, which may be the remedy and spends nothing. */
 const isExempt = ({ scope }: Pause, { usdMicros }: PolicyRequest): boolean =>
   scope === 'venue' && usdMicros === 0n
 
-/** Denies by default: null only where every rule allows. */
+/** Denies by default, and returns null only if every rule allows. */
 export function evaluate(request: PolicyRequest, state: PolicyState): Refusal | null {
   const { platformLimits, paused } = state
   // Tightened lists and spent caps must not lock money in. The recipients of an exit are still checked.
@@ -118,7 +118,7 @@ function evaluateTokens({ chainId, tokens }: PolicyRequest, limits: Limits): Ref
   return disallowed === undefined ? null : refuse('token', `token ${disallowed} is not allowed`)
 }
 
-/** A transfer goes to effective recipients alone, and an agent's only where a person has allowed agents there. */
+/** A transfer goes only to effective recipients, and an agent's only to those where a person has allowed agents. */
 function evaluateTransfer(
   { chainId, recipients, principal }: PolicyRequest,
   { effectiveRecipients = [] }: PolicyState,
@@ -183,7 +183,7 @@ function evaluateChatCap({ principal, usdMicros }: PolicyRequest, state: PolicyS
   return refuse('chat_per_day_usd', reason, limit, usd(remaining))
 }
 
-/** What a chat never starts by itself: transfers, and what counts nothing, because its limit could not bound it. */
+/** A chat starts no transfers by itself, and nothing that counts 0, because its limit could not bound that. */
 export function refusedToChats(request: PolicyRequest, state: PolicyState): Refusal | null {
   if (request.principal !== 'chat') return null
   if (request.operation !== transferOperation && countedMicros(request) > 0n) return null
@@ -192,13 +192,13 @@ export function refusedToChats(request: PolicyRequest, state: PolicyState): Refu
   return refuse('chat_per_day_usd', reason, usd(state.limits.chatPerDayMicros), remaining)
 }
 
-/** Limits of a user; null keeps the platform's, and lets chats start nothing. */
+/** The limits that a user has set. Null keeps the platform's limit, and lets chats start nothing. */
 export type Overrides = { [K in keyof Limits]: Limits[K] | null }
 
 const intersectLists = (platform: readonly string[], own: readonly string[] | null) =>
   own === null ? platform : platform.filter((each) => own.includes(each))
 
-/** Never wider than the platform's limits, also when these become stricter later. */
+/** The result is never wider than the platform's limits, even if these become stricter later. */
 export const intersect = (platformLimits: Limits, own: Overrides): Limits => ({
   perTransactionMicros: min(platformLimits.perTransactionMicros, own.perTransactionMicros),
   perDayMicros: min(platformLimits.perDayMicros, own.perDayMicros),
@@ -215,7 +215,7 @@ export const intersect = (platformLimits: Limits, own: Overrides): Limits => ({
 /** New values of some fields; a field that is absent stays as it is. */
 export type Wanted = { [K in keyof Limits]?: Limits[K] }
 
-/** The fields in which `wanted` allows more than `limits`. */
+/** Returns the fields in which `wanted` allows more than `limits`. */
 export function widenedFields(limits: Limits, wanted: Wanted): (keyof Limits)[] {
   const exceeds = (max: bigint, asked: bigint | undefined) => asked !== undefined && asked > max
   const hasUnlisted = (list: readonly string[] | null, asked: readonly string[] | null | undefined) =>
@@ -235,7 +235,7 @@ export function widenedFields(limits: Limits, wanted: Wanted): (keyof Limits)[] 
   return (Object.keys(wider) as (keyof Limits)[]).filter((field) => wider[field])
 }
 
-/** A limit that a person has raised; it counts from `effectiveAt` on. */
+/** A limit that a person has raised, which counts from `effectiveAt` on. */
 export type Change = {
   id: string
   field: keyof Limits
@@ -244,7 +244,7 @@ export type Change = {
   effectiveAt: Date
 }
 
-/** The limits of the user with the changes that are in effect, and the changes that are not yet. */
+/** Splits the changes: those in effect are applied to the user's limits, and the others are pending. */
 export function withChanges(
   own: Overrides,
   changes: readonly Change[],
@@ -263,14 +263,13 @@ const isSameValue = (a: Limits[keyof Limits] | undefined, b: Limits[keyof Limits
     : a === b
 
 type State = { own: Overrides; pending: readonly Change[]; limits: Limits }
-/** What a request for other limits comes to: lower limits count at once, higher ones wait. */
+/** Lower limits count at once, and higher ones wait. */
 export type Decision = {
   own: Overrides
-  /** Fields whose value the request sets at once. */
   tightened: (keyof Limits)[]
-  /** Fields that have to wait, without those that wait for the same value already. */
+  /** The fields that have to wait, without those that wait for the same value already. */
   raised: (keyof Limits)[]
-  /** Pending changes that the request leaves: it replaces those of the fields that it names. */
+  /** The pending changes that the request leaves; it replaces those of the fields that it names. */
   remaining: Change[]
 }
 

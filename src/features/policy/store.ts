@@ -1,20 +1,18 @@
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { Change, Overrides, Pause } from './rules.ts'
 
-/** Everything that the rules need from the database. */
 export type StoredPolicy = {
   version: number
   own: Overrides
-  /** In effect or not; at most one for each field. */
+  /** The changes, whether in effect or not; at most one for each field. */
   changes: Change[]
   updatedAt: Date | null
   spentMicros: bigint
-  /** The part of it that chats have started by themselves. */
   chatSpentMicros: bigint
   paused: Pause | null
 }
 
-/** As JSON has it: times and amounts are text. */
+/** A change as JSON, in which times and amounts are text. */
 type StoredChange = {
   id: string
   field: Change['field']
@@ -43,8 +41,9 @@ type Row = {
 }
 
 /**
- * One statement, because every money operation waits for it. The spent amount: the sums of whole minutes, the rows of
- * the minute in which the day began, minus the requesting task's own. Of several switches the widest one is returned.
+ * All is read in one statement, because every money operation waits for it. The spent amount adds the sums of
+ * whole minutes and the rows of the minute in which the day began, and subtracts the requesting task's own.
+ * Of several switches the widest is returned.
  */
 const policyStateSql = `
   select p.version, p.per_transaction_micros, p.per_day_micros, p.chat_per_day_micros, p.chains, p.tokens, p.recipients, p.approval_above_micros,
@@ -69,7 +68,7 @@ const policyStateSql = `
     order by 1, s.since limit 1
   ) k on true`
 
-/** `except`: a task whose own amount is left out of the sum. `chainId`: the venue whose switch counts too. */
+/** `except` is a task whose amount is left out of the sum. `chainId` is a venue whose switch counts too. */
 export async function policyStateOf(
   db: Queryable,
   userId: string,
@@ -136,7 +135,7 @@ export const savePolicy = (
       .where('user_id', '=', userId),
   )
 
-/** Under the lock of the user's limits: these changes are all that are left. */
+/** Stores the changes as the only pending ones, under the lock of the user's limits. */
 export async function saveChanges(tx: Queryable, userId: string, changes: readonly Change[]): Promise<void> {
   await query(tx, 'delete from policy_change where user_id = $1 and not change_id = any($2)', [
     userId,
@@ -196,7 +195,7 @@ const subjectOf = (id: SwitchId): string => {
   return id.scope === 'user' ? id.userId : ''
 }
 
-/** Each who sets a switch has a row. Setting it again changes `pressed_at` alone. */
+/** Each who sets a switch has a row of the switch. Setting it again changes only `pressed_at`. */
 export const setSwitch = (
   db: Queryable,
   id: SwitchId,
@@ -220,7 +219,7 @@ export async function clearSwitch(db: Queryable, id: SwitchId, { setBy }: { setB
   await fetchAll(db, setBy === undefined ? rows : rows.where('set_by', '=', setBy))
 }
 
-/** A row of each who has set it; the oldest first. */
+/** Returns the rows of all who have set it, the oldest first. */
 export const switchesOf = (db: Queryable, id: SwitchId) =>
   fetchAll(
     db,
@@ -234,7 +233,7 @@ export const switchesOf = (db: Queryable, id: SwitchId) =>
 
 export type StoredLimits = Partial<Record<keyof Overrides, string | string[] | null>>
 
-/** The limits of a linked agent before its person has lowered them; what was stored first stays. */
+/** Stores the limits of a linked agent before its person lowers them. What was stored first stays. */
 export const storeLimits = (
   tx: Queryable,
   userId: string,

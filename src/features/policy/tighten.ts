@@ -31,7 +31,10 @@ const confirmationOf = ({ task_id, approval, message }: RequestedAct) => ({
   message,
 })
 
-/** A person confirms what the page says of the limits before and after: a list that changed since would come back whole. */
+/**
+ * A person confirms the limits that the page shows, so a raise fails if they have changed since: what another
+ * change removed from a list would come back.
+ */
 function assertSameBasis(asked: JsonObject | undefined, now: JsonObject): void {
   if (asked === undefined || canonicalJson(asked) === canonicalJson(now)) return
   throw new Fault('conflict', 'These limits have changed since the raise was asked for: ask for it again', {
@@ -39,7 +42,7 @@ function assertSameBasis(asked: JsonObject | undefined, now: JsonObject): void {
   })
 }
 
-/** What a change of limits comes to: lower limits count at once, and higher ones once a person has confirmed them. */
+/** Lower limits count at once, and higher ones once a person has confirmed them. */
 export function createTighten(deps: OperationsDeps) {
   const { random, view, platformLimits, coolingMs, chainName, acts } = deps
 

@@ -2,7 +2,7 @@ import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/mone
 import type { InspectedMint, MintExtensions, MintFacts } from '#upstreams/solana/solana.ts'
 import { ownSource, taxReason } from './assess-trade.ts'
 
-/** Judges a mint on Solana by what it allows those who control it. */
+/** A mint on Solana is judged by what it allows those who control it. */
 
 const oneHolderPercentMax = 50n
 const tenHoldersPercentMax = 80n
@@ -23,7 +23,7 @@ export function assessMint(inspected: InspectedMint): Assessment {
   ]
   const taxes = { buyTaxBps: feeBps, sellTaxBps: feeBps, transferTaxBps: feeBps }
   const isTrap = facts.extensions.isNonTransferable
-  // Nothing was sold, so only a mint that cannot be sold at all is certain.
+  // Nothing was sold in a simulation, so only a mint that cannot be transferred is certainly a trap.
   return assessmentOf(ownSource, reasons, { ...taxes, isHoneypot: isTrap ? true : null })
 }
 

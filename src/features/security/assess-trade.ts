@@ -7,11 +7,9 @@ import {
 } from '#kernel/money/security.ts'
 import type { ProbeTrade, TokenProbe } from '#upstreams/evm/probe.ts'
 
-/** Judges a simulated trade on an EVM chain. */
-
 export const ownSource = 'simulation'
 const usdcScale = 10n ** 6n
-/** Below this a sale of some size is not possible at a fair price. */
+/** With less liquidity a sale of some size is not possible at a fair price. */
 export const liquidityUsdMin = 5_000n
 const trapTaxBps = 5_000
 export const riskyTaxBps = 1_000

@@ -28,31 +28,31 @@ export type CheckerDeps = {
   clock: Clock
 }
 type CheckOptions = {
-  /** Whose turn it is in the queue. */
+  /** The key whose turn the check takes in the queue. */
   owner: string
-  /** An older verdict is not used. */
+  /** A verdict older than this is not used. */
   maxAgeMs: number
-  /** Money follows at once. */
+  /** Whether money follows at once. */
   isTrade?: boolean
 }
 export type Checker = {
   check(tokens: readonly TokenRef[], options: CheckOptions): Promise<TokenVerdict[]>
 }
 
-/** Of a verdict: a token can change with each block. */
+/** A verdict is fresh for a short time, because a token can change with each block. */
 const freshMs = 10_000
 const entriesMax = 20_000
 const checksMax = 16
 const waitingMax = 2_000
-/** Of one user: a few requests of the most tokens. */
+/** At most this many checks of one user wait, which is a few requests with the most tokens. */
 const waitingOfUserMax = 200
-/** Of one token, its turn in the queue included. */
+/** How long the check of one token may take, including its wait in the queue. */
 const checkMsMax = 10_000
 
 type Check = { token: TokenRef; chain: Chain; turn: ReportTurn }
 type OwnCheck = Assessment & Pick<TokenVerdict, 'poolMicros'> & { block: bigint | null }
 
-/** Each token is checked by our own simulation and by the services that cover its chain; the worst of them counts. */
+/** The gateway's simulation and the services that cover the chain check each token, and the worst result counts. */
 export function createChecker({ readers, reports, clock }: CheckerDeps): Checker {
   const chains = readers.map(({ chain }) => chain.row)
   const cache = createTtlCache<TokenVerdict>({ ttlMs: freshMs, entriesMax, nowMs: monotonicMs })
@@ -89,14 +89,14 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
 
   const runOnce = async (key: string, { token, chain, turn }: Check): Promise<TokenVerdict> => {
     const verdict = await runCheck(token, chain, turn)
-    // What could not be found out is tried again by the next caller.
+    // What could not be found out is tried again for the next caller.
     if (verdict.verdict === 'unknown' || isShort(verdict)) cache.invalidate(key)
     return verdict
   }
 
   /**
-   * Callers share a check that runs, and none that waits: it waits in the turn of another one. A trade shares those of
-   * trades alone, and none that lacks a report for want of the share of another user.
+   * Callers share a check that runs, but none that waits in the turn of another caller. A trade shares only
+   * checks of trades, and none that lacks a report because another user's share of a service was used up.
    */
   const loadVerdict = async (
     tokenKey: string,
@@ -180,7 +180,7 @@ async function reportOf(
 }
 
 const shareUsedUp = 'share_used_up'
-/** It lacks the report of a service because the user who asked has used up the own share. */
+/** Whether the verdict lacks a service's report because the user who asked has used up a share of that service. */
 const isShort = ({ reasons }: TokenVerdict): boolean => reasons.some(({ code }) => code === shareUsedUp)
 
 function unavailable(source: string, error: unknown, code: string): Assessment {

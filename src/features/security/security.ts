@@ -10,14 +10,14 @@ type SecurityDeps = CheckerDeps & { isSolanaAddress: IsSolanaAddress }
 type CheckInput = InputOf<typeof contract.entries.check>
 
 const freshMs = 10_000
-/** Where money follows at once. */
+/** The same for a check that money follows at once. */
 const tradeFreshMs = 1_000
 
 export function security(deps: SecurityDeps) {
   const checker = createChecker(deps)
   const chains = deps.readers.map(({ chain }) => chain.row)
 
-  /** Each token once, in the order of the request. */
+  /** Returns each token once, in the order of the request. */
   const distinct = ({ tokens }: CheckInput): TokenRef[] => {
     const byKey = new Map<string, TokenRef>()
     const issues: Issue[] = []
@@ -36,7 +36,7 @@ export function security(deps: SecurityDeps) {
   }
 
   const verdicts: SecurityVerdicts = {
-    // Beside the turn of the user, so that no check of many tokens delays the own trade.
+    // A trade has a turn apart from the user's other checks, so that a check of many tokens does not delay it.
     verdictOf: (tokens, { userId }) =>
       checker.check(tokens, { owner: `trade:${userId}`, maxAgeMs: tradeFreshMs, isTrade: true }),
   }
@@ -53,7 +53,7 @@ export function security(deps: SecurityDeps) {
   }
 }
 
-/** The id of a chain that is not served is no mistake: `unsupported_chain` answers it. */
+/** An unknown chain id is no mistake of the request; its answer is `unsupported_chain`. */
 const isChainId = /^[1-9][0-9]*$/
 
 const addressIssue = (index: number, family: 'evm' | 'solana'): Issue => ({

@@ -1,11 +1,11 @@
 import { isNativeCoin } from '#kernel/contract/token-ref.ts'
 import { assetOf, type Chain } from '#kernel/money/chains.ts'
 
-/** Which token is meant by a chain and an address, in the spellings that are accepted. */
+/** This module accepts the spellings of a token, which is a chain and an address. */
 
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 
-/** Addresses of Solana are read by its adapter. */
+/** The adapter of Solana decides what its addresses are. */
 export type IsSolanaAddress = (text: string) => boolean
 
 export const isAddressOn = (chain: Chain, text: string, isSolanaAddress: IsSolanaAddress): boolean =>
@@ -13,7 +13,7 @@ export const isAddressOn = (chain: Chain, text: string, isSolanaAddress: IsSolan
 
 export const keyOf = (chain: Chain, address: string): string => assetOf(chain, address)
 
-/** Tokens that the operator has reviewed: the native coin, USDC and the others of the chain's table. */
+/** Whether the operator has reviewed the token: the native coin, USDC and the others of the chain's table. */
 export function isListed(chain: Chain, address: string): boolean {
   const key = keyOf(chain, address)
   return isNativeCoin(chain, address) || chain.tokens.some((token) => keyOf(chain, token.address) === key)

@@ -45,7 +45,6 @@ function movedResult(task: SpotOrderTask, { now }: StepContext, orderOutcome: Or
 const siblingsOf = ({ asset, symbol, size }: SpotOrderTaskData, { exits }: OrderOutcome): CancelTarget[] =>
   exits.filter(isAtVenue).map(({ orderId }) => ({ order_id: orderId!, asset, symbol, left: size }))
 
-/** Cancels the siblings that are at the venue. */
 const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
   createEffect({
     steps: { sign: 'confirm', confirm: 'siblings_cancelled' },

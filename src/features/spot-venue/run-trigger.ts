@@ -46,7 +46,7 @@ export type TriggerStep = 'prepare' | SpotOrderStep
 export type TriggerTask = TaskView<TriggerTaskData, TriggerInput>
 type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 
-/** These codes say that nothing was executed: the venue was not reached, or refused the key or another request. */
+/** Nothing was executed: the venue was not reached, the key was unknown, or the account's request limit used up. */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
 /** After this many refused sales the trigger is not armed again. Each attempt is a task, so their number is bounded. */
 const unsoldMax = 30
@@ -203,7 +203,6 @@ export function triggerSteps(
       return { next: 'begin', data: found }
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault
-      // The next attempt uses the new key.
       if (fault.code === 'setup_incomplete') await deps.renewKey(task.userId)
       // An empty order book is a transient condition.
       if (!fault.retryable && fault.code !== 'market_closed') return failed(fault.code, fault.message)

@@ -42,9 +42,8 @@ export const admitSwap = (deps: SwapDeps) =>
         data: { ...data, ...attached.data },
         spend,
         ...(attached.orders && { orders: attached.orders }),
-        // Only the first of the tasks that were accepted for one quote signs, which the acceptance alone
-        // cannot show. The signature asks the policy nothing about a larger loss. In both cases the task does
-        // not sign on accept.
+        // Several tasks can be accepted for one quote; which of them is the first, and signs, shows only later.
+        // The signature does not ask the policy about a larger loss. Neither case can sign on accept.
         ...(quoteId === null
           ? signOnAccept && prepared.action.acceptedLossBps === undefined && { signOnAccept }
           : {

@@ -6,20 +6,16 @@ import { activeAgents } from './agents.ts'
 type AgentOwner = { userId: string; venue: string }
 type Read = (db: Queryable, owner: AgentOwner) => Promise<AgentWalletRow[]>
 
-/**
- * Active agents per user as this instance read them last. Within one request, choosing the key and signing with it
- * share one read.
- */
+/** Caches the active agents of each user, so that choosing a key and signing with it share one read per request. */
 export type AgentCache = {
-  /** Reads the database. */
   read: Read
   /** Returns a recent reading, or reads the database. */
   cached: Read
-  /** Call it before writing agents of the owner: nothing is cached until the entry expires. */
+  /** Has to be called before agents of the owner are written; nothing is cached until the entry expires. */
   invalidate(owner: AgentOwner): void
 }
 
-/** A replaced key signs at most this long after its replacement. */
+/** For at most this long a key signs after its replacement. */
 export const agentCacheMs = 1_000
 
 export function agentCache(ttl = agentCacheMs): AgentCache {

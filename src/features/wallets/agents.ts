@@ -3,7 +3,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { AgentWalletRow } from '#store/tables/venue.ts'
 
-/** Agent keys that trade for users at venues. A key that the venue no longer knows is never used again. */
+/** Agent keys trade for users at venues. A key that the venue no longer knows is never used again. */
 
 export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'retired_at' | 'is_registered'>
 type AgentOwner = { userId: string; venue: string }
@@ -16,7 +16,7 @@ const agentOf = (row: AgentWalletRow): Agent => ({
   expiresAt: row.expires_at,
 })
 
-/** At most two: the approved key, and one that waits for approval. */
+/** There are at most two: the approved key, and one that waits for approval. */
 export const activeAgents = (db: Queryable, { userId, venue }: AgentOwner): Promise<AgentWalletRow[]> =>
   fetchAll(
     db,
@@ -39,7 +39,7 @@ export function rolesOf(rows: readonly AgentWalletRow[]): {
 
 export const agentsOf = async (db: Queryable, owner: AgentOwner) => rolesOf(await activeAgents(db, owner))
 
-/** Of two concurrent inserts the first wins; the other key is dropped unused. */
+/** The first of two concurrent inserts wins, and the other key is dropped unused. */
 export const addAgent = async (db: Queryable, row: SealedAgent): Promise<void> => {
   await query(
     db,

@@ -4,7 +4,7 @@ import type { Admission, Step, TaskKind } from '#kernel/task/task.ts'
 import type { Faucet } from '#upstreams/faucet/faucet.ts'
 import type { Wallet } from './store.ts'
 
-/** Funds new wallets where a faucet is configured. The faucet pays once per id, so retries are safe. */
+/** A configured faucet funds new wallets. It pays once per id, so retries are safe. */
 
 type FaucetGrantDeps = { faucet: Faucet; changed: (userId: string, chainId: string) => void }
 type Target = { chain_id: string; address: string }
@@ -44,7 +44,7 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
     const refused: string[] = []
     for (const each of tries) {
       if (each.status === 'fulfilled') continue
-      // The task is retried; the faucet does not pay again for ids that succeeded.
+      // The task is retried, and the faucet does not pay again for ids that succeeded.
       if (!(each.reason instanceof Fault) || each.reason.retryable) throw each.reason
       refused.push(each.reason.message)
     }
@@ -55,7 +55,7 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
         end: 'completed',
         outcome: refused.length > 0 ? 'partial' : 'executed',
         result: { funded, refused },
-        // What a node that lags does not show yet.
+        // These credits may be missing from a node that lags behind.
         data: { credits: paid.flatMap(({ credits }) => credits) },
       }
     return {

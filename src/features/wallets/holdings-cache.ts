@@ -1,7 +1,7 @@
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import type { WalletReading } from './wallet-reading.ts'
 
-/** The last reading of each wallet per chain: fresh for a moment, and a fallback where the chain does not answer. */
+/** Each reading of a wallet is fresh for a moment, and a fallback for when its chain does not answer. */
 
 export type CachedReading = { reading: WalletReading; at: Date; error: string | null }
 
@@ -20,7 +20,7 @@ export function holdingsCache({ freshMs, entriesMax, now, nowMs }: Options) {
         return { ...readings.last(key), error: message }
       }
     },
-    /** Where it is younger, and nothing has changed the wallet since. */
+    /** Returns a reading that is younger than this, unless something has changed the wallet since. */
     recent: (key: string, maxAgeMs: number) => readings.peek(key, maxAgeMs)?.reading,
     invalidate: readings.invalidate,
   }

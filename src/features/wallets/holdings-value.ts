@@ -15,13 +15,13 @@ import type { Price } from '#upstreams/prices/prices.ts'
 import type { HoldingView } from './contract.ts'
 import type { HeldToken } from './wallet-reading.ts'
 
-/** Prices and values of holdings. An unknown value is null, never zero; money is never a float. */
+/** An unknown value of a holding is null, never zero, and money is never a float. */
 
-/** The token's key at the price source; a vault share is priced by its backing asset. */
+/** Returns the token's key at the price source; a vault share is priced by its backing asset. */
 export const priceKeyOf = (chain: Chain, { kind, token, backing }: HeldToken): string =>
   kind === 'native' ? chain.native.priceId : `${chain.llamaSlug}:${(backing?.asset ?? token).address}`
 
-/** The price of one held unit: a share has the price of its part of the backing asset. */
+/** The price of one held unit; that of a share is the price of its part of the backing asset. */
 function unitPrice({ kind, token, amountUnits, backing }: HeldToken, price: string): string | null {
   if (kind !== 'earn_share') return price
   if (!backing) return null
@@ -44,16 +44,15 @@ type Facts = {
   block: bigint
   price: Price | undefined
   source: string
-  /** Undefined where the user bought none with swaps of the gateway. */
+  /** It is undefined if no swap of the gateway has bought the token. */
   basis?: CostBasis | undefined
-  /** Orders that sell the token. */
   orderIds?: readonly string[]
 }
 
 const usdOf = (fixed: bigint): string =>
   fromUnits(rescale(fixed, fixedPointDecimals, usdDecimals), usdDecimals)
 
-/** Units that came otherwise than by swaps have no known cost: then the cost of the holding is unknown as well. */
+/** Units that came otherwise than by swaps have no known cost, which makes the cost of the holding unknown as well. */
 function costOf({ token, amountUnits }: HeldToken, basis: CostBasis | undefined, micros: bigint | null) {
   if (!basis || basis.units === 0n || basis.cost === 0n)
     return { avg_entry_price_usd: null, cost_basis_usd: null, unrealized_pnl_usd: null }

@@ -11,11 +11,10 @@ import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
 import type { Wallet } from './store.ts'
 import { type EarnShare, type HeldToken, readEvm, readSolana, type WalletReading } from './wallet-reading.ts'
 
-/** All holdings of a user's wallets. A chain that does not answer never hides the others. */
+/** A chain that does not answer never hides the holdings on the others. */
 
 export type ChainReader = { family: 'evm'; chain: Evm } | { family: 'solana'; chain: Solana }
 
-/** An order that will sell a token. */
 export type SellingOrder = { id: string; chainId: string; address: string }
 
 type HoldingsDeps = {
@@ -41,13 +40,13 @@ export type HoldingsAnswer = {
 }
 export type Holdings = {
   forUser(userId: string, request: HoldingsRequest): Promise<HoldingsAnswer>
-  /** A receipt changed balances: the next request reads the chain. */
+  /** Has to be called when a receipt changed balances, so that the next request reads the chain. */
   invalidate(userId: string, chainId: string): void
-  /** What this instance has shown of a token in the last `maxAgeMs`; undefined where it has shown nothing. */
+  /** Returns what this instance has shown of a token in the last `maxAgeMs`; undefined if it has shown nothing. */
   shownUnits(userId: string, place: { chainId: string; token: string }, maxAgeMs: number): bigint | undefined
 }
 
-/** Below two seconds, so that a deposit is visible within two seconds on every instance. */
+/** This is below two seconds, so that a deposit is visible within two seconds on every instance. */
 const freshMsDefault = 1_000
 const entriesMax = 20_000
 
@@ -124,7 +123,7 @@ export function holdings({
   }
 }
 
-/** An adapter may react late to the signal; the response does not wait for it. */
+/** An adapter may react late to the signal, and the response does not wait for it. */
 function withDeadline<T>(reading: Promise<T>, signal: AbortSignal, row: Chain): Promise<T> {
   const timeout = new Promise<never>((_, reject) => {
     signal.addEventListener(

@@ -8,7 +8,7 @@ export function keyEncryptionKeys(current: Kek, ...former: Kek[]): KeyEncryption
   return { current, find: (id) => byId.get(id) }
 }
 
-/** A key-encryption key from the environment: 32 bytes in base64. */
+/** Makes a key-encryption key from a setting of 32 bytes in base64. */
 export function envKek(id: string, base64: string, random: Random): Kek {
   const key = Buffer.from(base64, 'base64')
   if (key.length !== keyBytes || key.toString('base64') !== base64)

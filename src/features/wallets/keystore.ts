@@ -11,10 +11,9 @@ import * as store from './store.ts'
 
 type KeyBinding = { user_id: string; kind: string; address: string; version: number }
 type SealedRow = KeyBinding & Pick<store.WalletRow, 'ciphertext' | 'wrapped_dek' | 'kek_id'>
-/** A wallet with a sealed key that is not stored yet. */
 export type PreparedWallet = store.WalletRow
 
-/** Binds a sealed key to its row: it cannot be decrypted from another row. */
+/** Binds a sealed key to its row, so that it cannot be decrypted from another row. */
 const aadOf = ({ user_id, kind, address, version }: KeyBinding) =>
   ['wallet', user_id, kind, address, version].join('|')
 
@@ -43,20 +42,20 @@ export type Keystore = {
   /** Tests every key-encryption key in use on some of its rows; returns those that fail. */
   unusableKeyEncryptionKeys(db: Queryable): Promise<UnusableKek[]>
   /**
-   * Wraps the data keys of some wallets under the current key-encryption key; `next` is the cursor of the next call, null
-   * at the end. It is safe to crash and restart without `after`, because each row names the key that wrapped it.
-   * `broken` rows can be decrypted under no configured key and need an operator.
+   * Wraps the data keys of some wallets under the current key-encryption key. `next` is the cursor of the
+   * next call, null at the end. A crash and a restart without `after` are safe, because each row names the
+   * key that wrapped it. `broken` rows can be decrypted under no configured key and need an operator.
    */
   rewrap(db: Queryable, options?: { after?: string | null; limit?: number }): Promise<Rewrapped>
 }
-/** A key-encryption key in use that unwraps nothing: not configured, or not the one that wrapped the rows. */
+/** A key-encryption key in use that unwraps nothing is not configured, or is not the one that wrapped the rows. */
 export type UnusableKek = { kekId: string; reason: 'absent' | 'wrong' }
 export type Rewrapped = { rewrapped: number; broken: string[]; next: string | null }
 
-/** One of this many rows must unwrap: a single damaged row does not prevent a start. */
+/** So many rows of each key are tried, of which one must unwrap: a single damaged row does not prevent a start. */
 const rowsToTry = 3
 
-/** True for a wrong key or a damaged row; any other error may be temporary and aborts the rotation. */
+/** Whether the key is wrong or the row damaged; any other error may be temporary and aborts the rotation. */
 const isBroken = (error: unknown): boolean =>
   error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 

@@ -1,7 +1,7 @@
 import type { EvmIntent, PaymentCall } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 
-/** Custody's rules of payments for credits: the contract and the most of one payment come from configuration. */
+/** Custody takes the contract for payments and the most of one payment from configuration. */
 
 export type SigningTill = {
   address: string
@@ -11,7 +11,7 @@ export type SigningTill = {
 }
 type PaymentContext = { intent: EvmIntent; till: SigningTill | undefined }
 
-/** One payment for the task of the intent, alone in its batch. */
+/** The call has to be one payment for the task of the intent, alone in its batch. */
 export function assertPayment(read: PaymentCall, { intent, till }: PaymentContext): void {
   assertRule(
     till !== undefined && isSameAddress(read.till, till.address),

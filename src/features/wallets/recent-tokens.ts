@@ -3,7 +3,7 @@ import { type Queryable, query } from '#store/query.ts'
 
 const tokensMax = 50
 
-/** Tokens that the user's latest tasks moved, by chain; they may be on no token list. */
+/** Returns the tokens that the user's latest tasks moved, by chain; they may be on no token list. */
 export async function recentTokens(db: Queryable, userId: string): Promise<Map<string, Token[]>> {
   const rows = await query<{ chain_id: string; address: string; symbol: string; decimals: number }>(
     db,
@@ -14,7 +14,7 @@ export async function recentTokens(db: Queryable, userId: string): Promise<Map<s
       where jsonb_typeof(t.data -> 'balance_changes') = 'array' and c ->> 'symbol' <> ''
         and lower(c ->> 'token_address') <> $3
       limit $2`,
-    // The native coin is read without being a token.
+    // The native coin is excluded, because it is read anyway.
     [userId, tokensMax, nativeSentinel.toLowerCase()],
   )
   const byChain = new Map<string, Token[]>()

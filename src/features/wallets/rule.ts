@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** A rule of custody: where it does not hold, nothing is signed. */
+/** If a rule of custody does not hold, nothing is signed. */
 
 /** EVM addresses are case-insensitive. */
 export const isSameAddress = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()

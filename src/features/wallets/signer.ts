@@ -21,22 +21,18 @@ import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
 import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 
 type SignerDeps = {
-  /**
-   * A separate pool: signatures are made inside transactions, and a shared pool with all connections in such transactions
-   * would deadlock.
-   */
+  /** A separate pool: signing inside transactions that hold all connections of a shared one would deadlock. */
   db: Queryable
   keystore: Pick<Keystore, 'withKey' | 'withAgentKey'>
   crypto: EvmCrypto
   chains: readonly SigningChain[]
   svm?: { crypto: Pick<SvmCrypto, 'signBytes'>; decoder: SvmDecoder; chains: readonly SigningSvmChain[] }
   venues?: readonly (SigningVenue & { crypto: VenueCrypto })[]
-  /** Agents that the request has read already; without it they are read for each signature. */
+  /** The agents that the request has read already; without it they are read for each signature. */
   agents?: Pick<AgentCache, 'cached'>
   clock: Clock
-  /** Throws while money of the chain is on hold: nothing is signed then, whatever asks for it. */
+  /** Throws while money of the chain is on hold; nothing is signed then, whatever asks for it. */
   assertFree: (chainId: string) => void
-  /** Whether the policy of this process issued the receipt. */
   isAuthentic: (receipt: PolicyReceipt) => boolean
 }
 
@@ -61,7 +57,7 @@ export function custodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigne
       fetching.catch(() => undefined)
       return {
         async sign(given, receipt) {
-          // A copy, so that a caller cannot change the intent between check and signature.
+          // A copy is checked and signed, so that no caller can change the intent in between.
           const intent = structuredClone(given)
           assertFree(intent.chainId)
           assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })

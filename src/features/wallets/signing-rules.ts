@@ -22,20 +22,20 @@ import {
   type Taken,
 } from './swap-rules.ts'
 
-/** Custody's own facts of a chain, from configuration and never from a quote. */
+/** What custody knows about a chain comes from configuration and never from a quote. */
 export type SigningChain = {
   chainId: string
   /** The only code that a user's account may be delegated to. */
   delegate: string
-  /** Contracts that a batch may call besides the tokens: vaults, depositories. */
+  /** The contracts that a batch may call besides the tokens: vaults and depositories. */
   contracts: readonly string[]
-  /** Absent where nothing is swapped. */
+  /** It is absent if nothing is swapped on the chain. */
   swaps?: SigningSwaps
-  /** Absent where no credits are sold. */
+  /** It is absent if no credits are sold on the chain. */
   till?: SigningTill
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>
-  /** The operator can set the chain's clock, as on a local chain, so its deadlines cannot be compared with ours. */
+  /** Whether the operator can set the chain's clock, as on a local chain, so that its deadlines cannot be compared. */
   hasSettableClock?: boolean
 }
 
@@ -121,7 +121,6 @@ function assertSend(read: Extract<DecodedCall, { name: 'send' }>, { intent, chai
 
 type BatchContext = { intent: EvmIntent; own: string; chain: SigningChain }
 
-/** The amount and token that leave the wallet by a call, and the contract that takes it. */
 type Outflow = Taken
 
 function assertCall(
@@ -188,7 +187,7 @@ function assertCall(
   return null
 }
 
-/** Custody's own caps, in units: they hold even where every layer above custody is compromised. */
+/** Custody's caps, in units, hold even if every layer above custody is compromised. */
 function assertCaps(outflows: Outflow[], chain: SigningChain): void {
   const caps = new Map(Object.entries(chain.maxUnits).map(([token, max]) => [normalize(token), max]))
   const sums = new Map<string, bigint>()

@@ -41,7 +41,7 @@ export const sealedWallet = (
     builder.selectFrom('wallet').selectAll().where('user_id', '=', userId).where('kind', '=', kind),
   )
 
-/** Of two concurrent inserts for one user the first wins; the other key is dropped unused. */
+/** The first of two concurrent inserts for one user wins, and the other key is dropped unused. */
 export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> => {
   await fetchAll(
     db,
@@ -52,16 +52,15 @@ export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> =>
   )
 }
 
-/** Replaces the kind of a wallet where a key belongs to an agent at a venue. */
+/** Takes the place of a wallet's kind for the key of an agent at a venue. */
 export const agentKind = (venue: string) => `agent:${venue}`
-/** A sealed key of a wallet or an agent. */
 export type SealedKey = Omit<WalletRow, 'kind'> & { kind: string }
 
 const sealedColumns = 'id, user_id, address, ciphertext, wrapped_dek, kek_id, version, created_at'
 
 const noUuid = '00000000-0000-0000-0000-000000000000'
 
-/** Ordered by id, so that a row that cannot be rewrapped is skipped once and not read again. */
+/** The rows are ordered by id, so that one that cannot be rewrapped is skipped once and not read again. */
 export const keysWrappedByOthers = (
   db: Queryable,
   kekId: string,
@@ -78,7 +77,7 @@ export const keysWrappedByOthers = (
     [kekId, after, limit],
   )
 
-/** A loose index scan: one step per distinct id instead of reading every row. */
+/** A loose index scan takes one step per distinct id instead of reading every row. */
 export const keyEncryptionKeysInUse = (db: Queryable): Promise<{ kek_id: string }[]> => {
   const idsOf = (table: string) => `(with recursive id as (
       (select kek_id from ${table} order by kek_id limit 1)
@@ -89,7 +88,7 @@ export const keyEncryptionKeysInUse = (db: Queryable): Promise<{ kek_id: string 
   return query(db, `${idsOf('wallet')} union ${idsOf('agent_wallet')} order by kek_id`)
 }
 
-/** Some keys wrapped under one key-encryption key, wallets and agents alike. */
+/** Returns keys of wallets and of agents alike. */
 export const keysUnderKek = (db: Queryable, kekId: string, limit: number): Promise<SealedKey[]> =>
   query<SealedKey>(
     db,
@@ -99,7 +98,7 @@ export const keysUnderKek = (db: Queryable, kekId: string, limit: number): Promi
     [kekId, limit],
   )
 
-/** Changes nothing where another process rewrapped the row meanwhile. */
+/** Changes nothing if another process has rewrapped the row in the meantime. */
 export const replaceDek = async (db: Queryable, row: SealedKey, wrapped: Uint8Array, kekId: string) => {
   const table = row.kind.startsWith(agentKind('')) ? 'agent_wallet' : 'wallet'
   const text = `update ${table} set wrapped_dek = $2, kek_id = $3 where id = $1 and kek_id = $4 and wrapped_dek = $5 returning id`

@@ -8,25 +8,22 @@ import {
 } from '#kernel/task/signer.ts'
 import { assertRule } from './rule.ts'
 
-/** Custody's own facts of Solana, from configuration and never from a quote. */
+/** What custody knows about Solana comes from configuration and never from a quote. */
 export type SigningSvmChain = {
   chainId: string
-  /** The sponsor's accounts: no other one pays for a message that a user signs. */
+  /** The sponsor's accounts; no other account pays for a message that a user signs. */
   feePayers: readonly string[]
   /** The name of the native coin among the tokens. */
   native: string
-  /** Tokens that may leave a wallet, each with the most units that one signature may release; null: the policy's caps. */
+  /** Tokens that may leave a wallet, and the most units of one signature; null leaves the cap to the policy. */
   maxUnits: Readonly<Record<string, bigint | null>>
-  /**
-   * Programs whose instructions custody cannot decode, and signs all the same. What they take from the wallet is
-   * limited by the simulation alone.
-   */
+  /** Programs whose instructions custody signs undecoded; only the simulation limits what they take. */
   programs: readonly string[]
-  /** Relay's program, which takes deposits; absent where nothing is swapped. */
+  /** Relay's program, which takes deposits; absent if nothing is swapped. */
   depository?: SolanaDepository | undefined
   /** The most that the priority of one message may cost. */
   maxPriorityLamports: bigint
-  /** The wallet that takes payments for credits, and the most of one payment; absent where none are taken. */
+  /** The wallet that takes payments for credits, and the most of one payment; absent if none are taken. */
   till?: { address: string; maxUnits: bigint } | undefined
 }
 
@@ -34,7 +31,7 @@ const instructionsMax = 32
 const tokenAccountsMax = 4
 const computeUnitsMax = 1_400_000n
 const microLamports = 1_000_000n
-/** A message is at most as long as a packet; base64 adds a third. */
+/** A message fits into one packet, and base64 adds a third. */
 const base64Max = 1_700
 
 type Context = { intent: SvmIntent; own: string; chain: SigningSvmChain; decoder: SvmDecoder }
@@ -86,7 +83,7 @@ export function assertSvmIntent({ chain, ...check }: SvmIntentCheck): Uint8Array
   return bytes
 }
 
-/** What goes to the wallet that takes payments for credits is one payment, for the task of the intent. */
+/** Whatever goes to the till's wallet has to be one payment for the task of the intent. */
 function assertPayment(
   outflows: readonly Outflow[],
   instructions: readonly DecodedInstruction[],
@@ -106,7 +103,7 @@ function assertPayment(
   assertRule(payment.amountUnits <= till.maxUnits, 'cap', 'the payment exceeds the cap per signature')
 }
 
-/** An instruction of a configured program: it gets the user's signature, and never that of the fee payer. */
+/** An instruction of a configured program gets the user's signature, but never that of the fee payer. */
 function assertForeign(
   { programId, accounts }: { programId: string; accounts: readonly SvmMessageAccount[] },
   { intent, chain }: Context,
@@ -132,7 +129,7 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
       return { token: decoded.mint, amountUnits: decoded.amountUnits, to: receiverOf(decoded, context) }
     case 'create_token_account': {
       assertRule(decoded.payer === intent.feePayer, 'rent', 'the fee payer does not pay the rent')
-      // The rent is the owner's: somebody else to whom a user sends could close the account for it each time.
+      // The rent belongs to the owner, so another recipient could close the account for it again and again.
       const owners = intent.operation === transferOperation ? [own] : [own, ...intent.recipients]
       assertRule(
         owners.includes(decoded.owner),
@@ -146,7 +143,7 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
     }
     case 'close_token_account':
       assertRule(decoded.owner === own, 'owner', "the closed account is not the user's own")
-      // Every rent was paid by the fee payer: no message that a user signs may pay it otherwise.
+      // The fee payer has paid every rent, because custody signs no message in which somebody else pays it.
       assertRule(decoded.to === intent.feePayer, 'receiver', 'the rent would not go back to the fee payer')
       return undefined
     case 'bridge':
@@ -163,7 +160,7 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
   }
 }
 
-/** The coins and tokens go to the configured vault, and count for the user, who alone can be refunded. */
+/** The deposit goes to the configured vault and counts for the user, so that only the user can be refunded. */
 function assertDeposit(
   { program, state, sender, depositor, vault, token, amountUnits }: NamedInstruction<'bridge'>,
   { own, chain: { depository, native }, decoder }: Context,
@@ -182,7 +179,7 @@ function assertDeposit(
   return { token: mint, amountUnits, to: vault }
 }
 
-/** A listed owner receives in the token account that derives from its address; a token account may be listed itself. */
+/** A listed owner receives in the token account that derives from its address. A token account may itself be listed. */
 function receiverOf(
   { to, mint, tokenProgram }: NamedInstruction<'transfer_tokens'>,
   { intent, decoder }: Context,
@@ -210,7 +207,7 @@ function assertPriority(
   )
 }
 
-/** Custody's own caps hold even where every layer above custody is compromised. */
+/** Custody's caps hold even if every layer above custody is compromised. */
 function assertOutflows(outflows: readonly Outflow[], { intent, chain }: Context): void {
   const sums = new Map<string, Outflow>()
   for (const { token, amountUnits, to } of outflows) {

@@ -2,13 +2,13 @@ import type { SwapContracts } from '#kernel/money/chains.ts'
 import type { DecodedCall, EvmCall, EvmIntent, SwapCall } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 
-/** Custody's rules of swaps: the contracts come from configuration, and the output goes to the user's own account. */
+/** Custody takes the contracts of swaps from configuration, and the output has to go to the user's own account. */
 
 export type SigningSwaps = SwapContracts & {
   /** The address that stands for the native coin. */
   native: string
 }
-/** Units that a contract takes: by an approval, or as the value of the call. */
+/** The units that a contract takes, by an approval or as the value of the call. */
 export type Taken = { token: string; spender: string; amountUnits: bigint }
 type SwapContext = { intent: EvmIntent; own: string; swaps: SigningSwaps | undefined }
 type CallOf<Name extends SwapCall['name']> = Extract<SwapCall, { name: Name }>
@@ -18,7 +18,7 @@ const pathMax = 5
 const swapNames: readonly string[] = ['swap', 'wrap', 'unwrap', 'bridge', 'aggregate', 'multicall']
 export const isSwapCall = (read: DecodedCall): read is SwapCall => swapNames.includes(read.name)
 
-/** Contracts that may be approved for the exact amount that they take. */
+/** Returns the contracts that may be approved for the exact amount that they take. */
 export function swapSpenders(swaps: SigningSwaps | undefined): string[] {
   if (!swaps) return []
   const { routers, depository, aggregator, relayRouters } = swaps
@@ -26,7 +26,7 @@ export function swapSpenders(swaps: SigningSwaps | undefined): string[] {
   return [...routers, depository, aggregator, ...proxies].filter((each) => each !== null)
 }
 
-/** What the call takes from the wallet; null where all of it stays in the wallet. */
+/** Returns what the call takes from the wallet, or null if all of it stays there. */
 export function assertSwapCall(read: SwapCall, call: EvmCall, context: SwapContext): Taken | null {
   const { intent, swaps } = context
   assertRule(swaps !== undefined, 'contract', 'nothing is swapped on this chain')
@@ -95,7 +95,7 @@ function takenByAggregator(read: CallOf<'aggregate'>, { own, swaps }: Known): Ta
   return { token: read.tokenIn ?? swaps.native, spender: read.contract, amountUnits: read.amountInUnits }
 }
 
-/** What the calls do is not known: the payout of the minimum binds them, and the approval bounds what they can use. */
+/** The inner calls are unknown. The payout of the minimum binds them, and the approval bounds what they can use. */
 function takenByMulticall(read: CallOf<'multicall'>, { own, swaps }: Known): Taken {
   const known = swaps.relayRouters.find(({ router }) => isSameAddress(router, read.router))
   assertRule(known !== undefined, 'contract', 'the contract is not configured')
@@ -129,7 +129,7 @@ function sumsOf(list: readonly Taken[]): Map<string, bigint> {
   return sums
 }
 
-/** An approval that its batch does not use up would let the contract take the rest later. */
+/** The contract could later take the rest of an approval that its batch does not use up. */
 export function assertApprovalsUsed(
   approvals: readonly Taken[],
   taken: readonly Taken[],

@@ -3,8 +3,6 @@ import type { Chain } from '#kernel/money/chains.ts'
 import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/task/operator-end.ts'
 import { type TransferTask, transferResult } from './transfer.ts'
 
-/** An operator's end of a transfer to a recipient. */
-
 export const operatorEndOfTransfer =
   ({ chains }: { chains: readonly Chain[] }): OperatorEnd =>
   (view, ending, finding) => {

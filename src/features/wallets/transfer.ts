@@ -28,12 +28,12 @@ import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 import type { contract } from './contract.ts'
 
-/** Native coins or tokens from the user's own wallet to an effective recipient. */
+/** A transfer sends native coins or tokens from the user's wallet to an effective recipient. */
 
 export type TransferDeps = {
   db: Queryable
   ledger: Pick<Ledger, 'balance'>
-  /** Chains on which wallets can send. */
+  /** The chains on which wallets can send. */
   chains: readonly Chain[]
   evmOf(chainId: string): Pick<Evm, 'row' | 'balances' | 'transfers' | 'executed'> | undefined
   svmOf(chainId: string): Pick<Solana, 'row' | 'balance' | 'accounts'> | undefined
@@ -65,7 +65,7 @@ type TransferTaskData = BatchTaskData &
     amount_units: string
     usd_micros: string
     principal: Principal
-    /** Of the mint, on Solana. */
+    /** The program of the mint, on Solana. */
     token_program: string
   }
 export type TransferTask = TaskView<TransferTaskData>
@@ -139,7 +139,7 @@ const admitTransfer = (deps: TransferDeps) =>
         asset: assetOf(chain, token.address),
         subAccount: 'wallet',
       }
-      // Only the step signs: it reads the recipients again, under the lock of the limits.
+      // A transfer is signed by its step, which reads the recipients again under the lock of the limits.
       const spend = { account: wallet, amountUnits, token, seen, gas }
       return { first: 'sign', deadlineMs: admissionMs, data, spend }
     },
@@ -153,7 +153,7 @@ async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: strin
   await (isEvm ? deps.batches.ready(chain.id) : deps.svm.ready(chain.id))
   const wallet: AccountRef = { owner: userId, asset: assetOf(chain, token.address), subAccount: 'wallet' }
   const read = async () => {
-    // Read the version before the chain: a hold that settles in between invalidates the balance.
+    // The version is read before the chain, so that a hold that settles in between invalidates the balance.
     const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)
     const totalUnits = await unitsOf(deps, { chain, token, isNative, account })
     const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
@@ -189,8 +189,8 @@ async function unitsOf(deps: TransferDeps, { chain, token, isNative, account }: 
 type Receiving = Pick<Terms, 'chain' | 'token'> & { owner: string }
 
 /**
- * The program of the mint. The receiver has an account for the token already: the rent of one that the gateway made would
- * be the receiver's, who could close it for the coins and let it be made again.
+ * Returns the program of the mint. The receiver must already have an account for the token: the rent of one
+ * that the gateway made would belong to the receiver, who could close it for the coins again and again.
  */
 async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving): Promise<string> {
   const svm = deps.svmOf(chain.id)!
@@ -205,7 +205,7 @@ async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving)
 }
 
 type ChargeOrder = { chain: Chain; userId: string; executionId: string | undefined; data: TransferTaskData }
-/** Simulates the transfer; what it charges the sponsor's budget of the user. */
+/** Simulates the transfer, and returns what it charges the user's sponsor budget. */
 async function chargeOf(
   deps: TransferDeps,
   { chain, userId, executionId, data }: ChargeOrder,
@@ -324,7 +324,7 @@ function transferSteps(deps: TransferDeps): Steps<TransferTaskData, 'sign' | 'co
   }
 }
 
-/** A native coin leaves no event: the account has executed the batch, whose only call it is, or all of it reverted. */
+/** A native coin leaves no event. It was sent if the account has executed the batch, whose only call it is. */
 async function evmProof(
   deps: TransferDeps,
   { executionId, data }: TransferTask,

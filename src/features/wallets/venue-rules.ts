@@ -4,13 +4,13 @@ import { isAgentAction, isSpotAsset, type VenueOrder } from '#kernel/money/venue
 import type { VenueIntent } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 
-/** Custody's own facts of a venue, from configuration and never from the venue's replies. */
+/** What custody knows about a venue comes from configuration and never from the venue's replies. */
 export type SigningVenue = {
   venue: string
   chainId: string
-  /** Highest notional that one signature may open, in micro-dollars. */
+  /** The highest notional that one signature may open, in micro-dollars. */
   maxMicros: bigint
-  /** The operator can set the venue's clock, so its times cannot be compared with ours. */
+  /** Whether the operator can set the venue's clock, so that its times cannot be compared. */
   hasSettableClock?: boolean
 }
 
@@ -25,7 +25,7 @@ const isPositive = (text: string): boolean =>
 const opensPosition = ({ asset, isBuy, reduceOnly }: VenueOrder): boolean =>
   isSpotAsset(asset) ? isBuy : !reduceOnly
 
-/** Highest notional that the orders can open, rounded up. Exits open nothing. */
+/** The highest notional that the orders can open, rounded up. Exits open nothing. */
 export function openedMicros(orders: readonly VenueOrder[]): bigint {
   return orders.filter(opensPosition).reduce((sum, { price, size }) => {
     const places = decimalPlaces(price) + decimalPlaces(size)
@@ -105,13 +105,11 @@ function assertAction(intent: VenueIntent, { maxMicros }: SigningVenue, agents: 
 type VenueIntentCheck = {
   intent: VenueIntent
   own: string
-  /** Active agent keys of the user at the venue. */
   agents: readonly string[]
   venue: SigningVenue | undefined
   now: Date
 }
 
-/** Throws at the first violated rule. */
 export function assertVenueIntent({ intent, own, agents, venue, now }: VenueIntentCheck): void {
   assertRule(
     venue !== undefined && venue.chainId === intent.chainId,

@@ -3,8 +3,6 @@ import { type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 
-/** Reads the holdings of one wallet from one chain. */
-
 export type HeldToken = {
   kind: 'native' | 'token' | 'earn_share'
   token: Token
@@ -15,7 +13,6 @@ export type HeldToken = {
 }
 export type WalletReading = { block: bigint; held: HeldToken[] }
 
-/** The share token of the vault that the earn section serves. */
 export type EarnShare = {
   chainId: string
   token: Token
@@ -69,7 +66,7 @@ export async function readSolana(
   const listed = tokens.map(({ mint, amountUnits, decimals }): HeldToken => {
     const known = findToken(row, row.tokens, mint)
     const other = known ?? findToken(row, recentTokens, mint)
-    // An unlisted mint gets a symbol from its address: every holding has a symbol and decimals.
+    // An unlisted mint gets a symbol from its address, because every holding has a symbol and decimals.
     const token = { ...(other ?? { symbol: mint.slice(0, 4), name: mint }), address: mint, decimals }
     return { kind: 'token', token, amountUnits, verified: known !== undefined }
   })

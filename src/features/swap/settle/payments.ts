@@ -250,7 +250,7 @@ const fillMax = (data: SwapTaskData): bigint => 2n * quotedOut(data) - BigInt(da
 const betterFillBps = 200n
 /**
  * A provider can pay more than a quote with a tight minimum. The range still decides between payments of one
- * transaction. Two fills in one block, which balances cannot tell apart, add up to more than this.
+ * transaction. Two fills in one block, which balances cannot distinguish, add up to more than this.
  */
 function betterFillMax(data: SwapTaskData): bigint {
   const better = quotedOut(data) + mulDiv(quotedOut(data), betterFillBps, fullBps)
