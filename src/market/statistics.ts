@@ -76,7 +76,7 @@ export function wilsonInterval(successes: number, trials: number): Interval | un
   const centre = (share + (z95 * z95) / (2 * trials)) / scale
   const spread =
     (z95 / scale) * Math.sqrt((share * (1 - share)) / trials + (z95 * z95) / (4 * trials * trials))
-  // Without the last rounding the share itself would lie outside if no trial, or every trial, succeeds.
+  // The bounds include the share itself, which rounding would exclude if no trial, or every trial, succeeds.
   return {
     low: Math.max(0, Math.min(share, centre - spread)),
     high: Math.min(1, Math.max(share, centre + spread)),

@@ -19,7 +19,7 @@ function mapTexts(block: Block, change: (text: string) => string): Block {
   }
 }
 
-/** With `needed` the claims that the report does not need are left out; with `all` they come last. */
+/** Claims that the report does not need are left out with `needed`, and come last with `all`. */
 export function renumbered<R extends Report>(report: R, claimsLeft: 'needed' | 'all'): R {
   const needed = claimsLeft === 'all' ? report.claims : citedClaims(report)
   const byId = new Map(needed.map((claim) => [claim.id, claim]))

@@ -1,7 +1,7 @@
 import { readConfig, writeConfig } from './config-files.ts'
 import type { Terminal } from './terminal.ts'
 
-/** The OAuth clients of this machine: it has one for each gateway, whoever signs in. */
+/** This machine has one OAuth client for each gateway, which all people who sign in here share. */
 
 type Client = { base_url: string; client_id: string }
 const fileName = 'clients.json'

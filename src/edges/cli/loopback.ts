@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** As in RFC 8252, the browser brings the code to an address of this machine. */
+/** The browser brings the code to an address of this machine, as in RFC 8252. */
 export type Loopback = {
   redirectUri: string
   /** Resolves with the return that carries this state; every other request is refused. */

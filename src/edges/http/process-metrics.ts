@@ -37,7 +37,7 @@ function loopDelay(): ReadMetrics {
     const startMs = performance.now()
     await nextTurn()
     const now = seconds('seconds', 'Delay of one turn of the event loop', (performance.now() - startMs) * 1e6)
-    // Without a sample the histogram returns NaN, or its largest number.
+    // A histogram without a sample returns NaN, or its largest number.
     if (delays.count === 0) return [now]
     const since = 'of the event-loop delay since the scrape before'
     const measured = [

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Guard, serveDocument } from './pages.ts'
 
-/** At the root path a browser is redirected to the reference, and a program gets its first links. */
+/** The root path redirects a browser to the reference, and gives a program its first links. */
 export function serveRoot(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
   const redirect = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (prefersHtml(request.headers.accept)) await reply.redirect('/docs', 302)

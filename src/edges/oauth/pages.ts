@@ -24,7 +24,7 @@ export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Reco
   ].join('; '),
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
-  // With no-referrer a browser would send no origin with a form, and the origin of forms is checked.
+  // The policy no-referrer would suppress the origin of a form, which is checked.
   'referrer-policy': 'same-origin',
   // This keeps every page of this origin from holding a handle on a page where a person acts.
   'cross-origin-opener-policy': 'noopener-allow-popups',
@@ -131,7 +131,7 @@ export const signInPage = ({ uid, client, hasPasskeys, email, error }: PageConte
 <p class="links"><a href="${viewOf(uid, 'sign-up')}">Create an account</a><a href="${viewOf(uid, 'reset')}">Forgot your password?</a><a href="${viewOf(uid, 'email-code')}">Sign in with a code by email</a></p>${hasPasskeys ? passkeyScriptElement : ''}`,
   )
 
-/** On this page people go elsewhere to sign in: `provider` is the host of the identity provider. */
+/** People leave this page to sign in elsewhere; `provider` is the host of the identity provider. */
 export const externalSignInPage = ({
   uid,
   client,

@@ -3,7 +3,7 @@ import type { NewEvent } from '#kernel/task/task.ts'
 
 export type LinkedPair = { agentId: string; person: Pick<Owner, 'agentId'> }
 
-/** The agent and the person each get the same event in their log. `by` is the agent id of whoever acted. */
+/** The agent and the person each get the same event in their log. `by` is the agent id of the one who acted. */
 export const linkEvent = (
   type: 'agent.linked' | 'agent.unlinked' | 'agent.link_contested' | 'agent.link_accepted',
   { agentId, person }: LinkedPair,

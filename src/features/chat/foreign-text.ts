@@ -1,9 +1,9 @@
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
 /**
- * This module tells whether somebody else may have worded a part of a value, so that a model that reads it might follow
- * an instruction in it. Numbers, ids, times and words of the interface are safe, and so are names that the gateway
- * lists.
+ * This module finds out whether somebody else may have worded a part of a value, so that a model that reads it might
+ * follow an instruction in it. Numbers, ids, times and words of the interface are safe, and so are names that the
+ * gateway lists.
  */
 
 /** Fields that strangers can fill with words of their choice. */

@@ -20,7 +20,7 @@ export type PostedOrigins = (personId: string) => Promise<readonly { clientId: s
 export type Connections = {
   connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
   allowCredits(accountId: string, clientId: string, perDay: number): Promise<void>
-  /** At most a hundred, the latest first. */
+  /** Lists at most a hundred, the latest first. */
   list(accountId: string): Promise<Connection[]>
   end(accountId: string, clientId: string): Promise<void>
 }

@@ -3,7 +3,7 @@ import { algorithms, type RelyingParty } from './passkey-verification.ts'
 export type RequestOptions = Readonly<Record<string, unknown>>
 export type CreationOptions = Readonly<Record<string, unknown>>
 
-/** As long as a challenge is valid. */
+/** Equals the time for which a challenge is valid. */
 const timeoutMs = 300_000
 
 export const requestOptions = ({

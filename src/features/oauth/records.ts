@@ -9,7 +9,7 @@ import type { Grants } from './grants.ts'
 
 export type Payload = Record<string, unknown>
 export type RecordStore = {
-  /** Of the live records that one address `opener` has opened, only the newest stay. */
+  /** Only the newest live records stay of those that one address, the `opener`, has opened. */
   upsert(id: string, payload: Payload, expiresInSeconds?: number, opener?: string): Promise<void>
   find(id: string): Promise<Payload | undefined>
   findByUid(uid: string): Promise<Payload | undefined>

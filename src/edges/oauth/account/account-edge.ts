@@ -29,7 +29,7 @@ export type AccountEdgeDeps = PageSessionDeps &
     authenticate: (authorization: string | undefined) => Promise<Caller>
     exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
   }
-/** With these faults the page's token is over, but the session of the browser may continue. */
+/** These faults end the token of the page, but the session of the browser may continue. */
 const closedAccess: readonly string[] = ['invalid_token', 'unauthorized', 'suspended']
 
 const againMark = '?again'

@@ -35,7 +35,7 @@ function interactionAdapter({ records }: OAuth) {
   )
 }
 
-/** Of two concurrent uses of a token neither sees the other; the one that comes too late contests the grant. */
+/** Two concurrent uses of a token do not see each other; the one that comes too late contests the grant. */
 function refreshTokenAdapter({ records, grants }: OAuth) {
   const store = records.of('RefreshToken')
   const adapter = adapterOf(store)

@@ -18,7 +18,7 @@ export const noteRefusal = (context: Context, { error }: { error?: string }): vo
 export function completeRevocation({ verify, records }: RevocationDeps) {
   const grantOf = async (token: string, clientId: string | undefined): Promise<string | undefined> => {
     const claims = await verify(token).catch((error: unknown) => {
-      // By RFC 7009 a token that is not valid counts as revoked.
+      // RFC 7009 treats a token that is not valid as revoked.
       if (error instanceof Fault && error.code === 'invalid_token') return undefined
       throw error
     })

@@ -19,7 +19,7 @@ const freshReasons = new Set(['login_prompt', 'max_age'])
 const wantsFreshSignIn = ({ prompt }: Interaction): boolean =>
   prompt.name === 'consent' || prompt.reasons.some((reason) => freshReasons.has(reason))
 
-/** On a page of the gateway a sign-in confirms something only if the provider was asked for it. */
+/** A sign-in confirms an act on a page of the gateway only if the provider was asked for that sign-in. */
 const mayConfirm = (interaction: Interaction): boolean =>
   wantsFreshSignIn(interaction) || !isOwnClient(String(interaction.params.client_id))
 
@@ -37,7 +37,7 @@ export function externalSignIn(federation: NonNullable<OAuth['federation']>): Si
     send(exchange, status, externalSignInPage({ uid: exchange.uid, client, error, provider }))
   }
 
-  /** If the identity provider is down, the person is told so, and may try again on the same page. */
+  /** If the identity provider is down, the page says so, and the person may try again on it. */
   const unlessDown = async (exchange: Exchange, interaction: Interaction, run: () => Promise<void>) => {
     try {
       await run()

@@ -76,7 +76,7 @@ const requestOf = (view: View, { email = '', password = '' }: Form): CodeRequest
 export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: OwnSignInDeps): SignInMethod {
   const hasPasskeys = () => passkeys?.isPossible() ?? false
 
-  /** From now on, guesses of others do not limit this person in this browser. */
+  /** Guesses of others no longer limit this person in this browser. */
   const remember = async ({ response }: Exchange, personId: string): Promise<void> => {
     const value = await knownBrowsers.tokenFor(personId)
     const path = oauthPaths.interaction

@@ -50,11 +50,11 @@ const timerMsMax = 60_000
 const timersMax = 1_000
 /** A pause after a round lasts this many times its last poll: if a poll is a round, it takes a fiftieth of the time. */
 const pollPauseFactor = 50
-/** Off duty, an instance polls this many times less often, to help if the instance on duty has no place left. */
+/** An instance that is off duty polls this many times less often, to help if the one on duty has no place left. */
 const offDutyFactor = 6
 /** The longest pause in usual pauses: a poll that waited for the database must not delay the next one without limit. */
 const pauseFactorMax = 6
-/** The pause before the first heartbeat has registered the instance, and after a poll that found no free place. */
+/** The pause before the first heartbeat has registered the instance, and after a poll that found a kind full. */
 const pollAgainMs = 250
 const drainMs = 2_000
 

@@ -94,7 +94,7 @@ export const restartMessage = (db: Queryable, webhookId: string) => restart(db, 
 export const enableWebhook = (db: Queryable, webhookId: string) =>
   restart(db, webhookId, `status = 'enabled', disabled_reason = null, disabled_at = null, is_slow = null`, [])
 
-/** Disables a webhook at the wish of its user, so without a reason of the gateway. */
+/** The user disables the webhook, so the gateway states no reason. */
 export const stopWebhook = (db: Queryable, webhookId: string, at: Date) =>
   restart(db, webhookId, `status = 'disabled', disabled_at = $2`, [at])
 
