@@ -37,13 +37,56 @@ const factsOf = ({ limits, triggerHost }: Pick<SpotVenueDeps, 'limits' | 'trigge
   trigger_host: triggerHost,
 })
 
+async function listOrders({ db, venue, views, viewedAccountOf }: SpotDeps, userId: string) {
+  const account = await viewedAccountOf(userId)
+  const [{ value: all, atMs: ordersAtMs }, { value: balances, atMs: balancesAtMs }, { markets }, triggers] =
+    await Promise.all([
+      views.openOrders(account),
+      views.spotBalances(account),
+      usdcMarkets(venue, marksMaxAgeMs),
+      openTriggers(db, userId),
+    ])
+  const byCoin = new Map(markets.map((market) => [market.coin, market]))
+  const byBase = new Map(markets.map((market) => [market.base, market]))
+  const orders = all.flatMap((order) => {
+    const market = byCoin.get(order.symbol)
+    return market ? [{ ...order, symbol: market.symbol }] : []
+  })
+  const tasks = await tasksOfOrders(
+    db,
+    userId,
+    orders.flatMap(({ cloid }) => (cloid ? [cloid] : [])),
+  )
+  const free = (symbol: string) =>
+    freeOf(balances, markets.find((market) => market.symbol === symbol)?.base ?? symbol)
+  const rows = [
+    ...orders.map((order) => orderView(order, tasks)),
+    ...triggers.map((trigger) => triggerView(trigger, free(trigger.input.symbol))),
+  ]
+  const held = balances.map(({ coin, total, hold, entryUsd }) => ({
+    asset: byBase.get(coin)?.symbol ?? coin,
+    total,
+    hold,
+    entry_notional_usd: entryUsd,
+  }))
+  const seen = new Set([...rows, ...held].map(({ asset }) => asset))
+  return {
+    orders: rows,
+    balances: held,
+    as_of: new Date(Math.min(ordersAtMs, balancesAtMs)).toISOString(),
+    mark_prices: Object.fromEntries(
+      markets.filter(({ symbol }) => seen.has(symbol)).map(({ symbol, markPrice }) => [symbol, markPrice]),
+    ),
+  }
+}
+
 export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps) {
   const deps: SpotDeps = {
     ...given,
     agentOf: async (userId) => (await agents.of(userId)).current,
     onAgentRevoked: agents.retired,
   }
-  const { db, venue, views, evmAddressOf, viewedAccountOf, limits } = deps
+  const { db, venue, evmAddressOf, limits } = deps
   // Exits take rate budget before spending, and accepted tasks take it before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
   const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
@@ -60,54 +103,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
       return { markets: rows, total: rows.length, as_of: new Date(list.at).toISOString() }
     },
 
-    async orders(_input, { userId }) {
-      const account = await viewedAccountOf(userId)
-      const [
-        { value: all, atMs: ordersAtMs },
-        { value: balances, atMs: balancesAtMs },
-        { markets },
-        triggers,
-      ] = await Promise.all([
-        views.openOrders(account),
-        views.spotBalances(account),
-        usdcMarkets(venue, marksMaxAgeMs),
-        openTriggers(db, userId),
-      ])
-      const byCoin = new Map(markets.map((market) => [market.coin, market]))
-      const byBase = new Map(markets.map((market) => [market.base, market]))
-      const orders = all.flatMap((order) => {
-        const market = byCoin.get(order.symbol)
-        return market ? [{ ...order, symbol: market.symbol }] : []
-      })
-      const tasks = await tasksOfOrders(
-        db,
-        userId,
-        orders.flatMap(({ cloid }) => (cloid ? [cloid] : [])),
-      )
-      const free = (symbol: string) =>
-        freeOf(balances, markets.find((market) => market.symbol === symbol)?.base ?? symbol)
-      const rows = [
-        ...orders.map((order) => orderView(order, tasks)),
-        ...triggers.map((trigger) => triggerView(trigger, free(trigger.input.symbol))),
-      ]
-      const held = balances.map(({ coin, total, hold, entryUsd }) => ({
-        asset: byBase.get(coin)?.symbol ?? coin,
-        total,
-        hold,
-        entry_notional_usd: entryUsd,
-      }))
-      const seen = new Set([...rows, ...held].map(({ asset }) => asset))
-      return {
-        orders: rows,
-        balances: held,
-        as_of: new Date(Math.min(ordersAtMs, balancesAtMs)).toISOString(),
-        mark_prices: Object.fromEntries(
-          markets
-            .filter(({ symbol }) => seen.has(symbol))
-            .map(({ symbol, markPrice }) => [symbol, markPrice]),
-        ),
-      }
-    },
+    orders: (_input, { userId }) => listOrders(deps, userId),
 
     buy: taskOf({
       admit: admitBuy(deps),
