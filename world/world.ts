@@ -44,7 +44,7 @@ type Options = {
 
 type Message = { progress?: string; failed?: string; ready?: { urls: WorldUrls; worldId: string } }
 
-/** Longer than the wait for the lock plus a slow first start. */
+/** This is longer than the wait for the lock and a slow first start together. */
 const startTimeoutMs = 45_000
 const graceMs = 5_000
 

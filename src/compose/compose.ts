@@ -92,7 +92,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const strangers = parts.use(overrides.strangers ?? guardedFetch())
   const webhookHttp = parts.use(overrides.webhookHttp ?? guardedFetch(webhookGuard(deps.config)))
   const imageFiles = parts.use(overrides.imageFiles ?? guardedFetch(imageGuard(urls)))
-  // Likewise: turns under way go to another instance, and none fails because its service is gone.
+  // It is opened early, too: turns under way go to another instance, and none fails because its service is gone.
   const agent = parts.use(openAgentClient(deps, overrides, () => universe()))
   const core = parts.use(await openCore(deps, overrides))
   const { config, clock, stores, taskEngine } = core

@@ -21,7 +21,7 @@ export const shareTokenAt = (address: string): Token => ({
   address,
 })
 
-/** Undefined where the vault's chain is not configured; the section does not exist then. */
+/** The section does not exist where the chain of the vault is not configured. */
 export function openEarn({ core, chains, custody, holdings }: EarnDeps) {
   const { config, log, clock, random, db, taskEngine } = core
   const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain

@@ -4,8 +4,8 @@ import type { Config } from '#config.ts'
 export type OwnPages = { account: string; approvals: string; link: string }
 
 /**
- * Undefined where nobody signs in, or where another server issues the tokens and this gateway is no client of it: then its
- * pages can ask for no sign-in.
+ * The gateway has no pages of its own where nobody signs in, or where another server issues the tokens and this gateway is
+ * no client of it: then its pages can ask for no sign-in.
  */
 export const ownPages = (
   { AUTH_MODE: mode, IDENTITY_CLIENT_ID: clientId }: Config,

@@ -27,7 +27,7 @@ type RechargeDeps = {
   changed: (userId: string, chainId: string) => void
 }
 
-/** Undefined where no contract takes payments, or only one source has prices; the operations do not exist then. */
+/** The operations do not exist where no contract takes payments, or only one source has prices. */
 export function openRecharge({ core, urls, net, chains, custody, probe, prices, changed }: RechargeDeps) {
   const { config, log, clock, db, taskEngine } = core
   const tills = tillsOf(config, chains)

@@ -21,7 +21,7 @@ const retentionOf = (config: Config) => ({
   moneyTasksMs: optionalMs(config.MONEY_TASK_RETENTION_DAYS),
 })
 
-/** By table, for the gauges. Tasks without money alone do not let the oldest row become younger. */
+/** The retention of each table, for the gauges. The oldest row of a table of tasks is that of a task with money. */
 export function tableRetention(config: Config): Record<string, number> {
   const { eventsMs, repliesMs, moneyTasksMs } = retentionOf(config)
   return { user_event: eventsMs, idempotency: repliesMs, ...(moneyTasksMs && { task: moneyTasksMs }) }

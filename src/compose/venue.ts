@@ -23,7 +23,7 @@ const schedule = (ms: number, run: () => void) => {
   return () => clearTimeout(timer)
 }
 
-/** Of the stream places per address, those that serve all other users in turns, where there are enough places. */
+/** The places of streams of an address that serve all other users in turns, where there are enough places. */
 const briefUsersMax = 2
 const briefFrom = 5
 

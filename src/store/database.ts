@@ -47,7 +47,7 @@ export type Database = {
   listen(options: {
     channels: readonly string[]
     onMessage: (channel: string, payload: string) => void
-    /** Also called after every reconnection: notifications sent meanwhile are lost, so wake every waiter. */
+    /** This is called after every reconnection, too: notifications sent meanwhile are lost, so wake every waiter. */
     onConnected: () => void
   }): Listener
   close(): Promise<void>

@@ -279,6 +279,16 @@ const shapes: RuleFixture[] = [
     good: [`const a = 'TODO'`],
   },
   {
+    rule: 'commentSubjects',
+    path: 'src/kernel/a.ts',
+    bad: [
+      `/** Of a batch: beyond this its members run singly. */`,
+      `// Longer than any view lives.`,
+      `/** Undefined where it is off. */`,
+    ],
+    good: [`/** Longer delays are left to the poll. */`, `/** The longest delay. */`],
+  },
+  {
     rule: 'custody',
     path: 'src/features/wallets/wallets.ts',
     bad: [`import { open } from './keystore.ts'`, `import { open } from './signer-evm.ts'`],

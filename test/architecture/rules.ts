@@ -165,6 +165,20 @@ const comments: Rule = (file) =>
     .filter((comment) => /\b(TODO|FIXME|XXX)\b/.test(comment.text))
     .map((comment) => ({ line: comment.line, says: 'a promise in a comment; keep it or leave it out' }))
 
+/**
+ * The usual beginnings of a comment that has no subject. A fragment that begins otherwise passes, and a sentence such as
+ * "Longer delays are left to the poll" is refused only with these words behind the first one.
+ */
+const fragment =
+  /^\/(?:\*\*?|\/)[\s*]*(?:Of (?!course)|By \w+, |Likewise\b|(?:Longer|Shorter) than\b|(?:Undefined|Null) where\b|Also \w+ed\b)/
+
+const commentSubjects: Rule = (file) =>
+  isOurs(file.path) && !isTest(file)
+    ? file.written.comments
+        .filter((comment) => fragment.test(comment.text))
+        .map((comment) => ({ line: comment.line, says: 'a comment without a subject; write a sentence' }))
+    : []
+
 const runs: Rule = (file) => (file.fault ? [{ line: 1, says: file.fault }] : [])
 
 /** Custody: keystore and signer hold decrypted keys, and only the composition root passes them on. */
@@ -396,6 +410,7 @@ export const rules: Record<string, Rule> = {
   noSleep,
   honestTests,
   comments,
+  commentSubjects,
   custody,
   wiring,
   receipt,

@@ -61,7 +61,7 @@ const repliesOf = (replyText: string, calls: readonly Call[]): (Reply | undefine
   }
 }
 
-/** Undefined where the node will reject the call. */
+/** The bytes of the transaction; undefined where the node will reject the call. */
 const rawTransactionOf = ({ params }: Call): Hex | undefined => {
   const raw: unknown = Array.isArray(params) ? params[0] : undefined
   return typeof raw === 'string' && /^0x(?:[0-9a-f]{2})+$/i.test(raw) ? (raw as Hex) : undefined

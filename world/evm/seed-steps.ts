@@ -44,7 +44,7 @@ const shortText = (text: string): Hex => {
 
 export const setTokenMetadata = (
   { address, name, symbol, decimals }: Metadata,
-  /** Of name, symbol and, where it is stored, decimals. */
+  /** The slots of name, symbol and, where it is stored, decimals. */
   slots: readonly number[],
 ): Step[] => {
   const values = [shortText(name), shortText(symbol), numberToHex(decimals, { size: 32 })]

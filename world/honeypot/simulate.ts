@@ -22,7 +22,7 @@ export type SimulatedTrade = {
   transferTax: number
   buyGas: bigint
   sellGas: bigint
-  /** Undefined where the sale succeeded. */
+  /** Absent where the sale succeeded. */
   sellError?: string
 }
 
@@ -97,7 +97,7 @@ const routeOf = async (rpc: Rpc, chain: WorldChain, token: Address, spend: bigin
   return routes.filter(({ quoted }) => quoted > 0n).sort((a, b) => (a.quoted < b.quoted ? 1 : -1))[0]
 }
 
-/** Undefined where the token has no pool. */
+/** Buys and sells once; undefined where the token has no pool. */
 export const simulateTrade = async (
   rpc: Rpc,
   chain: WorldChain,

@@ -3,7 +3,7 @@ import type { Venue } from './venue.ts'
 
 export type ActionResponse = { type: string; data?: unknown }
 
-/** Undefined where the venue answers with the default response. */
+/** Its result is undefined where the venue answers with the default response. */
 export type ActionHandler = (
   venue: Venue,
   account: Account,

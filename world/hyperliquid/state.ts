@@ -75,7 +75,7 @@ export type Account = {
   partialUntilMs: number
   abstraction: 'default' | 'disabled' | 'unifiedAccount' | 'portfolioMargin'
   displayName: string | null
-  /** Of a sub-account: its master, and its name. */
+  /** A sub-account has a master and a name. */
   master?: string
   name?: string
   dexAbstraction?: boolean

@@ -31,7 +31,7 @@ function planOf(request: WithDeposit, steps: readonly WantedStep[], nowMs: numbe
   }
 }
 
-/** Undefined where the next step pays nothing. */
+/** The payout of the next step; undefined where it pays nothing. */
 function payoutOf(request: WithDeposit, step: PlannedStep): UnsignedPayout | undefined {
   if (step.units === '0') return undefined
   const isFill = step.type === 'fill'

@@ -14,7 +14,7 @@ export type Status =
 export type Deposit = {
   /** Position of the event within its transaction, which does not change when it is mined again. */
   key: string
-  /** Of the order, where the quote had one; else of the request. */
+  /** The id of the order where the quote had one, and that of the request otherwise. */
   requestId: Hex
   chainId: number
   from: string

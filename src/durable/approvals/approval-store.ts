@@ -62,7 +62,7 @@ export async function countWaiting(
 }
 
 type Made = { count: number; count_of_client: number; first: Date | null; first_of_client: Date | null }
-/** Also counts those that were decided or cancelled, by the time at which they expire or would have expired. */
+/** The count includes those that were decided or cancelled, by the time at which they expire or would have expired. */
 export async function countMade(
   db: Queryable,
   userId: string,

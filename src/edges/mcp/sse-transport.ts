@@ -29,7 +29,7 @@ type SseDeps = {
 
 const bodyBytesMax = 1024 * 1024
 const requestsPerUser = 64
-/** Longer than any call waits. */
+/** This is longer than any call waits. */
 const answerMsMax = 120_000
 const messagesPath = '/mcp/messages'
 

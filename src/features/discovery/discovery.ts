@@ -12,7 +12,7 @@ export type Released = {
 }
 
 type DiscoveryDeps = {
-  /** Of all sections, this one included. */
+  /** All sections, this one included. */
   sections: () => readonly Released[]
   health: () => HealthReport | Promise<HealthReport>
 }

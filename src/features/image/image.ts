@@ -53,7 +53,7 @@ type Result = {
 }
 
 export const creditsPerCall = 1n
-/** Longer than the time limits of the image service and of the file store together. */
+/** This is longer than the time limits of the image service and of the file store together. */
 const stepTimeoutMs = 80_000
 
 export function image(deps: ImageDeps): Operation[] {

@@ -36,7 +36,7 @@ const dayMs = 86_400_000
 const rotationMs = 30 * dayMs
 /** The next key is published this long before it signs. */
 const leadMs = 10 * 60_000
-/** Longer than any session or token that a former key signed. */
+/** This is longer than any session or token lasts that a former key signed. */
 const retentionMs = 16 * dayMs
 const cachedMs = 60_000
 const unknownKeyPauseMs = 30_000

@@ -23,7 +23,7 @@ export type Sessions = {
 
 /** A session ends after this time, however often it is used. */
 const longestSessionMs = 30 * 86_400_000
-/** Longer than any session lasts. */
+/** This is longer than any session lasts. */
 const tombstoneSeconds = 31 * 86_400
 
 type Authorizations = Record<string, { enteredAtMs?: number } | undefined>

@@ -8,7 +8,7 @@ type ViewedAccountsDeps = {
 }
 
 const viewersMax = 20_000
-/** Longer than any view lives. */
+/** This is longer than any view is kept. */
 const viewerMs = 600_000
 
 /** While a user looks at views, a commit for the user invalidates them. */
