@@ -12,14 +12,11 @@ import { creditGrant } from '#features/credits/grant.ts'
 import { signupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import type { Net } from '#kernel/wire/net.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
-import type { Mails } from './mails.ts'
 import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
+import type { Parts } from './parts.ts'
 import { openWebhooksOfApps } from './webhooks.ts'
 
-type AuthParts = { core: Core; net: Net; custody: Custody; mails: Mails; onSignup: OnSignup }
+type AuthParts = Pick<Parts, 'core' | 'net' | 'custody' | 'mails'> & { onSignup: OnSignup }
 export type AuthOverrides = OAuthOverrides & {
   /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
   onSignup?: OnSignup

@@ -1,4 +1,3 @@
-import type { ChatModels } from '#agent/models.ts'
 import { taskTopic } from '#durable/events/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
 import { chat } from '#features/chat/chat.ts'
@@ -6,36 +5,25 @@ import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-mandate.
 import { createMarketTools } from '#features/chat/market-reads.ts'
 import { chatFacts } from '#features/chat/prices.ts'
 import { chatRetentionJob } from '#features/chat/retention.ts'
-import type { NamedUniverse } from '#features/chat/universe.ts'
 import type { Credits } from '#features/credits/credits.ts'
-import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { createLoopTurns } from '#kernel/async/loop-turns.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
-import type { Chain } from '#kernel/money/chains.ts'
 import type { ModelPrices } from '#kernel/money/token-prices.ts'
 import { internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Answerer } from '#kernel/wire/answerer.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { withChecksum } from '#upstreams/evm/address.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
+import type { Parts } from './parts.ts'
 import type { Section } from './section.ts'
-import type { Venue } from './venue.ts'
 
-type ChatParts = {
-  core: Core
+type ChatParts = Pick<
+  Parts,
+  'core' | 'chains' | 'custody' | 'venue' | 'models' | 'agent' | 'universe' | 'innerCalls'
+> & {
   credits: Credits
-  custody: Pick<Custody, 'policy'>
   files: Files
-  table: readonly Chain[]
-  venue: Venue | undefined
-  models: ChatModels | undefined
-  /** Answers the turns. */
-  agent: Answerer
-  universe: () => Promise<NamedUniverse>
-  /** Read with the first call of a tool, when both exist. */
+  /** Read with the first call of a tool. */
   operations: () => readonly Operation[]
-  innerCalls: () => InnerCalls
 }
 export type ChatOverrides = {
   /** Answers in place of the agent service. */
@@ -50,7 +38,7 @@ export const openChat = (
   { core: { taskEngine, ...core }, custody, models, agent, universe, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Section => {
-  const { venue, table, credits, files, operations, innerCalls } = parts
+  const { venue, chains, credits, files, operations, innerCalls } = parts
   const inTurn = createLoopTurns()
   // Its caller reads a text next, at once and whole.
   const registryFor = (userId: string) => async () => {
@@ -78,7 +66,7 @@ export const openChat = (
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,
       openOwnWords: (turn) => grammarOwnWords(registryFor(turn.userId))(turn),
     },
-    lists: { chains: table, spellAddress: withChecksum },
+    lists: { chains: chains.table, spellAddress: withChecksum },
     isUnavailable: isDatabaseUnavailable,
     ...(chatGraceMs !== undefined && { graceMs: chatGraceMs }),
   })

@@ -45,37 +45,15 @@ export type Overrides = CoreOverrides &
   }
 
 /** Readable names of the upstreams, for error texts, metrics and failpoints. */
-function labelsOf({
-  evm,
-  solana,
-  hyperliquid,
-  relay,
-  honeypot,
-  rugcheck,
-  lifi,
-  prices,
-  coinbase,
-  model,
-  images,
-  faucet,
-}: UpstreamUrls): Record<string, string> {
+function labelsOf(urls: UpstreamUrls): Record<string, string> {
+  const { evm, control, worldId, ...services } = urls
   const named = {
     ethereum: evm['1'],
     base: evm['8453'],
     arbitrum: evm['42161'],
     'arbitrum-sepolia': evm['421614'],
     polygon: evm['137'],
-    solana,
-    hyperliquid,
-    relay,
-    honeypot,
-    rugcheck,
-    lifi,
-    coinbase,
-    prices,
-    model,
-    images,
-    faucet,
+    ...services,
   }
   return Object.fromEntries(
     Object.entries(named).flatMap(([name, url]) => (url ? [[new URL(url).origin, name]] : [])),

@@ -1,20 +1,10 @@
 import { readQueueStats } from '#durable/upkeep/queue-stats.ts'
-import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { discovery, type Released } from '#features/discovery/discovery.ts'
 import { healthCheck } from '#features/discovery/health.ts'
 import { release } from '#release.ts'
-import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
-import type { Venue } from './venue.ts'
+import type { Parts } from './parts.ts'
 
-type DiscoveryParts = {
-  core: Core
-  chains: Chains
-  custody: Pick<Custody, 'keyMonitor'>
-  venue: Venue | undefined
-  probe: ChainHealth
-}
+type DiscoveryParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'venue' | 'probe'>
 
 export function openDiscovery(
   { core, chains, custody, venue, probe }: DiscoveryParts,

@@ -2,14 +2,9 @@ import { earn as makeEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
-import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
+import type { Parts } from './parts.ts'
 
-type EarnDeps = {
-  core: Core
-  chains: Chains
-  custody: Custody
+type EarnParts = Pick<Parts, 'core' | 'chains' | 'custody'> & {
   /** A function, because of a cycle: holdings list earn's shares, and earn invalidates holdings. */
   holdings: () => Holdings
 }
@@ -22,7 +17,7 @@ export const shareTokenAt = (address: string): Token => ({
 })
 
 /** The section does not exist where the chain of the vault is not configured. */
-export function openEarn({ core, chains, custody, holdings }: EarnDeps) {
+export function openEarn({ core, chains, custody, holdings }: EarnParts) {
   const { config, log, clock, random, db, taskEngine } = core
   const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain
   if (!chain) return undefined

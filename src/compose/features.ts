@@ -1,70 +1,40 @@
-import type { ChatModels } from '#agent/models.ts'
 import { toTaskFullView } from '#durable/task/task-view.ts'
-import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
-import type { NamedUniverse } from '#features/chat/universe.ts'
 import { tasks } from '#features/tasks/tasks.ts'
 import { user } from '#features/user/user.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
-import type { Answerer } from '#kernel/wire/answerer.ts'
-import type { Net } from '#kernel/wire/net.ts'
-import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { prices as makePrices } from '#upstreams/prices/prices.ts'
 import { type AuthOverrides, openAuth } from './auth.ts'
-import type { Chains } from './chains.ts'
 import { type ChatOverrides, openChat } from './chat.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
 import { openDiscovery } from './discovery.ts'
 import { openImages } from './images.ts'
-import type { Mails } from './mails.ts'
 import { oauthSection } from './oauth.ts'
 import { type OrderOverrides, openOrders, openSwapHooks } from './orders.ts'
+import type { Parts } from './parts.ts'
 import { openPolicy } from './policy.ts'
 import { openRecharge } from './recharge.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
 import { openSecurity } from './security.ts'
 import { openSwap } from './swap.ts'
-import type { UpstreamUrls } from './upstream-urls.ts'
-import type { Venue } from './venue.ts'
 import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
 import { openHoldings, openWallets } from './wallets.ts'
 import { openWebhooks, type WebhookOverrides } from './webhooks.ts'
 
-type FeatureDeps = {
-  core: Core
-  urls: UpstreamUrls
-  net: Net
-  chains: Chains
-  custody: Custody
-  venue: Venue | undefined
-  probe: ChainHealth
-  /** Posts to the addresses of users. */
-  webhookHttp: GuardedFetch
-  imageFiles: GuardedFetch
-  mails: Mails
-  models: ChatModels | undefined
-  agent: Answerer
-  universe: () => Promise<NamedUniverse>
-  /** Calls of operations for a user; they exist once all features do. */
-  innerCalls: () => InnerCalls
-}
 export type FeatureOverrides = VenueFeatureOverrides &
   OrderOverrides &
   WebhookOverrides &
   AuthOverrides &
   ChatOverrides & {
     /** Operations of a test, on the same parts as those of the product. */
-    addOperations?: (parts: Pick<FeatureDeps, 'core' | 'chains' | 'custody'>) => Operation[]
+    addOperations?: (parts: Pick<Parts, 'core' | 'chains' | 'custody'>) => Operation[]
   }
 
 /** Triggers compare prices that are as old as the interval of their watch. */
 const orderPricesMs = 1_000
 
 /** What several sections read: prices, and what users hold. */
-function openShared(deps: FeatureDeps) {
+function openShared(deps: Parts) {
   const priceDeps = { url: deps.urls.prices ?? '', net: deps.net, clock: deps.core.clock }
   const prices = makePrices(priceDeps)
   const orderPrices = makePrices({ ...priceDeps, freshMs: orderPricesMs })
@@ -72,7 +42,7 @@ function openShared(deps: FeatureDeps) {
 }
 
 /** Every section, in the order in which clients list the operations. */
-export function openFeatures(deps: FeatureDeps, overrides: FeatureOverrides = {}) {
+export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const { core, chains, custody, probe } = deps
   const { db, clock, taskEngine } = core
   const shared = openShared(deps)
@@ -84,12 +54,12 @@ export function openFeatures(deps: FeatureDeps, overrides: FeatureOverrides = {}
   const swaps = openSwap({ ...shared, verdicts: security.verdicts, hooks: openSwapHooks(shared) })
   const trading = openVenueFeatures({ ...shared, swaps }, overrides)
   const orders = openOrders({ ...shared, swaps: swaps.execution }, overrides)
-  const webhooks = openWebhooks({ core, custody, auth, http: deps.webhookHttp }, overrides)
+  const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
   const all = (): Joined => joined
   const operations = () => joined.operations
   const taskDeps = { db, clock, tasks: taskEngine.tasks, view: toTaskFullView, sections: all }
-  const chatDeps = { ...deps, credits, files: images.files, table: chains.table, operations }
+  const chatDeps = { ...deps, credits, files: images.files, operations }
   const sections: readonly Section[] = [
     discovery,
     { part: 'chains', ...chainList({ chainRows: chains.table, status: probe.status }) },

@@ -5,24 +5,13 @@ import type { Credits } from '#features/credits/credits.ts'
 import { authenticateBackend } from '#features/image/backends.ts'
 import { image, imageBytesMax } from '#features/image/image.ts'
 import { imageDeletions } from '#features/image/retention.ts'
-import type { Net } from '#kernel/wire/net.ts'
-import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { images as imageService } from '#upstreams/images/images.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
-import type { UpstreamUrls } from './upstream-urls.ts'
+import type { Parts } from './parts.ts'
 
-type ImagesDeps = {
-  core: Core
-  urls: Pick<UpstreamUrls, 'images'>
-  net: Net
-  custody: Pick<Custody, 'keyEncryptionKeys'>
-  credits: Credits
-  imageFiles: GuardedFetch
-}
+type ImageParts = Pick<Parts, 'core' | 'urls' | 'net' | 'custody' | 'imageFiles'> & { credits: Credits }
 
 /** Files of users, the keys of backends and, where a service makes them, images. */
-export function openImages({ core, urls, net, custody, credits, imageFiles }: ImagesDeps) {
+export function openImages({ core, urls, net, custody, credits, imageFiles }: ImageParts) {
   const { config, db, clock, random, baseUrl, taskEngine } = core
   const { keyEncryptionKeys } = custody
   const files = createFiles({ db, keyEncryptionKeys, clock, random, baseUrl })

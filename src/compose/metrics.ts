@@ -43,34 +43,24 @@ function moneyGauges({ holds, time }: Composed['taskEngine']): Metric[] {
 }
 
 function poolGauges(stores: Stores): Metric[] {
-  const pools = Object.entries(stores).map(
-    ([
-      pool,
-      {
-        pool: { totalCount, idleCount, waitingCount, options },
-      },
-    ]) => ({
-      labels: { pool },
-      open: totalCount,
-      used: totalCount - idleCount,
-      waiting: waitingCount,
-      max: options.max,
-    }),
-  )
-  const samples = (field: 'open' | 'used' | 'waiting' | 'max') =>
-    pools.map((each) => ({ labels: each.labels, value: each[field] }))
+  const poolGauge = (name: string, help: string, read: (pool: Stores['database']['pool']) => number) =>
+    gauge(
+      `portico_database_${name}`,
+      help,
+      Object.entries(stores).map(([pool, store]) => ({ labels: { pool }, value: read(store.pool) })),
+    )
   return [
-    gauge(
-      'portico_database_connections_in_use',
+    poolGauge(
+      'connections_in_use',
       'Connections of a pool that run a statement',
-      samples('used'),
+      ({ totalCount, idleCount }) => totalCount - idleCount,
     ),
-    gauge('portico_database_connections_open', 'Connections of a pool', samples('open')),
-    gauge('portico_database_connections_limit', 'Connections that a pool may open', samples('max')),
-    gauge(
-      'portico_database_requests_waiting',
+    poolGauge('connections_open', 'Connections of a pool', ({ totalCount }) => totalCount),
+    poolGauge('connections_limit', 'Connections that a pool may open', ({ options }) => options.max),
+    poolGauge(
+      'requests_waiting',
       'Requests that wait for a connection of a pool',
-      samples('waiting'),
+      ({ waitingCount }) => waitingCount,
     ),
   ]
 }

@@ -1,12 +1,9 @@
 import { oauth as makeOAuth, type OAuth } from '#features/oauth/oauth.ts'
 import type { DeriveKey } from '#features/oauth/passwords.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
-import type { Net } from '#kernel/wire/net.ts'
 import { authorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { openIdProvider } from '#upstreams/openid/openid.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
-import type { Mails } from './mails.ts'
+import type { Parts } from './parts.ts'
 import type { Section } from './section.ts'
 import type { openWebhooksOfApps } from './webhooks.ts'
 
@@ -14,11 +11,7 @@ export type OAuthOverrides = {
   /** Derives the keys that passwords are compared by. */
   deriveKey?: DeriveKey
 }
-type OAuthParts = {
-  core: Core
-  net: Net
-  custody: Custody
-  mails: Mails
+type OAuthParts = Pick<Parts, 'core' | 'net' | 'custody' | 'mails'> & {
   webhooksOfApps: ReturnType<typeof openWebhooksOfApps>
 }
 

@@ -22,20 +22,12 @@ import {
 } from '#features/outstanding-orders/outstanding-orders.ts'
 import type { SellingOrder } from '#features/wallets/holdings.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Prices } from '#upstreams/prices/prices.ts'
-import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
+import type { SharedParts } from './parts.ts'
 import type { Section } from './section.ts'
 
-type OrderParts = {
-  core: Core
-  chains: Chains
-  custody: Custody
-  orderPrices: Prices
-  /** Absent where no swaps are served. */
-  swaps: SwapExecution | undefined
-}
+type SwapHookParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'orderPrices'>
+/** `swaps`: absent where none are served. */
+type OrderParts = SwapHookParts & { swaps: SwapExecution | undefined }
 export type OrderOverrides = {
   /** Interval in which the prices of tokens with orders are read. */
   orderCheckMs?: number
@@ -60,8 +52,6 @@ async function sellingOrders(db: Queryable, userId: string): Promise<SellingOrde
     return { id, ...rules.soldToken(input) }
   })
 }
-
-type SwapHookParts = Pick<OrderParts, 'core' | 'chains' | 'custody' | 'orderPrices'>
 
 /** The hooks that swaps leave and cancel. */
 export const openSwapHooks = ({ core, chains, custody, orderPrices: prices }: SwapHookParts): SwapHooks =>

@@ -8,15 +8,12 @@ import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { recipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
-import type { Mails } from './mails.ts'
 import { approvalPage, ownPages } from './own-pages.ts'
+import type { Parts } from './parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 import type { Section } from './section.ts'
 
-type PolicyParts = { core: Core; chains: Chains; custody: Custody; mails: Mails }
+type PolicyParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'mails'>
 
 /** What people decide: limits, approvals, agents and recipients. */
 export const openPolicy = (

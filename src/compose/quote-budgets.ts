@@ -19,17 +19,14 @@ function budgetOf(provider: Provider, { url, key, limit }: Setting): QuoteBudget
     : createQuoteBudget({ max, windowMs: provider.windowMs, provider, nowMs: monotonicMs })
 }
 
-export const quotesOf = {
-  relay: (config: Config): QuoteBudget =>
-    budgetOf(relay, {
-      url: config.RELAY_URL,
-      key: config.RELAY_API_KEY,
-      limit: config.RELAY_QUOTES_PER_MINUTE,
-    }),
-  lifi: (config: Config): QuoteBudget =>
-    budgetOf(lifi, {
-      url: config.LIFI_URL,
-      key: config.LIFI_API_KEY,
-      limit: config.LIFI_QUOTES_PER_TWO_HOURS,
-    }),
-}
+export const relayQuotes = ({
+  RELAY_URL: url,
+  RELAY_API_KEY: key,
+  RELAY_QUOTES_PER_MINUTE: limit,
+}: Config): QuoteBudget => budgetOf(relay, { url, key, limit })
+
+export const lifiQuotes = ({
+  LIFI_URL: url,
+  LIFI_API_KEY: key,
+  LIFI_QUOTES_PER_TWO_HOURS: limit,
+}: Config): QuoteBudget => budgetOf(lifi, { url, key, limit })

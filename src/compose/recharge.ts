@@ -1,34 +1,23 @@
 import type { Config } from '#config.ts'
-import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { infoOf } from '#features/chains/chains.ts'
 import { paymentSearch } from '#features/credits/payment-search.ts'
 import { type PriceSource, recharge } from '#features/credits/recharge.ts'
 import { createTillCheck, type SvmTill, type Till } from '#features/credits/till.ts'
-import type { Net } from '#kernel/wire/net.ts'
 import { coinbase as makeCoinbase } from '#upstreams/coinbase/coinbase.ts'
 import * as wire from '#upstreams/evm/till.ts'
-import type { Prices } from '#upstreams/prices/prices.ts'
 import { memo, transferLamports } from '#upstreams/solana/instruction-builder.ts'
 import { findTransfers } from '#upstreams/solana/payments.ts'
 import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
+import type { SharedParts } from './parts.ts'
 import { tillOf } from './settings.ts'
-import type { UpstreamUrls } from './upstream-urls.ts'
 
-type RechargeDeps = {
-  core: Core
-  urls: UpstreamUrls
-  net: Net
-  chains: Chains
-  custody: Custody
-  probe: ChainHealth
-  prices: Prices
-  changed: (userId: string, chainId: string) => void
-}
+type RechargeParts = Pick<
+  SharedParts,
+  'core' | 'urls' | 'net' | 'chains' | 'custody' | 'probe' | 'prices' | 'changed'
+>
 
 /** The operations do not exist where no contract takes payments, or only one source has prices. */
-export function openRecharge({ core, urls, net, chains, custody, probe, prices, changed }: RechargeDeps) {
+export function openRecharge({ core, urls, net, chains, custody, probe, prices, changed }: RechargeParts) {
   const { config, log, clock, db, taskEngine } = core
   const tills = tillsOf(config, chains)
   if (tills.length === 0 || !urls.prices || !urls.coinbase) return undefined

@@ -1,13 +1,10 @@
 import { security as makeSecurity } from '#features/security/security.ts'
-import type { Net } from '#kernel/wire/net.ts'
 import { honeypot } from '#upstreams/honeypot/honeypot.ts'
 import { rugCheck } from '#upstreams/rugcheck/rugcheck.ts'
 import { isAddress } from '#upstreams/solana/base58.ts'
-import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { UpstreamUrls } from './upstream-urls.ts'
+import type { Parts } from './parts.ts'
 
-type SecurityParts = { core: Core; urls: UpstreamUrls; net: Net; chains: Chains }
+type SecurityParts = Pick<Parts, 'core' | 'urls' | 'net' | 'chains'>
 
 /** The services that judge tokens are asked as far as they are configured. */
 export function openSecurity({ core, urls, net, chains }: SecurityParts) {

@@ -1,6 +1,5 @@
 import { ownCallsOf } from '#engines/chain-arrivals/own-batches.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
-import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import type { SwapCalls, SwapDeps } from '#features/swap/deps.ts'
 import { type SwapLegs, swapExecution, swapLegs } from '#features/swap/execution.ts'
 import { swapDeletions } from '#features/swap/retention.ts'
@@ -9,38 +8,24 @@ import { createArrivals, type SolanaArrivals, unnumberedGains } from '#features/
 import { createLatePaymentWatch, latePaymentKind } from '#features/swap/settle/late-payment.ts'
 import { swap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import type { SecurityVerdicts } from '#kernel/money/security.ts'
-import type { Net } from '#kernel/wire/net.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
 import { lifi } from '#upstreams/lifi/lifi.ts'
-import type { Prices } from '#upstreams/prices/prices.ts'
 import { relay } from '#upstreams/relay/relay.ts'
 import { depositAtDepository } from '#upstreams/solana/instruction-builder.ts'
 import { svmDecoder } from '#upstreams/solana/instructions.ts'
 import { paymentsTo } from '#upstreams/solana/payments.ts'
 import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
-import { quotesOf } from './quote-budgets.ts'
+import type { SharedParts } from './parts.ts'
+import { lifiQuotes, relayQuotes } from './quote-budgets.ts'
 import type { Section } from './section.ts'
 import { bridgeOf } from './settings.ts'
-import type { UpstreamUrls } from './upstream-urls.ts'
 
-type SwapParts = {
-  core: Core
-  urls: UpstreamUrls
-  net: Net
-  chains: Chains
-  custody: Custody
-  prices: Prices
-  verdicts: SecurityVerdicts
-  hooks: SwapHooks
-  changed: (userId: string, chainId: string) => void
-}
+type SwapParts = Pick<SharedParts, 'core' | 'urls' | 'net' | 'chains' | 'custody'> &
+  Pick<SwapDeps, 'prices' | 'verdicts' | 'hooks' | 'changed'>
 
 const calls: SwapCalls = {
   decode: evmCrypto.decodeCall,
@@ -77,31 +62,22 @@ export type Swaps = Section & { execution?: SwapExecution; legs?: SwapLegs }
 const unserved: Swaps = { part: 'trading', facts: swapFacts, deletions: swapDeletions }
 
 /** Without operations where no provider is configured. */
-export function openSwap({
-  core,
-  urls,
-  net,
-  chains,
-  custody,
-  prices,
-  verdicts,
-  hooks,
-  changed,
-}: SwapParts): Swaps {
+export function openSwap({ core, urls, net, chains, custody, ...given }: SwapParts): Swaps {
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains
   const shared = { net, chains: table, clock }
   const providers = [
     ...(urls.relay
-      ? [relay({ ...shared, url: urls.relay, apiKey: config.RELAY_API_KEY, quotes: quotesOf.relay(config) })]
+      ? [relay({ ...shared, url: urls.relay, apiKey: config.RELAY_API_KEY, quotes: relayQuotes(config) })]
       : []),
     ...(urls.lifi
-      ? [lifi({ ...shared, url: urls.lifi, apiKey: config.LIFI_API_KEY, quotes: quotesOf.lifi(config) })]
+      ? [lifi({ ...shared, url: urls.lifi, apiKey: config.LIFI_API_KEY, quotes: lifiQuotes(config) })]
       : []),
   ]
   if (providers.length === 0) return unserved
   const evmOf = (chainId: string) => ports.get(chainId)?.chain
   const deps: SwapDeps = {
+    ...given,
     db,
     providers,
     chains: table,
@@ -122,11 +98,7 @@ export function openSwap({
     policy: custody.policy.policy,
     remainingUsd: async (userId) => (await custody.policy.summary(userId)).remaining_24h_usd,
     walletsOf: (userId) => walletsOf(db, userId),
-    prices,
-    verdicts,
-    hooks,
     watchLatePayment: createLatePaymentWatch(taskEngine),
-    changed,
     clock,
     random,
   }

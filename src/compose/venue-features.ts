@@ -2,22 +2,13 @@ import { reserveSpend } from '#durable/accept/reserve-spend.ts'
 import { perp as makePerp } from '#features/perp/perp.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
 import { openBridge } from './bridge.ts'
-import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
+import type { SharedParts } from './parts.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Swaps } from './swap.ts'
-import type { Venue } from './venue.ts'
 import { openVenueTrading, type TradingOverrides } from './venue-trading.ts'
 
-type VenueFeatureDeps = {
-  core: Core
-  chains: Chains
-  venue: Venue | undefined
-  custody: Custody
+type VenueFeatureParts = Pick<SharedParts, 'core' | 'chains' | 'venue' | 'custody' | 'changed'> & {
   swaps: Pick<Swaps, 'legs'>
-  /** Called when a receipt changed the balances of a user's wallet. */
-  changed: (userId: string, chainId: string) => void
 }
 export type VenueFeatureOverrides = TradingOverrides & {
   /** Interval in which the prices of markets with triggers are checked. */
@@ -26,7 +17,7 @@ export type VenueFeatureOverrides = TradingOverrides & {
 
 /** The sections that trade at the venue; undefined where it or the chain of its bridge is not configured. */
 export function openVenueFeatures(
-  { core, chains, venue, custody, swaps, changed }: VenueFeatureDeps,
+  { core, chains, venue, custody, swaps, changed }: VenueFeatureParts,
   { priceCheckMs, ...overrides }: VenueFeatureOverrides,
 ) {
   const bridge = openBridge(core.config, chains)

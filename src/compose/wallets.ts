@@ -5,31 +5,20 @@ import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { transfer } from '#features/wallets/transfer.ts'
 import { walletFacts, wallets } from '#features/wallets/wallets.ts'
-import type { Net } from '#kernel/wire/net.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
-import type { Prices } from '#upstreams/prices/prices.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
-import type { Chains } from './chains.ts'
-import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
 import { openEarn } from './earn.ts'
 import { holdingFacts } from './orders.ts'
+import type { SharedParts } from './parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
-import type { UpstreamUrls } from './upstream-urls.ts'
 
-type WalletParts = {
-  core: Core
-  urls: UpstreamUrls
-  net: Net
-  chains: Chains
-  custody: Custody
-  prices: Prices
-}
+type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
+type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
 
 /** What users hold, and the shares of earn where it is served. */
-export function openHoldings({ core, chains, custody, prices }: WalletParts) {
+export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
   const { db, clock } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
   const holdings: Holdings = makeHoldings({
@@ -45,18 +34,7 @@ export function openHoldings({ core, chains, custody, prices }: WalletParts) {
   return { earn, holdings, changed }
 }
 
-type WalletReads = Omit<ReturnType<typeof openHoldings>, 'earn'>
-
-export function openWallets({
-  core,
-  urls,
-  net,
-  chains,
-  custody,
-  prices,
-  holdings,
-  changed,
-}: WalletParts & WalletReads) {
+export function openWallets({ core, urls, net, chains, custody, prices, holdings, changed }: WalletParts) {
   const { config, db, taskEngine } = core
   const faucetGrant = urls.faucet
     ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })

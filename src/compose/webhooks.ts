@@ -18,9 +18,8 @@ import { webhooks } from '#features/notifications/webhooks/webhooks.ts'
 import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
 import { createSealer } from '#kernel/wire/sealed-secret.ts'
-import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import type { Core } from './core.ts'
-import type { Custody } from './custody.ts'
+import type { Parts } from './parts.ts'
 import type { ShowEvent } from './section.ts'
 
 export type WebhookOverrides = {
@@ -32,13 +31,7 @@ export type WebhookOverrides = {
 
 const pollMsDefault = 10_000
 
-type WebhookParts = {
-  core: Core
-  custody: Pick<Custody, 'keyEncryptionKeys'>
-  auth: Pick<Auth, 'holdAccess'>
-  /** Reaches only addresses that users may name. */
-  http: GuardedFetch
-}
+type WebhookParts = Pick<Parts, 'core' | 'custody' | 'webhookHttp'> & { auth: Pick<Auth, 'holdAccess'> }
 
 /** What apps have added ends with them, and so do the addresses of files. Without an app: the password of the person is new, or every access was ended. */
 export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier } }: Core) {
@@ -55,7 +48,10 @@ export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier }
   return { endApps, postedOrigins: (userId: string) => postedOrigins(db, userId) }
 }
 
-export function openWebhooks({ core, custody, auth, http }: WebhookParts, overrides: WebhookOverrides) {
+export function openWebhooks(
+  { core, custody, auth, webhookHttp: http }: WebhookParts,
+  overrides: WebhookOverrides,
+) {
   const { config, db, clock, random, log, taskEngine } = core
   const { notifier, events, transact, instanceId, isOnDuty, isLeaseHeld } = taskEngine
   const { keyEncryptionKeys } = custody

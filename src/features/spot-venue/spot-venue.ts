@@ -147,11 +147,5 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     everyMs: priceCheckMs,
     isOnDuty: given.isOnDuty,
   })
-  return {
-    operations,
-    kinds: [trigger],
-    starters: [priceLoop.start],
-    facts: factsOf(given),
-    priceLoop,
-  }
+  return { operations, kinds: [trigger], starters: [priceLoop.start], facts: factsOf(given), priceLoop }
 }

@@ -1,0 +1,45 @@
+import type { ChatModels } from '#agent/models.ts'
+import type { ChainHealth } from '#features/chains/chain-health.ts'
+import type { NamedUniverse } from '#features/chat/universe.ts'
+import type { Holdings } from '#features/wallets/holdings.ts'
+import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { Net } from '#kernel/wire/net.ts'
+import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
+import type { Prices } from '#upstreams/prices/prices.ts'
+import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
+import type { Custody } from './custody.ts'
+import type { Mails } from './mails.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
+import type { Venue } from './venue.ts'
+
+/** What sections are built from; each names those that it needs. */
+export type Parts = {
+  core: Core
+  urls: UpstreamUrls
+  net: Net
+  chains: Chains
+  custody: Custody
+  venue: Venue | undefined
+  probe: ChainHealth
+  /** Posts to the addresses of users. */
+  webhookHttp: GuardedFetch
+  imageFiles: GuardedFetch
+  mails: Mails
+  models: ChatModels | undefined
+  agent: Answerer
+  universe: () => Promise<NamedUniverse>
+  /** Calls of operations for a user; they exist once all features do. */
+  innerCalls: () => InnerCalls
+}
+
+/** What several sections read beside them. */
+export type SharedParts = Parts & {
+  prices: Prices
+  /** As old as the interval of the watch that compares them. */
+  orderPrices: Prices
+  holdings: Holdings
+  /** Called when a receipt changed the balances of a user's wallet. */
+  changed: (userId: string, chainId: string) => void
+}
