@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { retentionJobs } from '#compose/retention.ts'
 import { readConfig } from '#config.ts'
-import { ledgerAudit } from '#durable/ledger/audit.ts'
+import { createLedgerAudit } from '#durable/ledger/audit.ts'
 import { readTaskGauges } from '#durable/upkeep/task-gauges.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
@@ -59,7 +59,7 @@ await using environment = await createEnvironment({
 const slice = { accountsMax: 100, slicesMax: 1, blocksMax: 1, writersMsMax: 5_000 }
 
 async function audit({ pool, transact: run }: EngineInstance, limits?: typeof slice): Promise<void> {
-  const job = ledgerAudit({ pool, run, log: silentLog, ...(limits && { limits }) })
+  const job = createLedgerAudit({ pool, run, log: silentLog, ...(limits && { limits }) })
   while (await job.runBatch());
 }
 

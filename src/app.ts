@@ -4,20 +4,20 @@ import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'
 import { openTimeComparison } from '#compose/time-comparison.ts'
 import { warningsOf } from '#config-safety.ts'
-import { fileDoor, type OpenFile } from '#edges/http/file-door.ts'
-import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
-import { links } from '#edges/http/links.ts'
-import { type McpEdgeDeps, mcpEdge } from '#edges/mcp/mcp.ts'
+import { createFileDoor, type OpenFile } from '#edges/http/file-door.ts'
+import { type HttpEdgeDeps, openHttpEdge } from '#edges/http/http.ts'
+import { createLinks } from '#edges/http/links.ts'
+import { type McpEdgeDeps, openMcpEdge } from '#edges/mcp/mcp.ts'
 import { NotificationEvent } from '#features/notifications/event-types.ts'
 import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
 import type { AgentServiceDeps, OwnAgentService } from './agent/agent-service.ts'
 import { throwAsFault } from './durable/accept/faults.ts'
 import type { StoredEvent } from './durable/events/event-log.ts'
-import { ledgerAudit } from './durable/ledger/audit.ts'
+import { createLedgerAudit } from './durable/ledger/audit.ts'
 import { createMaintenance } from './durable/upkeep/maintenance.ts'
 import { serverMetadata } from './edges/oauth/provider/metadata.ts'
-import { type OAuthEdgeDeps, oauthEdge } from './edges/oauth/provider/oauth-edge.ts'
-import { proxiedMetadata, proxyEdge } from './edges/oauth/provider/proxy-edge.ts'
+import { createOAuthEdge, type OAuthEdgeDeps } from './edges/oauth/provider/oauth-edge.ts'
+import { createProxyEdge, proxiedMetadata } from './edges/oauth/provider/proxy-edge.ts'
 import { repeat } from './kernel/async/repeat.ts'
 import { plainSchema } from './kernel/contract/decimal-fields.ts'
 import { release } from './release.ts'
@@ -72,18 +72,18 @@ function openAuthorizationServer(deps: OAuthEdgeDeps) {
   const { baseUrl } = deps
   const { external: server, federation } = deps.oauth
   if (server) {
-    const own = federation && oauthEdge(deps)
+    const own = federation && createOAuthEdge(deps)
     return {
       issuer: () => server.issuer,
       metadata: () => proxiedMetadata(server, baseUrl()),
-      mount: proxyEdge({ ...deps, server, own }),
+      mount: createProxyEdge({ ...deps, server, own }),
       hasPages: own !== undefined,
     }
   }
   return {
     issuer: baseUrl,
     metadata: async () => serverMetadata(baseUrl()),
-    mount: oauthEdge(deps).mount,
+    mount: createOAuthEdge(deps).mount,
     hasPages: true,
   }
 }
@@ -93,14 +93,14 @@ export async function openDoors(deps: DoorDeps) {
   await using parts = new AsyncDisposableStack()
   const invocation = createInvocation(deps)
   parts.defer(() => invocation.close())
-  const mcp = parts.use(mcpEdge({ ...deps, invocation }))
+  const mcp = parts.use(openMcpEdge({ ...deps, invocation }))
   const { oauth } = deps
   const authorizationServer =
     oauth && openAuthorizationServer({ ...deps, ...oauth, invocation, limits: invocation.limits })
-  const http = await httpEdge({
+  const http = await openHttpEdge({
     ...deps,
     invocation,
-    webDoors: [mcp, ...(deps.openFile ? [fileDoor(deps.openFile, invocation.limits)] : [])],
+    webDoors: [mcp, ...(deps.openFile ? [createFileDoor(deps.openFile, invocation.limits)] : [])],
     ...(authorizationServer && { authorizationServer }),
   })
   parts.defer(() => http.close())
@@ -110,7 +110,7 @@ export async function openDoors(deps: DoorDeps) {
 
 /** Adds to an event the links that the stream and the list add over HTTP. */
 function eventLinks({ baseUrl, features }: Composed): (event: StoredEvent) => unknown {
-  const addLinks = links(features.operations, baseUrl)(plainSchema(NotificationEvent))
+  const addLinks = createLinks(features.operations, baseUrl)(plainSchema(NotificationEvent))
   return (event) => (addLinks ? addLinks(event) : event)
 }
 
@@ -131,7 +131,7 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   const everyMs = config.MAINTENANCE_MS
   const maintenance = createMaintenance({ pool, instanceId: taskEngine.instanceId, log, everyMs }).start([
     ...retentionJobs(composed),
-    ledgerAudit({ ...transactions, log }),
+    createLedgerAudit({ ...transactions, log }),
   ])
   const repetitions = Object.entries(joined.keyJobs).map(([job, run]) =>
     repeat(run, {
@@ -153,7 +153,9 @@ export function openAgentService({
   return {
     agentAddress: async () => {
       if (url) return { url, key }
-      service ??= import('./agent/agent-service.ts').then(({ ownAgentService }) => ownAgentService(own))
+      service ??= import('./agent/agent-service.ts').then(({ openOwnAgentService }) =>
+        openOwnAgentService(own),
+      )
       return (await service).address()
     },
     async [Symbol.asyncDispose]() {

@@ -12,16 +12,16 @@ import { chainList } from '#features/chains/chain-list.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { executeData } from '#upstreams/evm/batch.ts'
-import { evm } from '#upstreams/evm/evm.ts'
+import { createEvm } from '#upstreams/evm/evm.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
-import { vault as openVault } from '#upstreams/vault/vault.ts'
+import { createVault } from '#upstreams/vault/vault.ts'
 
 const [databaseUrl = '', rpcUrl = '', width = '', ...accounts] = process.argv.slice(2)
 const [row] = chainList({ urls: { '8453': rpcUrl }, finality: 'local' })
 if (row?.family !== 'evm') throw new Error('no chain')
-const chain = evm({ row, net: createHttpClient({ failpoints: noFailpoints }) })
-const vault = openVault({ chain, chainId: row.id, address: worldVault, asset: row.usdc })
+const chain = createEvm({ row, net: createHttpClient({ failpoints: noFailpoints }) })
+const vault = createVault({ chain, chainId: row.id, address: worldVault, asset: row.usdc })
 const pool = new pg.Pool({ connectionString: databaseUrl, max: Number(width) })
 await pool.query(
   'create table bare_deposit (id uuid primary key, account text, intent jsonb, raw text, at timestamptz)',

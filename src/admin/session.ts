@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '#config.ts'
 import { publishTopics } from '#durable/events/notifier.ts'
-import { postgresBus } from '#durable/events/postgres-notify.ts'
+import { createPostgresBus } from '#durable/events/postgres-notify.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
@@ -79,7 +79,7 @@ export async function openSession(
   parts.defer(() => database.close())
   await assertSchema(database.pool)
   const instanceId = uuidv7(systemClock.now(), systemRandom)
-  const bus = postgresBus(database)
+  const bus = createPostgresBus(database)
   return {
     config,
     actor,

@@ -116,8 +116,8 @@ async function endOfKind(
   { ending, resolution }: { ending: EndResult; resolution: Resolution },
 ): Promise<EndResult> {
   // The import is lazy, because other commands do not need it.
-  const { operatorEnds } = await import('#compose/operator-ends.ts')
-  const ends = operatorEnds({ config, transactions, clock, random: systemRandom, instanceId })
+  const { createOperatorEnds } = await import('#compose/operator-ends.ts')
+  const ends = createOperatorEnds({ config, transactions, clock, random: systemRandom, instanceId })
   const endOf = ends.get(task.kind)
   if (!endOf)
     throw new UsageError(`This release does not know how to end tasks of the kind ${task.kind} by hand.`)

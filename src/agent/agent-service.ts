@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import type { Log } from '#kernel/log.ts'
 import { release } from '#release.ts'
 import { agentNames } from './compose.ts'
-import { type AgentEdge, agentEdge } from './door/agent-edge.ts'
+import { type AgentEdge, openAgentEdge } from './door/agent-edge.ts'
 import type { AnswererOf } from './door/run.ts'
 
 /** The agent service has no database, no wallet key and no access token of a user. */
 
 export type AgentServiceDeps = { log: Log; answererOf: AnswererOf }
 
-export const agentService = (deps: AgentServiceDeps & { key: string }): AgentEdge =>
-  agentEdge({
+export const openAgentService = (deps: AgentServiceDeps & { key: string }): AgentEdge =>
+  openAgentEdge({
     ...deps,
     agents: agentNames,
     instance: randomBytes(8).toString('hex'),
@@ -18,13 +18,13 @@ export const agentService = (deps: AgentServiceDeps & { key: string }): AgentEdg
   })
 
 /** Runs the service in this process. It starts when its address is first requested, and nobody else has its key. */
-export function ownAgentService(deps: AgentServiceDeps) {
+export function openOwnAgentService(deps: AgentServiceDeps) {
   const key = randomBytes(32).toString('hex')
   let service: AgentEdge | undefined
   let listening: Promise<string> | undefined
   return {
     address: async () => {
-      service ??= agentService({ ...deps, key })
+      service ??= openAgentService({ ...deps, key })
       listening ??= service.listen({ host: '127.0.0.1', port: 0 })
       return { url: await listening, key }
     },
@@ -33,4 +33,4 @@ export function ownAgentService(deps: AgentServiceDeps) {
     },
   }
 }
-export type OwnAgentService = ReturnType<typeof ownAgentService>
+export type OwnAgentService = ReturnType<typeof openOwnAgentService>

@@ -15,7 +15,7 @@ import type { Json } from '#kernel/wire/json.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { chooseAnswerer } from './choose-answerer.ts'
 import { grammarAnswerer } from './grammar-answers.ts'
-import { modelAnswerer } from './model/model-answerer.ts'
+import { createModelAnswerer } from './model/model-answerer.ts'
 import { type ChatModels, type ModelConfig, openChatModels } from './models.ts'
 
 /** An agent service knows nothing about a gateway except what the gateway answers. */
@@ -56,7 +56,7 @@ export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
     const grammar = grammarAnswerer(own)
     if (!models) return chooseAnswerer(own, grammar)
     const limits = { tokensMax: models.tokensMax, prices: models.prices }
-    return chooseAnswerer(own, modelAnswerer({ model: models.model, grammar, registryOf: own, limits }))
+    return chooseAnswerer(own, createModelAnswerer({ model: models.model, grammar, registryOf: own, limits }))
   }
 }
 

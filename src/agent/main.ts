@@ -2,7 +2,7 @@ import { ConfigRefused, readAgentConfig } from '#config.ts'
 import { logger } from '#start/logger.ts'
 import { onStopSignals } from '#start/stop-signals.ts'
 import { exitOnUncaught } from '#start/uncaught.ts'
-import { agentService } from './agent-service.ts'
+import { openAgentService } from './agent-service.ts'
 import { createAnswererOf, openAgentModels } from './compose.ts'
 
 /** `portico agent` runs the agent service as its own process. */
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   const log = logger(config.LOG_LEVEL)
   exitOnUncaught(log)
   const { models } = openAgentModels(config)
-  const service = agentService({ key, log, answererOf: createAnswererOf(models) })
+  const service = openAgentService({ key, log, answererOf: createAnswererOf(models) })
   const stop = () => {
     setTimeout(() => process.exit(0), stopMsMax).unref()
     void Promise.resolve(service[Symbol.asyncDispose]()).finally(() => process.exit(0))

@@ -3,7 +3,7 @@ import type { Random } from '#kernel/id.ts'
 import type { ModelPrices } from '#kernel/money/token-prices.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 import type { StreamingNet } from '#kernel/wire/net.ts'
-import { type Model, modelEndpoint } from '#upstreams/model/model.ts'
+import { createModelEndpoint, type Model } from '#upstreams/model/model.ts'
 
 const answerBytesMax = 2 * 1024 * 1024
 const toolCallsMax = 16
@@ -21,7 +21,7 @@ export function openModel(
   name = config.MODEL_NAME ?? localName,
 ): Model | undefined {
   if (url === undefined) return undefined
-  return modelEndpoint({
+  return createModelEndpoint({
     url,
     api: config.MODEL_API,
     name,

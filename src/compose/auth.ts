@@ -5,11 +5,11 @@ import {
   revokedTopic,
   userOfAccessTopic,
 } from '#durable/events/notifier.ts'
-import { auth as makeAuth } from '#features/auth/auth.ts'
+import { createAuth } from '#features/auth/auth.ts'
 import type { OnSignup } from '#features/auth/register.ts'
-import { credits as makeCredits } from '#features/credits/credits.ts'
+import { createCredits } from '#features/credits/credits.ts'
 import { creditGrant } from '#features/credits/grant.ts'
-import { signupGrants } from '#features/credits/signup-grants.ts'
+import { createSignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
@@ -28,14 +28,14 @@ const dayMs = 24 * 3_600_000
 export function openAuth({ core, net, custody, mails, onSignup }: AuthParts, overrides: AuthOverrides) {
   const webhooksOfApps = openWebhooksOfApps(core)
   const { config, db, taskEngine, clock, random, baseUrl } = core
-  const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
+  const credits = createCredits({ db, ledger: taskEngine.ledger, clock })
   const oauth = openOAuth({ core, net, custody, mails, webhooksOfApps }, overrides)
-  const signups = signupGrants({
+  const signups = createSignupGrants({
     grantSignup: credits.grantSignup,
     limits: createSignInLimits({ db, clock, windowMs: dayMs }),
     perAddressMax: config.SIGNUP_GRANTS_PER_DAY,
   })
-  const auth = makeAuth({
+  const auth = createAuth({
     db,
     oauth,
     creditsOf: (tx, userId) => credits.available(userId, tx),

@@ -3,7 +3,7 @@ import { storeHold } from '#durable/time/money-hold.ts'
 import { createBroadcasts } from '#engines/evm-batch/broadcasts.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
 import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'
-import { pausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
+import { createPausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { chainList, solanaId } from '#features/chains/chain-list.ts'
 import { createSponsorBalances } from '#features/chains/sponsor-balances.ts'
@@ -12,19 +12,19 @@ import { lamportDecimals } from '#kernel/money/money.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { executedBatchIn } from '#upstreams/evm/batch.ts'
-import { evm } from '#upstreams/evm/evm.ts'
+import { createEvm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { abandonedAttempts, planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
-import { sponsor } from '#upstreams/evm/sponsor.ts'
+import { createSponsor } from '#upstreams/evm/sponsor.ts'
 import { draftTransaction } from '#upstreams/solana/draft.ts'
 import { readLanding } from '#upstreams/solana/landing.ts'
 import { walletChanges } from '#upstreams/solana/payments.ts'
 import { referenceOf, referenceSearch } from '#upstreams/solana/reference.ts'
 import { createSignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
-import { type Solana, solana } from '#upstreams/solana/solana.ts'
-import { svmSponsor } from '#upstreams/solana/sponsor.ts'
+import { createSolana, type Solana } from '#upstreams/solana/solana.ts'
+import { createSvmSponsor } from '#upstreams/solana/sponsor.ts'
 import type { Core } from './core.ts'
 import { venueChainId } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
@@ -51,7 +51,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     isSolanaSponsored: config.SOLANA_SPONSOR_KEYS.length > 0,
     providers: { relay: urls.relay !== undefined, lifi: urls.lifi !== undefined },
   }).map((row) => (row.family === 'evm' ? adjustChain(row) : adjustSolana(row)))
-  const paused = pausedSponsors({ db })
+  const paused = createPausedSponsors({ db })
   taskEngine.notifier.onAny((topic) => {
     if (topic === sponsorsTopic) paused.invalidate()
   })
@@ -60,7 +60,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   const svmPorts = new Map<string, SvmPort>()
   const readers = table.map((row) => {
     if (row.family === 'solana') {
-      const chain = solana({ row, net })
+      const chain = createSolana({ row, net })
       if (config.SOLANA_SPONSOR_KEYS.length > 0)
         svmPorts.set(
           row.id,
@@ -68,8 +68,8 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
         )
       return { family: 'solana' as const, chain }
     }
-    const chain = evm({ row, net })
-    const payer = sponsor({
+    const chain = createEvm({ row, net })
+    const payer = createSponsor({
       chain,
       secrets,
       clock,
@@ -142,7 +142,7 @@ function openSvmPort(
   const { address: native } = chain.row.native
   return {
     chain,
-    sponsor: svmSponsor({
+    sponsor: createSvmSponsor({
       chain,
       secrets: secretsOf(config.SOLANA_SPONSOR_KEYS),
       clock,

@@ -1,6 +1,6 @@
 import { taskTopic } from '#durable/events/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
-import { chat } from '#features/chat/chat.ts'
+import { createChat } from '#features/chat/chat.ts'
 import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-mandate.ts'
 import { createMarketTools } from '#features/chat/market-reads.ts'
 import { chatFacts } from '#features/chat/prices.ts'
@@ -46,7 +46,7 @@ export const openChat = (
     await inTurn(userId)
     return registry
   }
-  const chats = chat({
+  const chats = createChat({
     ...core,
     credits,
     files,

@@ -2,11 +2,11 @@ import { createAnswererOf } from '#agent/compose.ts'
 import { openChatModels } from '#agent/models.ts'
 import { ConfigRefused } from '#config.ts'
 import { contracts } from '#contracts.ts'
-import { chainHealth } from '#features/chains/chain-health.ts'
+import { openChainHealth } from '#features/chains/chain-health.ts'
 import { createUniverseReader } from '#features/chat/universe.ts'
 import { createInnerCalls } from '#invoke/inner-calls.ts'
 import type { Net } from '#kernel/wire/net.ts'
-import { type GuardedFetch, guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
+import { type GuardedFetch, openGuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { type AgentDeps, openAgentClient } from './agent-client.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
@@ -67,9 +67,9 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   // Opened before the core and so closed after it: the steps under way at a shutdown still receive their replies.
   const client = parts.use(createHttpClient({ failpoints, labels: labelsOf(urls) }))
   const net = overrides.wrapNet?.(client) ?? client
-  const strangers = parts.use(overrides.strangers ?? guardedFetch())
-  const webhookHttp = parts.use(overrides.webhookHttp ?? guardedFetch(webhookGuard(deps.config)))
-  const imageFiles = parts.use(overrides.imageFiles ?? guardedFetch(imageGuard(urls)))
+  const strangers = parts.use(overrides.strangers ?? openGuardedFetch())
+  const webhookHttp = parts.use(overrides.webhookHttp ?? openGuardedFetch(webhookGuard(deps.config)))
+  const imageFiles = parts.use(overrides.imageFiles ?? openGuardedFetch(imageGuard(urls)))
   // It is opened early, too: turns under way go to another instance, and none fails because its service is gone.
   const agent = parts.use(openAgentClient(deps, overrides, () => universe()))
   const core = parts.use(await openCore(deps, overrides))
@@ -82,7 +82,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const venue = openVenue({ core, urls, net }, overrides)
   if (venue) parts.use(venue)
   const universe = createUniverseReader({ contracts, table: chains.table, venue: venue?.client })
-  const probe = parts.use(chainHealth({ chains: chains.heads, clock }))
+  const probe = parts.use(openChainHealth({ chains: chains.heads, clock }))
   const features = openFeatures(
     {
       core,

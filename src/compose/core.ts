@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import { createEngine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/events/notifier.ts'
-import { postgresBus } from '#durable/events/postgres-notify.ts'
+import { createPostgresBus } from '#durable/events/postgres-notify.ts'
 import { createPriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
@@ -44,7 +44,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
   const {
     clock = systemClock,
     random = systemRandom,
-    createBus = postgresBus,
+    createBus = createPostgresBus,
     claimPollMs = claimPollMsDefault,
     replicationGraceMs,
   } = overrides

@@ -1,17 +1,17 @@
 import type { Config } from '#config.ts'
-import { evmBatches } from '#engines/evm-batch/batch.ts'
-import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
+import { createEvmBatches } from '#engines/evm-batch/batch.ts'
+import { createGasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { gasDeletions, gasTaskTables } from '#engines/evm-batch/retention.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
-import { lamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
-import { svmTransactions } from '#engines/svm-transaction/transaction.ts'
-import { policy as makePolicy } from '#features/policy/policy.ts'
-import { agentCache } from '#features/wallets/agent-cache.ts'
+import { createLamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
+import { createSvmTransactions } from '#engines/svm-transaction/transaction.ts'
+import { createPolicy } from '#features/policy/policy.ts'
+import { createAgentCache } from '#features/wallets/agent-cache.ts'
 import { createKeyMonitor } from '#features/wallets/key-monitor.ts'
 import { createKeyRotation } from '#features/wallets/key-rotation.ts'
-import { keystore as makeKeystore } from '#features/wallets/keystore.ts'
-import { custodySigner } from '#features/wallets/signer.ts'
-import { cachedWallets } from '#features/wallets/store.ts'
+import { createKeystore } from '#features/wallets/keystore.ts'
+import { createCustodySigner } from '#features/wallets/signer.ts'
+import { createCachedWallets } from '#features/wallets/store.ts'
 import { createTradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
@@ -48,7 +48,10 @@ export function openKeystore(
   { keyEncryptionKeys = keysOf(config, net, random) }: CustodyOverrides = {},
 ) {
   const schemes = { evm: evmCrypto, svm: svmCrypto }
-  return { keyEncryptionKeys, keystore: makeKeystore({ keyEncryptionKeys, crypto: schemes, clock, random }) }
+  return {
+    keyEncryptionKeys,
+    keystore: createKeystore({ keyEncryptionKeys, crypto: schemes, clock, random }),
+  }
 }
 
 /** Keystore, policy, signer, and the batches that they sign. */
@@ -62,13 +65,13 @@ export function openCustody(
     swaps: urls.relay !== undefined || urls.lifi !== undefined,
   }
   const { keystore, keyEncryptionKeys } = openKeystore({ config, net, clock, random }, overrides)
-  const walletsOf = cachedWallets()
-  const agents = agentCache()
+  const walletsOf = createCachedWallets()
+  const agents = createAgentCache()
   const evmAddressOf = async (userId: string) =>
     (await walletsOf(db, userId)).find(({ kind }) => kind === 'evm')!.address
   const svmAddressOf = async (userId: string) =>
     (await walletsOf(db, userId)).find(({ kind }) => kind === 'svm')!.address
-  const policy = makePolicy({
+  const policy = createPolicy({
     db,
     clock,
     random,
@@ -81,7 +84,7 @@ export function openCustody(
     chainName: nameOf,
   })
   const venueCrypto = hyperliquidCrypto(config.HYPERLIQUID_NETWORK)
-  const signer = custodySigner({
+  const signer = createCustodySigner({
     db: stores.custody.pool,
     keystore,
     crypto: evmCrypto,
@@ -98,7 +101,7 @@ export function openCustody(
     venues: served.venue ? [{ ...custodyVenue(config), crypto: venueCrypto }] : [],
   })
   const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)
-  const batches = evmBatches({
+  const batches = createEvmBatches({
     ports,
     policy: policy.policy,
     signer,
@@ -107,10 +110,10 @@ export function openCustody(
     reconcileNonces: nonceRepair.reconcile,
     assertFree: taskEngine.holds.assertFree,
     clock,
-    gasBudget: gasBudget({ db, budgetWei, clock }),
+    gasBudget: createGasBudget({ db, budgetWei, clock }),
     comparedHash: comparedHashes(db),
   })
-  const svm = svmTransactions({
+  const svm = createSvmTransactions({
     ports: svmPorts,
     policy: policy.policy,
     signer,
@@ -118,7 +121,7 @@ export function openCustody(
     assertFree: taskEngine.holds.assertFree,
     clock,
     random,
-    budget: lamportBudget({
+    budget: createLamportBudget({
       budgetLamports: toUnits(config.SOLANA_SPONSOR_USER_DAY, lamportDecimals),
       clock,
     }),

@@ -1,6 +1,6 @@
 import { readQueueStats } from '#durable/upkeep/queue-stats.ts'
-import { discovery, type Released } from '#features/discovery/discovery.ts'
-import { healthCheck } from '#features/discovery/health.ts'
+import { createDiscovery, type Released } from '#features/discovery/discovery.ts'
+import { createHealthCheck } from '#features/discovery/health.ts'
 import { release } from '#release.ts'
 import type { Parts } from './parts.ts'
 
@@ -12,7 +12,7 @@ export function openDiscovery(
 ) {
   const { config, db, transactions, clock, taskEngine } = core
   const { holds, time } = taskEngine
-  const health = healthCheck({
+  const health = createHealthCheck({
     version: release,
     environment: config.ENVIRONMENT,
     clock,
@@ -32,5 +32,5 @@ export function openDiscovery(
         ...(venue ? [['hyperliquid', venue.health.state()] as const] : []),
       ]),
   })
-  return { operations: discovery({ sections, health }), health }
+  return { operations: createDiscovery({ sections, health }), health }
 }

@@ -1,7 +1,7 @@
-import { earn as makeEarn } from '#features/earn/earn.ts'
+import { createEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
 import type { Token } from '#kernel/money/chains.ts'
-import { vault as makeVault } from '#upstreams/vault/vault.ts'
+import { createVault } from '#upstreams/vault/vault.ts'
 import type { Parts } from './parts.ts'
 
 type EarnParts = Pick<Parts, 'core' | 'chains' | 'custody'> & {
@@ -23,9 +23,9 @@ export function openEarn({ core, chains, custody, holdings }: EarnParts) {
   if (!chain) return undefined
   const { row } = chain
   const address = config.EARN_VAULT_ADDRESS
-  const vault = makeVault({ chain, chainId: row.id, address, asset: row.usdc })
+  const vault = createVault({ chain, chainId: row.id, address, asset: row.usdc })
   const shareToken = shareTokenAt(address)
-  const earn = makeEarn({
+  const earn = createEarn({
     db,
     vault,
     chain: row,

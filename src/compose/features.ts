@@ -1,10 +1,10 @@
 import { toTaskFullView } from '#durable/task/task-view.ts'
-import { chains as chainList } from '#features/chains/chains.ts'
-import { tasks } from '#features/tasks/tasks.ts'
-import { user } from '#features/user/user.ts'
+import { createChains } from '#features/chains/chains.ts'
+import { createTasks } from '#features/tasks/tasks.ts'
+import { createUser } from '#features/user/user.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
-import { prices as makePrices } from '#upstreams/prices/prices.ts'
+import { createPrices } from '#upstreams/prices/prices.ts'
 import { type AuthOverrides, openAuth } from './auth.ts'
 import { type ChatOverrides, openChat } from './chat.ts'
 import { openDiscovery } from './discovery.ts'
@@ -36,8 +36,8 @@ const orderPricesMs = 1_000
 /** What several sections read: prices, and what users hold. */
 function openShared(deps: Parts) {
   const priceDeps = { url: deps.urls.prices ?? '', net: deps.net, clock: deps.core.clock }
-  const prices = makePrices(priceDeps)
-  const orderPrices = makePrices({ ...priceDeps, freshMs: orderPricesMs })
+  const prices = createPrices(priceDeps)
+  const orderPrices = createPrices({ ...priceDeps, freshMs: orderPricesMs })
   return { ...deps, prices, orderPrices, ...openHoldings({ ...deps, prices }) }
 }
 
@@ -62,7 +62,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const chatDeps = { ...deps, credits, files: images.files, operations }
   const sections: readonly Section[] = [
     discovery,
-    { part: 'chains', ...chainList({ chainRows: chains.table, status: probe.status }) },
+    { part: 'chains', ...createChains({ chainRows: chains.table, status: probe.status }) },
     auth,
     security,
     wallets,
@@ -71,10 +71,10 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     trading?.spot ?? {},
     swaps,
     orders,
-    { operations: tasks({ ...taskDeps, publishOrders: orders.publish }) },
+    { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
     credits,
     openRecharge(shared) ?? {},
-    { operations: user({ db, walletsOf, credits, policySummary: custody.policy.summary }) },
+    { operations: createUser({ db, walletsOf, credits, policySummary: custody.policy.summary }) },
     webhooks,
     images,
     ...openPolicy(deps, access),

@@ -3,9 +3,9 @@ import { createFiles } from '#engines/files/files.ts'
 import { fileDeletions } from '#engines/files/retention.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import { authenticateBackend } from '#features/image/backends.ts'
-import { image, imageBytesMax } from '#features/image/image.ts'
+import { createImage, imageBytesMax } from '#features/image/image.ts'
 import { imageDeletions } from '#features/image/retention.ts'
-import { images as imageService } from '#upstreams/images/images.ts'
+import { createImageService } from '#upstreams/images/images.ts'
 import type { Parts } from './parts.ts'
 
 type ImageParts = Pick<Parts, 'core' | 'urls' | 'net' | 'custody' | 'imageFiles'> & { credits: Credits }
@@ -16,12 +16,12 @@ export function openImages({ core, urls, net, custody, credits, imageFiles }: Im
   const { keyEncryptionKeys } = custody
   const files = createFiles({ db, keyEncryptionKeys, clock, random, baseUrl })
   const operations = urls.images
-    ? image({
+    ? createImage({
         db,
         ledger: taskEngine.ledger,
         credits,
         files,
-        images: imageService({
+        images: createImageService({
           url: urls.images,
           app: config.IMAGES_APP,
           key: config.IMAGES_KEY,

@@ -3,7 +3,7 @@ import { createMailer, type Mailer } from '#engines/person-mails/mailer.ts'
 import { mailDeletion } from '#engines/person-mails/retention.ts'
 import type { SendEmail } from '#kernel/wire/email.ts'
 import type { Net } from '#kernel/wire/net.ts'
-import { emailService } from '#upstreams/email/email.ts'
+import { createEmailService } from '#upstreams/email/email.ts'
 import type { Core } from './core.ts'
 import { ownPages } from './own-pages.ts'
 import type { Section } from './section.ts'
@@ -19,7 +19,7 @@ const pollMsDefault = 10_000
 function emailOf({ config, random, log, printLine }: Core, net: Net): SendEmail {
   const { EMAIL_URL: url, EMAIL_TOKEN: token } = config
   const newKey = () => Buffer.from(random.bytes(16)).toString('hex')
-  if (url !== undefined) return emailService({ url, token, net, log, newKey })
+  if (url !== undefined) return createEmailService({ url, token, net, log, newKey })
   return async ({ to, subject, text }) => {
     const lines = text.split('\n').filter((line) => line !== '')
     for (const line of [`email  ${to}: ${subject}`, ...lines.map((each) => `       ${each}`)]) printLine(line)

@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import { tableGauges } from '#durable/upkeep/table-gauges.ts'
+import { createTableGauges } from '#durable/upkeep/table-gauges.ts'
 import { readLedgerGauges, readTaskGauges } from '#durable/upkeep/task-gauges.ts'
 import { gauge, type Metric, type MetricSources } from '#kernel/metrics.ts'
 import { release } from '#release.ts'
@@ -17,7 +17,7 @@ export function openMetrics(composed: Composed): MetricSources {
     task_counters: taskEngine.metrics,
     tasks: () => readTaskGauges(transactions, clock, runtime.runner.counts()),
     ledger: () => readLedgerGauges(transactions),
-    tables: tableGauges({ pool: transactions.pool, clock, retention: tableRetention(config) }),
+    tables: createTableGauges({ pool: transactions.pool, clock, retention: tableRetention(config) }),
     upstreams: upstreamMetrics,
     ...joined.metrics,
   }

@@ -1,8 +1,8 @@
-import { oauth as makeOAuth, type OAuth } from '#features/oauth/oauth.ts'
+import { createOAuth, type OAuth } from '#features/oauth/oauth.ts'
 import type { DeriveKey } from '#features/oauth/passwords.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
-import { authorizationServer } from '#upstreams/openid/authorization-server.ts'
-import { openIdProvider } from '#upstreams/openid/openid.ts'
+import { createAuthorizationServer } from '#upstreams/openid/authorization-server.ts'
+import { createIdentityProvider } from '#upstreams/openid/openid.ts'
 import type { Parts } from './parts.ts'
 import type { Section } from './section.ts'
 import type { openWebhooksOfApps } from './webhooks.ts'
@@ -23,7 +23,7 @@ export function openOAuth(
   const { config, db, taskEngine, clock, random, log, baseUrl } = core
   const { AUTH_MODE: mode, IDENTITY_CLIENT_ID: clientId } = config
   if (mode === 'off') return undefined
-  return makeOAuth({
+  return createOAuth({
     db,
     transact: taskEngine.transact,
     keyEncryptionKeys: custody.keyEncryptionKeys,
@@ -35,7 +35,7 @@ export function openOAuth(
     mailQueue: mails.mailQueue,
     ...(mode !== 'embedded' &&
       clientId !== undefined && {
-        identityProvider: openIdProvider({
+        identityProvider: createIdentityProvider({
           issuer: config.IDENTITY_ISSUER!,
           clientId,
           clientSecret: config.IDENTITY_CLIENT_SECRET,
@@ -45,7 +45,7 @@ export function openOAuth(
         }),
       }),
     ...(mode === 'proxy' && {
-      authorizationServer: authorizationServer({ issuer: config.IDENTITY_ISSUER!, net, clock }),
+      authorizationServer: createAuthorizationServer({ issuer: config.IDENTITY_ISSUER!, net, clock }),
     }),
     callbackUrl: () => `${baseUrl()}/oauth/callback`,
     freshSignInSeconds: config.FRESH_SIGN_IN_SECONDS,

@@ -2,7 +2,7 @@ import type { Config } from '#config.ts'
 import type { contracts } from '#contracts.ts'
 import type { IntakeDeps } from '#durable/accept/build-acceptance.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
-import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
+import { createGasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { endOrder } from '#engines/trigger-orders/order-end.ts'
 import { unquotedEnd } from '#engines/trigger-orders/unquoted-end.ts'
 import { venueName } from '#engines/venue/records/store.ts'
@@ -73,7 +73,7 @@ export const namedChains = ({ FINALITY: finality }: Pick<Config, 'FINALITY'>) =>
  * How an operator ends a task, by its kind, each with what the kind's own end would have booked. Without an upstream: the
  * command of an operator runs beside the gateway. Undefined for a kind that no operator ends.
  */
-export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
+export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
   const chains = namedChains(config)
   const chainOf = (chainId: string) => {
     const chain = chains.find(({ id }) => id === chainId)
@@ -92,7 +92,7 @@ export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, Ope
       if ('refusal' in ended) return ended
       return endOrder(rules as typeof hookRules, { task: task as never, now: finding.at }, ended as never)
     }
-  const gas = gasBudget({ db: deps.transactions.pool, budgetWei: 0n, clock: deps.clock })
+  const gas = createGasBudget({ db: deps.transactions.pool, budgetWei: 0n, clock: deps.clock })
   const payoutChain = chainOf(bridgeOf(config).chainId)
   const perp = {
     route: fundingRouteOn(config, payoutChain),

@@ -5,20 +5,20 @@ import type { PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import { createPriceWatch } from '#engines/trigger-orders/price-watch.ts'
 import { createPricer, displayPricesOf } from '#engines/trigger-orders/pricer.ts'
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
-import { orderKind } from '#engines/trigger-orders/run-order.ts'
+import { createOrderKind } from '#engines/trigger-orders/run-order.ts'
 import { openOrdersOf } from '#engines/trigger-orders/store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
-import { hooks } from '#features/hooks/hooks.ts'
+import { createHooks } from '#features/hooks/hooks.ts'
 import { createSwapHooks, type SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { hookEvent, hookKind, hookView } from '#features/hooks/view.ts'
 import { limitOrderRules } from '#features/limit-orders/limit-order-rules.ts'
-import { limitOrders } from '#features/limit-orders/limit-orders.ts'
+import { createLimitOrders } from '#features/limit-orders/limit-orders.ts'
 import { limitOrderEvent, limitOrderKind, limitOrderView } from '#features/limit-orders/view.ts'
 import {
+  createOrderPublisher,
+  createOutstandingOrders,
   type OrderViews,
-  orderPublisher,
-  outstandingOrders,
 } from '#features/outstanding-orders/outstanding-orders.ts'
 import type { SellingOrder } from '#features/wallets/holdings.ts'
 import type { Queryable } from '#store/query.ts'
@@ -80,7 +80,7 @@ export function openOrders(
   const { policy } = custody.policy
   const { assertFree } = taskEngine.holds
   const kindDeps = { db, clock, policy, swaps, assertFree, priceOf: pricer.priceOf, reserve: reserveSpend }
-  const publish = orderPublisher(taskEngine.events, orderViews)
+  const publish = createOrderPublisher(taskEngine.events, orderViews)
   const deps = {
     db,
     chains: chains.table,
@@ -108,12 +108,12 @@ export function openOrders(
   return {
     part: 'trading',
     operations: [
-      ...hooks({ ...deps, acts: taskEngine.approvals }),
-      ...limitOrders(deps),
-      ...outstandingOrders({ db, clock, publish, tasks: taskEngine.tasks, kinds: orderViews }),
+      ...createHooks({ ...deps, acts: taskEngine.approvals }),
+      ...createLimitOrders(deps),
+      ...createOutstandingOrders({ db, clock, publish, tasks: taskEngine.tasks, kinds: orderViews }),
     ],
     publish,
-    kinds: [orderKind(kindDeps, hookRules), orderKind(kindDeps, limitOrderRules)],
+    kinds: [createOrderKind(kindDeps, hookRules), createOrderKind(kindDeps, limitOrderRules)],
     deletions,
     starters: [priceWatch.start],
   }

@@ -1,11 +1,11 @@
 import { waitingMax } from '#durable/approvals/approvals.ts'
-import { agents } from '#features/agents/agents.ts'
+import { createAgents } from '#features/agents/agents.ts'
 import { agentDeletions } from '#features/agents/retention.ts'
-import { approvals } from '#features/approvals/approvals.ts'
+import { createApprovals } from '#features/approvals/approvals.ts'
 import type { Auth } from '#features/auth/auth.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
-import { recipients } from '#features/policy/recipients.ts'
+import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { approvalPage, ownPages } from './own-pages.ts'
@@ -28,13 +28,13 @@ export const openPolicy = (
     coolingMs: config.COOLING_SECONDS * 1_000,
     mailQueue: mails.mailQueue,
   }
-  const approvalOperations = approvals({
+  const approvalOperations = createApprovals({
     ...shared,
     approvals: taskEngine.approvals,
     page: (approvalId) => approvalPage(config, baseUrl, approvalId),
     waitingMax,
   })
-  const agentOperations = agents({
+  const agentOperations = createAgents({
     ...shared,
     limits: createSignInLimits(core),
     policy: custody.policy,
@@ -42,7 +42,7 @@ export const openPolicy = (
     signups,
     linkPage: () => ownPages(config, baseUrl)?.link,
   })
-  const recipientOperations = recipients({
+  const recipientOperations = createRecipients({
     ...shared,
     walletsOf,
     chains: sendingChains(chains),

@@ -1,9 +1,9 @@
 import type { Config } from '#config.ts'
 import { infoOf } from '#features/chains/chains.ts'
-import { paymentSearch } from '#features/credits/payment-search.ts'
-import { type PriceSource, recharge } from '#features/credits/recharge.ts'
+import { createPaymentSearch } from '#features/credits/payment-search.ts'
+import { createRecharge, type PriceSource } from '#features/credits/recharge.ts'
 import { createTillCheck, type SvmTill, type Till } from '#features/credits/till.ts'
-import { coinbase as makeCoinbase } from '#upstreams/coinbase/coinbase.ts'
+import { createCoinbase } from '#upstreams/coinbase/coinbase.ts'
 import * as wire from '#upstreams/evm/till.ts'
 import { memo, transferLamports } from '#upstreams/solana/instruction-builder.ts'
 import { findTransfers } from '#upstreams/solana/payments.ts'
@@ -21,11 +21,11 @@ export function openRecharge({ core, urls, net, chains, custody, probe, prices, 
   const { config, log, clock, db, taskEngine } = core
   const tills = tillsOf(config, chains)
   if (tills.length === 0 || !urls.prices || !urls.coinbase) return undefined
-  const coinbase = makeCoinbase({ url: urls.coinbase, net })
+  const coinbase = createCoinbase({ url: urls.coinbase, net })
   const isTill = createTillCheck(wire, tills.length)
   const spot: PriceSource = ({ symbol }) => coinbase.spotUsd(symbol)
   const aggregated: PriceSource = async ({ priceId }) => (await prices.get([priceId])).get(priceId)?.price
-  const operations = recharge({
+  const operations = createRecharge({
     db,
     ledger: taskEngine.ledger,
     tills,
@@ -42,7 +42,7 @@ export function openRecharge({ core, urls, net, chains, custody, probe, prices, 
     changed,
     clock,
   })
-  const search = paymentSearch({
+  const search = createPaymentSearch({
     db,
     transact: taskEngine.transact,
     tills,

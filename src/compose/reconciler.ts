@@ -1,6 +1,6 @@
 import { dayMs } from '#durable/upkeep/retention.ts'
 import { reconcilerMetrics } from '#engines/venue/reconciliation/metrics.ts'
-import { type Intervals, reconciler } from '#engines/venue/reconciliation/reconciler.ts'
+import { createReconciler, type Intervals } from '#engines/venue/reconciliation/reconciler.ts'
 import { venueRetentionJob } from '#engines/venue/records/retention.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
@@ -24,7 +24,7 @@ export function openReconciler(
   { intervals }: ReconcilerOverrides = {},
 ) {
   const { config, db, taskEngine, clock, random, log } = core
-  const made = reconciler({
+  const made = createReconciler({
     db,
     transact: taskEngine.transact,
     events: taskEngine.events,

@@ -4,7 +4,7 @@ import { placesMax } from '#features/notifications/webhooks/places.ts'
 import { attemptTimeoutMs } from '#features/notifications/webhooks/post-message.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
 import type { PlatformLimits } from '#features/policy/policy.ts'
-import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import type { SigningSvmChain } from '#features/wallets/svm-rules.ts'
 import type { SigningVenue } from '#features/wallets/venue-rules.ts'
@@ -15,7 +15,7 @@ import { publishedBridges } from '#kernel/money/venue.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { isRemote } from '#kernel/wire/remote.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
-import { vaultTransit } from '#upstreams/kms/kms.ts'
+import { createVaultTransit } from '#upstreams/kms/kms.ts'
 import { svmCaps, swapCaps, swapContractsOf } from './swap-settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
@@ -24,13 +24,13 @@ import type { UpstreamUrls } from './upstream-urls.ts'
 const micros = (usd: string): bigint => toUnits(usd, usdDecimals)
 
 export function keysOf(config: Config, net: Net, random: Random): KeyEncryptionKeys {
-  const local = config.KEY_ENCRYPTION_KEYS.map(({ id, key }) => envKek(id, key, random))
+  const local = config.KEY_ENCRYPTION_KEYS.map(({ id, key }) => createEnvKek(id, key, random))
   const { VAULT_TRANSIT_URL: url, VAULT_TRANSIT_TOKEN: token = '', VAULT_TRANSIT_KEY: key } = config
   const [current, ...former] = url
-    ? [vaultTransit({ net, id: `transit:${key}`, url, token, key }), ...local]
+    ? [createVaultTransit({ net, id: `transit:${key}`, url, token, key }), ...local]
     : local
   if (!current) throw new Error('no key-encryption key')
-  return keyEncryptionKeys(current, ...former)
+  return createKeyEncryptionKeys(current, ...former)
 }
 
 /** Never two requests to one webhook at once, so as many sockets to one origin as webhooks that are delivered to. */

@@ -1,20 +1,20 @@
 import { ownCallsOf } from '#engines/chain-arrivals/own-batches.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import type { SwapCalls, SwapDeps } from '#features/swap/deps.ts'
-import { type SwapLegs, swapExecution, swapLegs } from '#features/swap/execution.ts'
+import { createSwapExecution, createSwapLegs, type SwapLegs } from '#features/swap/execution.ts'
 import { swapDeletions } from '#features/swap/retention.ts'
 import { swapFacts } from '#features/swap/route/limits.ts'
 import { createArrivals, type SolanaArrivals, unnumberedGains } from '#features/swap/settle/arrivals.ts'
-import { createLatePaymentWatch, latePaymentKind } from '#features/swap/settle/late-payment.ts'
-import { swap } from '#features/swap/swap.ts'
+import { createLatePaymentKind, createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
+import { createSwap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
-import { lifi } from '#upstreams/lifi/lifi.ts'
-import { relay } from '#upstreams/relay/relay.ts'
+import { createLifi } from '#upstreams/lifi/lifi.ts'
+import { createRelay } from '#upstreams/relay/relay.ts'
 import { depositAtDepository } from '#upstreams/solana/instruction-builder.ts'
 import { svmDecoder } from '#upstreams/solana/instructions.ts'
 import { paymentsTo } from '#upstreams/solana/payments.ts'
@@ -68,10 +68,17 @@ export function openSwap({ core, urls, net, chains, custody, ...given }: SwapPar
   const shared = { net, chains: table, clock }
   const providers = [
     ...(urls.relay
-      ? [relay({ ...shared, url: urls.relay, apiKey: config.RELAY_API_KEY, quotes: relayQuotes(config) })]
+      ? [
+          createRelay({
+            ...shared,
+            url: urls.relay,
+            apiKey: config.RELAY_API_KEY,
+            quotes: relayQuotes(config),
+          }),
+        ]
       : []),
     ...(urls.lifi
-      ? [lifi({ ...shared, url: urls.lifi, apiKey: config.LIFI_API_KEY, quotes: lifiQuotes(config) })]
+      ? [createLifi({ ...shared, url: urls.lifi, apiKey: config.LIFI_API_KEY, quotes: lifiQuotes(config) })]
       : []),
   ]
   if (providers.length === 0) return unserved
@@ -102,12 +109,12 @@ export function openSwap({ core, urls, net, chains, custody, ...given }: SwapPar
     clock,
     random,
   }
-  const latePayments = latePaymentKind(deps, { ...taskEngine, clock })
+  const latePayments = createLatePaymentKind(deps, { ...taskEngine, clock })
   return {
     ...unserved,
-    operations: swap(deps),
+    operations: createSwap(deps),
     kinds: [latePayments],
-    execution: swapExecution(deps),
-    legs: swapLegs(deps),
+    execution: createSwapExecution(deps),
+    legs: createSwapLegs(deps),
   }
 }

@@ -1,6 +1,6 @@
 import { reserveSpend } from '#durable/accept/reserve-spend.ts'
-import { perp as makePerp } from '#features/perp/perp.ts'
-import { spotVenue } from '#features/spot-venue/spot-venue.ts'
+import { createPerp } from '#features/perp/perp.ts'
+import { createSpotVenue } from '#features/spot-venue/spot-venue.ts'
 import { openBridge } from './bridge.ts'
 import type { SharedParts } from './parts.ts'
 import { perpLimitsOf } from './settings.ts'
@@ -26,7 +26,7 @@ export function openVenueFeatures(
   const { batches, tradingKeys } = custody
   const { config, log, taskEngine, priceTriggers } = core
   const limits = perpLimitsOf(config)
-  const perp = makePerp({
+  const perp = createPerp({
     ...trading,
     ...bridge,
     agents: tradingKeys,
@@ -40,7 +40,7 @@ export function openVenueFeatures(
     swaps: swaps.legs,
     reserve: reserveSpend,
   })
-  const spot = spotVenue({
+  const spot = createSpotVenue({
     ...trading,
     agents: tradingKeys,
     renewKey: perp.renewal.renew,

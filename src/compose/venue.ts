@@ -1,13 +1,13 @@
 import type { Net } from '#kernel/wire/net.ts'
-import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
-import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { createAccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import { createHyperliquid, type Egress } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { venueMetrics } from '#upstreams/hyperliquid/metrics.ts'
-import { prices } from '#upstreams/hyperliquid/prices.ts'
-import { rateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
+import { createVenuePrices } from '#upstreams/hyperliquid/prices.ts'
+import { createRateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
 import type { OnSkipped } from '#upstreams/hyperliquid/records.ts'
 import { createSkippedRecords } from '#upstreams/hyperliquid/skipped-records.ts'
-import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
-import { createVenueHealth } from '#upstreams/hyperliquid/venue-health.ts'
+import { openVenueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { openVenueHealth } from '#upstreams/hyperliquid/venue-health.ts'
 import type { Core } from './core.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
@@ -31,7 +31,7 @@ type StreamDeps = Pick<Core, 'config' | 'clock' | 'random' | 'log'> & { url: str
 
 export function openStreams({ config, clock, random, log, url, onSkipped }: StreamDeps) {
   const subscribedUsersMax = config.HYPERLIQUID_STREAMED_USERS
-  return venueStreams({
+  return openVenueStreams({
     url: venueStreamUrl(config, url),
     clock,
     random,
@@ -53,7 +53,7 @@ export function openVenue(
   const perMinute = venueWeightOf(config)
   const nowMs = () => performance.now()
   const budgetOf = () =>
-    perMinute === 0 ? unlimitedBudget : rateBudget({ perMinute, nowMs, after: schedule })
+    perMinute === 0 ? unlimitedBudget : createRateBudget({ perMinute, nowMs, after: schedule })
   const addresses = config.HYPERLIQUID_EGRESS_ADDRESSES
   const egress: Egress[] =
     addresses.length === 0
@@ -62,9 +62,12 @@ export function openVenue(
   const skipped = createSkippedRecords({ clock, log })
   const { onSkipped } = skipped
   const streams = openStreams({ ...core, url, onSkipped })
-  const shared = prices({ nowMs: () => clock.now().getTime(), isStreaming: () => streams.state().hasMids })
+  const shared = createVenuePrices({
+    nowMs: () => clock.now().getTime(),
+    isStreaming: () => streams.state().hasMids,
+  })
   streams.onMids(shared.push)
-  const client = hyperliquid({
+  const client = createHyperliquid({
     url,
     net,
     clock,
@@ -73,7 +76,7 @@ export function openVenue(
     onSkipped,
     nodeUrl: config.HYPERLIQUID_INFO_URL,
   })
-  const views = accountViews({
+  const views = createAccountViews({
     venue: client,
     clock,
     subscribedSinceMs: streams.subscribedSinceMs,
@@ -86,7 +89,7 @@ export function openVenue(
     else views.applyPush(state.user, state.part, state.value)
   })
   const background = client.withUrgency('background')
-  const health = createVenueHealth({
+  const health = openVenueHealth({
     ping: () => background.mids(),
     lastMessageMs: streams.lastMessageMs,
     clock,

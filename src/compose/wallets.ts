@@ -1,12 +1,12 @@
 import type { OnSignup } from '#features/auth/register.ts'
 import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
-import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
+import { createHoldings, type Holdings } from '#features/wallets/holdings.ts'
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import { transfer } from '#features/wallets/transfer.ts'
-import { walletFacts, wallets } from '#features/wallets/wallets.ts'
+import { createTransfer } from '#features/wallets/transfer.ts'
+import { createWallets, walletFacts } from '#features/wallets/wallets.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
-import { faucet } from '#upstreams/faucet/faucet.ts'
+import { createFaucet } from '#upstreams/faucet/faucet.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import { openEarn } from './earn.ts'
@@ -21,7 +21,7 @@ type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings'
 export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
   const { db, clock } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
-  const holdings: Holdings = makeHoldings({
+  const holdings: Holdings = createHoldings({
     chains: chains.readers,
     prices,
     share: earn?.share ?? null,
@@ -37,7 +37,7 @@ export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
 export function openWallets({ core, urls, net, chains, custody, prices, holdings, changed }: WalletParts) {
   const { config, db, taskEngine } = core
   const faucetGrant = urls.faucet
-    ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })
+    ? createFaucetGrant({ faucet: createFaucet({ url: urls.faucet, net }), changed })
     : undefined
   /** A new user's wallets are funded where a faucet is configured. */
   const onSignup: OnSignup = async (tx, { userId, wallets: own }) => {
@@ -45,12 +45,12 @@ export function openWallets({ core, urls, net, chains, custody, prices, holdings
     const admission = faucetGrantAdmission(own, chains.table)
     await taskEngine.enqueue(tx, { userId, kind: faucetGrant, input: {}, admission })
   }
-  const operations = wallets({
+  const operations = createWallets({
     db,
     chainRows: chains.table,
     holdings,
     walletsOf: (userId) => walletsOf(db, userId),
-    transfer: transfer({
+    transfer: createTransfer({
       db,
       ledger: taskEngine.ledger,
       chains: sendingChains(chains),

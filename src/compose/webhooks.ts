@@ -8,13 +8,13 @@ import {
 } from '#durable/events/notifier.ts'
 import { endFileLinks } from '#engines/files/files.ts'
 import type { Auth } from '#features/auth/auth.ts'
-import { notificationFacts, notifications } from '#features/notifications/notifications.ts'
+import { createNotifications, notificationFacts } from '#features/notifications/notifications.ts'
 import { deliverClaimed } from '#features/notifications/webhooks/delivery-run.ts'
 import { createDispatcher } from '#features/notifications/webhooks/dispatcher.ts'
 import { createWebhookMetrics } from '#features/notifications/webhooks/metrics.ts'
 import { webhookDeletions } from '#features/notifications/webhooks/retention.ts'
 import { createWebhookSecrets } from '#features/notifications/webhooks/webhook-secrets.ts'
-import { webhooks } from '#features/notifications/webhooks/webhooks.ts'
+import { createWebhooks } from '#features/notifications/webhooks/webhooks.ts'
 import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
 import { createSealer } from '#kernel/wire/sealed-secret.ts'
@@ -102,8 +102,8 @@ export function openWebhooks(
     part: 'notifications' as const,
     facts: notificationFacts(config.EVENT_RETENTION_DAYS),
     operations: [
-      ...notifications({ events }),
-      ...webhooks({
+      ...createNotifications({ events }),
+      ...createWebhooks({
         db,
         clock,
         random,

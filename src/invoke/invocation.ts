@@ -24,7 +24,7 @@ import {
   type RateLimits,
   rateLimits,
 } from './limits.ts'
-import { type LoadSettings, overload } from './overload.ts'
+import { createOverload, type LoadSettings } from './overload.ts'
 import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
 import { defaultQuotas, type Quotas, userQuotas } from './quotas.ts'
 import { filterBySchema } from './schema-filter.ts'
@@ -120,7 +120,7 @@ export function createInvocation({
   const sources: NumberSources = new WeakMap()
   const unpaced = rateLimits(points, store)
   const limits = pacedLimits(unpaced, pacing)
-  const load = overload(loadSettings)
+  const load = createOverload(loadSettings)
   const readers = inputReaders(sources)
   const quotas = userQuotas(authenticate, { ...defaultQuotas, ...quotaSettings })
 
@@ -227,7 +227,7 @@ type AdmissionDeps = {
   authenticate: Authenticate
   authenticateBackend: AuthenticateBackend
   limits: RateLimits
-  load: ReturnType<typeof overload>
+  load: ReturnType<typeof createOverload>
 }
 
 function admission(entry: Entry, { authenticate, authenticateBackend, limits, load }: AdmissionDeps) {

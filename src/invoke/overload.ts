@@ -38,7 +38,7 @@ export function loadShedder(delayMsMax: number) {
 
 export type Overload = { refusal(rate: RateClass): Fault | undefined; close(): void }
 
-export function overload(settings: Partial<LoadSettings> = {}): Overload {
+export function createOverload(settings: Partial<LoadSettings> = {}): Overload {
   const { delayMsMax = 250, everyMs = 1_000 } = settings
   const delays = monitorEventLoopDelay({ resolution: 10 })
   delays.enable()

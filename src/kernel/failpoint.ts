@@ -15,7 +15,7 @@ type Options = {
   kill: () => void
 }
 
-export function failpoints({ armed, killAt, record, kill }: Options): Failpoints {
+export function createFailpoints({ armed, killAt, record, kill }: Options): Failpoints {
   if (killAt === undefined && record === undefined) return noFailpoints
   const [name, nth = '1'] = (killAt ?? '').split('@')
   let left = Number(nth)

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import type { Overrides } from '#compose/compose.ts'
 import type { Config } from '#config.ts'
-import { type Failpoints, failpoints, noFailpoints } from '#kernel/failpoint.ts'
+import { createFailpoints, type Failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
 import { timeFile } from '#store/time-file.ts'
 import { openDatabaseEndpoint, openUpstreamEndpoints } from './endpoints.ts'
@@ -28,7 +28,7 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
   const record = FAILPOINT_LOG ? (name: string) => appendFileSync(FAILPOINT_LOG, `${name}\n`) : undefined
   process.on('SIGUSR2', () => {
     const stopAt = FAILPOINT_STOP && readFileSync(FAILPOINT_STOP, 'utf8').trim()
-    armed = failpoints({
+    armed = createFailpoints({
       armed: () => true,
       killAt: stopAt || FAILPOINT,
       record,

@@ -413,6 +413,21 @@ const shapes: RuleFixture[] = [
       `const answers = { place: [true, false], rest: (rows) => rows.map((row, at) => row.at === at) }`,
     ],
   },
+  {
+    rule: 'factories',
+    path: 'src/features/earn/vault-rates.ts',
+    bad: [
+      `export function vaultRates(deps: RatesDeps): Rates {\n  return deps\n}`,
+      `export const vaultRates = ({ db, clock }: RatesDeps) => ({ db, clock })`,
+      `export const vaultRates = async ({ url }: Options): Promise<Rates> => read(url)`,
+    ],
+    good: [
+      `export function createVaultRates(deps: RatesDeps): Rates {\n  return deps\n}`,
+      `export const vaultRates = (rows: readonly Row[]): Rates => rows.map(rateOf)`,
+      `export const vaultRates = { daily: 1 }\nexport const createRates = (deps: RatesDeps) => deps`,
+      `function vaultRates(deps: RatesDeps) {\n  return deps\n}`,
+    ],
+  },
 ]
 
 export const ruleFixtures: RuleFixture[] = [...imports, ...shapes]

@@ -385,6 +385,29 @@ const parameters: Rule = (file) => {
   ]
 }
 
+/**
+ * A factory is a verb, `create`, or `open` where its product has to be closed. Found are functions that have the name of
+ * their file and take dependencies alone; a noun of another name passes, and steps of a task keep theirs.
+ */
+const factories: Rule = (file) => {
+  if (!inSrc(file) || isTest(file)) return []
+  const noun = posix
+    .basename(file.path, '.ts')
+    .replace(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase())
+  if (/^(create|open)[A-Z]|Steps$/.test(noun)) return []
+  const { tokens } = file.written
+  return tokens.flatMap(({ text, line }, at) => {
+    if (text !== noun || !/^(function|const)$/.test(tokens[at - 1]?.text ?? '')) return []
+    const open = tokens.findIndex((token, after) => after > at && /^[({[]$/.test(token.text))
+    const given = tokens.slice(open + 1, closingIndex(tokens, open))
+    if (tokens[open]?.text !== '(') return []
+    const isExported = tokens.slice(Math.max(0, at - 3), at).some((token) => token.text === 'export')
+    const takesDeps = given.some((token) => token.kind === 'word' && /(Deps|Options)$/.test(token.text))
+    if (!isExported || !takesDeps || splitAtCommas(given).length > 1) return []
+    return [{ line, says: `${noun} is a noun; name the factory createX, or openX where it is closed` }]
+  })
+}
+
 /** Files that import a module which waits share its wait, and then declare their tests in one suite. */
 const noTopLevelAwait: Rule = (file) =>
   file.path.startsWith('test/') && !tables.testProcesses.includes(file.path)
@@ -418,6 +441,7 @@ export const rules: Record<string, Rule> = {
   poolInAct,
   floats,
   parameters,
+  factories,
   noTopLevelAwait,
 }
 

@@ -1,7 +1,7 @@
 /** Gas that the sponsor pays for one user within a day: never more than the budget, also under concurrent requests. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { exceedsCharge, gasBudget } from '#engines/evm-batch/gas-budget.ts'
+import { createGasBudget, exceedsCharge } from '#engines/evm-batch/gas-budget.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { acceptTask } from '../harness/accept-task.ts'
@@ -26,7 +26,7 @@ describe('the gas budget of a user', () => {
   })
 
   const clock = { now: () => today }
-  const budget = () => gasBudget({ db: database.pool, budgetWei: 100n, clock })
+  const budget = () => createGasBudget({ db: database.pool, budgetWei: 100n, clock })
   /** Accepts a task with this charge, and returns its id. */
   const reserve = async (userId: string, wei: bigint, { fullExit = false } = {}) => {
     const gas = budget().chargeOf({ userId, chainId, wei, fullExit })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { worldKey, worldKeyId } from '#config-safety.ts'
-import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
@@ -10,7 +10,7 @@ import { type Answer, baseId, type ChainsApp, createChainsApp, type User } from 
 
 const gwei = 1_000_000_000n
 const custody = { isAway: false }
-const keys = keyEncryptionKeys(envKek(worldKeyId, worldKey, systemRandom))
+const keys = createKeyEncryptionKeys(createEnvKek(worldKeyId, worldKey, systemRandom))
 const keysThatVanish = {
   ...keys,
   find: (id: string) => (custody.isAway ? undefined : keys.find(id)),

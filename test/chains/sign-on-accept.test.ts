@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { worldKey, worldKeyId } from '#config-safety.ts'
-import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { systemRandom } from '#kernel/id.ts'
@@ -27,10 +27,10 @@ const wrapNet = (net: Net): Net => ({
   },
 })
 
-const kek = envKek(worldKeyId, worldKey, systemRandom)
+const kek = createEnvKek(worldKeyId, worldKey, systemRandom)
 /** `opened`: names the wallet of each key that was opened. */
 const custody = { isAway: false, opened: new Set<string>() }
-const keys = keyEncryptionKeys({
+const keys = createKeyEncryptionKeys({
   ...kek,
   unwrap(wrapped, binding) {
     custody.opened.add(binding)

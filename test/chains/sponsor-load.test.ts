@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSponsorLoad } from '#engines/evm-batch/sponsor-load.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import { sponsor as createSponsor, type Sponsor } from '#upstreams/evm/sponsor.ts'
+import { createSponsor, type Sponsor } from '#upstreams/evm/sponsor.ts'
 
 const secrets = [1, 2, 3].map((last) => new Uint8Array(32).fill(last))
 const ether = 10n ** 18n

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type RawData, WebSocket, WebSocketServer } from 'ws'
-import { agentService } from '#agent/agent-service.ts'
+import { openAgentService } from '#agent/agent-service.ts'
 import { createAnswererOf } from '#agent/compose.ts'
-import { type AgentEdge, type AgentEdgeDeps, agentEdge } from '#agent/door/agent-edge.ts'
+import { type AgentEdge, type AgentEdgeDeps, openAgentEdge } from '#agent/door/agent-edge.ts'
 import type { AnswererOf } from '#agent/door/run.ts'
 import { silentLog } from '#kernel/log.ts'
 import { scriptedAnswerer } from './scripted-answerer.ts'
@@ -29,8 +29,8 @@ export async function restartableService(options: Partial<AgentEdgeDeps> & { rea
   const answererOf: AnswererOf = () => scriptedAnswerer
   const create = (): AgentEdge =>
     real
-      ? agentService({ key: agentKey, log: silentLog, answererOf: createAnswererOf() })
-      : agentEdge({
+      ? openAgentService({ key: agentKey, log: silentLog, answererOf: createAnswererOf() })
+      : openAgentEdge({
           key: agentKey,
           log: silentLog,
           answererOf,

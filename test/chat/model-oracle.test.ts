@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { grammarAnswerer } from '#agent/grammar-answers.ts'
-import { modelAnswerer } from '#agent/model/model-answerer.ts'
+import { createModelAnswerer } from '#agent/model/model-answerer.ts'
 import { grammarMandate } from '#features/chat/grammar-mandate.ts'
 import type { MadeCall } from '#features/chat/mandate.ts'
 import { inputsOf } from '#grammar/plan.ts'
@@ -91,7 +91,7 @@ async function runOracle(row: Row) {
     },
   }
   const model = { ProAgent: oracle, MarketAnalyzerAgent: oracle, ProDeepResearchAgent: oracle }
-  const answerer = modelAnswerer({
+  const answerer = createModelAnswerer({
     model,
     grammar,
     registryOf,

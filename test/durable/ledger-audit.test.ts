@@ -1,7 +1,7 @@
 /** The audit of the ledger: it finds each planted discrepancy within a cycle, and raises no false alarm under load. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ledgerAudit, readAuditRecord } from '#durable/ledger/audit.ts'
+import { createLedgerAudit, readAuditRecord } from '#durable/ledger/audit.ts'
 import { ledger } from '#durable/ledger/ledger.ts'
 import { createMaintenance } from '#durable/upkeep/maintenance.ts'
 import { silentLog } from '#kernel/log.ts'
@@ -33,7 +33,7 @@ describe('the audit of the ledger', () => {
   }
   /** Runs the audit once, and returns what it knows. */
   const audit = async (settings: Partial<typeof limits> = {}): Promise<string[]> => {
-    const job = ledgerAudit({ ...auditDeps(), limits: { ...limits, ...settings } })
+    const job = createLedgerAudit({ ...auditDeps(), limits: { ...limits, ...settings } })
     while (await job.runBatch());
     return discrepancies()
   }
@@ -219,7 +219,7 @@ describe('the audit of the ledger', () => {
       (await fixture.rows<{ at: Date }>('select clock_timestamp() as at'))[0]!.at.getTime()
     const begunMs = await databaseTime()
     const maintenance = createMaintenance({ pool, instanceId: newUser(), log, everyMs: 1 })
-    await maintenance.run([ledgerAudit({ ...auditDeps(), log })])
+    await maintenance.run([createLedgerAudit({ ...auditDeps(), log })])
     const record = await readAuditRecord({ pool })
     assert.equal(record?.disagreements, 1)
     const endedMs = record.endedAt.getTime()

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { ledgerAudit } from '#durable/ledger/audit.ts'
+import { createLedgerAudit } from '#durable/ledger/audit.ts'
 import { movesToJson } from '#durable/ledger/ledger.ts'
 import { shardOf } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
@@ -253,7 +253,7 @@ test('every sequence of movements, holds, ends and acceptances leaves the balanc
     assert.ok((seen.get(verdict) ?? 0) > 10, `only ${seen.get(verdict)} ${verdict}`)
   assert.equal(await ledgerDrift(fixture.admin.pool), 0)
   const { pool, transaction: run } = fixture.admin
-  const audit = ledgerAudit({ pool, run, log: silentLog })
+  const audit = createLedgerAudit({ pool, run, log: silentLog })
   while (await audit.runBatch());
   assert.deepEqual(await fixture.rows('select * from ledger_discrepancy'), [])
 })

@@ -1,7 +1,7 @@
 /** What the end of a task leaves on the row of its order, and the events that report it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { orderKind } from '#engines/trigger-orders/run-order.ts'
+import { createOrderKind } from '#engines/trigger-orders/run-order.ts'
 import { insertTriggerOrders, type NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { type HookInput, hookKind } from '#features/hooks/view.ts'
@@ -94,7 +94,7 @@ describe('ends of orders', () => {
         },
       },
     }
-    const hooks = orderKind(deps as never, hookRules)
+    const hooks = createOrderKind(deps as never, hookRules)
     const instance = await fixture.instance(kind, { internal: [hooks] })
     const user = newUser()
     const group = { user_id: user, kind: hookKind, market, oco_group: newUser() }

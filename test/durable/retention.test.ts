@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { retentionJobs } from '#compose/retention.ts'
 import type { Config } from '#config.ts'
-import { tableGauges } from '#durable/upkeep/table-gauges.ts'
+import { createTableGauges } from '#durable/upkeep/table-gauges.ts'
 import { sweep } from '#features/auth/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { minIdAt } from '#kernel/id.ts'
@@ -159,7 +159,7 @@ describe('retention', () => {
 
   test('the gauges show size, former versions and age by table, and read no table for them', async () => {
     await addTasks(newUser(), { days: 5_000 })
-    const read = tableGauges({ pool: fixture.admin.pool, clock, retention: { task: 7 * dayMs } })
+    const read = createTableGauges({ pool: fixture.admin.pool, clock, retention: { task: 7 * dayMs } })
     const metrics = await read()
     const gaugeOf = (name: string) => {
       const { samples = [] } = metrics.find((each) => each.name === name) as { samples?: readonly Sample[] }

@@ -1,7 +1,7 @@
 /** Steps that fail, hang or are missing, and cancels, while a sent effect may be live. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { postgresBus } from '#durable/events/postgres-notify.ts'
+import { createPostgresBus } from '#durable/events/postgres-notify.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isLookingUp, nothingFound } from '#kernel/task/forgotten-execution.ts'
 import {
@@ -330,7 +330,7 @@ describe('failing steps', () => {
       {
         poolMax: 3,
         createBus: (database) => {
-          const bus = postgresBus(database)
+          const bus = createPostgresBus(database)
           return {
             subscribe: (listener) => bus.subscribe(listener),
             async publish(payload) {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { operatorEnds } from '#compose/operator-ends.ts'
+import { createOperatorEnds } from '#compose/operator-ends.ts'
 import { readConfig } from '#config.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
@@ -30,7 +30,7 @@ test('the steps of a kind do not change within a version', async (t) => {
     assert.deepEqual(lacking, [], `${kind} lacks these steps. ${advice}`)
   }
   const engine = { transactions: {} as never, clock, random, instanceId: '' }
-  const ends = operatorEnds({ config: readConfig({}), ...engine })
+  const ends = createOperatorEnds({ config: readConfig({}), ...engine })
   // What a person confirms has no step, and so no effect.
   const kinds = Object.keys(steps).filter((each) => steps[each]!.length > 0)
   const lacking = kinds.filter((each) => !ends.has(each.split('@')[0]!))

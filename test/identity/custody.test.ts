@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { recoverAddress } from 'viem/utils'
-import { receipts } from '#features/policy/receipt.ts'
-import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
-import { custodySigner } from '#features/wallets/signer.ts'
+import { createReceipts } from '#features/policy/receipt.ts'
+import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createCustodySigner } from '#features/wallets/signer.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
 import { later } from '#kernel/clock.ts'
@@ -38,7 +38,7 @@ import {
 let app: IdentityApp
 const first = newKek('first')
 before(async () => {
-  app = await createIdentityApp({ keyEncryptionKeys: keyEncryptionKeys(first) })
+  app = await createIdentityApp({ keyEncryptionKeys: createKeyEncryptionKeys(first) })
 })
 after(() => app[Symbol.asyncDispose]())
 
@@ -50,7 +50,7 @@ const base: SigningChain = {
   maxUnits: { [usdc]: units * 2n },
 }
 const signerOf = (from: Part, isAuthentic: (receipt: PolicyReceipt) => boolean = app.policy.isAuthentic) =>
-  custodySigner({
+  createCustodySigner({
     assertFree: () => {},
     db: from.db,
     keystore: from.keystore,
@@ -108,7 +108,7 @@ describe('signatures', () => {
   })
 
   /** A compromised policy issues receipts for anything; custody still enforces its own rules. */
-  const taken = receipts()
+  const taken = createReceipts()
   const forged = (user: User, change: (intent: EvmIntent) => EvmIntent) => {
     const intent = change(intentOf(app, actionOf(app, user.userId), user.own))
     const { userId, taskId } = intent
@@ -278,9 +278,9 @@ describe('keys at rest', () => {
     for (const guess of [
       newKek('first'),
       newKek('second'),
-      envKek('first', Buffer.alloc(32).toString('base64'), systemRandom),
+      createEnvKek('first', Buffer.alloc(32).toString('base64'), systemRandom),
     ]) {
-      const thief = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(guess) })
+      const thief = await app.instance({ keyEncryptionKeys: createKeyEncryptionKeys(guess) })
       await assert.rejects(signerOf(thief).signBatch(intent, receipt))
     }
   })
@@ -298,7 +298,7 @@ describe('keys at rest', () => {
   test('a rotation under load loses no signature, and may be interrupted and resumed', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, newcomer))
     const second = newKek('second')
-    const turned = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second, first) })
+    const turned = await app.instance({ keyEncryptionKeys: createKeyEncryptionKeys(second, first) })
     const wallets = async (kek: string) =>
       Number(
         (await query<{ n: bigint }>(app.db, 'select count(*) as n from wallet where kek_id = $1', [kek]))[0]
@@ -318,7 +318,7 @@ describe('keys at rest', () => {
       }
     }
     const load = Promise.all(users.map(sign))
-    const another = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second, first) })
+    const another = await app.instance({ keyEncryptionKeys: createKeyEncryptionKeys(second, first) })
     const cut = await turned.keystore.rewrap(app.db, { limit: 3 })
     assert.equal(cut.rewrapped, 3)
     const through = async ({ keystore }: Pick<IdentityApp, 'keystore'>) => {
@@ -336,7 +336,7 @@ describe('keys at rest', () => {
     assert.ok(signatures >= users.length * 3)
     assert.deepEqual(broken, moved)
     assert.deepEqual([await wallets('first'), await wallets('second')], [1, before - 1])
-    const alone = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second) })
+    const alone = await app.instance({ keyEncryptionKeys: createKeyEncryptionKeys(second) })
     const { intent, receipt } = await allowed(users[0] as User)
     assert.match((await signerOf(alone).signBatch(intent, receipt)).signature, /^0x/)
   })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
-import { vaultTransit } from '#upstreams/kms/kms.ts'
+import { createVaultTransit } from '#upstreams/kms/kms.ts'
 import { type KmsEmulator, kmsEmulator } from '../harness/kms-emulator.ts'
 import { createIdentityApp, faultOf, type IdentityApp } from './identity-app.ts'
 
@@ -17,13 +17,13 @@ const post = (path: string, body: object) =>
     body: JSON.stringify(body),
   })
 const transit = (key: string, change: { token?: string; url?: string } = {}) =>
-  vaultTransit({ net: http, id: `vault:${key}`, url: vault.url, token: vault.token, key, ...change })
+  createVaultTransit({ net: http, id: `vault:${key}`, url: vault.url, token: vault.token, key, ...change })
 
 before(async () => {
   vault = await kmsEmulator()
   await post('keys/derived', { type: 'aes256-gcm96', derived: true })
   await post('keys/plain', { type: 'aes256-gcm96' })
-  app = await createIdentityApp({ keyEncryptionKeys: keyEncryptionKeys(transit('derived')) })
+  app = await createIdentityApp({ keyEncryptionKeys: createKeyEncryptionKeys(transit('derived')) })
 })
 after(async () => {
   await app[Symbol.asyncDispose]()
@@ -76,7 +76,7 @@ describe('keys wrapped by Vault', () => {
   })
 
   test('while Vault is away no user is enrolled, and no row remains', async () => {
-    const other = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(transit('derived')) })
+    const other = await app.instance({ keyEncryptionKeys: createKeyEncryptionKeys(transit('derived')) })
     vault.seal(true)
     assert.equal((await faultOf(other.register())).code, 'unavailable')
     vault.seal(false)

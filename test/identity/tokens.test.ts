@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { tokens } from '#features/auth/tokens.ts'
+import { createTokens } from '#features/auth/tokens.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import { createIdentityApp, type IdentityApp } from './identity-app.ts'
@@ -21,7 +21,7 @@ test('a flood of bad tokens costs few statements, and a good one behind them wai
     statements += 1
     return app.db.query(...given)
   }) as typeof app.db.query
-  const { authenticate } = tokens({ db: { query }, clock, random, publishRevoked: async () => {} })
+  const { authenticate } = createTokens({ db: { query }, clock, random, publishRevoked: async () => {} })
   const guesses = Array.from({ length: flood }, () =>
     authenticate(`Bearer agt_${randomBytes(32).toString('base64url')}`).then(
       () => 'admitted',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createFiles, type Files, fileBytesMax } from '#engines/files/files.ts'
 import { fileDeletions } from '#engines/files/retention.ts'
-import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { type Account, bytesOf, createImageApp, type ImageApp, made, type Picture } from './image-app.ts'
 
@@ -71,7 +71,7 @@ test('every change of an address is refused alike', async () => {
 const storeAt = (offsetMs = 0, key = Buffer.alloc(32, 7)): Files =>
   createFiles({
     db: app.admin,
-    keyEncryptionKeys: keyEncryptionKeys(envKek('test', key.toString('base64'), systemRandom)),
+    keyEncryptionKeys: createKeyEncryptionKeys(createEnvKek('test', key.toString('base64'), systemRandom)),
     clock: { now: () => new Date(Date.now() + offsetMs) },
     random: systemRandom,
     baseUrl: () => 'http://gateway.test',

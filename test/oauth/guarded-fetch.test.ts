@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
-import { guardedFetch, RefusedAddress, refusalOf } from '#upstreams/guarded-fetch/guarded-fetch.ts'
+import { openGuardedFetch, RefusedAddress, refusalOf } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { innerAnswers, innerUrls } from '../proof/support/inner-urls.ts'
 
 test('no form of an inner address is fetched, as a client metadata document or as a webhook', async () => {
-  await using documents = guardedFetch()
-  await using webhooks = guardedFetch({ connections: 64, allowLoopback: false })
+  await using documents = openGuardedFetch()
+  await using webhooks = openGuardedFetch({ connections: 64, allowLoopback: false })
   for (const url of innerUrls) {
     assert.ok(refusalOf(url), url)
     for (const guarded of [documents, webhooks]) {
@@ -35,7 +35,7 @@ test('a name that leads inside is refused before a socket opens, also beside a p
   using server = countConnections()
   for (const allowLoopback of [false, true])
     for (const answers of innerAnswers) {
-      await using guarded = guardedFetch({
+      await using guarded = openGuardedFetch({
         allowLoopback,
         lookup: (_name, _options, callback) =>
           callback(
@@ -55,7 +55,7 @@ test('this machine is reached only where the setting allows it, over http, and n
   const server = createHttpServer((_request, response) => response.writeHead(204).end()).listen(0)
   await new Promise((resolve) => server.once('listening', resolve))
   const { port } = server.address() as AddressInfo
-  await using local = guardedFetch({ allowLoopback: true })
+  await using local = openGuardedFetch({ allowLoopback: true })
   for (const host of ['127.0.0.1', 'localhost']) {
     assert.equal((await local.fetch(`http://${host}:${port}/`)).status, 204, host)
     assert.ok(refusalOf(`http://${host}:${port}/`), host)
@@ -72,7 +72,7 @@ test('a redirect is an answer and is not followed', async () => {
     response.writeHead(307, { location: 'http://127.0.0.1:1/inner' }).end(),
   ).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
-  await using local = guardedFetch({ allowLoopback: true })
+  await using local = openGuardedFetch({ allowLoopback: true })
   const { port } = server.address() as AddressInfo
   assert.equal((await local.fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' })).status, 307)
   server.closeAllConnections()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { envKek } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek } from '#features/wallets/key-encryption-keys.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { decrypt } from '#kernel/wire/envelope.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -204,7 +204,7 @@ type WalletRow = {
 /** Opens a wallet as its operator could, from the row and the master key alone. */
 async function decryptKey({ user_id, kind, address, version, ciphertext, wrapped_dek, kek_id }: WalletRow) {
   const associatedData = ['wallet', user_id, kind, address, version].join('|')
-  const dek = await envKek('canary', kek.toString('base64'), systemRandom).unwrap(
+  const dek = await createEnvKek('canary', kek.toString('base64'), systemRandom).unwrap(
     wrapped_dek,
     `${kek_id}|${associatedData}`,
   )

@@ -1,7 +1,7 @@
 /** What a request to OAuth and to MCP leaves behind: rows of the database, calls of upstreams, memory. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
+import { openGuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { newAgent } from '../harness/gateway.ts'
 import { noUpstreams } from '../harness/instance.ts'
 import { processWorld } from '../harness/process-world.ts'
@@ -24,7 +24,7 @@ let strangerCalls = 0
 before(async () => {
   const { control: _, ...urls } = await processWorld()
   const evm = { ...noUpstreams.evm, ...urls.evm }
-  const guarded = guardedFetch({
+  const guarded = openGuardedFetch({
     lookup: (_name, _options, callback) => callback(new Error('no such name'), []),
   })
   app = await createOAuthApp({

@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import { noFailpoints } from '#kernel/failpoint.ts'
-import { guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
+import { openGuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
-import { images } from '#upstreams/images/images.ts'
+import { createImageService } from '#upstreams/images/images.ts'
 
 type Answer = (incoming: IncomingMessage, answer: ServerResponse) => void
 let answers: Answer[] = []
@@ -22,7 +22,7 @@ const server = createServer((incoming, answer) => {
   })
 })
 const net = createHttpClient({ failpoints: noFailpoints })
-const guarded = guardedFetch()
+const guarded = openGuardedFetch()
 let url = ''
 before(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -40,7 +40,7 @@ after(async () => {
 
 const order = { prompt: 'a', size: { width: 512, height: 256 }, count: 1, steps: 4, seed: 9 }
 const serviceAt = (at: string, fetchPublic = guarded.fetch, key?: string) =>
-  images({
+  createImageService({
     url: at,
     app: 'fal-ai/flux/schnell',
     key,

@@ -8,7 +8,7 @@ import { noFailpoints } from '#kernel/failpoint.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { NetRequest, StreamingNet } from '#kernel/wire/net.ts'
 import { createHttpClient, type MeasuredNet } from '#upstreams/http-client.ts'
-import { type ModelApi, modelEndpoint } from '#upstreams/model/model.ts'
+import { createModelEndpoint, type ModelApi } from '#upstreams/model/model.ts'
 import type { ModelEvent, ModelLimits, ModelMessage, ModelRequest } from '#upstreams/model/turn.ts'
 import { type ModelWorld, openModelWorld, text, tools } from '../harness/model-world.ts'
 
@@ -39,7 +39,7 @@ const request: ModelRequest = { instructions: 'Be brief.', messages: [question],
 
 type Options = { limits?: Partial<ModelLimits>; through?: StreamingNet; url?: string; waitMsMax?: number }
 const endpoint = (api: ModelApi, name: string, options: Options = {}) =>
-  modelEndpoint({
+  createModelEndpoint({
     url: options.url ?? world.url,
     api,
     name,

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import { silentLog as log } from '#kernel/log.ts'
-import { type VenueStreams, venueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { openVenueStreams, type VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { newCloid, type Trader, traderAt } from '../../world/conformance/venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from '../../world/conformance/venue/venue.ts'
 
@@ -19,7 +19,14 @@ describe('brief subscriptions', () => {
     await venue.control('POST', '/settings', { walking: false })
     await venue.control('POST', '/settings', { wsUsersPerAddress: 3 })
     await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
-    streams = venueStreams({ url: venue.wsUrl, clock, random, log, subscribedUsersMax: 3, briefUsersMax: 2 })
+    streams = openVenueStreams({
+      url: venue.wsUrl,
+      clock,
+      random,
+      log,
+      subscribedUsersMax: 3,
+      briefUsersMax: 2,
+    })
     await eventually('the stream', () => streams.mids())
   })
   after(async () => {

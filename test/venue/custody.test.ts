@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { receipts } from '#features/policy/receipt.ts'
-import { agentCache } from '#features/wallets/agent-cache.ts'
+import { createReceipts } from '#features/policy/receipt.ts'
+import { createAgentCache } from '#features/wallets/agent-cache.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
-import { keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
-import { custodySigner } from '#features/wallets/signer.ts'
+import { createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createCustodySigner } from '#features/wallets/signer.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
 import { later } from '#kernel/clock.ts'
 import { isAgentAction, type VenueAction, type VenueOrder } from '#kernel/money/venue.ts'
@@ -23,13 +23,13 @@ const first = newKek('first')
 describe('custody at the venue', () => {
   let app: IdentityApp
   before(async () => {
-    app = await createIdentityApp({ keyEncryptionKeys: keyEncryptionKeys(first) })
+    app = await createIdentityApp({ keyEncryptionKeys: createKeyEncryptionKeys(first) })
   })
   after(() => app[Symbol.asyncDispose]())
 
-  const taken = receipts()
+  const taken = createReceipts()
   const signer = () =>
-    custodySigner({
+    createCustodySigner({
       assertFree: () => {},
       db: app.db,
       keystore: app.keystore,
@@ -189,7 +189,7 @@ describe('custody at the venue', () => {
   test('the cache keeps the agents of a user briefly, and nothing while they change', async () => {
     const user = await newcomer()
     const whose = { userId: user.userId, venue }
-    const book = agentCache(60_000)
+    const book = createAgentCache(60_000)
     const addresses = async () => (await book.cached(app.db, whose)).map(({ address }) => address)
     assert.deepEqual(await addresses(), [user.agent])
     await retireAgent(app.db, whose, { address: user.agent, now: app.clock.now() })
@@ -204,12 +204,12 @@ describe('custody at the venue', () => {
   test('a rotation of the key-encryption key rewraps the keys of agents', async () => {
     const user = await newcomer()
     const second = newKek('second')
-    const rotated = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second, first) })
+    const rotated = await app.instance({ keyEncryptionKeys: createKeyEncryptionKeys(second, first) })
     for (let next: string | null = null, begun = false; next !== null || !begun; begun = true)
       ({ next } = await rotated.keystore.rewrap(app.db, { after: next, limit: 2 }))
     const rows = await fetchAll(app.db, builder.selectFrom('agent_wallet').select('kek_id'))
     assert.deepEqual([...new Set(rows.map(({ kek_id }) => kek_id))], ['second'])
-    const alone = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second) })
+    const alone = await app.instance({ keyEncryptionKeys: createKeyEncryptionKeys(second) })
     const [sealed] = await fetchAll(
       app.db,
       builder.selectFrom('agent_wallet').selectAll().where('address', '=', user.agent),

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import { type Log, silentLog } from '#kernel/log.ts'
-import { type UserEvent, type VenueStreams, venueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { openVenueStreams, type UserEvent, type VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { newCloid, traderAt } from '../../world/conformance/venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from '../../world/conformance/venue/venue.ts'
 import { streamProxy } from '../harness/stream-proxy.ts'
@@ -23,7 +23,7 @@ before(async () => {
   venue = await startVenue(['--tick-ms', '100'])
   await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
   proxy = await streamProxy(venue.wsUrl)
-  streams = venueStreams({ url: proxy.url, clock, random, log })
+  streams = openVenueStreams({ url: proxy.url, clock, random, log })
 })
 after(async () => {
   await streams?.[Symbol.asyncDispose]()

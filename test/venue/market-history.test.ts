@@ -6,8 +6,8 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { historyOf } from '#market/candle.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
-import { type Hyperliquid, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { itemsWeight, rateBudget } from '#upstreams/hyperliquid/rate-budget.ts'
+import { createHyperliquid, type Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { createRateBudget, itemsWeight } from '#upstreams/hyperliquid/rate-budget.ts'
 import { type RunningVenue, startVenue } from '../../world/conformance/venue/venue.ts'
 
 const hourMs = 3_600_000
@@ -19,7 +19,7 @@ describe('the history of a market', () => {
   const net = createHttpClient({ failpoints: noFailpoints })
   before(async () => {
     venue = await startVenue()
-    client = hyperliquid({ url: venue.url, net, clock: systemClock })
+    client = createHyperliquid({ url: venue.url, net, clock: systemClock })
   })
   after(async () => {
     await net[Symbol.asyncDispose]()
@@ -79,8 +79,8 @@ describe('the history of a market', () => {
   test('reads of one user leave the budget of requests to others', async () => {
     const perMinute = 360
     const nowMs = () => performance.now()
-    const budget = rateBudget({ perMinute, nowMs, after: () => () => {} })
-    const limited = hyperliquid({ url: venue.url, net, clock: systemClock, egress: [{ budget }] })
+    const budget = createRateBudget({ perMinute, nowMs, after: () => () => {} })
+    const limited = createHyperliquid({ url: venue.url, net, clock: systemClock, egress: [{ budget }] })
     const readBy = (owner: string, market: string) => limited.candles(market, '1d', 0, owner)
     for (const market of ['BTC', 'ETH', 'SOL', 'HYPE']) await readBy('one', market)
     await assert.rejects(readBy('one', 'DOGE'), (fault: Fault) => fault.extras.budget_of === 'account')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { Overrides } from '#compose/compose.ts'
-import { postgresBus } from '#durable/events/postgres-notify.ts'
+import { createPostgresBus } from '#durable/events/postgres-notify.ts'
 import { budgetMs } from '#features/notifications/webhooks/delivery-time.ts'
 import { places, sharedMax } from '#features/notifications/webhooks/places.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
@@ -252,7 +252,7 @@ function around(
 const withoutPolls: Overrides = {
   webhookPollMs: 600_000,
   createBus(database) {
-    const bus = postgresBus(database)
+    const bus = createPostgresBus(database)
     const withoutUsers = (payload: string) =>
       payload
         .split(',')

@@ -40,7 +40,7 @@ const helloMs = 5_000
 const closeMs = 2_000
 const policyViolation = 1_008
 
-export function agentEdge(deps: AgentEdgeDeps): AgentEdge {
+export function openAgentEdge(deps: AgentEdgeDeps): AgentEdge {
   const runs = createRuns({ ...deps, runsMax: deps.runsMax ?? runsMaxDefault })
   const isAllowed = createKeyCheck(deps.key)
   const sockets = new WebSocketServer({

@@ -62,7 +62,7 @@ const broken = 'The answer ends here: the language model does not answer any mor
 const outOfCredits = 'The answer ends here: the credits that are held for it are used up.'
 const outOfTurns = 'The answer ends here: it has taken as many steps as it may.'
 
-export function modelAnswerer({ model, grammar, registryOf, limits }: ModelAnswererDeps): Answerer {
+export function createModelAnswerer({ model, grammar, registryOf, limits }: ModelAnswererDeps): Answerer {
   return {
     async run(turn, tools, emit, signal): Promise<TurnEnd> {
       const registry = await registryOf()

@@ -1,6 +1,6 @@
 import { repeat } from '#kernel/async/repeat.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { listeners } from './listeners.ts'
+import { createListeners } from './listeners.ts'
 
 /** The delay of a change whose hint was lost. */
 export const pollMs = 1_000
@@ -22,8 +22,8 @@ const changesSql = `
   select id, null from task where id = any($2::uuid[]) and status in ('completed', 'failed', 'cancelled')`
 
 export function createChangePoller(db: Queryable, everyMs: number = pollMs): ChangePoller {
-  const subscribers = listeners<EventSubscriber>()
-  const waiters = listeners<() => void>()
+  const subscribers = createListeners<EventSubscriber>()
+  const waiters = createListeners<() => void>()
   let polling: AsyncDisposable | undefined
   let registered = 0
 

@@ -5,7 +5,7 @@ export type Listeners<T> = {
 }
 
 /** Listeners by key; a key is removed with its last listener. */
-export function listeners<T>(): Listeners<T> {
+export function createListeners<T>(): Listeners<T> {
   const byKey = new Map<string, Set<T>>()
   return {
     on(key, listener) {

@@ -1,6 +1,6 @@
 import { isEnded, type Task } from '#durable/task/task-row.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
-import { listeners } from './listeners.ts'
+import { createListeners } from './listeners.ts'
 import { type Notifier, taskTopic, userTopic } from './notifier.ts'
 
 export type StoredEvent = {
@@ -25,8 +25,8 @@ export type LocalEvents = {
 }
 
 export function createLocalEvents(notifier: Notifier): LocalEvents {
-  const subscribers = listeners<EventListener>()
-  const waiters = listeners<(ended: Task) => void>()
+  const subscribers = createListeners<EventListener>()
+  const waiters = createListeners<(ended: Task) => void>()
   let publishing = false
   return {
     isPublishing: () => publishing,

@@ -1,6 +1,6 @@
 import type { Log } from '#kernel/log.ts'
 import { announceEveryMs, createInterests, userInterest } from './interests.ts'
-import { listeners } from './listeners.ts'
+import { createListeners } from './listeners.ts'
 
 /**
  * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be
@@ -94,7 +94,7 @@ export function createNotifier({
   log,
   nowMs = () => performance.now(),
 }: NotifierDeps): Notifier {
-  const topicListeners = listeners<Listener>()
+  const topicListeners = createListeners<Listener>()
   const anyTopicListeners: ((topic: string) => void)[] = []
   const interests = createInterests(nowMs)
   /** The interests that were announced since the last announcement of all of them. */

@@ -11,7 +11,7 @@ type Listen = (options: {
 const channel = 'portico_wake'
 
 /** NOTIFY is sent alone and never inside a transaction, where it takes a global lock at commit. */
-export const postgresBus = ({ pool, listen }: { pool: pg.Pool; listen: Listen }): MessageBus => ({
+export const createPostgresBus = ({ pool, listen }: { pool: pg.Pool; listen: Listen }): MessageBus => ({
   async publish(payload) {
     await query(pool, 'select pg_notify($1, $2)', [channel, payload])
   },

@@ -229,7 +229,7 @@ async function runBatch(deps: AuditDeps, progress: Progress): Promise<boolean> {
   return false
 }
 
-export function ledgerAudit({
+export function createLedgerAudit({
   limits = limitsDefault,
   ...rest
 }: Omit<AuditDeps, 'limits'> & { limits?: AuditLimits }): MaintenanceJob {

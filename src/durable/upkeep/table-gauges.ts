@@ -57,7 +57,7 @@ type Deps = {
 
 const refreshMs = 60_000
 
-export function tableGauges({ pool, clock, retention }: Deps): ReadMetrics {
+export function createTableGauges({ pool, clock, retention }: Deps): ReadMetrics {
   const cached = createCachedValue(
     async () => {
       const [statistics, [oldest]] = await Promise.all([

@@ -5,7 +5,7 @@ import { securityHeaders } from './headers.ts'
 import { faultNamed, faultOf, print } from './problem.ts'
 
 /** Answers requests that Node's parser rejects: headers that are too large, bytes that are not HTTP, a slow client. */
-export const clientErrors =
+export const createClientErrors =
   (clock: Clock, baseUrl: () => string, isAnswering: (socket: Socket) => boolean) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {

@@ -14,7 +14,7 @@ export type OpenFile = (address: { sha256: string; file: string; exp: string; si
 const shown = ['image/png', 'image/jpeg', 'image/webp']
 const ageSeconds = 15 * 60
 
-export function fileDoor(open: OpenFile, limits: RateLimits): WebDoor {
+export function createFileDoor(open: OpenFile, limits: RateLimits): WebDoor {
   const route: WebRoute = {
     path: '/files/:sha256',
     methods: ['GET'],

@@ -12,7 +12,7 @@ import type { Log } from '#kernel/log.ts'
 import type { MetricSources } from '#kernel/metrics.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
 import { type StreamSettings, streamDefaults } from './byte-stream.ts'
-import { clientErrors } from './client-errors.ts'
+import { createClientErrors } from './client-errors.ts'
 import {
   addHeaders,
   answerPreflight,
@@ -26,7 +26,7 @@ import {
 } from './headers.ts'
 import { type HttpMetrics, httpMetrics } from './http-metrics.ts'
 import { createJsonSender, type SendJson } from './json-answer.ts'
-import { links } from './links.ts'
+import { createLinks } from './links.ts'
 import { scraper } from './metrics.ts'
 import { type PathHints, pathHints } from './nearest-path.ts'
 import { openapiText } from './openapi.ts'
@@ -36,8 +36,8 @@ import { faultNamed, faultOf, print } from './problem.ts'
 import { type RequestContext, type RequestContexts, requestContexts } from './request-context.ts'
 import { isRequestLogged, logRequest, traceIdOf } from './request-log.ts'
 import { serveRoot } from './root-page.ts'
-import { type RouteTable, routeTable } from './route-table.ts'
-import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
+import { createRouteTable, type RouteTable } from './route-table.ts'
+import { type ConnectionLimits, createSockets, unlimitedConnections } from './sockets.ts'
 import type { EventStream } from './sse.ts'
 import { mountWebRoute } from './web-route.ts'
 import { type AuthorizationServerDocuments, serveWellKnown, whyNoPages } from './well-known.ts'
@@ -72,7 +72,7 @@ const headerLimitBytes = 16 * 1024
 const drainMs = 8_000
 const healthPath = '/health'
 
-export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
+export async function openHttpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const { operations, invocation, baseUrl, log } = deps
   const openEventStreams = new Set<EventStream>()
   const measured = httpMetrics()
@@ -80,10 +80,10 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const common = commonHeaders(deps.corsOrigins)
   const sendJson = createJsonSender(common, contexts)
   const sendFault = faultSender(deps, contexts, measured)
-  const connections = sockets(deps.connections ?? unlimitedConnections, log)
+  const connections = createSockets(deps.connections ?? unlimitedConnections, log)
   const fastify = server(deps, sendFault, connections.isAnswering)
   connections.watch(fastify.server)
-  const routes = routeTable(fastify)
+  const routes = createRouteTable(fastify)
   readJson(fastify, invocation.sources)
   addRequestHooks(fastify, deps, { routes, contexts, measured, common })
   fastify.setErrorHandler(sendFault)
@@ -96,7 +96,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     openEventStreams,
     log,
     sse: deps.sse ?? streamDefaults,
-    linksOf: links(operations, baseUrl),
+    linksOf: createLinks(operations, baseUrl),
   }
   for (const operation of operations) {
     if (operation.entry.path !== healthPath) mount(fastify, invocation.prepare(operation), routeDeps)
@@ -157,7 +157,7 @@ type SendFault = (error: unknown, request: FastifyRequest, reply: FastifyReply) 
 function server(
   { clock, baseUrl, trustProxy }: HttpEdgeDeps,
   sendFault: SendFault,
-  isAnswering: Parameters<typeof clientErrors>[2],
+  isAnswering: Parameters<typeof createClientErrors>[2],
 ): FastifyInstance {
   return Fastify({
     genReqId: requestIds(clock),
@@ -180,7 +180,7 @@ function server(
       reply.headers({ ...securityHeaders, 'x-request-id': request.id })
       sendFault(error, request, reply)
     },
-    clientErrorHandler: clientErrors(clock, baseUrl, isAnswering),
+    clientErrorHandler: createClientErrors(clock, baseUrl, isAnswering),
   })
 }
 

@@ -5,7 +5,7 @@ import { Link } from '#kernel/contract/link.ts'
 import { group, implement, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, Page } from '#kernel/contract/wire-types.ts'
-import { links } from './links.ts'
+import { createLinks } from './links.ts'
 
 const Row = T.Object({ row_id: T.String(), url: Link('rows_get') })
 const contract = group('rows', {
@@ -17,7 +17,7 @@ const contract = group('rows', {
   }),
 })
 const operations = implement(contract, { get: async ({ row_id }) => ({ row_id, url: '' }) })
-const linksOf = links(operations, () => 'http://here')
+const linksOf = createLinks(operations, () => 'http://here')
 const shown = (schema: T.TSchema, value: unknown) => linksOf(schema as unknown as Schema)?.(value)
 
 const linked = (row_id: string) => ({

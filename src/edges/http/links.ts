@@ -11,7 +11,7 @@ export type AddLinks = (value: unknown) => unknown
 /** Reads a schema once; returns undefined if it declares no link. */
 export type LinksOf = (schema: Schema) => AddLinks | undefined
 
-export function links(operations: readonly Operation[], baseUrl: () => string): LinksOf {
+export function createLinks(operations: readonly Operation[], baseUrl: () => string): LinksOf {
   const paths = new Map(operations.map(({ name, entry }) => [name, entry.path]))
   const linksOf: LinksOf = (schema) =>
     armsOf(schema).length > 0 ? linksOfUnion(schema, linksOf) : linksOfValue(schema)

@@ -38,7 +38,7 @@ const isUnread = ({ socket }: Connection): boolean => socket.writableLength > 0
  * most connections, so that many connections of one address never block another. It also closes idle connections when
  * the server closes, because Node would wait for them.
  */
-export function sockets({ max, perAddress, stallMs = stallMsDefault }: ConnectionLimits, log: Log) {
+export function createSockets({ max, perAddress, stallMs = stallMsDefault }: ConnectionLimits, log: Log) {
   const bySocket = new Map<Socket, Connection>()
   const byAddress = new Map<string, Set<Connection>>()
   let warnedMs = Number.NEGATIVE_INFINITY

@@ -8,7 +8,7 @@ import { hasLongId, idCharactersMax, readPoints } from './read-points.ts'
 import { createResources } from './resources.ts'
 import type { ServerDeps } from './server.ts'
 import { serverCard } from './server-card.ts'
-import { type Known, type Mailboxes, sseTransport } from './sse-transport.ts'
+import { createSseTransport, type Known, type Mailboxes } from './sse-transport.ts'
 import { createTaskRequests } from './task-requests.ts'
 import { isToolList, withTools } from './tool-list.ts'
 import { createToolbox } from './tools.ts'
@@ -38,7 +38,7 @@ const parseError = (message: string): Response => refusal(-32_700, message)
 const invalidRequest = (message: string): Response => refusal(-32_600, message)
 
 /** Each operation is a tool of the Model Context Protocol. Every request is complete in itself, on any instance. */
-export function mcpEdge(deps: McpEdgeDeps): McpEdge {
+export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
   const { operations, invocation, baseUrl, log, version } = deps
   const toolbox = createToolbox(operations, invocation, deps.taskTtlMs)
   const onError = (error: unknown) => log.warn({ error }, 'MCP request failed')
@@ -96,7 +96,7 @@ export function mcpEdge(deps: McpEdgeDeps): McpEdge {
   }
   const sse =
     deps.mailboxes &&
-    sseTransport({
+    createSseTransport({
       mailboxes: deps.mailboxes,
       limits: invocation.limits,
       admit,

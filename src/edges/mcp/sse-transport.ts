@@ -33,7 +33,7 @@ const requestsPerUser = 64
 const answerMsMax = 120_000
 const messagesPath = '/mcp/messages'
 
-export function sseTransport({ mailboxes, limits, admit, answer, refuseBody, onError }: SseDeps) {
+export function createSseTransport({ mailboxes, limits, admit, answer, refuseBody, onError }: SseDeps) {
   const closing = new AbortController()
   const answering = new Set<Promise<void>>()
   const requests = createKeyCounts()

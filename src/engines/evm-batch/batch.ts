@@ -95,7 +95,7 @@ type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick
 /** Readings of the admission that are older than this are read again by the step `sign`. */
 const trialMsMax = 3_000
 
-export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
+export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
   const { gasBudget, comparedHash, ports, policy, signer, nonces, assertFree, clock } = deps
 
   const portOf = (chainId: string): EvmPort => {

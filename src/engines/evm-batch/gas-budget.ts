@@ -30,7 +30,7 @@ export const exceedsCharge = (costWei: bigint, chargedWei: bigint): boolean =>
 
 type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
 
-export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
+export function createGasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
   return {
     chargeOf: ({ chainId, wei, fullExit }) => ({
       chainId,

@@ -11,7 +11,7 @@ export type PausedSponsors = {
 /** A change takes effect after this time if its notification is lost. */
 const freshMs = 5_000
 
-export function pausedSponsors({ db }: { db: Queryable }): PausedSponsors {
+export function createPausedSponsors({ db }: { db: Queryable }): PausedSponsors {
   const keyOf = (chain: string, signer: string) => `${chain}:${signer.toLowerCase()}`
   const read = async () => {
     const rows = await fetchAll(db, builder.selectFrom('paused_sponsor').select(['chain', 'signer']))

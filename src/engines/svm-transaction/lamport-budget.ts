@@ -22,7 +22,7 @@ export type LamportBudget = {
 
 type LamportBudgetDeps = { budgetLamports: bigint; clock: Clock }
 
-export function lamportBudget({ budgetLamports, clock }: LamportBudgetDeps): LamportBudget {
+export function createLamportBudget({ budgetLamports, clock }: LamportBudgetDeps): LamportBudget {
   return {
     chargeOf: ({ chainId, lamports, fullExit }) => ({
       chainId,

@@ -4,7 +4,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Effect, TaskView } from '#kernel/task/task.ts'
 import type { SvmPort } from './svm-port.ts'
-import { svmTransactions } from './transaction.ts'
+import { createSvmTransactions } from './transaction.ts'
 import { effectKind, type SvmPlan, type SvmTaskData } from './transaction-rules.ts'
 
 const now = new Date('2030-01-01T00:00:00Z')
@@ -38,7 +38,7 @@ async function signStep({
     findReferenced: async () => (isFound ? found : undefined),
   } as unknown as SvmPort
   const none = {} as never
-  const transactions = svmTransactions({
+  const transactions = createSvmTransactions({
     ports: new Map([['999', port]]),
     budget: none,
     policy: none,

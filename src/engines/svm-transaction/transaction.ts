@@ -84,7 +84,7 @@ const validForMs = 10 * 60_000
 /** A trial of the admission that is older than this is composed again by the step `sign`. */
 const trialMsMax = 3_000
 
-export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
+export function createSvmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const { budget, policy } = deps
   const portOf = portsOf(deps)
   const openSequence = openedSequences(deps)

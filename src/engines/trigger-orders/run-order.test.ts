@@ -4,7 +4,7 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { StepContext, TaskView } from '#kernel/task/task.ts'
 import type { OrderRules } from './order-rules.ts'
-import { orderKind, type RunOrderDeps } from './run-order.ts'
+import { createOrderKind, type RunOrderDeps } from './run-order.ts'
 
 const now = new Date(1_000_000)
 const task = {
@@ -39,7 +39,7 @@ const prepared = async ({ fault, units = 1n, heldUnits = 0n, data = {} }: Prepar
   } as unknown as RunOrderDeps
   const sellAll = { ...rules, swapOf: (_: unknown, sold: bigint) => (sold > 0n ? {} : null) }
   const view = { ...task, data: { ...task.data, ...data } } as TaskView
-  return orderKind(deps, sellAll as typeof rules).steps.prepare!(view, { now } as StepContext)
+  return createOrderKind(deps, sellAll as typeof rules).steps.prepare!(view, { now } as StepContext)
 }
 const errorOf = (result: Awaited<ReturnType<typeof prepared>>) =>
   'end' in result && result.end === 'failed' ? result.error.code : undefined
@@ -84,7 +84,7 @@ test('what an order sold before its task is settled before its wallet is read, a
       soldBefore,
       quoteSold,
     }
-    return orderKind({ swaps, assertFree } as unknown as RunOrderDeps, rules).steps
+    return createOrderKind({ swaps, assertFree } as unknown as RunOrderDeps, rules).steps
   }
   const sought = { ...task, executionId: 'e', effects: [], outcome: 'unknown' } as TaskView
   const context = { now } as StepContext
@@ -123,7 +123,7 @@ test('what an order sold before its task is settled before its wallet is read, a
 test('a signature before which a node refuses a call is tried again', async () => {
   const sign = () => Promise.reject(new Fault('upstream_rejected', 'The node refused'))
   const deps = { swaps: { steps: { sign } } } as unknown as RunOrderDeps
-  await assert.rejects(orderKind(deps, rules).steps.sign!(task, { now } as StepContext), {
+  await assert.rejects(createOrderKind(deps, rules).steps.sign!(task, { now } as StepContext), {
     code: 'unavailable',
   })
 })
@@ -156,7 +156,7 @@ test('an order of a chain on hold waits, and is armed again without a failure', 
 
 /** The execution as which an order is armed again by the end that its kind makes of this one; undefined where it is not. */
 const armedAfter = async (
-  ended: (kind: ReturnType<typeof orderKind>) => Promise<{ complete?: unknown }>,
+  ended: (kind: ReturnType<typeof createOrderKind>) => Promise<{ complete?: unknown }>,
   swapSteps: object = {},
   written: (values: unknown[]) => void = () => undefined,
 ) => {
@@ -167,7 +167,7 @@ const armedAfter = async (
     swaps: { steps: swapSteps },
   } as unknown as RunOrderDeps
   const event = ({ status }: { status: string }) => ({ type: 'order', data: { status } })
-  const { complete } = await ended(orderKind(deps, { ...rules, event } as unknown as typeof rules))
+  const { complete } = await ended(createOrderKind(deps, { ...rules, event } as unknown as typeof rules))
   let execution: unknown
   const tx = {
     async query({ text, values }: { text: string; values: unknown[] }) {

@@ -69,7 +69,7 @@ export const spendOf =
     return { action, grant: exitGrant(chainId), check: () => deps.policy.check(action) }
   }
 
-export function orderKind<Input extends JsonObject & Attempts>(
+export function createOrderKind<Input extends JsonObject & Attempts>(
   deps: RunOrderDeps,
   rules: OrderRules<Input>,
 ): TaskKind {

@@ -241,7 +241,7 @@ function createUnlink(deps: AgentsDeps) {
   return confirmedAct(run, apply)
 }
 
-export function agents(deps: AgentsDeps): Operation[] {
+export function createAgents(deps: AgentsDeps): Operation[] {
   const { db, clock, random, coolingMs, mailQueue, linkPage, assertSigned, policy } = deps
 
   return implement(contract, {

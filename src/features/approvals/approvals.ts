@@ -31,7 +31,7 @@ const view = ({ approval_id, task_id, intent, intent_sha256, requested_at, expir
   expires_at: expires_at.toISOString(),
 })
 
-export function approvals(deps: ApprovalsDeps): Operation[] {
+export function createApprovals(deps: ApprovalsDeps): Operation[] {
   const { approvals, clock, db, page, waitingMax, coolingMs } = deps
 
   /** A request that another person decides about gets the same answer as one that does not exist. */

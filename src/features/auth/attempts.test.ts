@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type BudgetOwner, Fault } from '#kernel/contract/fault.ts'
-import { attempts } from './attempts.ts'
+import { createAttempts } from './attempts.ts'
 
 const at = { ms: 0 }
 const clock = { now: () => new Date(at.ms) }
@@ -21,7 +21,7 @@ const refused = (run: () => void): Record<string, unknown> | undefined => {
 }
 
 test('a failure beyond the budget names its owner and when it is full again', () => {
-  const { fail } = attempts({ clock, windowMs: 60_000 })
+  const { fail } = createAttempts({ clock, windowMs: 60_000 })
   const agent = [budgetOf('agent', 3)]
   for (let turn = 0; turn < 3; turn++)
     assert.equal(
@@ -45,7 +45,7 @@ test('a failure beyond the budget names its owner and when it is full again', ()
 })
 
 test('memory is bounded, and an address that keeps failing stays counted', () => {
-  const { fail } = attempts({ clock, entriesMax: 10 })
+  const { fail } = createAttempts({ clock, entriesMax: 10 })
   const address = budgetOf('address', 50, 'address')
   for (let turn = 0; turn < 50; turn++) fail([budgetOf(`agent ${turn}`, 3), address])
   assert.equal(refused(() => fail([budgetOf('one more', 3), address]))?.owner, 'address')

@@ -14,7 +14,7 @@ export type Attempts = {
 }
 
 /** Counts failures in the memory of this instance only. The oldest counter is evicted at `entriesMax`. */
-export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: AttemptsDeps): Attempts {
+export function createAttempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: AttemptsDeps): Attempts {
   const failures = createWindowCounter({ keysMax: entriesMax, nowMs: () => clock.now().getTime() })
   return {
     fail(counted) {

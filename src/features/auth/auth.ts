@@ -10,16 +10,16 @@ import { implement, type Operation } from '#kernel/contract/operation.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { attempts as attemptsOf } from './attempts.ts'
+import { createAttempts } from './attempts.ts'
 import { contract } from './contract.ts'
-import { createKeyCheck, tokenHandler } from './keypair.ts'
-import { personTokens } from './person-tokens.ts'
-import { type OnSignup, registerHandler, verifyHandler } from './register.ts'
-import { revokeHandler } from './revoke.ts'
+import { createKeyCheck, createTokenHandler } from './keypair.ts'
+import { createPersonTokens } from './person-tokens.ts'
+import { createRegisterHandler, createVerifyHandler, type OnSignup } from './register.ts'
+import { createRevokeHandler } from './revoke.ts'
 import { type AssertSigned, assertSigned } from './signed-act.ts'
-import { signupHandler } from './signup.ts'
+import { createSignupHandler } from './signup.ts'
 import * as store from './store.ts'
-import { tokens as tokensOf } from './tokens.ts'
+import { createTokens } from './tokens.ts'
 
 type AuthDeps = {
   db: Queryable
@@ -73,24 +73,24 @@ const factsOf = ({ hasPeople, ttlMs }: { hasPeople: boolean; ttlMs: number }) =>
   token_ttl_seconds: ttlMs / 1_000,
 })
 
-export function auth(deps: AuthDeps): Auth {
+export function createAuth(deps: AuthDeps): Auth {
   const { db, clock, tokenTtlMs: ttlMs = 900_000, onSignup = async () => {} } = deps
   const { oauth, endApps, signInAgeMaxSeconds } = deps
-  const people = oauth && personTokens({ db, clock, verify: oauth.verify, signInAgeMaxSeconds })
-  const tokens = tokensOf({ ...deps, ...(people && { personCaller: people.caller }) })
-  const attempts = attemptsOf({ clock })
-  const register = registerHandler(deps)
-  const verify = verifyHandler({ ...deps, attempts, onSignup })
+  const people = oauth && createPersonTokens({ db, clock, verify: oauth.verify, signInAgeMaxSeconds })
+  const tokens = createTokens({ ...deps, ...(people && { personCaller: people.caller }) })
+  const attempts = createAttempts({ clock })
+  const register = createRegisterHandler(deps)
+  const verify = createVerifyHandler({ ...deps, attempts, onSignup })
   const keyCheck = createKeyCheck({ db, clock, attempts })
-  const token = tokenHandler({ db, clock, tokens, keyCheck, ttlMs })
+  const token = createTokenHandler({ db, clock, tokens, keyCheck, ttlMs })
 
   return {
     operations: implement(contract, {
       register: (input) => register(input),
       verify: (input, _caller, { address }) => verify(input, address),
       token: (input, _caller, { address }) => token(input, address),
-      signup: signupHandler({ ...deps, onSignup }),
-      revoke: revokeHandler({ tokens, endApps, ...(oauth && { records: oauth.records }) }),
+      signup: createSignupHandler({ ...deps, onSignup }),
+      revoke: createRevokeHandler({ tokens, endApps, ...(oauth && { records: oauth.records }) }),
     }).filter(({ key }) => oauth !== undefined || key !== 'signup'),
     facts: factsOf({ hasPeople: oauth !== undefined, ttlMs }),
     authenticate: tokens.authenticate,

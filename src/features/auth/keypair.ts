@@ -118,7 +118,7 @@ export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck 
 
 type TokenHandlerDeps = { db: Queryable; clock: Clock; tokens: Tokens; keyCheck: KeyCheck; ttlMs: number }
 
-export const tokenHandler =
+export const createTokenHandler =
   ({ db, clock, tokens, keyCheck, ttlMs }: TokenHandlerDeps) =>
   async ({ agent_id: agentId, timestamp, signature }: AuthInput<'token'>, address: string) => {
     const messages = tokenMessages(agentId, timestamp)

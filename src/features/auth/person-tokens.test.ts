@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { AccessClaims } from '#features/oauth/access-tokens.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import { personTokens } from './person-tokens.ts'
+import { createPersonTokens } from './person-tokens.ts'
 
 /** Tokens named `<person>.<anything>`, verifications that can be held, and people as the database has them. */
 function fixture() {
@@ -37,7 +37,7 @@ function fixture() {
       return { rows, rowCount: rows.length }
     },
   } as unknown as Queryable
-  const people = personTokens({
+  const people = createPersonTokens({
     db,
     clock: { now: () => new Date(time.ms) },
     verify,

@@ -36,7 +36,12 @@ type PersonTokensDeps = {
   signInAgeMaxSeconds: number
 }
 
-export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonTokensDeps): PersonTokens {
+export function createPersonTokens({
+  db,
+  clock,
+  verify,
+  signInAgeMaxSeconds,
+}: PersonTokensDeps): PersonTokens {
   const known = createTtlCache<Known>({
     ttlMs: cachedMs,
     entriesMax,

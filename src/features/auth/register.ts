@@ -35,7 +35,7 @@ const duplicate = (agent_id: string | undefined) =>
 
 type RegisterDeps = { db: Queryable; clock: Clock; random: Random; baseUrl: () => string }
 
-export const registerHandler =
+export const createRegisterHandler =
   ({ db, clock, random, baseUrl }: RegisterDeps) =>
   async ({ public_key: text, agent_name }: AuthInput<'register'>) => {
     const public_key = readKey(text)
@@ -78,7 +78,7 @@ type VerifyDeps = {
   announceQueued: () => void
 }
 
-export function verifyHandler(deps: VerifyDeps) {
+export function createVerifyHandler(deps: VerifyDeps) {
   const { db, transact, clock, random, attempts, keystore, signups, onSignup, announceQueued } = deps
   return async ({ nonce, signature: text }: AuthInput<'verify'>, address: string) => {
     const signature = readSignature(text)

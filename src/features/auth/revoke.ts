@@ -14,7 +14,7 @@ type RevokeDeps = {
 }
 
 /** Publishes after the commit: an instance that was notified earlier would read the row and cache it again. */
-export function revokeHandler({ tokens, records, endApps }: RevokeDeps) {
+export function createRevokeHandler({ tokens, records, endApps }: RevokeDeps) {
   return async ({ all }: AuthInput<'revoke'>, caller: Caller, request: RequestFacts) => {
     const { userId, scopes, token } = caller
     if (all && !scopes.has('manage'))

@@ -43,7 +43,7 @@ const toAnswer = ({ user, wallets, credits, created }: Account) => ({
 })
 
 /** The first call creates the user of a person; every later call returns the same user. */
-export function signupHandler(deps: SignupDeps) {
+export function createSignupHandler(deps: SignupDeps) {
   const { clock, random, keystore, creditsOf, walletsOf, signups, onSignup, announceQueued } = deps
   const prepare = async (body: AuthInput<'signup'>, caller: Caller) => ({
     body,

@@ -67,7 +67,7 @@ function assertActive({ caller, suspended }: CachedCaller): Caller {
   return caller
 }
 
-export function tokens({
+export function createTokens({
   db,
   clock,
   random,

@@ -24,7 +24,7 @@ const everyMsDefault = 5_000
 const slowMsDefault = 1_500
 const failuresForDown = 2
 
-export function chainHealth({
+export function openChainHealth({
   chains,
   clock,
   everyMs = everyMsDefault,

@@ -17,7 +17,7 @@ export const infoOf = (chain: Chain, status: ChainStatus) => ({
   gasless: chain.family === 'evm' ? chain.delegate !== null : chain.isSponsored,
 })
 
-export const chains = ({ chainRows, status }: ChainsDeps) => ({
+export const createChains = ({ chainRows, status }: ChainsDeps) => ({
   operations: implement(contract, {
     list: sharedRead(
       () => chainRows.map(({ id }) => status(id)).join(),

@@ -30,7 +30,7 @@ const collectMs = 90_000
 const begunMax = 1_000
 const listedEvents = { events: 2_000, bytes: 1_048_576 }
 
-export function chat(deps: ChatDeps): Operation[] {
+export function createChat(deps: ChatDeps): Operation[] {
   const { db, clock } = deps
   let known: ReadonlyMap<string, Tool> | undefined
   const tools = () => {

@@ -34,7 +34,7 @@ export type Credits = {
   draw(userId: string, credits: bigint, reason: string, max?: bigint): Promise<Draw>
 }
 
-export function credits({ db, ledger, clock }: CreditsDeps): Credits {
+export function createCredits({ db, ledger, clock }: CreditsDeps): Credits {
   const buckets = async (queryable: Queryable, userId: string) => {
     const subAccounts = await ledger.subAccounts(queryable, userId, creditsAsset)
     const expiries = await store.expiriesOf(queryable, userId)

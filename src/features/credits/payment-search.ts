@@ -47,7 +47,7 @@ export const paymentSearchSchedule = (now: Date): NewSchedule => ({
   firstAt: now,
 })
 
-export function paymentSearch(deps: SearchDeps) {
+export function createPaymentSearch(deps: SearchDeps) {
   const { db, tills, clock, log } = deps
 
   const step = async (_task: unknown, { signal }: StepContext) => {

@@ -68,7 +68,7 @@ type Pack = (typeof packs)[number]
 /** How long an amount may be signed after its prices were read. */
 const lockMs = 60_000
 
-export function recharge(deps: RechargeDeps): Operation[] {
+export function createRecharge(deps: RechargeDeps): Operation[] {
   const { tills, chainInfo } = deps
   return implement(rechargeContract, {
     async rechargeChains() {

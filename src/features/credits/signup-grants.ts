@@ -25,7 +25,7 @@ type SignupGrantsDeps = {
 
 const proofOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-export function signupGrants({ grantSignup, limits, perAddressMax }: SignupGrantsDeps): SignupGrants {
+export function createSignupGrants({ grantSignup, limits, perAddressMax }: SignupGrantsDeps): SignupGrants {
   /** Counts in the transaction that creates the user, so that a failed one does not count. */
   const isWithin = async (tx: Tx, who: 'agents' | 'people' | 'links', address: string) => {
     const budget = { name: `signup-grant:${who}:${addressKey(address)}`, max: perAddressMax }

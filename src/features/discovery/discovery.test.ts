@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { discovery, type Released } from './discovery.ts'
+import { createDiscovery, type Released } from './discovery.ts'
 
 const protocols = ['http', 'sse', 'mcp']
 
 async function manifest(sections: Released[]): Promise<unknown> {
-  const [capabilities] = discovery({
+  const [capabilities] = createDiscovery({
     sections: () => sections,
     health: () => Promise.reject(new Error('not asked')),
   })

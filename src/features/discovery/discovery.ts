@@ -19,7 +19,7 @@ type DiscoveryDeps = {
 
 const protocols = ['http', 'sse', 'mcp']
 
-export const discovery = ({ sections, health }: DiscoveryDeps) =>
+export const createDiscovery = ({ sections, health }: DiscoveryDeps) =>
   implement(contract, {
     capabilities: sharedRead(sections, async () => {
       const parts = capabilities.flatMap((capability) => {

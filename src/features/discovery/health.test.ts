@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '#kernel/clock.ts'
-import { healthCheck } from './health.ts'
+import { createHealthCheck } from './health.ts'
 
 const never = () => new Promise<never>(() => undefined)
 const well = {
@@ -17,7 +17,7 @@ const well = {
 }
 
 test('healthy parts are ok, with their figures', async () => {
-  const { body, down } = await healthCheck(well)()
+  const { body, down } = await createHealthCheck(well)()
   assert.equal(down, false)
   assert.equal(body.status, 'ok')
   assert.deepEqual(body.checks.runner, { status: 'ok', queue_depth: 2, oldest_pending_seconds: 3 })
@@ -27,7 +27,7 @@ test('healthy parts are ok, with their figures', async () => {
 test('a store that hangs or fails is down, in bounded time', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   for (const store of [never, () => Promise.reject(new Error('connection failed'))]) {
-    const report = healthCheck({ ...well, store })()
+    const report = createHealthCheck({ ...well, store })()
     await new Promise((resolve) => setImmediate(resolve))
     t.mock.timers.tick(well.checkMsMax)
     const { body, down } = await report
@@ -53,7 +53,7 @@ test('an unreachable upstream, slow upstreams or a stuck queue degrade the healt
     { runner: async () => ({ queueDepth: 9, oldestPendingSeconds: 600 }) },
   ]
   for (const part of worse) {
-    const { body, down } = await healthCheck({ ...well, ...part })()
+    const { body, down } = await createHealthCheck({ ...well, ...part })()
     assert.equal(body.status, 'degraded')
     assert.equal(down, false)
   }
@@ -61,7 +61,7 @@ test('an unreachable upstream, slow upstreams or a stuck queue degrade the healt
 
 test('concurrent requests share one check', async () => {
   let checks = 0
-  const health = healthCheck({ ...well, store: async () => ++checks })
+  const health = createHealthCheck({ ...well, store: async () => ++checks })
   await Promise.all(Array.from({ length: 50 }, () => health()))
   assert.equal(checks, 1)
 })

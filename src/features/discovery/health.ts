@@ -36,7 +36,7 @@ const freshMs = 500
 const pendingSecondsMax = 60
 
 /** Runs all checks at once. A check that hangs ends at the time limit and counts as down. */
-export function healthCheck(deps: HealthDeps): () => HealthReport | Promise<HealthReport> {
+export function createHealthCheck(deps: HealthDeps): () => HealthReport | Promise<HealthReport> {
   const startedMs = performance.now()
   const uptimeSeconds = () => Math.floor((performance.now() - startedMs) / 1_000)
   const report = createCachedValue(() => checkAll(deps, uptimeSeconds()), {

@@ -43,7 +43,7 @@ export const auditSchedule = (now: Date): NewSchedule => ({
   firstAt: now,
 })
 
-export function earnAudit(deps: AuditDeps) {
+export function createEarnAudit(deps: AuditDeps) {
   const { db, transact, events, vault, readSettled, finalBlock, evmAddressOf, clock, log } = deps
   const vaultRef = store.vaultRefOf(vault)
   const counts = { compared: 0, failed: 0, mismatches: 0 }

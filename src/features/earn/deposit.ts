@@ -31,7 +31,7 @@ import { usdcToken } from './withdrawal-plan.ts'
 const settleMsMax = 3_000
 const settlePollMs = 100
 
-export const deposit = (deps: VaultTaskDeps) =>
+export const createDeposit = (deps: VaultTaskDeps) =>
   taskOf({ admit: admitDeposit(deps), steps: depositSteps(deps), looksUp: true })
 
 const actionOf = ({ vault, usdc }: VaultTaskDeps, amountUnits: bigint): Omit<PlannedAction, 'userId'> => ({

@@ -11,16 +11,16 @@ import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { auditSchedule, earnAudit } from './audit.ts'
+import { auditSchedule, createEarnAudit } from './audit.ts'
 import { contract } from './contract.ts'
-import { deposit } from './deposit.ts'
+import { createDeposit } from './deposit.ts'
 import { type EarnLimits, earnLimits } from './limits.ts'
-import { positionsReader } from './positions.ts'
+import { createPositionsReader } from './positions.ts'
 import { createSettledReader } from './settled-reading.ts'
-import { snapshotKind, snapshotSchedule } from './snapshot.ts'
-import { earnSync } from './sync.ts'
-import { priceText, vaultRates } from './vault-rates.ts'
-import { withdraw } from './withdraw.ts'
+import { createSnapshotKind, snapshotSchedule } from './snapshot.ts'
+import { createEarnSync } from './sync.ts'
+import { createVaultRates, priceText } from './vault-rates.ts'
+import { createWithdraw } from './withdraw.ts'
 
 export type EarnDeps = {
   db: Queryable
@@ -40,16 +40,16 @@ export type EarnDeps = {
   random: Random
   limits?: EarnLimits
 }
-export function earn(deps: EarnDeps) {
+export function createEarn(deps: EarnDeps) {
   const { db, vault, chain, clock, limits = earnLimits } = deps
   const { usdc } = chain
-  const rates = vaultRates({ db, vault, clock })
+  const rates = createVaultRates({ db, vault, clock })
   const readSettled = createSettledReader({ db, vault, usdc, ledger: deps.ledger, clock })
   const vaultTask = { ...deps, usdc, limits, rates, readSettled }
-  const depositTask = deposit(vaultTask)
+  const depositTask = createDeposit(vaultTask)
   const comparisonDeps = { ...deps, readSettled }
-  const audit = earnAudit(comparisonDeps)
-  const positionsOf = positionsReader({ ...comparisonDeps, chainName: chain.displayName, rates })
+  const audit = createEarnAudit(comparisonDeps)
+  const positionsOf = createPositionsReader({ ...comparisonDeps, chainName: chain.displayName, rates })
 
   const operations = implement(contract, {
     async info() {
@@ -95,14 +95,14 @@ export function earn(deps: EarnDeps) {
 
     enable: depositTask,
     deposit: depositTask,
-    withdraw: withdraw(vaultTask),
-    sync: taskOf(earnSync(comparisonDeps)),
+    withdraw: createWithdraw(vaultTask),
+    sync: taskOf(createEarnSync(comparisonDeps)),
     positions: async (input, { userId }) => positionsOf(userId, input),
   })
 
   return {
     operations,
-    kinds: [snapshotKind(rates.snapshot), audit.kind],
+    kinds: [createSnapshotKind(rates.snapshot), audit.kind],
     schedules: [snapshotSchedule, auditSchedule],
     metrics: { earn: audit.metrics },
     facts: {

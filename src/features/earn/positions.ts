@@ -50,7 +50,14 @@ function entryOf(row: EarnTaskRow) {
 
 const limitDefault = 100
 
-export function positionsReader({ db, vault, chainName, rates, readSettled, evmAddressOf }: PositionsDeps) {
+export function createPositionsReader({
+  db,
+  vault,
+  chainName,
+  rates,
+  readSettled,
+  evmAddressOf,
+}: PositionsDeps) {
   const vaultRef = vaultRefOf(vault)
 
   /** Returns null if the difference is unknown: the chain does not answer, or an action of the user is in flight. */

@@ -16,7 +16,7 @@ export const snapshotSchedule = (now: Date): NewSchedule => ({
   firstAt: now,
 })
 
-export const snapshotKind = (snapshot: () => Promise<void>): TaskKind => ({
+export const createSnapshotKind = (snapshot: () => Promise<void>): TaskKind => ({
   kind,
   version: 1,
   priority: 2,

@@ -33,7 +33,7 @@ type External = { positionId: string; sharesUnits: bigint }
 const deadlineMs = 120_000
 const retryMs = 500
 
-export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clock }: SyncDeps) {
+export function createEarnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clock }: SyncDeps) {
   const vaultRef = vaultRefOf(vault)
   const asset = shareAsset(vault)
 

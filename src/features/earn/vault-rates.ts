@@ -27,7 +27,7 @@ const yieldFreshMs = 30_000
 export const priceText = (vault: Pick<Vault, 'priceDigits'>, price: bigint): string =>
   fromUnits(price, usdcDecimals + vault.priceDigits)
 
-export function vaultRates({ db, vault, clock }: VaultRatesDeps): VaultRates {
+export function createVaultRates({ db, vault, clock }: VaultRatesDeps): VaultRates {
   const vaultRef = vaultRefOf(vault)
   const priceDecimals = usdcDecimals + vault.priceDigits
 

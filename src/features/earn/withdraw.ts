@@ -22,7 +22,7 @@ import { planWithdrawal, withdrawalAction, withdrawalBatch } from './withdrawal-
 type WithdrawTaskData = VaultTaskData & { shares_units: string; held_shares: string }
 type WithdrawTask = TaskView<WithdrawTaskData>
 
-export const withdraw = (deps: VaultTaskDeps) =>
+export const createWithdraw = (deps: VaultTaskDeps) =>
   taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps), looksUp: true })
 
 const admitWithdraw = (deps: VaultTaskDeps) =>

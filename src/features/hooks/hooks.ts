@@ -62,7 +62,7 @@ type Prepared = {
 
 type Registered = Awaited<ReturnType<typeof register>> | RequestedAct
 
-export const hooks = (deps: HooksDeps): Operation[] =>
+export const createHooks = (deps: HooksDeps): Operation[] =>
   implement(contract, {
     register: confirmedAct(
       preparedAct(

@@ -56,7 +56,7 @@ export const creditsPerCall = 1n
 /** This is longer than the time limits of the image service and of the file store together. */
 const stepTimeoutMs = 80_000
 
-export function image(deps: ImageDeps): Operation[] {
+export function createImage(deps: ImageDeps): Operation[] {
   const { credits, files, ledger, random } = deps
   const admit = async (input: Input, { userId }: Pick<Asker, 'userId'>) => {
     const size = sizeOf(input.image_size ?? null)

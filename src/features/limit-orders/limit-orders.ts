@@ -10,7 +10,7 @@ import { type LimitOrderData, limitOrderKind, limitOrderView, statusFilters } fr
 
 type Deps = LimitOrderDeps & { publish: PublishOrders; tasks: CancelTasks }
 
-export const limitOrders = (deps: Deps): Operation[] =>
+export const createLimitOrders = (deps: Deps): Operation[] =>
   implement(contract, {
     create: taskOf({
       admit: admitLimitOrder(deps),

@@ -54,7 +54,7 @@ export const notificationFacts = (retentionDays: number) => ({
   retention_days: retentionDays,
 })
 
-export const notifications = ({ events }: NotificationsDeps) =>
+export const createNotifications = ({ events }: NotificationsDeps) =>
   implement(contract, {
     async *stream({ after, types }, caller, { lastEventId, signal }) {
       const filter = typesOf(types)

@@ -54,7 +54,7 @@ async function issuerOf(token: string): Promise<string | undefined> {
 }
 
 /** The grants are stored at the other server, so this gateway itself records which of them it has ended. */
-export function externalTokens(deps: Deps) {
+export function createExternalTokens(deps: Deps) {
   const { db, server, verifyOwn, grants, identities, records, clock, baseUrl, onRevoked } = deps
   const check = createTokenCheck({ keys: server, clock, baseUrl, issuer: () => server.issuer, algorithms })
   const ended = records.of('EndedGrant')

@@ -16,7 +16,7 @@ import {
   creditsPerDayMax,
   type PostedOrigins,
 } from './connections.ts'
-import { externalTokens } from './external-tokens.ts'
+import { createExternalTokens } from './external-tokens.ts'
 import { createFederation, type Federation, interactionOfState } from './federation.ts'
 import { createGrants, type EndApps, type Grants } from './grants.ts'
 import { createIdentities } from './identities.ts'
@@ -74,7 +74,7 @@ export type OAuth = {
   verify(token: string): Promise<AccessClaims>
 }
 
-export function oauth(deps: OAuthDeps): OAuth {
+export function createOAuth(deps: OAuthDeps): OAuth {
   const grants = createGrants(deps)
   const records = createRecords({ ...deps, grants })
   const keys = createOAuthKeys(deps)
@@ -97,7 +97,9 @@ export function oauth(deps: OAuthDeps): OAuth {
     createFederation({ provider, identities, records, random: deps.random, redirectUri: callbackUrl })
   const own = { verify: createTokenVerifier({ ...deps, keys }), records, grants }
   const verifyOwn = federation && own.verify
-  const tokens = server ? externalTokens({ ...deps, server, verifyOwn, identities, records, grants }) : own
+  const tokens = server
+    ? createExternalTokens({ ...deps, server, verifyOwn, identities, records, grants })
+    : own
   return {
     ...tokens,
     sessions: createSessions({ ...deps, records }),

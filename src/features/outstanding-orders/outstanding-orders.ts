@@ -26,7 +26,7 @@ type Deps = {
 }
 type Row = OrderRow<never>
 
-export const orderPublisher =
+export const createOrderPublisher =
   (events: Pick<EventLog, 'add' | 'notify'>, kinds: Kinds): PublishOrders =>
   async ({ tx, afterCommit }, userId, { cancelled, armed }) => {
     const rows = await ordersById<never>(
@@ -40,7 +40,7 @@ export const orderPublisher =
     afterCommit(() => events.notify(userId))
   }
 
-export function outstandingOrders({ db, clock, publish, tasks, kinds }: Deps): Operation[] {
+export function createOutstandingOrders({ db, clock, publish, tasks, kinds }: Deps): Operation[] {
   const names = [...kinds.keys()]
   const viewsOf = (row: Row): OrderViews => kinds.get(row.kind)!
 

@@ -20,7 +20,7 @@ import { recordLeverage } from './leverage-setting.ts'
 import { type FundingRoute, type PerpLimits, perpFacts } from './limits.ts'
 import { admitOpen } from './open.ts'
 import { ordersOf } from './orders-view.ts'
-import { positionOperations } from './position-operations.ts'
+import { createPositionOperations } from './position-operations.ts'
 import { createBracketRepair } from './repair-bracket.ts'
 import { admitSetup, setupRetry, setupSteps } from './setup.ts'
 import { createSetupStatus } from './setup-status.ts'
@@ -43,7 +43,7 @@ export type PerpDeps = VenueTrading & {
   reserve: FundDeps['reserve']
   log: Log
 }
-export function perp(deps: PerpDeps) {
+export function createPerp(deps: PerpDeps) {
   const { db, venue, views, chainId, agents, viewedAccountOf, limits, clock } = deps
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const onAgentRevoked = agents.retired
@@ -94,7 +94,7 @@ export function perp(deps: PerpDeps) {
       admit: admitCancel(exit, cancelled),
       steps: cancelSteps(exit),
     }),
-    ...positionOperations(exit),
+    ...createPositionOperations(exit),
     fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work), looksUp: true }),
     withdraw: taskOf({
       admit: admitWithdraw(exit),

@@ -13,7 +13,7 @@ import { type TpSlDeps, tpSlSteps } from './tp-sl-steps.ts'
 
 type Deps = TradeDeps & CancelAllDeps & TpSlDeps & { venue: Hyperliquid; policy: Pick<Policy, 'check'> }
 
-export function positionOperations(deps: Deps) {
+export function createPositionOperations(deps: Deps) {
   const { db, venue } = deps
   return {
     tpSl: taskOf({

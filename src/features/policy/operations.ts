@@ -9,7 +9,7 @@ import { policyView, type View } from './policy-view.ts'
 import * as store from './store.ts'
 import { createTighten } from './tighten.ts'
 
-export function operations(deps: OperationsDeps) {
+export function createOperations(deps: OperationsDeps) {
   const { db, view, coolingMs } = deps
   const toResponse = (state: View) => policyView(state, coolingMs)
   const show = async (caller: Caller, forAgent: string | undefined) =>

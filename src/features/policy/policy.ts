@@ -20,8 +20,8 @@ import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
 import { approvalNeeded, evaluateSignature } from './approval-rules.ts'
 import { dropPending, type EndedLink, endLink } from './end-link.ts'
-import { operations } from './operations.ts'
-import { type Receipts, receipts } from './receipt.ts'
+import { createOperations } from './operations.ts'
+import { createReceipts, type Receipts } from './receipt.ts'
 import { effectiveRecipientsOf } from './recipient-store.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
@@ -137,10 +137,10 @@ function requestOf(intent: SigningIntent): rules.PolicyRequest {
   }
 }
 
-export function policy(deps: PolicyDeps): PolicyFeature {
+export function createPolicy(deps: PolicyDeps): PolicyFeature {
   const { db, clock } = deps
   const platformLimits = limitsOf(deps.platformLimits)
-  const issued = receipts()
+  const issued = createReceipts()
 
   const view: ReadView = async (queryable, userId, { chainId = null, except = null } = {}) => {
     const now = clock.now()
@@ -151,7 +151,7 @@ export function policy(deps: PolicyDeps): PolicyFeature {
   }
 
   return {
-    operations: operations({ ...deps, view, platformLimits }),
+    operations: createOperations({ ...deps, view, platformLimits }),
     policy: engine({ ...deps, limits: platformLimits, view, issued }),
     isAuthentic: issued.isAuthentic,
     async summary(userId) {

@@ -6,7 +6,7 @@ export type Receipts = {
   isAuthentic(receipt: PolicyReceipt): boolean
 }
 
-export function receipts(): Receipts {
+export function createReceipts(): Receipts {
   const issued = new WeakSet<PolicyReceipt>()
   return {
     make(facts) {

@@ -187,7 +187,7 @@ const changedEvent = (
   },
 })
 
-export function recipients(deps: RecipientsDeps): Operation[] {
+export function createRecipients(deps: RecipientsDeps): Operation[] {
   const { db, clock, events } = deps
   return implement(recipientsContract, {
     async list({ for_agent }, caller) {

@@ -4,7 +4,7 @@ import { assessmentOf, type TokenRef } from '#kernel/money/security.ts'
 import { createTokenReports } from '#kernel/money/token-reports.ts'
 import type { TokenProbe } from '#upstreams/evm/probe.ts'
 import { type CheckerDeps, createChecker } from './checker.ts'
-import { security } from './security.ts'
+import { createSecurity } from './security.ts'
 
 const chainId = '8453'
 const row = {
@@ -70,7 +70,7 @@ test('a trade does not wait in the turn of a user who checks the same token amon
 
 test('users take turns with their trades, also where both buy the same token', async () => {
   const { asked, reader, answer } = slowNode(traded)
-  const { verdicts } = security({ ...depsOf(reader), isSolanaAddress })
+  const { verdicts } = createSecurity({ ...depsOf(reader), isSolanaAddress })
   const many = tokens(61)
   const [other, last] = [many.pop()!, many.at(-1)!]
   const all = many.map((token) => verdicts.verdictOf([token], { userId: 'many' }))
@@ -118,7 +118,7 @@ test('a check whose time is over is asked of no node any more', async (t) => {
 test('users who fill all places of the queue keep no trade of another one out', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { asked, reader, answer } = slowNode(traded)
-  const { verdicts } = security({ ...depsOf(reader), isSolanaAddress })
+  const { verdicts } = createSecurity({ ...depsOf(reader), isSolanaAddress })
   const all = tokens(2_201)
   const last = all.pop()!
   const trades = all.map((token, at) => verdicts.verdictOf([token], { userId: `many ${at % 10}` }))
@@ -148,7 +148,7 @@ test('the checks of users leave requests of the services for the trades of other
   const probe = async () => traded
   const reader = { family: 'evm', chain: { row, probe } } as unknown as CheckerDeps['readers'][number]
   const deps = { ...depsOf(reader), reports: [trapReports()], isSolanaAddress }
-  const { verdicts } = security(deps)
+  const { verdicts } = createSecurity(deps)
   const checker = createChecker(deps)
   const checks = { owner: 'many', maxAgeMs: 10_000 }
   const all = tokens(2 * requestsPerMinute + 1)
@@ -166,7 +166,7 @@ test('the checks of users leave requests of the services for the trades of other
 
 test('a trade shares no verdict that lacks a report because another user has used up the own share', async () => {
   const { asked, reader, answer } = slowNode(traded)
-  const { verdicts } = security({ ...depsOf(reader), reports: [trapReports()], isSolanaAddress })
+  const { verdicts } = createSecurity({ ...depsOf(reader), reports: [trapReports()], isSolanaAddress })
   const statusOf = async (token: TokenRef, userId: string) =>
     (await verdicts.verdictOf([token], { userId }))[0]!.status
   const all = tokens(requestsPerMinute)

@@ -13,7 +13,7 @@ const freshMs = 10_000
 /** The same for a check that money follows at once. */
 const tradeFreshMs = 1_000
 
-export function security(deps: SecurityDeps) {
+export function createSecurity(deps: SecurityDeps) {
   const checker = createChecker(deps)
   const chains = deps.readers.map(({ chain }) => chain.row)
 

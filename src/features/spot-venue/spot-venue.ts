@@ -80,7 +80,7 @@ async function listOrders({ db, venue, views, viewedAccountOf }: SpotDeps, userI
   }
 }
 
-export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps) {
+export function createSpotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps) {
   const deps: SpotDeps = {
     ...given,
     agentOf: async (userId) => (await agents.of(userId)).current,

@@ -5,7 +5,7 @@ import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { ProposedRoute, SwapProvider } from '#kernel/money/swap-provider.ts'
 import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { SwapDeps } from './deps.ts'
-import { swapExecution } from './execution.ts'
+import { createSwapExecution } from './execution.ts'
 
 const own = `0x${'a1'.repeat(20)}`
 const stranger = `0x${'bb'.repeat(20)}`
@@ -80,7 +80,7 @@ async function quotedDollars(...providers: SwapProvider[]): Promise<bigint> {
     },
   } as unknown as SwapDeps
   const trade = { origin: { chain, token: dai }, destination: { chain, token: usdc }, amountInUnits }
-  return (await swapExecution(deps).quoteOut(trade, 'user')) / 1_000_000n
+  return (await createSwapExecution(deps).quoteOut(trade, 'user')) / 1_000_000n
 }
 
 test('an order counts with the better of two honest quotes', async () => {

@@ -34,7 +34,7 @@ import { ownNames, type SwapStep, type SwapStepNames, type SwapTask, type SwapTa
 
 /** This module executes the swaps of orders and of other tasks, and records the cost of what every swap bought. */
 
-export function swapExecution(deps: SwapDeps): SwapExecution {
+export function createSwapExecution(deps: SwapDeps): SwapExecution {
   return {
     async available(userId, { chainId, address }) {
       const chain = deps.chains.find(({ id }) => id === chainId)
@@ -185,7 +185,7 @@ export type SwapLegs = {
 }
 export type FundedLeg = { data: SwapTaskData; spend: ReservedSpend }
 
-export const swapLegs = (deps: SwapDeps): SwapLegs => ({
+export const createSwapLegs = (deps: SwapDeps): SwapLegs => ({
   chains: deps.chains,
   // Money that is on its way to or from the venue closes no position, so its quotes have the urgency of a trade.
   prepare: (input, request) =>

@@ -5,7 +5,7 @@ import type { SwapDeps } from './deps.ts'
 import { costedSteps } from './execution.ts'
 import { ownNames } from './task-data.ts'
 
-export const swap = (deps: SwapDeps): Operation[] =>
+export const createSwap = (deps: SwapDeps): Operation[] =>
   implement(contract, {
     execute: taskOf({
       admit: admitSwap(deps),

@@ -41,7 +41,7 @@ function assertKind(kind: string, known: readonly string[]): void {
   throw invalid('kind', 'unknown_task_kind', `There is no such kind of task; ${remedy}`)
 }
 
-export const tasks = ({ db, tasks, clock, publishOrders, view, sections }: TasksDeps) =>
+export const createTasks = ({ db, tasks, clock, publishOrders, view, sections }: TasksDeps) =>
   implement(contract, {
     get: async ({ task_id, for_agent }, caller) => {
       const { userId } = await subjectOf(db, caller, for_agent)

@@ -16,7 +16,7 @@ type UserDeps = {
 
 const chainTypes = { evm: 'evm', svm: 'solana' } as const
 
-export const user = ({ db, walletsOf, credits, policySummary }: UserDeps): Operation[] =>
+export const createUser = ({ db, walletsOf, credits, policySummary }: UserDeps): Operation[] =>
   implement(contract, {
     async show(_input, caller) {
       const { userId } = caller

@@ -18,7 +18,7 @@ export type AgentCache = {
 /** For at most this long a key signs after its replacement. */
 export const agentCacheMs = 1_000
 
-export function agentCache(ttl = agentCacheMs): AgentCache {
+export function createAgentCache(ttl = agentCacheMs): AgentCache {
   const rowsByOwner = new LRUCache<string, AgentWalletRow[] | 'changing'>({ max: 10_000, ttl })
   const nameOf = ({ userId, venue }: AgentOwner) => `${userId} ${venue}`
   const read: Read = async (db, owner) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { systemRandom } from '#kernel/id.ts'
 import { BrokenEnvelope, decrypt, encrypt } from '#kernel/wire/envelope.ts'
-import { envKek, keyEncryptionKeys } from './key-encryption-keys.ts'
+import { createEnvKek, createKeyEncryptionKeys } from './key-encryption-keys.ts'
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
 const base64 = (fill: number) => Buffer.alloc(32, fill).toString('base64')
@@ -47,18 +47,18 @@ test('a key-encryption key is 32 bytes in base64 and nothing else', () => {
     `${base64(1)} `,
     base64(1).slice(0, -1),
   ])
-    assert.throws(() => envKek('k', text, systemRandom), RangeError)
+    assert.throws(() => createEnvKek('k', text, systemRandom), RangeError)
 })
 
 test('each key-encryption key opens its own envelopes, and ids do not repeat', async () => {
   const [first, second] = [
-    envKek('first', base64(1), systemRandom),
-    envKek('second', base64(2), systemRandom),
+    createEnvKek('first', base64(1), systemRandom),
+    createEnvKek('second', base64(2), systemRandom),
   ]
-  const both = keyEncryptionKeys(second, first)
+  const both = createKeyEncryptionKeys(second, first)
   const wrapped = await first.wrap(Buffer.alloc(32, 9), 'place')
   assert.deepEqual(await both.find('first')?.unwrap(wrapped, 'place'), Buffer.alloc(32, 9))
   await assert.rejects(second.unwrap(wrapped, 'place'), BrokenEnvelope)
   assert.equal(both.find('third'), undefined)
-  assert.throws(() => keyEncryptionKeys(first, first), RangeError)
+  assert.throws(() => createKeyEncryptionKeys(first, first), RangeError)
 })

@@ -8,7 +8,7 @@ export type CachedReading = { reading: WalletReading; at: Date; error: string | 
 type Options = { freshMs: number; entriesMax: number; now: () => Date; nowMs: () => number }
 type CacheRequest = { force: boolean; read: () => Promise<WalletReading> }
 
-export function holdingsCache({ freshMs, entriesMax, now, nowMs }: Options) {
+export function createHoldingsCache({ freshMs, entriesMax, now, nowMs }: Options) {
   const readings = createTtlCache<CachedReading>({ ttlMs: freshMs, entriesMax, nowMs })
   return {
     async get(key: string, { force, read }: CacheRequest): Promise<CachedReading | { error: string }> {

@@ -6,7 +6,7 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Price, Prices } from '#upstreams/prices/prices.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 import type { ChainReadingView, HoldingView } from './contract.ts'
-import { type CachedReading, holdingsCache } from './holdings-cache.ts'
+import { type CachedReading, createHoldingsCache } from './holdings-cache.ts'
 import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
 import type { Wallet } from './store.ts'
 import { type EarnShare, type HeldToken, readEvm, readSolana, type WalletReading } from './wallet-reading.ts'
@@ -52,7 +52,7 @@ const entriesMax = 20_000
 
 type ChainResult = { row: Chain; known: Partial<CachedReading> & { error: string | null } }
 
-export function holdings({
+export function createHoldings({
   chains,
   prices,
   share,
@@ -63,7 +63,7 @@ export function holdings({
   clock,
   freshMs,
 }: HoldingsDeps): Holdings {
-  const cache = holdingsCache({
+  const cache = createHoldingsCache({
     freshMs: freshMs ?? freshMsDefault,
     entriesMax,
     now: () => clock.now(),

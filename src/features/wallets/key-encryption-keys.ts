@@ -2,14 +2,14 @@ import type { Random } from '#kernel/id.ts'
 import { decrypt, encrypt, keyBytes } from '#kernel/wire/envelope.ts'
 import type { Kek, KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 
-export function keyEncryptionKeys(current: Kek, ...former: Kek[]): KeyEncryptionKeys {
+export function createKeyEncryptionKeys(current: Kek, ...former: Kek[]): KeyEncryptionKeys {
   const byId = new Map([current, ...former].map((each) => [each.id, each]))
   if (byId.size !== former.length + 1) throw new RangeError('Two key-encryption keys have the same id')
   return { current, find: (id) => byId.get(id) }
 }
 
 /** Makes a key-encryption key from a setting of 32 bytes in base64. */
-export function envKek(id: string, base64: string, random: Random): Kek {
+export function createEnvKek(id: string, base64: string, random: Random): Kek {
   const key = Buffer.from(base64, 'base64')
   if (key.length !== keyBytes || key.toString('base64') !== base64)
     throw new RangeError(`The key-encryption key ${id} must be ${keyBytes} bytes in base64`)

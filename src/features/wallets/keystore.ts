@@ -59,7 +59,7 @@ const rowsToTry = 3
 const isBroken = (error: unknown): boolean =>
   error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 
-export function keystore({ keyEncryptionKeys, crypto, clock, random }: KeystoreDeps): Keystore {
+export function createKeystore({ keyEncryptionKeys, crypto, clock, random }: KeystoreDeps): Keystore {
   const unwrap = async (row: SealedRow) => {
     const kek = keyEncryptionKeys.find(row.kek_id)
     if (!kek) throw new Fault('unavailable', 'The key-encryption key of this wallet is not configured')

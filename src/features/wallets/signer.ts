@@ -16,7 +16,7 @@ import { type AgentCache, agentCacheMs } from './agent-cache.ts'
 import { activeAgents } from './agents.ts'
 import type { Keystore } from './keystore.ts'
 import { assertIntent, assertReceipt, type SigningChain } from './signing-rules.ts'
-import { cachedWallets, sealedWallet } from './store.ts'
+import { createCachedWallets, sealedWallet } from './store.ts'
 import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
 import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 
@@ -36,11 +36,11 @@ type SignerDeps = {
   isAuthentic: (receipt: PolicyReceipt) => boolean
 }
 
-export function custodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigner {
+export function createCustodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigner {
   const { db, keystore, crypto, chains, svm, venues = [], clock, assertFree, isAuthentic } = deps
   const activeAgentsOf = deps.agents?.cached ?? activeAgents
   const chainOf = new Map(chains.map((each) => [each.chainId, each]))
-  const walletsOf = cachedWallets()
+  const walletsOf = createCachedWallets()
   const venueOf = new Map(venues.map((each) => [each.venue, each]))
 
   return {

@@ -20,7 +20,7 @@ export const walletsOf = (db: Queryable, userId: string): Promise<Wallet[]> =>
 const kindsPerUser = 2
 
 /** Wallets never change after creation, so a full set is cached. */
-export function cachedWallets(): (db: Queryable, userId: string) => Promise<Wallet[]> {
+export function createCachedWallets(): (db: Queryable, userId: string) => Promise<Wallet[]> {
   const cache = new LRUCache<string, Wallet[]>({ max: 10_000 })
   return async (db, userId) => {
     const cached = cache.get(userId)

@@ -80,7 +80,7 @@ type Terms = {
 
 const admissionMs = 10 * 60_000
 
-export const transfer = (deps: TransferDeps) =>
+export const createTransfer = (deps: TransferDeps) =>
   taskOf<TransferInput, TransferTaskData, 'sign' | 'confirm'>({
     admit: admitTransfer(deps),
     steps: transferSteps(deps),

@@ -5,11 +5,11 @@ import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 import type { Holdings } from './holdings.ts'
 import type { Wallet } from './store.ts'
-import type { transfer } from './transfer.ts'
+import type { createTransfer } from './transfer.ts'
 
 type WalletsDeps = {
   db: Queryable
-  transfer: ReturnType<typeof transfer>
+  transfer: ReturnType<typeof createTransfer>
   chainRows: readonly Pick<Chain, 'id' | 'family'>[]
   holdings: Holdings
   walletsOf: (userId: string) => Promise<Wallet[]>
@@ -21,7 +21,7 @@ const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as 
 
 export const walletFacts = { kinds: ['evm', 'solana'], transfer_out: true }
 
-export const wallets = ({ db, chainRows, holdings, walletsOf, transfer }: WalletsDeps) =>
+export const createWallets = ({ db, chainRows, holdings, walletsOf, transfer }: WalletsDeps) =>
   implement(contract, {
     async list({ for_agent }, caller) {
       const { userId } = await subjectOf(db, caller, for_agent)

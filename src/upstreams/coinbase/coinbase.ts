@@ -15,7 +15,7 @@ type Options = { url: string; net: Net; timeoutMs?: number; freshMs?: number }
 const entriesMax = 100
 const maxBytes = 64 * 1024
 
-export function coinbase({ url, net, timeoutMs = 1_500, freshMs = 10_000 }: Options): Coinbase {
+export function createCoinbase({ url, net, timeoutMs = 1_500, freshMs = 10_000 }: Options): Coinbase {
   async function fetchSpot(symbol: string): Promise<string> {
     const { status, body } = await net.fetch({
       url: `${url}/v2/prices/${encodeURIComponent(symbol)}-USD/spot`,

@@ -20,7 +20,7 @@ const timeoutMs = 5_000
 const replyBytesMax = 64 * 1_024
 
 /** Sends until the service accepts the message, or throws `unavailable` after the last attempt. */
-export function emailService({ url, token, net, log, newKey, pausesMs = [250, 1_000] }: Options) {
+export function createEmailService({ url, token, net, log, newKey, pausesMs = [250, 1_000] }: Options) {
   const attempt = async ({ to, subject, text }: EmailMessage, key: string): Promise<number | undefined> => {
     const request = {
       url,

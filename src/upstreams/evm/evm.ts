@@ -107,7 +107,7 @@ type Options = { row: EvmChainRow; net: Net; timeoutMs?: number; random?: Random
 const delegationPrefix = '0xef0100'
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 
-export function evm({ row, net, timeoutMs = 5_000, random = systemRandom }: Options): Evm {
+export function createEvm({ row, net, timeoutMs = 5_000, random = systemRandom }: Options): Evm {
   const node = createNode({ row, net, timeoutMs })
   const searchLogs = createLogSearch({ row, rpc: node.rpc })
   return {

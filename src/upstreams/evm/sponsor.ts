@@ -84,7 +84,7 @@ const balanceFreshMs = 5_000
 /** The maximum fee outlives six full blocks in a row. */
 const feesFreshMs = 1_000
 
-export function sponsor({
+export function createSponsor({
   chain,
   secrets,
   clock,

@@ -11,7 +11,7 @@ export type Faucet = {
 
 type Options = { url: string; net: Net; timeoutMs?: number }
 
-export const faucet = ({ url, net, timeoutMs = 10_000 }: Options): Faucet => ({
+export const createFaucet = ({ url, net, timeoutMs = 10_000 }: Options): Faucet => ({
   async fund({ chainId, address, id }) {
     const { status, body } = await net.fetch({
       url: `${url}/fund`,

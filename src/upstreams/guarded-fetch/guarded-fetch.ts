@@ -52,7 +52,7 @@ export type GuardedFetch = {
   refusalOf(url: string): string | undefined
 } & AsyncDisposable
 
-export function guardedFetch({
+export function openGuardedFetch({
   timeoutMs = 3_000,
   bytesMax = 64 * 1024,
   connections = 4,

@@ -6,7 +6,7 @@ import { assessReply, source } from './wire.ts'
 const covered = ['1', '8453']
 
 /** Reports from honeypot.is, which simulates trades of EVM tokens. */
-export const honeypot = ({ url, net }: { url: string; net: Net }): TokenReports =>
+export const createHoneypot = ({ url, net }: { url: string; net: Net }): TokenReports =>
   createTokenReports(
     {
       source,

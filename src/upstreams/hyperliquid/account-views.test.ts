@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accountViews } from './account-views.ts'
+import { createAccountViews } from './account-views.ts'
 import type { Account, Hyperliquid } from './hyperliquid.ts'
 
 const state = { accountValueUsd: '1' } as Account
 
-type Brief = NonNullable<Parameters<typeof accountViews>[0]['brief']>
+type Brief = NonNullable<Parameters<typeof createAccountViews>[0]['brief']>
 
 /** A clock that a test advances, and answers that count their requests. */
 function createTestViews({
@@ -32,7 +32,7 @@ function createTestViews({
     },
   }
   const venue = { ...answers, withUrgency: () => venue } as unknown as Hyperliquid
-  const views = accountViews({
+  const views = createAccountViews({
     venue,
     perMinute,
     clock: { now: () => new Date(now.ms) },

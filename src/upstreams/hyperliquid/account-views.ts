@@ -144,7 +144,7 @@ type State = {
   latches: Set<Latch>
 }
 
-export function accountViews({
+export function createAccountViews({
   venue,
   clock,
   perMinute,

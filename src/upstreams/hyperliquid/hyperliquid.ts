@@ -26,9 +26,9 @@ import {
   type Unread,
 } from './parse.ts'
 import type { Prices } from './prices.ts'
-import { type SendResult, type VenueAddress, venueRequests } from './requests.ts'
+import { createVenueRequests, type SendResult, type VenueAddress } from './requests.ts'
 import type { Urgency } from './urgency.ts'
-import { type VenueClock, venueClock } from './venue-clock.ts'
+import { createVenueClock, type VenueClock } from './venue-clock.ts'
 import type { InfoAnswer, InfoType } from './wire.ts'
 
 export type { ExchangeReply, LegStatus } from './exchange-reply.ts'
@@ -100,9 +100,9 @@ const defaultMaxAgeMs = 60_000
 /** This market trades in every block, so the time of its book is that of the last block. */
 const clockCoin = 'BTC'
 
-export function hyperliquid(options: Options): Hyperliquid {
+export function createHyperliquid(options: Options): Hyperliquid {
   const nowMs = () => options.clock.now().getTime()
-  const { info, send } = venueRequests({ ...options, nowMs })
+  const { info, send } = createVenueRequests({ ...options, nowMs })
   const perps = createMarketsCache({
     ask: async (noteSkipped) => parsePerps(await info('metaAndAssetCtxs', {}, 'work', { noteSkipped })),
     nowMs,
@@ -114,7 +114,7 @@ export function hyperliquid(options: Options): Hyperliquid {
     ttlMs: defaultMaxAgeMs,
   })
   const history = createMarketHistory(info, nowMs)
-  const clock = venueClock(nowMs)
+  const clock = createVenueClock(nowMs)
   const { prices: shared } = options
   const modes = createTtlCache<string>({ ttlMs: modeMaxAgeMs, entriesMax: modesMax, nowMs })
   const accountMode = async (user: string, ask: () => Promise<string>): Promise<string> => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prices } from './prices.ts'
+import { createVenuePrices } from './prices.ts'
 
 const at = (price: string) => new Map([['BTC', price]])
 
 function createTestPrices() {
   const now = { ms: 10_000, isStreaming: true }
-  return { now, known: prices({ nowMs: () => now.ms, isStreaming: () => now.isStreaming }) }
+  return { now, known: createVenuePrices({ nowMs: () => now.ms, isStreaming: () => now.isStreaming }) }
 }
 
 test('an answer is shared briefly, from the time of the request', () => {

@@ -11,7 +11,13 @@ export type Prices = {
 /** The venue pushes the prices about once a second. */
 const maxAgeMs = 1_000
 
-export function prices({ nowMs, isStreaming }: { nowMs: () => number; isStreaming: () => boolean }): Prices {
+export function createVenuePrices({
+  nowMs,
+  isStreaming,
+}: {
+  nowMs: () => number
+  isStreaming: () => boolean
+}): Prices {
   let known: { mids: Mids; atMs: number } | undefined
   const answered = (mids: Mids, askedMs: number) => {
     // A push during the request may be newer than its reply.

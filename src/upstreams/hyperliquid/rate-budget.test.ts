@@ -5,12 +5,12 @@ import {
   actionUrgency,
   actionWeight,
   type Budget,
+  createRateBudget,
   infoWeight,
   itemsWeight,
-  rateBudget,
 } from './rate-budget.ts'
 import type { Urgency } from './urgency.ts'
-import { weightWindow } from './weight-window.ts'
+import { createWeightWindow } from './weight-window.ts'
 
 /** A clock that a test advances, with its timers. */
 function manualClock() {
@@ -80,7 +80,7 @@ test('cancels and reduce-only orders are exits', () => {
 })
 
 test('no more than the budget is spent within any minute', () => {
-  const window = weightWindow(100)
+  const window = createWeightWindow(100)
   const spent: { at: number; weight: number }[] = []
   for (let now = 0; now < 400_000; now += 777) {
     const weight = [2, 20, 1, 60][(now / 777) % 4]!
@@ -99,7 +99,7 @@ test('no more than the budget is spent within any minute', () => {
 })
 
 test('a waiting call knows exactly when its weight is free', () => {
-  const window = weightWindow(100)
+  const window = createWeightWindow(100)
   window.add(40, 0)
   window.add(40, 10_000)
   assert.equal(window.waitMs(20, 'exit', 20_000), 0)
@@ -109,7 +109,7 @@ test('a waiting call knows exactly when its weight is free', () => {
 })
 
 test('the last parts of the budget are reserved for more urgent classes', () => {
-  const window = weightWindow(100)
+  const window = createWeightWindow(100)
   window.add(30, 0)
   const free = (urgency: Urgency) => window.waitMs(10, urgency, 1_000) === 0
   assert.deepEqual((['background', 'admission', 'work', 'exit'] as const).map(free), [
@@ -136,7 +136,7 @@ test('the last parts of the budget are reserved for more urgent classes', () => 
 
 test('waiting exits precede calls that waited longer, and a call with too long a wait is rejected with the duration', async () => {
   const time = manualClock()
-  const budget = rateBudget({ perMinute: 100, ...time })
+  const budget = createRateBudget({ perMinute: 100, ...time })
   await budget.admit(100, 'exit')
   const early = ask(budget, 1, 'exit')
   await time.forward(58_500)
@@ -154,7 +154,7 @@ test('waiting exits precede calls that waited longer, and a call with too long a
 
 test('after a 429 nothing is sent for a while, longer each time, or as long as the venue says', async () => {
   const time = manualClock()
-  const budget = rateBudget({ perMinute: 100, ...time })
+  const budget = createRateBudget({ perMinute: 100, ...time })
   const waits = async (retryAfterMs?: number) => {
     budget.refused(retryAfterMs)
     const said = ask(budget, 1, 'background')
@@ -169,7 +169,7 @@ test('after a 429 nothing is sent for a while, longer each time, or as long as t
 })
 
 test('a rejection is a fault that says that nothing was sent', async () => {
-  const budget = rateBudget({ perMinute: 10, ...manualClock() })
+  const budget = createRateBudget({ perMinute: 10, ...manualClock() })
   await budget.admit(10, 'exit')
   await assert.rejects(
     budget.admit(1, 'background'),
@@ -179,7 +179,7 @@ test('a rejection is a fault that says that nothing was sent', async () => {
 
 test('one account spends at most its share of a class, and the rejection names the owner of the budget', async () => {
   const time = manualClock()
-  const budget = rateBudget({ perMinute: 1_200, ...time })
+  const budget = createRateBudget({ perMinute: 1_200, ...time })
   let spent = 0
   for (let question = 0; question < 100; question += 1)
     await budget.admit(20, 'view', 'one').then(
@@ -204,7 +204,7 @@ test('one account spends at most its share of a class, and the rejection names t
 
 test('an account that closes without pause leaves a share to the closes of others', async () => {
   const time = manualClock()
-  const budget = rateBudget({ perMinute: 1_200, ...time })
+  const budget = createRateBudget({ perMinute: 1_200, ...time })
   const own = Array.from({ length: 400 }, () => ask(budget, 2, 'exit', 'one'))
   await time.forward(0)
   assert.equal(own.filter(({ state }) => state === 'sent').length, 240)
@@ -215,7 +215,7 @@ test('an account that closes without pause leaves a share to the closes of other
 
 test('one account that spends in every class leaves room for the closes of others', async () => {
   const time = manualClock()
-  const budget = rateBudget({ perMinute: 1_200, ...time })
+  const budget = createRateBudget({ perMinute: 1_200, ...time })
   for (const urgency of ['view', 'admission', 'work', 'exit'] as const)
     for (let turn = 0; turn < 600; turn += 1) ask(budget, 1, urgency, 'one')
   await time.forward(0)
@@ -227,7 +227,7 @@ test('one account that spends in every class leaves room for the closes of other
 
 test('an account with few closes can always close, however many others spend without pause', async () => {
   const time = manualClock()
-  const budget = rateBudget({ perMinute: 1_200, ...time })
+  const budget = createRateBudget({ perMinute: 1_200, ...time })
   for (let turn = 0; turn < 300; turn += 1)
     for (const account of ['one', 'two', 'three', 'four']) ask(budget, 2, 'exit', account)
   await time.forward(0)
@@ -239,7 +239,7 @@ test('an account with few closes can always close, however many others spend wit
 
 test('three accounts that call without pause leave a share to another one', async () => {
   const time = manualClock()
-  const budget = rateBudget({ perMinute: 1_200, ...time })
+  const budget = createRateBudget({ perMinute: 1_200, ...time })
   for (let turn = 0; turn < 600; turn += 1)
     for (const account of ['one', 'two', 'three'])
       for (const spending of ['view', 'admission'] as const) ask(budget, 1, spending, account)
@@ -250,7 +250,7 @@ test('three accounts that call without pause leave a share to another one', asyn
 })
 
 test('calls without pause expire after a minute like others', () => {
-  const window = weightWindow(1_200)
+  const window = createWeightWindow(1_200)
   let refused = 0
   for (let now = 0; now < 300_000; now += 200)
     if (window.waitMs(2, 'exit', now) > 0) refused += 1

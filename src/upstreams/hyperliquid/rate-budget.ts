@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isSpotAsset } from '#kernel/money/venue.ts'
 import type { Urgency } from './urgency.ts'
-import { weightWindow } from './weight-window.ts'
+import { createWeightWindow } from './weight-window.ts'
 
 /** The venue's rate budget per minute and address: the weight of each call, and shares per class and account. */
 
@@ -127,13 +127,13 @@ export function budgetFault(waitMs: number, urgency: Urgency, scope: BudgetScope
 
 /** The weight per account within the last minute, by class and in total. */
 function accountWindows(perMinute: number) {
-  const windows = new Map<string, ReturnType<typeof weightWindow>>()
+  const windows = new Map<string, ReturnType<typeof createWeightWindow>>()
   return (account: string, name: Urgency | 'all') => {
     const key = `${name}:${account}`
     const known = windows.get(key)
     if (known) windows.delete(key)
     const hundredths = name === 'all' ? accountShareOfAll : accountShare[name]
-    const window = known ?? weightWindow(Math.floor((perMinute * hundredths) / 100))
+    const window = known ?? createWeightWindow(Math.floor((perMinute * hundredths) / 100))
     windows.set(key, window)
     const oldest = windows.size > accountsMax ? windows.keys().next().value : undefined
     if (oldest !== undefined) windows.delete(oldest)
@@ -141,8 +141,8 @@ function accountWindows(perMinute: number) {
   }
 }
 
-export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
-  const window = weightWindow(perMinute)
+export function createRateBudget({ perMinute, nowMs, after }: Options): Budget {
+  const window = createWeightWindow(perMinute)
   const windowOf = accountWindows(perMinute)
   const waiting: Waiting[] = []
   let cancel: (() => void) | undefined

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { NetReply } from '#kernel/wire/net.ts'
 import { unlimitedBudget } from './rate-budget.ts'
-import { venueRequests } from './requests.ts'
+import { createVenueRequests } from './requests.ts'
 import type { Urgency } from './urgency.ts'
 
 const venueUrl = 'http://venue'
@@ -29,7 +29,7 @@ function requestsTo(venue: Answer, node?: Answer) {
   const asked: string[] = []
   let weight = 0
   let timeMs = nowMs
-  const requests = venueRequests({
+  const requests = createVenueRequests({
     url: venueUrl,
     ...(node && { nodeUrl }),
     nowMs: () => timeMs,

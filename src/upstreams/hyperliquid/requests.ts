@@ -68,7 +68,7 @@ type InfoOptions = {
 }
 
 /** Each request takes its weight from the budget before it is sent. */
-export function venueRequests({
+export function createVenueRequests({
   url,
   net,
   egress = noEgress,

@@ -96,7 +96,7 @@ type StreamsState = {
   stateListeners: Listeners<UserState>
 }
 
-export function venueStreams(options: Options): VenueStreams {
+export function openVenueStreams(options: Options): VenueStreams {
   const streams = createState(options)
   const { connection, users } = streams
   const watchdog = setInterval(() => reconnectSilent(streams), watchdogEveryMs)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { venueClock } from './venue-clock.ts'
+import { createVenueClock } from './venue-clock.ts'
 
 test('a reading advances with our own clock, and expires', () => {
   let ours = 1_000
-  const clock = venueClock(() => ours)
+  const clock = createVenueClock(() => ours)
   assert.equal(clock.now(), undefined)
   clock.record(50_000)
   assert.equal(clock.now(), 50_000)
@@ -18,7 +18,7 @@ test('a reading advances with our own clock, and expires', () => {
 
 test('a reading is discarded once our own clock was set back', () => {
   let ours = 10_000
-  const clock = venueClock(() => ours)
+  const clock = createVenueClock(() => ours)
   clock.record(50_000)
   ours = 9_000
   assert.equal(clock.now(), undefined)

@@ -8,7 +8,7 @@ export type VenueClock = {
 /** This is long enough that a busy gateway rarely requests only the time, and far below any deadline at the venue. */
 const freshMs = 2_000
 
-export function venueClock(nowMs: () => number): VenueClock {
+export function createVenueClock(nowMs: () => number): VenueClock {
   let last: { timeMs: number; atMs: number } | undefined
   return {
     record(timeMs) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { budgetSpent } from '#kernel/contract/fault.ts'
-import { createVenueHealth } from './venue-health.ts'
+import { openVenueHealth } from './venue-health.ts'
 
 type Answer = () => Promise<unknown>
 const answering: Answer = async () => new Map()
@@ -23,7 +23,7 @@ function watched(t: TestContext, first: Answer) {
   let answer = first
   let lastMessageMs = 0
   let pings = 0
-  const health = createVenueHealth({
+  const health = openVenueHealth({
     ping: () => {
       pings += 1
       return answer()

@@ -16,7 +16,7 @@ const pingEveryMs = 10_000
 const downMs = 35_000
 
 /** A stream message proves that the venue is up; without one, a cheap request does. */
-export function createVenueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
+export function openVenueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
   let lastOkMs = 0
   let failures = 0
   const check = async () => {

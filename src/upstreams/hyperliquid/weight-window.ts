@@ -14,7 +14,7 @@ const classShare: Readonly<Record<Urgency, number>> = {
 const windowMs = 61_000
 const slotMs = 250
 
-export function weightWindow(perMinute: number) {
+export function createWeightWindow(perMinute: number) {
   const window = createRateWindow({ max: perMinute, windowMs, slotMs })
   return {
     ...window,

@@ -33,7 +33,7 @@ const defaultTimeoutMs = 60_000
 const defaultPauseMs = 500
 const pauseMsMax = 5_000
 
-export function images({
+export function createImageService({
   url,
   app,
   key,

@@ -29,7 +29,7 @@ const unexpectedReply = (cause?: unknown) =>
   new Fault('upstream_changed', 'The key service sent an unexpected reply', { cause })
 
 /** A key-encryption key that never leaves Vault: each call is one request to its transit engine. */
-export function vaultTransit(options: Options): VaultTransit {
+export function createVaultTransit(options: Options): VaultTransit {
   const { net, id, url, token, key, mount = 'transit', namespace, timeoutMs = 5_000 } = options
   const root = new URL(`v1/${mount}/`, url.endsWith('/') ? url : `${url}/`)
   const headers = {

@@ -5,7 +5,7 @@ import { type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { currencyOf, nativeName, routeOf } from './quote.ts'
-import { lifiRequests } from './requests.ts'
+import { createLifiRequests } from './requests.ts'
 import { statusOf } from './status.ts'
 import { providerName } from './wire.ts'
 
@@ -33,7 +33,7 @@ const slippageText = (bps: number): string => {
   return `${digits.slice(0, -slippageDigits)}.${digits.slice(-slippageDigits)}`
 }
 
-export function lifi({
+export function createLifi({
   url,
   net,
   chains,
@@ -43,7 +43,7 @@ export function lifi({
   timeoutMs = 5_000,
 }: LifiOptions): SwapProvider {
   const rows = new Map(chains.filter(({ family }) => family === 'evm').map((row) => [row.id, row]))
-  const requests = lifiRequests({ url, net, apiKey, timeoutMs })
+  const requests = createLifiRequests({ url, net, apiKey, timeoutMs })
 
   function rowOf(chainId: string, field: string) {
     const row = rows.get(chainId)

@@ -49,7 +49,7 @@ function faultOf(body: unknown): Fault | undefined {
   return undefined
 }
 
-export function lifiRequests({ url, net, apiKey, timeoutMs }: Options): LifiRequests {
+export function createLifiRequests({ url, net, apiKey, timeoutMs }: Options): LifiRequests {
   const headers = {
     accept: 'application/json',
     ...(apiKey !== undefined && { 'x-lifi-api-key': apiKey }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { anthropicReader } from './anthropic-reader.ts'
+import { createAnthropicReader } from './anthropic-reader.ts'
 import type { ModelEvent } from './turn.ts'
 
 type Fields = { type: string } & Record<string, unknown>
@@ -33,7 +33,7 @@ const reason = (given: string, output?: number): Fields => ({
 })
 
 function eventsOf(fields: readonly Fields[], key?: string): ModelEvent[] {
-  const reader = anthropicReader({ toolCallsMax: 10, usedIds: [], key })
+  const reader = createAnthropicReader({ toolCallsMax: 10, usedIds: [], key })
   const events = fields.flatMap((each) => reader.read({ event: each.type, data: JSON.stringify(each) }))
   return [...events, ...reader.end()]
 }

@@ -25,7 +25,7 @@ const reasons: Record<string, StopReason> = {
 const textEvents = (text: unknown): ModelEvent[] =>
   typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : []
 
-export function anthropicReader(options: ReaderOptions & { key?: string | undefined }): TurnReader {
+export function createAnthropicReader(options: ReaderOptions & { key?: string | undefined }): TurnReader {
   const calls = createCallCollector(options)
   let reason: StopReason | undefined
   let hasBegun = false

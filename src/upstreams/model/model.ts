@@ -4,7 +4,7 @@ import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { NetStream, StreamingNet } from '#kernel/wire/net.ts'
-import { anthropicReader } from './anthropic-reader.ts'
+import { createAnthropicReader } from './anthropic-reader.ts'
 import { anthropicBody } from './anthropic-request.ts'
 import { createEventParser } from './event-stream.ts'
 import { isRetried, statusFault, unreadable } from './faults.ts'
@@ -48,7 +48,7 @@ const interfaces = {
   anthropic: {
     path: '/messages',
     body: anthropicBody,
-    reader: anthropicReader,
+    reader: createAnthropicReader,
     headers: (key: string | undefined) => ({
       'anthropic-version': anthropicVersion,
       ...(key !== undefined && { 'x-api-key': key }),
@@ -75,7 +75,7 @@ async function errorText({ chunks }: NetStream): Promise<string> {
   return Buffer.concat(found).subarray(0, errorBytesMax).toString()
 }
 
-export function modelEndpoint({
+export function createModelEndpoint({
   url,
   api,
   name,

@@ -39,7 +39,7 @@ function documentUrls(issuer: string): string[] {
 
 type Options = { issuer: string; net: Net; clock: Clock }
 
-export function authorizationServer({ issuer, net, clock }: Options): AuthorizationServer {
+export function createAuthorizationServer({ issuer, net, clock }: Options): AuthorizationServer {
   const fetchDocument = async (url: string): Promise<Document | undefined> => {
     const reply = await net
       .fetch({ url, method: 'GET', headers: { accept: 'application/json' }, timeoutMs, maxBytes })

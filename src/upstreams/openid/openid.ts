@@ -65,7 +65,14 @@ function outageIn(error: unknown): Fault | undefined {
   return undefined
 }
 
-export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log }: Options): OpenIdProvider {
+export function createIdentityProvider({
+  issuer,
+  clientId,
+  clientSecret,
+  net,
+  clock,
+  log,
+}: Options): OpenIdProvider {
   const fetchByNet = async (url: string, init: RequestInit): Promise<Response> => {
     const reply = await net.fetch({
       url,

@@ -22,7 +22,7 @@ const requestsMax = 4
 const entriesMax = 20_000
 const maxBytes = 1024 * 1024
 
-export function prices({ url, net, clock, timeoutMs = 1_500, freshMs = 10_000 }: Options): Prices {
+export function createPrices({ url, net, clock, timeoutMs = 1_500, freshMs = 10_000 }: Options): Prices {
   async function fetchPrices(keys: readonly string[]): Promise<ReadonlyMap<string, Price>> {
     const path = keys.map(encodeURIComponent).join(',')
     const { status, body } = await net.fetch({

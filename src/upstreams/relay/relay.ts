@@ -6,7 +6,7 @@ import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/sw
 import type { Net } from '#kernel/wire/net.ts'
 import { foreignNames } from './foreign-names.ts'
 import { providerName, routeOf } from './quote.ts'
-import { relayRequests } from './requests.ts'
+import { createRelayRequests } from './requests.ts'
 import { requestIdIn, statusOf, withReasons } from './status.ts'
 
 /** Relay: swaps on one chain, and deposits that its solver fills on another. */
@@ -25,7 +25,7 @@ type RelayOptions = {
 /** Asks for a shorter route, for a transaction on Solana that became too large. */
 const shortRoute = 2
 
-export function relay({
+export function createRelay({
   url,
   net,
   chains,
@@ -35,7 +35,7 @@ export function relay({
   timeoutMs = 5_000,
 }: RelayOptions): SwapProvider {
   const names = foreignNames(chains)
-  const requests = relayRequests({ url, net, apiKey, timeoutMs })
+  const requests = createRelayRequests({ url, net, apiKey, timeoutMs })
 
   const bodyOf = ({ origin, destination, ...request }: RouteRequest) => ({
     user: request.user,

@@ -47,7 +47,7 @@ const away = (why: string, retryAfterMs?: number) =>
     },
   })
 
-export function relayRequests({ url, net, apiKey, timeoutMs }: Options): RelayRequests {
+export function createRelayRequests({ url, net, apiKey, timeoutMs }: Options): RelayRequests {
   const headers = {
     accept: 'application/json',
     'content-type': 'application/json',

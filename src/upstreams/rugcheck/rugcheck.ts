@@ -2,7 +2,7 @@ import { createTokenReports, type TokenReports } from '#kernel/money/token-repor
 import type { Net } from '#kernel/wire/net.ts'
 import { assessReply, source } from './wire.ts'
 
-export const rugCheck = ({ url, net }: { url: string; net: Net }): TokenReports =>
+export const createRugCheck = ({ url, net }: { url: string; net: Net }): TokenReports =>
   createTokenReports(
     {
       source,

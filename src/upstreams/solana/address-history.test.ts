@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonRpc, RpcAnswer } from '#kernel/wire/json-rpc.ts'
-import { addressHistory } from './address-history.ts'
+import { createAddressHistory } from './address-history.ts'
 
 const since = new Date('2030-01-02T00:00:00Z')
 const secondsAt = (afterMs: number) => (since.getTime() + afterMs) / 1_000
@@ -25,7 +25,7 @@ function nodeOf(listed: number, first: { slot: number; seconds: number | null }[
     asked.push(calls.map(({ method }) => method))
     return calls.map(({ method, params }) => answers[method]!(params))
   }
-  return { asked, read: addressHistory(rpc), first }
+  return { asked, read: createAddressHistory(rpc), first }
 }
 const newest = { commitment: 'confirmed', limit: 2, since } as const
 const tooLittle = /keeps no history from before 2030-01-01T23:59:01/

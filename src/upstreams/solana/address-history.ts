@@ -22,7 +22,7 @@ const firstBlocksMax = 5
 /** Blocks are listed, because a node without any also names slot 0 as its first available one, and knows its time. */
 const firstBlocks = { method: 'getBlocksWithLimit', params: [0, firstBlocksMax, { commitment: 'confirmed' }] }
 
-export function addressHistory(rpc: JsonRpc): ReadHistory {
+export function createAddressHistory(rpc: JsonRpc): ReadHistory {
   /** The time of a block never changes, but the first block does, so that is requested with every list. */
   let timed: { slot: bigint; seconds: bigint } | undefined
 

@@ -3,7 +3,7 @@ import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/wire/json-rpc.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { lookupTableOf, tokenAccountIn } from './account-layout.ts'
-import { addressHistory, type ReadHistory } from './address-history.ts'
+import { createAddressHistory, type ReadHistory } from './address-history.ts'
 import type { LookupTable } from './message.ts'
 import { type InspectedMint, inspectMint } from './mint.ts'
 import { tokenAccountOf } from './program-address.ts'
@@ -120,7 +120,7 @@ export const statusesMax = 256
 const accountsMax = 100
 const priceAccountsMax = 128
 
-export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
+export function createSolana({ row, net, timeoutMs = 5_000 }: Options): Solana {
   const single = createJsonRpc({
     url: row.rpcUrl,
     net,
@@ -149,7 +149,7 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
     send: (raw) => sendTransaction(node, raw),
     statuses: (signatures, options) => readStatuses(node, signatures, options),
     transaction: (signature, commitment) => readTransaction(node, signature, commitment),
-    history: addressHistory(rpc),
+    history: createAddressHistory(rpc),
     rentLamports: async (bytes) =>
       unitsOf(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
     recentPrices: async (accounts) => {

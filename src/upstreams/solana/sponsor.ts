@@ -40,7 +40,7 @@ type SponsorDeps = {
 
 const balanceFreshMs = 5_000
 
-export function svmSponsor(deps: SponsorDeps): SvmSponsor {
+export function createSvmSponsor(deps: SponsorDeps): SvmSponsor {
   const { chain, secrets, isPaused, balanceMinLamports, exitMinLamports } = deps
   const byAddress = new Map(secrets.map((secret) => [addressOfSecret(secret), secret]))
   const signers = [...byAddress.keys()]

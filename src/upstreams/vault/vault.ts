@@ -51,7 +51,7 @@ type Chain = {
 }
 type Options = { chain: Chain; chainId: string; address: string; asset: string }
 
-export function vault({ chain, chainId, address, asset }: Options): Vault {
+export function createVault({ chain, chainId, address, asset }: Options): Vault {
   const view = (method: Method, ...args: (bigint | string)[]): View => ({
     to: address,
     data: callData(method, ...args),

@@ -12,7 +12,7 @@ import type { Core } from '#compose/core.ts'
 import { toTaskFullView } from '#durable/task/task-view.ts'
 import { declaresTasks, tasksExtension } from '#edges/mcp/protocol-task.ts'
 import { type OwnHandlers, taskParams } from '#edges/mcp/server.ts'
-import { tasks } from '#features/tasks/tasks.ts'
+import { createTasks } from '#features/tasks/tasks.ts'
 import { group, implement, type Operation, task, taskOf } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
@@ -68,7 +68,7 @@ export const taskOperations = ({ taskEngine, clock, db }: Core): Operation[] => 
   }),
   ...implement(failing, { job: endsWith('conflict') }),
   ...implement(protocol, { errorJob: endsWith('internal') }),
-  ...tasks({
+  ...createTasks({
     tasks: taskEngine.tasks,
     db,
     clock,

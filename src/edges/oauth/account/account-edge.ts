@@ -41,7 +41,7 @@ const pathOf = (marked: string): string => {
   return view === marked ? path : `${path}?notice=again`
 }
 
-export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
+export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
   const { oauth, clock, authenticate, exchangeOf, baseUrl } = deps
   const { people, passkeys, records, connections, external, freshSignInSeconds } = oauth
   const pages = createPageSession(accountClient, deps)

@@ -39,7 +39,7 @@ type ListedApproval = Omit<ShownApproval, 'intent'> & {
 }
 type Listed = { approvals: ListedApproval[]; total: number }
 
-export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
+export function createApprovalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
   const { clock } = deps
   const session = createPageSession(approvalsClient, deps)
   const list = session.operation('approvals_list')

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
-import { accountEdge } from '#edges/oauth/account/account-edge.ts'
-import { approvalsEdge } from '#edges/oauth/approvals/approvals-edge.ts'
+import { createAccountEdge } from '#edges/oauth/account/account-edge.ts'
+import { createApprovalsEdge } from '#edges/oauth/approvals/approvals-edge.ts'
 import { isSame } from '#edges/oauth/form-proof.ts'
 import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
 import { oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
@@ -121,7 +121,7 @@ export type OAuthEdge = {
 }
 
 /** Mounts the routes of the authorization server, which the first request loads and builds. */
-export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
+export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
@@ -185,8 +185,8 @@ export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   })
   const clientName = async (clientId: string) => nameOfClient(await providerOf(), clientId)
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
-  const mountApprovals = approvalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  const mountAccount = accountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
+  const mountApprovals = createApprovalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
+  const mountAccount = createAccountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   /** Answers a page of the sign-in, within the limit of its address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Client, errors, interactionPolicy, Provider, type Session } from 'oidc-provider'
 import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
 import { actingScopes, oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
-import { grantLoader, isSignInOf } from '#edges/oauth/sign-in/browser-session.ts'
+import { createGrantLoader, isSignInOf } from '#edges/oauth/sign-in/browser-session.ts'
 import type { ServerKeys } from '#features/oauth/keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import { type Clock, later } from '#kernel/clock.ts'
@@ -237,7 +237,7 @@ export function createProvider(
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     responseTypes: ['code'],
     clients: ownClients(base),
-    loadExistingGrant: grantLoader(oauth),
+    loadExistingGrant: createGrantLoader(oauth),
     pkce: { required: () => true },
     scopes: [...oauthScopes],
     claims: { openid: ['sub', 'auth_time', 'amr'], email: ['email', 'email_verified'], profile: ['name'] },

@@ -51,7 +51,12 @@ const searchOf = ({ raw }: FastifyRequest): string => {
 const clientsOf = (request: FastifyRequest): string[] =>
   new URLSearchParams(searchOf(request)).getAll('client_id')
 
-export function proxyEdge({ server, own, limits, clock }: ProxyEdgeDeps): (fastify: FastifyInstance) => void {
+export function createProxyEdge({
+  server,
+  own,
+  limits,
+  clock,
+}: ProxyEdgeDeps): (fastify: FastifyInstance) => void {
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
 
   const refuse = (reply: FastifyReply, status: number, sentence: string, retryAfter = 60) =>

@@ -18,7 +18,7 @@ type GrantContext = {
 
 type LoaderDeps = { grants: Pick<Grants, 'isContested'>; sessions: Pick<Sessions, 'enter'> }
 /** A contested grant is not used again: the person decides anew, and the new grant replaces it. */
-export const grantLoader =
+export const createGrantLoader =
   ({ grants, sessions }: LoaderDeps) =>
   async ({ oidc }: GrantContext) => {
     const { provider, client, session, result } = oidc

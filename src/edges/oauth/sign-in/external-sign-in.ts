@@ -26,7 +26,7 @@ const mayConfirm = (interaction: Interaction): boolean =>
 const outageSentence = (provider: string): string =>
   `${provider} does not answer at the moment. Nothing was changed; try again in a moment.`
 
-export function externalSignIn(federation: NonNullable<OAuth['federation']>): SignInMethod {
+export function createExternalSignIn(federation: NonNullable<OAuth['federation']>): SignInMethod {
   const { name: provider } = federation
   const showPage = async (
     exchange: Exchange,

@@ -17,8 +17,8 @@ import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
-import { externalSignIn } from './external-sign-in.ts'
-import { ownSignIn } from './own-sign-in.ts'
+import { createExternalSignIn } from './external-sign-in.ts'
+import { createOwnSignIn } from './own-sign-in.ts'
 
 type InteractionDeps = Pick<
   OAuth,
@@ -100,7 +100,7 @@ export function createInteractions(deps: InteractionDeps) {
     await grants.endContested(chosen.accountId, String(interaction.params.client_id))
     await finish(exchange, { consent: { grantId } })
   }
-  const method = federation ? externalSignIn(federation) : ownSignIn(deps)
+  const method = federation ? createExternalSignIn(federation) : createOwnSignIn(deps)
   const showConsent = async (exchange: Exchange, interaction: Interaction): Promise<void> => {
     const { client, name } = await clientOf(exchange, interaction)
     const { session } = interaction

@@ -73,7 +73,13 @@ const requestOf = (view: View, { email = '', password = '' }: Form): CodeRequest
   return view === 'email-code' ? { email } : { email, password }
 }
 
-export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: OwnSignInDeps): SignInMethod {
+export function createOwnSignIn({
+  people,
+  knownBrowsers,
+  passkeys,
+  baseUrl,
+  clock,
+}: OwnSignInDeps): SignInMethod {
   const hasPasskeys = () => passkeys?.isPossible() ?? false
 
   /** Guesses of others no longer limit this person in this browser. */

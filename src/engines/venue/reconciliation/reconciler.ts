@@ -179,7 +179,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
   return { checkAccount, listen, accountStreams, lease, counts, drained }
 }
 
-export function reconciler(deps: ReconcilerDeps) {
+export function createReconciler(deps: ReconcilerDeps) {
   const { db, clock, log } = deps
   const intervals = deps.intervals ?? defaultIntervals
   const { checkAccount, listen, accountStreams, lease, counts, drained } = createAccountChecks(
@@ -240,4 +240,4 @@ export function reconciler(deps: ReconcilerDeps) {
     },
   }
 }
-export type Reconciler = ReturnType<typeof reconciler>
+export type Reconciler = ReturnType<typeof createReconciler>

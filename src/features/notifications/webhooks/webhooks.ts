@@ -117,7 +117,7 @@ async function remove(deps: WebhooksDeps, id: string, caller: Caller, act: ActSc
   return { webhook_id: id, deleted: true }
 }
 
-export function webhooks(deps: WebhooksDeps): Operation[] {
+export function createWebhooks(deps: WebhooksDeps): Operation[] {
   const { db } = deps
   return implement(webhooksContract, {
     async list(_input, caller) {

@@ -5,7 +5,7 @@ import type { SwapTask, SwapTaskData } from '#features/swap/task-data.ts'
 import type { Chain, Token } from '#kernel/money/chains.ts'
 import type { ProviderState, ProviderStatus } from '#kernel/money/swap-provider.ts'
 import type { NewEvent, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
-import { type LatePaymentDeps, latePaymentKind } from './late-payment.ts'
+import { createLatePaymentKind, type LatePaymentDeps } from './late-payment.ts'
 import { trackSwap } from './track.ts'
 
 /**
@@ -271,7 +271,7 @@ function createSwap(plan: Plan) {
   } as unknown as SwapTaskData
   const { signal } = new AbortController()
   const context = () => ({ now: new Date(nowMs), signal, stopping: signal })
-  const { steps } = latePaymentKind(deps, engine)
+  const { steps } = createLatePaymentKind(deps, engine)
   return {
     async track(atMs: number): Promise<Ended | undefined> {
       nowMs = atMs

@@ -50,7 +50,7 @@ export const createLatePaymentWatch =
     await enqueue(tx, { userId: systemOwner, kind: { ...header, steps: {} }, input: {}, admission })
   }
 
-export const latePaymentKind = (deps: SwapDeps, engine: LatePaymentDeps): TaskKind =>
+export const createLatePaymentKind = (deps: SwapDeps, engine: LatePaymentDeps): TaskKind =>
   defineTaskKind<WatchData, 'watch'>({
     ...header,
     // The many attempts keep the watch alive through an outage of the database for hours.
