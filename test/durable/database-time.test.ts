@@ -62,7 +62,15 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
     const { extras } = refusal as { extras: Record<string, unknown> }
     assert.deepEqual(
       { ...extras, since: null },
-      { reason: 'money_on_hold', hold: 'went_back', scope: 'all', since: null, retry_after: 60 },
+      {
+        reason: 'money_on_hold',
+        hold: 'went_back',
+        scope: 'all',
+        since: null,
+        retry_after: 60,
+        outcome: 'unknown',
+        idempotency_key: `held ${n}`,
+      },
     )
     // A request that the database knows is answered.
     assert.equal((await instance.run(userId, { key: 'before' })).outcome, 'executed')

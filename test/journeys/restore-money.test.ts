@@ -164,7 +164,8 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   assert.equal(await purchased(restored), 0)
   assert.equal((await openOrders(restored)).length, 3, 'the order, the stop and the profit are armed again')
   const refused = await send(restored, '/v1/swap', lost['swap-after']!.body, 'swap-after')
-  assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable'])
+  const { code, outcome } = refused.body
+  assert.deepEqual([refused.status, code, outcome], [503, 'unavailable', 'unknown'], 'the chain has the swap')
   // Two chains whose nodes are silent: an operator goes on without one, and the other is compared once it answers.
   await world.fault(`evm:${polygon}`, { status: 503 })
   await world.fault('evm:1', { status: 503 })

@@ -3,6 +3,7 @@ import { waitForEnd } from '#durable/events/wait-for-end.ts'
 import { readTask } from '#durable/task/task-queries.ts'
 import { isAdmitted, isEnded, type Task } from '#durable/task/task-row.ts'
 import { toTaskBrief, toTaskFullView } from '#durable/task/task-view.ts'
+import { MoneyHeld } from '#durable/time/money-hold.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -103,7 +104,8 @@ async function acceptCall(
     })
     return { ...accepted, replayed: false }
   } catch (error) {
-    return findTwin(deps, keyed, error)
+    const isHeld = error instanceof MoneyHeld && options.key !== undefined
+    return findTwin(deps, keyed, isHeld ? new MoneyHeld(error.hold, options.key) : error)
   }
 }
 

@@ -40,16 +40,23 @@ export const holdSentence = (reason: HoldReason): string => sentences[reason]
 
 /** Nothing was accepted, signed or sent. A task that meets a hold waits, and no attempt counts. */
 export class MoneyHeld extends Fault {
-  constructor({ scope, reason, since }: MoneyHold) {
-    super('unavailable', `Money is on hold: ${holdSentence(reason)}; nothing was sent`, {
+  readonly hold: MoneyHold
+  /** `key` of the request: the database may have forgotten what an earlier call under it has executed. */
+  constructor(hold: MoneyHold, key?: string) {
+    const { scope, reason, since } = hold
+    const sent =
+      key === undefined ? 'nothing was sent' : 'whether this key has sent something before is not known'
+    super('unavailable', `Money is on hold: ${holdSentence(reason)}; ${sent}`, {
       extras: {
         reason: 'money_on_hold',
         hold: reason,
         scope,
         since: since.toISOString(),
         retry_after: retrySeconds[reason] ?? operatorRetrySeconds,
+        ...(key !== undefined && { outcome: 'unknown', idempotency_key: key }),
       },
     })
+    this.hold = hold
   }
 }
 
