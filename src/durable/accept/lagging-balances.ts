@@ -31,11 +31,12 @@ export async function throwWhereLagging(
   if (typeof chainId !== 'string' || typeof decimals !== 'number') throw error
   const [requiredUnits, readUnits] = [required, available].map((each) => toUnits(String(each), decimals))
   const place = { chainId, token: String(token) }
+  // The holds are read first: those of a task that ends meanwhile still count, beside what it has spent.
+  const heldUnits = await held(deps, userId, place)
   const broughtUnits = await recentlyBrought(deps, userId, place)
   const seenUnits = deps.shownUnits?.(userId, place, lagMs) ?? 0n
   // The shown balance may still include what was spent since.
   const knownUnits = max(broughtUnits, broughtUnits < 0n ? seenUnits + broughtUnits : seenUnits)
-  const heldUnits = knownUnits > 0n ? await held(deps, userId, place) : 0n
   // Units that open tasks hold are not available, and may already be spent.
   if (readUnits! + 2n * heldUnits >= knownUnits || requiredUnits! > knownUnits) throw error
   throw new Fault('unavailable', `${error.message}, and what arrived in the last minute is not shown yet`, {
