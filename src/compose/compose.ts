@@ -120,7 +120,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     probe,
     features,
     runtime,
-    /** What the sections and the parts below them bring. */
+    /** The sections and the parts below them bring these. */
     joined: joinSections([features, ...belowSections]),
     /** Throws where database, nodes or keys do not match, before anything is written or signed. */
     async assertConsistent(): Promise<void> {

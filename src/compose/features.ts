@@ -33,7 +33,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
 /** Triggers compare prices that are as old as the interval of their watch. */
 const orderPricesMs = 1_000
 
-/** What several sections read: prices, and what users hold. */
+/** Opens the parts that several sections read: prices, and the holdings of users. */
 function openShared(deps: Parts) {
   const priceDeps = { url: deps.urls.prices ?? '', net: deps.net, clock: deps.core.clock }
   const prices = createPrices(priceDeps)

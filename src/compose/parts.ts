@@ -14,7 +14,7 @@ import type { Mails } from './mails.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import type { Venue } from './venue.ts'
 
-/** What sections are built from; each names those that it needs. */
+/** The parts of which sections are built; each section names those that it needs. */
 export type Parts = {
   core: Core
   urls: UpstreamUrls
@@ -34,10 +34,10 @@ export type Parts = {
   innerCalls: () => InnerCalls
 }
 
-/** What several sections read beside them. */
+/** The same parts with those that several sections read: prices, and the holdings of users. */
 export type SharedParts = Parts & {
   prices: Prices
-  /** As old as the interval of the watch that compares them. */
+  /** These prices are at most as old as the interval of the watch that compares them with orders. */
   orderPrices: Prices
   holdings: Holdings
   /** Called when a receipt changed the balances of a user's wallet. */

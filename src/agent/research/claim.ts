@@ -10,7 +10,7 @@ export type ClaimKind = 'measured' | 'derived' | 'opinion'
  */
 export type Claim = {
   id: string
-  /** What the value is, in words. */
+  /** The words that name the value. */
   text: string
   /** Decimal text, an ISO time, or a name. */
   value: string

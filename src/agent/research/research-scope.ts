@@ -4,7 +4,7 @@ import type { Wanted } from './collect.ts'
 import { candlesCall, fundingDays } from './market-analysis.ts'
 import { orderLadder } from './terms.ts'
 
-/** What a report asks depends on the asset: a market at the venue, a token on chains, or both. */
+/** The questions of a report depend on the asset: a market at the venue, a token on chains, or both. */
 
 export type ResearchAsset = Names['universe']['assets'][number]
 export type Scope = {

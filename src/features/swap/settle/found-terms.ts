@@ -5,9 +5,8 @@ import { mulDiv } from '#kernel/money/money.ts'
 type Terms = Pick<SwapTaskData, 'amount_in' | 'amount_out_min' | 'usd_micros' | 'quote'>
 
 /**
- * Returns the terms by which an execution from before its task is judged. Its quote is forgotten and the
- * price has moved, so a payment is complete if it is worth as much of the sold amount as any swap has to
- * leave.
+ * Returns the terms by which an execution from before its task is judged. Its quote is forgotten and the price has moved,
+ * so a payment is complete if it is worth the part of the sold amount below which no swap may pay.
  */
 export function foundTerms(data: Omit<SwapTaskData, 'steps'>, inUnits: bigint): Terms {
   const part = (units: string): bigint => mulDiv(BigInt(units), inUnits, BigInt(data.amount_in)) || 1n
