@@ -90,7 +90,7 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
        free as materialized (select t.id from task t join task_queue q on q.task_id = t.id
          where t.id = $1 and ${needsOperator} and q.owner is null for no key update of t, q skip locked),
        owned as (update task_queue set owner = $2 from free where task_id = free.id)
-       update task set version = version + 1, cancel_requested = false from free where task.id = free.id returning task.*`,
+       update task set version = version + 1 from free where task.id = free.id returning task.*`,
       [id, instanceId, leaseSeconds],
     )
     if (row) return asTask(row as Task)
@@ -151,6 +151,8 @@ const endTask: AdminCommand['run'] = async (session, args) => {
     })
     const details = { kind: task.kind, ...resolutionDetails(resolution), holds: pending }
     const writes = async (tx: Tx) => {
+      // The end of the operator outweighs a cancel request.
+      await query(tx, 'update task set cancel_requested = false where id = $1', [task.id])
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
       if (found) await recordFoundEffect(tx, found)
       await ending.writes?.(tx)

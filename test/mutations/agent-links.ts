@@ -55,7 +55,7 @@ export const agentLinkMutations = [
   ]),
   ...mutationsOf('src/durable/approvals/approval-step.ts', links, [
     [
-      'if (decidedBy !== person.agentId && !isOperatorText(decidedBy))',
+      'if (decidedBy !== person.agentId && !isByOperator)',
       'if (decidedBy === null)',
       'an act runs as a person who has confirmed nothing',
     ],

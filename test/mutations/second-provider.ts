@@ -269,6 +269,7 @@ export const providerMutations = [
         'two parts of one transaction are never counted',
       ],
       ['block < head - forkBlocks', 'block < head - 32', 'a payment of before the swap ends it'],
+      ['at <= headAt', 'at < headAt', 'a payment of just before the swap ends it'],
     ],
   ),
   ...mutationsOf(

@@ -1,13 +1,13 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import { linkCoolsUntil, type Owner, personOf, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
-import { mailName } from '#engines/person-mails/mail-text.ts'
+import { confirmedText, mailName } from '#engines/person-mails/mail-text.ts'
 import type { AssertSigned } from '#features/auth/signed-act.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import type { SignInLimits } from '#features/oauth/sign-in-limits.ts'
 import type { PolicyFeature } from '#features/policy/policy.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type ActScope, actOf, actorOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
 import { budgetSpent, Fault, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import type { Random } from '#kernel/id.ts'
@@ -162,9 +162,10 @@ function createLink(deps: AgentsDeps) {
     if (!added) throw linkedAlready()
     const owner = { userId, email: person.person!.email, address }
     const granted = await signups.forLink(tx, owner, now)
-    const event = linkEvent('agent.linked', { agentId, person }, person.agentId)
+    const event = linkEvent('agent.linked', { agentId, person }, actorOf(person))
     await publish(deps, scope, [userId, person.userId], event)
-    await mailQueue.add(tx, person.userId, 'agent_linked', { text: linkedText(added) })
+    const text = linkedText(added) + confirmedText(person)
+    await mailQueue.add(tx, person.userId, 'agent_linked', { text })
     afterCommit(mailQueue.wake)
     return { ...view(added), credits_granted: granted }
   }
@@ -236,7 +237,7 @@ function createUnlink(deps: AgentsDeps) {
           extras: { reason: 'it is another link' },
         },
       )
-    return end(scope, link, person.agentId)
+    return end(scope, link, actorOf(person))
   }
   return confirmedAct(run, apply)
 }

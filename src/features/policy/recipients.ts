@@ -1,9 +1,10 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import { assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
+import { confirmedText } from '#engines/person-mails/mail-text.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { type ActScope, actOf, type Caller } from '#kernel/contract/caller.ts'
+import { type ActScope, actOf, actorOf, type Caller } from '#kernel/contract/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { chainByRef } from '#kernel/contract/token-ref.ts'
@@ -115,9 +116,9 @@ async function add(deps: RecipientsDeps, prepared: Prepared, person: Caller, { t
     effective_at: later(now, coolingMs),
   }
   await store.insertRecipient(tx, row)
-  await events.add(tx, row.user_id, [changedEvent(row, person.agentId, 'recipient_added')])
+  await events.add(tx, row.user_id, [changedEvent(row, actorOf(person), 'recipient_added')])
   if (person.person) {
-    const text = recipientText(subject, { ...row, chain: chain.displayName })
+    const text = recipientText(subject, { ...row, chain: chain.displayName }) + confirmedText(person)
     await deps.mailQueue.add(tx, person.userId, 'recipient_added', { text, effectiveAt: row.effective_at })
     afterCommit(deps.mailQueue.wake)
   }

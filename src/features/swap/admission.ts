@@ -90,7 +90,7 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
     seen: { ...cash, reread: readCash },
     data: {
       ...data,
-      heads: await heads,
+      ...(await heads),
       quote: quote as JsonObject,
       policy,
       security,
@@ -117,25 +117,29 @@ export const soldData = (deps: SwapDeps, prepared: PreparedSwap): SwapTaskData =
   quote: quoteOf(deps, prepared, { quoteId: null, fees: prepared.fees }),
 })
 
-/** Reads the head of each chain before the swap. No earlier block can pay it, whatever the chain's clock says. */
+type Heads = Required<Pick<SwapTaskData, 'heads' | 'head_seconds'>>
+/** Reads the head of each chain before the swap. No earlier block can pay it, whatever other clocks say. */
 async function headsOf(
   { evmOf, solana }: SwapDeps,
   { terms, route }: PreparedSwap,
-): Promise<Record<string, number>> {
-  if (route.settledBy !== 'status') return {}
+): Promise<Heads | undefined> {
+  if (route.settledBy !== 'status') return undefined
   const ids = [...new Set([terms.origin.chain.id, terms.destination.chain.id])]
-  const read = async (id: string) =>
-    id === solana?.row.id ? solana.slot() : (await evmOf(id)?.head())?.number
-  const heads = await Promise.all(
+  const read = async (id: string): Promise<{ number: bigint; timestampSeconds?: number } | undefined> =>
+    id === solana?.row.id ? { number: await solana.slot() } : evmOf(id)?.head()
+  const found: Heads = { heads: {}, head_seconds: {} }
+  await Promise.all(
     ids.map(async (id) => {
       const head = await read(id).catch((fault: unknown) => {
         if (fault instanceof Fault) return undefined
         throw fault
       })
-      return [id, head] as const
+      if (!head) return
+      found.heads[id] = Number(head.number)
+      if (head.timestampSeconds !== undefined) found.head_seconds[id] = head.timestampSeconds
     }),
   )
-  return Object.fromEntries(heads.flatMap(([id, head]) => (head === undefined ? [] : [[id, Number(head)]])))
+  return found
 }
 
 type Tried = { gas: GasCharge; signOnAccept: BatchTrial['signOnAccept'] | undefined }

@@ -104,7 +104,10 @@ async function foundDeposit(
   const requestId = left > 0n ? await provider?.requestOf(signature) : undefined
   if (requestId === undefined) return undefined
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(slot) }
-  return { proof: { signature }, data: { ...foundTerms(data, left), provider_request_id: requestId, heads } }
+  return {
+    proof: { signature },
+    data: { ...foundTerms(data, left), provider_request_id: requestId, heads, head_seconds: {} },
+  }
 }
 
 const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
@@ -174,7 +177,7 @@ async function foundProof(
   const named = { provider_request_id: requestId, deposit_id: deposit!.requestId }
   // The fill may be older than the task.
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(receipt.block) }
-  return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads } }
+  return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads, head_seconds: {} } }
 }
 
 /** Proves what left the account and, on a single chain, what arrived. The event of a deposit names its request. */
