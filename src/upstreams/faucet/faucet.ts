@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { isRecord } from '#kernel/wire/json.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 
 /** What the faucet says that it paid; it does not have to say so. */
@@ -43,10 +43,6 @@ function creditsOf(body: string): FaucetCredit[] {
 }
 
 function recordIn(body: string): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(body)
-    return isRecord(parsed) ? parsed : {}
-  } catch {
-    return {}
-  }
+  const parsed = parseJson(body)
+  return isRecord(parsed) ? parsed : {}
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { isRecord } from '#kernel/wire/json.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { providerName, textOf } from './wire.ts'
 
@@ -69,13 +69,9 @@ export function createLifiRequests({ url, net, apiKey, timeoutMs }: Options): Li
       limitedUntilMs.set(path, monotonicMs() + waitMs)
       throw away('limits its requests', waitMs)
     }
-    let json: unknown
-    try {
-      json = JSON.parse(reply.body)
-    } catch {
-      // A proxy in front of LI.FI answers with a page.
-      return { retry: away('sent no JSON') }
-    }
+    const json = parseJson(reply.body)
+    // A proxy in front of LI.FI answers with a page.
+    if (json === undefined) return { retry: away('sent no JSON') }
     if (status === 200) return { value: json }
     const fault = faultOf(json)
     if (fault) throw fault

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { errorOf, faultOf, isRetried } from './errors.ts'
 
@@ -31,14 +32,6 @@ const backoff = { firstMs: 200, maxMs: 1_000 }
 const waitMsMax = 2_000
 const tooBusy = 429
 
-const parsed = (body: string): { json: unknown } | undefined => {
-  try {
-    return { json: JSON.parse(body) as unknown }
-  } catch {
-    return undefined
-  }
-}
-
 const away = (why: string, retryAfterMs?: number) =>
   new Fault('unavailable', `The solver ${why}; try again later`, {
     extras: {
@@ -65,11 +58,11 @@ export function createRelayRequests({ url, net, apiKey, timeoutMs }: Options): R
     if (reply instanceof Fault) return { retry: away('does not answer') }
     const { status, retryAfterMs } = reply
     if (status === tooBusy) return { retry: away('limits its requests', retryAfterMs), afterMs: retryAfterMs }
-    const found = parsed(reply.body)
+    const json = parseJson(reply.body)
     // A proxy in front of Relay answers with a page.
-    if (!found) return { retry: away('sent no JSON') }
-    if (status === 200) return { value: found.json }
-    const error = errorOf(found.json)
+    if (json === undefined) return { retry: away('sent no JSON') }
+    if (status === 200) return { value: json }
+    const error = errorOf(json)
     if (error && !isRetried(error)) throw faultOf(error)
     return { retry: away(`answered with status ${status}`, retryAfterMs), afterMs: retryAfterMs }
   }
