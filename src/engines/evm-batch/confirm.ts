@@ -209,7 +209,7 @@ function parkWatched<Names extends string>(
   const afterMs = waitsForNews && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs
   const isWatched = watcher.wakeOnNews({
     taskId: task.id,
-    hashes: hashesOf(effect),
+    subject: hashesOf(effect),
     afterMs,
     isNews(reading) {
       const seen = receiptStateOf(reading, chain.row)

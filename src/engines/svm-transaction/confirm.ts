@@ -189,7 +189,7 @@ function waitingResult<Names extends string>(
   const afterMs = status ? park.afterMs : Math.min(park.afterMs, resendMs)
   const isWatched = port.watcher.wakeOnNews({
     taskId: task.id,
-    signature: attemptOf(effect).externalId,
+    subject: attemptOf(effect).externalId,
     afterMs,
     isNews: (reading) =>
       isFinal(port, reading.status) || (reading.status === undefined) !== (status === undefined),
