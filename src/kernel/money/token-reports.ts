@@ -26,11 +26,11 @@ type Service = {
 type Options = {
   net: Net
   requestsPerMinute?: number
-  timeoutMs?: number
-  freshMs?: number
   nowMs?: () => number
 }
 
+const timeoutMs = 2_500
+const freshMs = 30_000
 const maxBytes = 1024 * 1024
 const entriesMax = 5_000
 const pauseMsMax = 60_000
@@ -43,7 +43,7 @@ const traderShare = 25
 
 /** Asks one service over HTTP, within limits of time, size and number, and pauses if the service asks for that. */
 export function createTokenReports(service: Service, options: Options): TokenReports {
-  const { net, requestsPerMinute = 60, timeoutMs = 2_500, freshMs = 30_000, nowMs = monotonicMs } = options
+  const { net, requestsPerMinute = 60, nowMs = monotonicMs } = options
   const { source, covers, urlOf, assess } = service
   const cache = createTtlCache<Assessment>({ ttlMs: freshMs, entriesMax, nowMs })
   const requests = createWindowCounter({ keysMax: usersMax, nowMs })

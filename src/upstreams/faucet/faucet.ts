@@ -9,16 +9,16 @@ export type Faucet = {
   fund(order: { chainId: string; address: string; id: string }): Promise<FaucetCredit[]>
 }
 
-type Options = { url: string; net: Net; timeoutMs?: number }
+type Options = { url: string; net: Net }
 
-export const createFaucet = ({ url, net, timeoutMs = 10_000 }: Options): Faucet => ({
+export const createFaucet = ({ url, net }: Options): Faucet => ({
   async fund({ chainId, address, id }) {
     const { status, body } = await net.fetch({
       url: `${url}/fund`,
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ chain_id: chainId, address, id }),
-      timeoutMs,
+      timeoutMs: 10_000,
       maxBytes: 64 * 1024,
     })
     if (status >= 200 && status < 300) return creditsOf(body)

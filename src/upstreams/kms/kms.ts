@@ -20,9 +20,9 @@ type Options = {
   key: string
   mount?: string
   namespace?: string
-  timeoutMs?: number
 }
 
+const timeoutMs = 5_000
 const bytesMax = 64 * 1024
 const dekBytes = 32
 
@@ -31,7 +31,7 @@ const unexpectedReply = (cause?: unknown) =>
 
 /** A key-encryption key that never leaves Vault: each call is one request to its transit engine. */
 export function createVaultTransit(options: Options): VaultTransit {
-  const { net, id, url, token, key, mount = 'transit', namespace, timeoutMs = 5_000 } = options
+  const { net, id, url, token, key, mount = 'transit', namespace } = options
   const root = new URL(`v1/${mount}/`, url.endsWith('/') ? url : `${url}/`)
   const headers = {
     'content-type': 'application/json',
