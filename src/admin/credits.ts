@@ -69,7 +69,6 @@ export const creditCommands: readonly AdminCommand[] = [
     name: 'credits grant',
     positionals: ['<user>', '<credits>'],
     options: { payment: 'string' },
-    changes: true,
     summary:
       'give a user credits that do not expire; --payment <chain>:<transaction>:<log> settles a stray payment by them',
     run: grant,
@@ -77,8 +76,6 @@ export const creditCommands: readonly AdminCommand[] = [
   {
     name: 'credits allow',
     positionals: ['<user>', '<app>', '<credits>'],
-    options: {},
-    changes: true,
     summary:
       'set what an app spends of its person on chat in a day, where no page of this gateway connects it',
     run: allowApp,
