@@ -86,7 +86,6 @@ export const creditCommands: readonly AdminCommand[] = [
     name: 'credits grant',
     positionals: ['<user>', '<credits>'],
     options: { payment: 'string' },
-    changes: true,
     summary:
       'give a user credits that do not expire; --payment <chain>:<transaction>:<log> settles a stray payment by them',
     run: grant,
@@ -94,8 +93,6 @@ export const creditCommands: readonly AdminCommand[] = [
   {
     name: 'credits allow',
     positionals: ['<user>', '<app>', '<credits>'],
-    options: {},
-    changes: true,
     summary:
       'set what a connected app spends of its person on chat in a day, in place of what the person allowed; 0 ends it; the person is notified',
     run: allowApp,

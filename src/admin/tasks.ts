@@ -172,7 +172,6 @@ const endTask: AdminCommand['run'] = async (session, args) => {
 export const taskCommands: readonly AdminCommand[] = [
   {
     name: 'tasks list',
-    positionals: [],
     options: { state: 'string' },
     changes: false,
     summary:
@@ -182,7 +181,6 @@ export const taskCommands: readonly AdminCommand[] = [
   {
     name: 'tasks show',
     positionals: ['<task>'],
-    options: {},
     changes: false,
     summary: 'show a task with its effects, transactions, transfers and steps',
     run: showTask,
@@ -198,7 +196,6 @@ export const taskCommands: readonly AdminCommand[] = [
       'amount-in': 'string',
       'amount-out': 'string',
     },
-    changes: true,
     summary:
       'end a task in review as executed (holds are posted), partial or not_executed (holds are voided), as its kind would have ended it',
     run: endTask,

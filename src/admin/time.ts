@@ -192,8 +192,6 @@ async function raiseCounters(tx: Tx, detail: JsonObject): Promise<void> {
 export const timeCommands: readonly AdminCommand[] = [
   {
     name: 'time show',
-    positionals: [],
-    options: {},
     changes: false,
     summary:
       'show whether money is on hold and why, what each gateway saw of the database, and what chains and venue did since',
@@ -201,16 +199,13 @@ export const timeCommands: readonly AdminCommand[] = [
   },
   {
     name: 'time hold',
-    positionals: [],
     options: { since: 'string' },
-    changes: true,
     summary:
       'hold all money, because the database was restored by other tools than `restore`, to a moment that --since names',
     run: hold,
   },
   {
     name: 'time compare',
-    positionals: [],
     options: { chain: 'string' },
     changes: false,
     summary:
@@ -219,18 +214,13 @@ export const timeCommands: readonly AdminCommand[] = [
   },
   {
     name: 'time adopt',
-    positionals: [],
-    options: {},
-    changes: true,
     summary:
       'make tasks of what chains and venue executed and the database does not know, and fire or end the orders that it was for',
     run: adopt,
   },
   {
     name: 'time resume',
-    positionals: [],
     options: { chain: 'string', unseen: 'boolean' },
-    changes: true,
     summary: 'accept the database as it is and let money go on, of one chain or of all',
     run: resume,
   },

@@ -203,9 +203,9 @@ const shapes: RuleFixture[] = [
   },
   {
     rule: 'noDoubleCast',
-    path: 'src/store/query.ts',
+    path: 'src/store/database.ts',
     bad: [`export const a = 1`, `const a = b as unknown as Tx\nconst c = d as unknown as Tx`],
-    good: [`export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx`],
+    good: [`export const streamOf = (client: pg.PoolClient): Stream => client as unknown as Stream`],
   },
   {
     rule: 'noDefaultExport',

@@ -213,7 +213,6 @@ export const castBorders: Record<string, { casts: number; why: string }> = {
   'src/kernel/contract/decimal-fields.ts': { casts: 1, why: 'schemas of typebox, read as JSON Schema' },
   'src/durable/task/task-view.ts': { casts: 1, why: 'the view of a task as JSON of an event' },
   'src/features/notifications/notifications.ts': { casts: 1, why: 'JSON of stored events' },
-  'src/store/query.ts': { casts: 1, why: 'the opaque handle of a transaction' },
   'src/store/database.ts': { casts: 1, why: 'the socket of a connection, which pg does not declare' },
 }
 

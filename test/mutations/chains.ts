@@ -412,14 +412,20 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/evm/receipt-watcher.ts',
+    'src/kernel/async/reading-watcher.ts',
     ['src/upstreams/evm/receipt-watcher.test.ts'],
     [
       [
-        '    for (const taskId of woken) remove(taskId)\n',
-        '    for (const { task } of changed) remove(task.taskId)\n',
+        '      for (const taskId of woken) remove(taskId)\n',
+        '      for (const { taskId } of withNews) remove(taskId)\n',
         'a task that is parked after its receipt came is not woken',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/receipt-watcher.ts',
+    ['src/upstreams/evm/receipt-watcher.test.ts'],
+    [
       [
         'const isNew = head.hash !== newestHash',
         'const isNew = newestHash === undefined',

@@ -60,7 +60,6 @@ export type DatabaseTime = {
   isSilent(): boolean
 }
 
-const checkRetryMs = 1_000
 /** No restore is this quick: a database with a later heartbeat has lost nothing that a new gateway could find. */
 export const freshMs = 60_000
 

@@ -8,7 +8,7 @@ import type { SignInLimits } from '#features/oauth/sign-in-limits.ts'
 import type { PolicyFeature } from '#features/policy/policy.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type ActScope, actOf, actorOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
-import { budgetSpent, Fault, notFound } from '#kernel/contract/fault.ts'
+import { budgetSpent, conflict, Fault, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import type { Random } from '#kernel/id.ts'
 import type { ActRequests } from '#kernel/task/act-request.ts'
@@ -90,8 +90,7 @@ const forPeople = (): Fault =>
   new Fault('step_up_required', 'Only a person links an agent, in an app or on the page of the account', {
     extras: { requires: 'person' },
   })
-const linkedAlready = (): Fault =>
-  new Fault('conflict', 'The agent is linked already', { extras: { reason: 'linked' } })
+const linkedAlready = (): Fault => conflict('The agent is linked already', 'linked')
 
 /** Every caller adds to the logs in the same order, because each addition locks the event log of its user. */
 async function publish(
@@ -116,9 +115,10 @@ function createLink(deps: AgentsDeps) {
     await store.lockLinksOf(tx, personId)
     const known = await store.agentsOf(tx, personId)
     if (known.length >= agentsMax)
-      throw new Fault('conflict', `A person has at most ${agentsMax} agents: unlink one first`, {
-        extras: { reason: `${known.length} agents are linked` },
-      })
+      throw conflict(
+        `A person has at most ${agentsMax} agents: unlink one first`,
+        `${known.length} agents are linked`,
+      )
   }
 
   const request = async ({ hash, name }: PreparedLink, caller: Caller, facts: RequestFacts) => {
@@ -155,9 +155,10 @@ function createLink(deps: AgentsDeps) {
     const userId = await store.keyPairUserOf(tx, agentId)
     if (userId === undefined) throw notFound('agent', 'agents_list')
     if (codeAt !== undefined && (await store.hasNewerCode(tx, userId, codeAt)))
-      throw new Fault('conflict', 'The agent has asked for another code since: link it by that one', {
-        extras: { reason: 'a newer code replaces the one that was entered' },
-      })
+      throw conflict(
+        'The agent has asked for another code since: link it by that one',
+        'a newer code replaces the one that was entered',
+      )
     const added = await store.addLink(tx, { userId, personId: person.userId, name, now })
     if (!added) throw linkedAlready()
     const owner = { userId, email: person.person!.email, address }
@@ -230,12 +231,9 @@ function createUnlink(deps: AgentsDeps) {
     const { agent_id: agentId, linked_at: linkedAt } = input as { agent_id: string; linked_at?: string }
     const link = await linkOf(scope.tx, person, agentId)
     if (linkedAt !== undefined && link.linkedAt.toISOString() !== linkedAt)
-      throw new Fault(
-        'conflict',
+      throw conflict(
         'The agent was linked again since its end was asked for: ask for it again',
-        {
-          extras: { reason: 'it is another link' },
-        },
+        'it is another link',
       )
     return end(scope, link, actorOf(person))
   }
@@ -268,9 +266,7 @@ export function createAgents(deps: AgentsDeps): Operation[] {
       const tx = facts.tx ?? db
       await assertSigned({ ...facts, tx }, 'agents_link_code', { caller, signed })
       if (await personOf(tx, userId))
-        throw new Fault('conflict', 'The agent is linked already; `agents_list` shows to whom', {
-          extras: { reason: 'linked' },
-        })
+        throw conflict('The agent is linked already; `agents_list` shows to whom', 'linked')
       const now = clock.now()
       const code = newLinkCode(random)
       const expiresAt = later(now, codeMs)
@@ -318,7 +314,8 @@ export function createAgents(deps: AgentsDeps): Operation[] {
 
 function assertKeyPair({ scheme }: Caller): void {
   if (scheme !== 'keypair')
-    throw new Fault('conflict', 'This is for an agent with a key pair, and this is a person', {
-      extras: { reason: 'the caller signed in as a person' },
-    })
+    throw conflict(
+      'This is for an agent with a key pair, and this is a person',
+      'the caller signed in as a person',
+    )
 }

@@ -1,6 +1,6 @@
 import { assertEstablished, assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, type Fault } from '#kernel/contract/fault.ts'
 import { confirmedAct, type InputOf } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
 import type { RequestedAct } from '#kernel/task/act-request.ts'
@@ -22,9 +22,10 @@ const switchView = (since: Date | null) => ({
 })
 
 const stoppedByOperator = (): Fault =>
-  new Fault('conflict', 'The operator has stopped trading for this user: only the operator ends it', {
-    extras: { reason: 'stopped by the operator' },
-  })
+  conflict(
+    'The operator has stopped trading for this user: only the operator ends it',
+    'stopped by the operator',
+  )
 
 /** Everybody sets the switch at once. A person confirms its lifting; only the operator lifts the operator's switch. */
 export function createKill(deps: OperationsDeps) {
@@ -91,12 +92,9 @@ export function createKill(deps: OperationsDeps) {
       const found = await findLiftable(tx, person.agentId, subject)
       if (!found) return { answer: switchView(null), changed: [] }
       if (since !== undefined && found.lastSetAt.toISOString() !== since)
-        throw new Fault(
-          'conflict',
+        throw conflict(
           'Trading was stopped again since its end was asked for: ask for it again',
-          {
-            extras: { reason: 'the switch was set again' },
-          },
+          'the switch was set again',
         )
       for (const setBy of found.setBy) await store.clearSwitch(tx, idOf(subject), { setBy })
       const answer = switchView(found.operatorSince)

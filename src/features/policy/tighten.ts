@@ -1,7 +1,7 @@
 import { assertUncontested, linkCoolsUntil, type Subject } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict } from '#kernel/contract/fault.ts'
 import { confirmedAct } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -37,9 +37,10 @@ const confirmationOf = ({ task_id, approval, message }: RequestedAct) => ({
  */
 function assertSameBasis(asked: JsonObject | undefined, now: JsonObject): void {
   if (asked === undefined || canonicalJson(asked) === canonicalJson(now)) return
-  throw new Fault('conflict', 'These limits have changed since the raise was asked for: ask for it again', {
-    extras: { reason: 'the limits were changed meanwhile' },
-  })
+  throw conflict(
+    'These limits have changed since the raise was asked for: ask for it again',
+    'the limits were changed meanwhile',
+  )
 }
 
 /** Lower limits count at once, and higher ones once a person has confirmed them. */

@@ -1,7 +1,7 @@
 import type { BatchTrial } from '#engines/evm-batch/batch.ts'
 import { later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { valueMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -148,8 +148,7 @@ type SwapTrial = { prepared: PreparedSwap; data: SwapTaskData; executionId: stri
 async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTrial): Promise<Tried> {
   const { userId, origin } = prepared.terms
   const asker = { userId, executionId }
-  const wouldFail = (reason: string) =>
-    new Fault('conflict', `The swap would fail: ${reason}`, { extras: { reason } })
+  const wouldFail = (reason: string) => conflict(`The swap would fail: ${reason}`, reason)
   if (prepared.safe.family === 'solana') {
     const trial = await deps.svm.trial(asker, svmPlan(data))
     if (!trial.ok) throw wouldFail(trial.reason)

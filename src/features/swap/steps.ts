@@ -6,7 +6,7 @@ import { chainNotServed } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/money/chains.ts'
 import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect, notExecuted } from '#kernel/task/one-effect.ts'
 import type { EndResult, StepContext, StepResultOf } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
@@ -125,11 +125,8 @@ const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, trac
 
 type NotSigned = { code: string; message: string; provider: string }
 
-const notSigned = (reason: NotSigned): EndResult<never> => ({
-  end: 'failed',
-  outcome: 'not_executed',
-  error: errorOf({ ...reason, reason: null, refundReason: null }),
-})
+const notSigned = (reason: NotSigned): EndResult<never> =>
+  notExecuted(errorOf({ ...reason, reason: null, refundReason: null }))
 
 const rowOf = ({ evmOf }: SwapDeps, chainId: string): EvmChainRow => {
   const chain = evmOf(chainId)

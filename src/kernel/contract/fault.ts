@@ -113,6 +113,10 @@ export class Fault extends Error {
   }
 }
 
+/** The state of an object forbids the action; `reason` says which state. */
+export const conflict = (sentence: string, reason: string): Fault =>
+  new Fault('conflict', sentence, { extras: { reason } })
+
 /** Who owns a budget. The use of one owner never reduces the budget of another. */
 export type BudgetOwner = 'user' | 'backend' | 'address' | 'instance' | 'platform'
 export type SpentBudget = { budget: string; owner: BudgetOwner; retryAfterSeconds: number }
