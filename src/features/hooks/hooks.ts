@@ -17,9 +17,9 @@ import type { Clock } from '#kernel/clock.ts'
 import { type ActScope, type Asker, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
-import { chainByRef, namedToken, type TokenFacts } from '#kernel/contract/token-ref.ts'
+import { sellableToken, type TokenFacts } from '#kernel/contract/token-ref.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/money/chains.ts'
+import { assetOf, type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
@@ -221,12 +221,15 @@ function saleFields({ chain }: HooksInput) {
 async function heldToken({ chains, tokenFacts }: HooksDeps, input: HooksInput) {
   if ((input.chain_id === undefined) === (input.chain === undefined))
     throw exactlyOneOf('chain_id', 'chain', { hasBoth: input.chain !== undefined })
-  const field = input.chain_id === undefined ? 'chain' : 'chain_id'
-  const chain = chainByRef(chains, (input.chain_id ?? input.chain)!, field)
-  if (!sellsTokens(chain))
-    throw invalid(field, 'unsupported_chain', `Hooks do not serve ${chain.displayName}`)
-  const named = { ref: input.token_address, field: 'token_address' }
-  const { token } = await namedToken(chain, named, tokenFacts)
+  const { chain, token } = await sellableToken(
+    { section: 'Hooks', chains, tokenFacts },
+    {
+      chain: (input.chain_id ?? input.chain)!,
+      chainField: input.chain_id === undefined ? 'chain' : 'chain_id',
+      token: input.token_address,
+      field: 'token_address',
+    },
+  )
   if (sameAddress(chain, token.address, chain.usdc))
     throw invalid(
       'token_address',
