@@ -1,14 +1,9 @@
-import { assertExit, assertTick, assertWorth, type Sizing } from '#engines/venue/orders/order-checks.ts'
+import { assertWorth, checkedExits } from '#engines/venue/orders/order-checks.ts'
 import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import {
-  exitFacts,
-  type OrderTaskData,
-  type PlacedExits,
-  type WantedExit,
-} from '#engines/venue/orders/order-task.ts'
+import { exitFacts, type OrderTaskData, type PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
-import { clockSkewMs, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { orderBasis, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, recentOrders } from '#engines/venue/records/store.ts'
@@ -18,7 +13,7 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Hyperliquid, OpenOrder, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
 import { markOf } from './views.ts'
@@ -31,26 +26,6 @@ export type TpSlData = OrderTaskData & {
   replace: boolean
   placed?: PlacedExits
   earlier?: EarlierExit[]
-}
-
-type Wanted = { market: PerpMarket; isLong: boolean; mark: string }
-
-function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Sizing) {
-  const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
-  const exit = (
-    leg: ExitLeg,
-    { price, isMarket }: { price: string | undefined; isMarket: boolean },
-  ): WantedExit | null => {
-    if (price === undefined) return null
-    const field = `${leg}_price`
-    assertTick(price, market, field, pricing)
-    assertExit({ leg, price, isBuy: isLong, reference: mark, field })
-    return { price, isMarket }
-  }
-  return {
-    tp: exit('tp', { price: tp_price, isMarket: tp_is_market }),
-    sl: exit('sl', { price: sl_price, isMarket: sl_is_market }),
-  }
 }
 
 export const admitTpSl = (deps: TradeDeps) =>
@@ -89,7 +64,7 @@ async function checkTpSl(
   const isLong = !position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')
   const mark = markOf(position, market) ?? market.markPrice
-  const exits = exitsOf(input, { market, isLong, mark }, pricing)
+  const exits = checkedExits(input, { market, isBuy: isLong, reference: mark }, pricing)
   const size = input.size === undefined ? held : pricing.roundSize(input.size, market)
   if (compareDecimals(size, held) > 0)
     throw invalid(
@@ -104,19 +79,18 @@ async function checkTpSl(
     const { minOrderUsd: minimum } = limits
     assertWorth({ size, price: mark, minimum, field: 'size', market }, pricing)
   }
+  const operation = 'perp_tp_sl'
   const tokens = [assetKey('perp', market.symbol)]
-  const action: PlannedAction = { userId, chainId, ...exitFacts('perp_tp_sl', tokens) }
-  const data: TpSlData = {
-    operation: 'perp_tp_sl',
-    market: 'perp',
-    symbol: market.symbol,
-    asset: market.asset,
-    size_decimals: market.sizeDecimals,
-    price_decimals: market.priceDecimals,
+  const basis = {
+    operation,
+    kind: 'perp' as const,
+    market,
     account,
     agent: agent.address,
-    ahead_ms: clockSkewMs(clock, state.timeMs),
-    since_ms: state.timeMs,
+    sinceMs: state.timeMs,
+  }
+  const data: TpSlData = {
+    ...orderBasis(basis, clock),
     // This is the side of the position; its exits have the opposite side.
     is_buy: isLong,
     size,
@@ -125,13 +99,11 @@ async function checkTpSl(
     reduce_only: true,
     exit: true,
     usd_micros: '0',
-    transfer_usd: null,
-    leverage: null,
     ...exits,
     follows_position: input.size === undefined,
     replace: input.replace ?? true,
   }
-  return { action, data }
+  return { action: { userId, chainId, ...exitFacts(operation, tokens) }, data }
 }
 
 type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
