@@ -13,7 +13,7 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Hyperliquid, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, OpenOrder, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
 import { markOf } from './views.ts'
@@ -40,15 +40,13 @@ async function checkTpSl(
   input: TpSlInput,
   userId: string,
 ): Promise<{ action: PlannedAction; data: TpSlData }> {
-  const { venue, pricing, chainId, clock, limits } = deps
+  const { venue, pricing, chainId, clock } = deps
   if ((input.tp_price ?? input.sl_price) === undefined)
     throw invalid(
       'tp_price',
       'missing',
       'At least one of `tp_price` and `sl_price` is required: add one of them',
-      {
-        fields: ['tp_price', 'sl_price'],
-      },
+      { fields: ['tp_price', 'sl_price'] },
     )
   const market = requireKnownMarket('perp', await venue.perps(), input.asset)
   const account = await deps.evmAddressOf(userId)
@@ -65,20 +63,6 @@ async function checkTpSl(
   const held = position.signedSize.replace('-', '')
   const mark = markOf(position, market) ?? market.markPrice
   const exits = checkedExits(input, { market, isBuy: isLong, reference: mark }, pricing)
-  const size = input.size === undefined ? held : pricing.roundSize(input.size, market)
-  if (compareDecimals(size, held) > 0)
-    throw invalid(
-      'size',
-      'less_than_equal',
-      `Input should be less than or equal to ${held}, the size of the position`,
-      {
-        le: held,
-      },
-    )
-  if (input.size !== undefined && size !== held) {
-    const { minOrderUsd: minimum } = limits
-    assertWorth({ size, price: mark, minimum, field: 'size', market }, pricing)
-  }
   const operation = 'perp_tp_sl'
   const tokens = [assetKey('perp', market.symbol)]
   const basis = {
@@ -93,7 +77,7 @@ async function checkTpSl(
     ...orderBasis(basis, clock),
     // This is the side of the position; its exits have the opposite side.
     is_buy: isLong,
-    size,
+    size: exitSize(deps, input.size, { held, mark, market }),
     price: mark,
     tif: 'gtc',
     reduce_only: true,
@@ -104,6 +88,28 @@ async function checkTpSl(
     replace: input.replace ?? true,
   }
   return { action: { userId, chainId, ...exitFacts(operation, tokens) }, data }
+}
+
+type Held = { held: string; mark: string; market: PerpMarket }
+
+/** Returns the size that the exits cover, by default that of the position. */
+function exitSize(
+  { pricing, limits }: TradeDeps,
+  asked: string | undefined,
+  { held, mark, market }: Held,
+): string {
+  if (asked === undefined) return held
+  const size = pricing.roundSize(asked, market)
+  if (compareDecimals(size, held) > 0)
+    throw invalid(
+      'size',
+      'less_than_equal',
+      `Input should be less than or equal to ${held}, the size of the position`,
+      { le: held },
+    )
+  if (size !== held)
+    assertWorth({ size, price: mark, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
+  return size
 }
 
 type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
