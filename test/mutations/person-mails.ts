@@ -84,7 +84,7 @@ export const personMailMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/features/agents/agents.ts', mails, [
+  ...mutationsOf('src/features/agents/link.ts', mails, [
     [
       "await mailQueue.add(tx, person.userId, 'agent_linked', { text })",
       '',

@@ -277,7 +277,7 @@ export const providerMutations = [
     ['src/features/swap/route/request.test.ts'],
     [
       [
-        'amount: amount === undefined ? fields.amount_usd : fields.amount',
+        'amount: amountField(given, fields)',
         'amount: fields.amount',
         'a fault of a provider names a field that the request has not',
       ],

@@ -24,7 +24,7 @@ import { type BalanceAttempt, createAdmission } from '#kernel/task/admission.ts'
 import { createEffect } from '#kernel/task/one-effect.ts'
 import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
-import type { Steps, TaskView, Tx } from '#kernel/task/task.ts'
+import type { StepResult, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -198,10 +198,11 @@ const floored = (usd: string): string => {
   return fraction === '' ? whole : `${whole}.${fraction.slice(0, usdDecimals)}`
 }
 
+type PayoutSearch = ReturnType<typeof createPayoutSearch>
+type WithdrawTask = TaskView<WithdrawTaskData>
+
 export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, WithdrawStep> {
-  const { chain, route, changed } = deps
   const payouts = createPayoutSearch(deps)
-  const { arrivalOf, payoutOf } = payouts
   const onRejected = (_task: TaskView, { message }: NotExecutedOutcome) =>
     failed(deps.rejections.codeOfRejection(message), message)
   const withdrawal = createEffect({
@@ -233,90 +234,108 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
     next: withdrawal.sign,
     onRejected,
   })
-
   return {
     begin: transfer.sign,
     transferred: transfer.confirm,
     withdraw: withdrawal.sign,
     confirm: withdrawal.confirm,
-
     async arrive(task, { now }) {
-      const { amount_usd, first_block, from_block } = task.data
-      const asked = toUnits(amount_usd, usdcDecimals)
-      const from = BigInt(from_block)
-      const { number: to } = await chain.head()
-      if (to < from) return waitForTransfer(task, now, 'arrive')
-      // The venue lists the withdrawal only after the payout, minutes later, and the list costs request
-      // budget. It is therefore read once the chain shows a possible payout, and again with the next poll if
-      // it is still behind.
-      const known = task.data.payout
-      const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
-      const polls = pollsOf(task)
-      let payout = known
-      let { payout_read_poll } = task.data
-      const isReadDue = isListReadDue(near, polls, payout_read_poll)
-      if (!known && near.found && !isReadDue) return waitForTransfer(task, now, 'arrive')
-      if (!known && isReadDue) {
-        payout = await payoutOf(task)
-        payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
-        if (!payout && near.found) return waitForTransfer(task, now, 'arrive', { payout_read_poll })
-      }
-      const { found, searchedTo } =
-        payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
-      if (!found) {
-        // The payout has been made, so a search that reached the head without it has missed it.
-        const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
-        const next = nextBlock(from, searchedTo, chain.row.confirmations)
-        return waitForTransfer(task, now, 'arrive', {
-          from_block: isMissed ? first_block : String(next),
-          ...(payout_read_poll !== undefined && { payout_read_poll }),
-          ...(payout && { payout }),
-        })
-      }
-      const { key, arrival } = found
-      const paid = arrival.amountUnits
-      changed(task.userId, route.chainId)
-      const balance_changes = [arrivedView(route, String(paid))]
-      const writes = async (tx: Tx) => {
-        const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
-        if (!mine) throw claimedByAnother('payout')
-        const { txHash, index } = arrival
-        const paidTo = { chain: chain.row, txHash, part: String(index), account: task.data.account }
-        await claimArrival(tx, paidTo, { claimant: venuePayouts, at: now })
-      }
-      if (task.data.destination) {
-        const swap = swapNext({ units: String(paid), txHash: arrival.txHash, at: now.toISOString() })
-        return { ...swap, data: { ...swap.data, balance_changes }, writes }
-      }
-      return {
-        end: 'completed',
-        outcome: 'executed',
-        result: {
-          // `amount` is the payout; `withdrawn_usd` is the payout plus the fee.
-          amount: String(paid),
-          amount_usd: fromUnits(paid, usdcDecimals),
-          fee_usd: fromUnits(asked - paid, usdcDecimals),
-          withdrawn_usd: amount_usd,
-          chain_id: route.chainId,
-          token_address: route.token,
-          tx_hash: arrival.txHash,
-          credited_at: now.toISOString(),
-          moved_from_spot_usd: task.data.transfer_usd,
-        },
-        data: { balance_changes },
-        writes,
-      }
+      const { found, data } = await findPayout(deps, payouts, task)
+      return found ? arrived(deps, task, found, now) : waitForTransfer(task, now, 'arrive', data)
     },
-
     ...swapAfterWithdrawal(deps),
+  }
+}
+
+type Search = {
+  found?: NonNullable<Awaited<ReturnType<PayoutSearch['arrivalOf']>>['found']>
+  data?: Partial<Pick<WithdrawTaskData, 'from_block' | 'payout' | 'payout_read_poll'>>
+}
+
+/**
+ * The venue lists the withdrawal only after the payout, minutes later, and the list costs request budget. It is
+ * therefore read once the chain shows a possible payout, and again with the next poll if it is still behind.
+ */
+async function findPayout(
+  { chain }: WithdrawDeps,
+  { arrivalOf, payoutOf }: PayoutSearch,
+  task: WithdrawTask,
+): Promise<Search> {
+  const { amount_usd, first_block, from_block, payout: known } = task.data
+  const from = BigInt(from_block)
+  const { number: to } = await chain.head()
+  if (to < from) return {}
+  const upperUnits = toUnits(amount_usd, usdcDecimals)
+  const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(upperUnits))
+  const polls = pollsOf(task)
+  let payout = known
+  let { payout_read_poll } = task.data
+  const isReadDue = isListReadDue(near, polls, payout_read_poll)
+  if (!known && near.found && !isReadDue) return {}
+  if (!known && isReadDue) {
+    payout = await payoutOf(task)
+    payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
+    if (!payout && near.found) return { data: { payout_read_poll } }
+  }
+  const { found, searchedTo } = payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
+  if (found) return { found }
+  // The payout has been made, so a search that reached the head without it has missed it.
+  const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
+  const next = nextBlock(from, searchedTo, chain.row.confirmations)
+  const data = {
+    from_block: isMissed ? first_block : String(next),
+    ...(payout_read_poll !== undefined && { payout_read_poll }),
+    ...(payout && { payout }),
+  }
+  return { data }
+}
+
+/** Ends the withdrawal with its payout, or goes on with the swap of it. */
+function arrived(
+  { chain, route, changed }: WithdrawDeps,
+  task: WithdrawTask,
+  { key, arrival }: NonNullable<Search['found']>,
+  now: Date,
+): StepResult<WithdrawTaskData, WithdrawStep> {
+  const { account, amount_usd, destination, transfer_usd } = task.data
+  const { amountUnits: paid, txHash, index } = arrival
+  changed(task.userId, route.chainId)
+  const balance_changes = [arrivedView(route, String(paid))]
+  const writes = async (tx: Tx) => {
+    const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
+    if (!mine) throw claimedByAnother('payout')
+    const paidTo = { chain: chain.row, txHash, part: String(index), account }
+    await claimArrival(tx, paidTo, { claimant: venuePayouts, at: now })
+  }
+  if (destination) {
+    const swap = swapNext({ units: String(paid), txHash, at: now.toISOString() })
+    return { ...swap, data: { ...swap.data, balance_changes }, writes }
+  }
+  return {
+    end: 'completed',
+    outcome: 'executed',
+    result: {
+      // `amount` is the payout; `withdrawn_usd` is the payout plus the fee.
+      amount: String(paid),
+      amount_usd: fromUnits(paid, usdcDecimals),
+      fee_usd: fromUnits(toUnits(amount_usd, usdcDecimals) - paid, usdcDecimals),
+      withdrawn_usd: amount_usd,
+      chain_id: route.chainId,
+      token_address: route.token,
+      tx_hash: txHash,
+      credited_at: now.toISOString(),
+      moved_from_spot_usd: transfer_usd,
+    },
+    data: { balance_changes },
+    writes,
   }
 }
 
 /** The venue lists a withdrawal only after its payout, so its absence counts once the records agree without it. */
 const withdrawalSearch = (
   { venue }: WithdrawDeps,
-  task: TaskView<WithdrawTaskData>,
-  { ownIn, assertNotArrived }: ReturnType<typeof createPayoutSearch>,
+  task: WithdrawTask,
+  { ownIn, assertNotArrived }: PayoutSearch,
 ): ActionSearch<true> => ({
   graceMs,
   parseReply: () => true,

@@ -181,7 +181,6 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
   const { steps } = route
   const now = clock.now()
   const signUntil = later(now, terms.deadlineSeconds * 1_000)
-  const isBound = prepared.quoteExpiresAt !== null
   return {
     origin: {
       chain_id: origin.chain.id,
@@ -206,8 +205,8 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
     provider: route.provider,
     provider_request_id: route.providerRequestId,
     deposit_id: route.depositId,
-    quote_id: isBound ? prepared.quoteId : null,
-    claim: isBound ? uuidv7(now, random) : null,
+    quote_id: terms.quoteId,
+    claim: terms.quoteId === null ? null : uuidv7(now, random),
     quote: {},
     policy: {},
     security: [],
@@ -230,8 +229,8 @@ export async function dryRun(
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
   const { terms, route, attached } = prepared
   const bound = prepared.quoteExpiresAt
-    ? { quoteId: input.quote_id!, expiresAt: prepared.quoteExpiresAt }
-    : await saveQuote(deps, terms, input, route)
+    ? { quoteId: terms.quoteId, expiresAt: prepared.quoteExpiresAt }
+    : await saveQuote(deps, terms, route)
   return {
     task_id: null,
     poll_url: null,

@@ -4,15 +4,7 @@ import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
 import type { Principal } from './action.ts'
 import type { SoughtExecution } from './forgotten-execution.ts'
 import { pollReview, pollSilent } from './poll-again.ts'
-import type {
-  Effect,
-  EffectUpdate,
-  EndResult,
-  GasCharge,
-  JsonObject,
-  SignFirst,
-  TaskView,
-} from './task.ts'
+import type { Effect, EffectUpdate, EndResult, GasCharge, JsonObject, SignFirst, TaskView } from './task.ts'
 
 /** What the transactions that a sponsor pays for have in common on all chains. */
 
