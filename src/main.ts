@@ -5,7 +5,8 @@ import { keepTickShape } from '#start/tick-shape.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
-const stopMsMax = 10_000
+/** What then runs still is ended at once, which takes a second or two. */
+const stopMsMax = 8_500
 const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
 function exitWithProblems(error: unknown): never {
@@ -30,31 +31,43 @@ async function main(): Promise<void> {
   const { startGateway } = await import('#start/gateway.ts')
   const log = logger(config.LOG_LEVEL)
 
-  let stopping = false
-  const gateway = startGateway(config, log, printLine)
-  const exit = (sentence: string) => {
-    printLine(`portico ${sentence}`)
-    process.exit(0)
+  const [cancelling, forcing] = [new AbortController(), new AbortController()]
+  const { signal: cancelled } = cancelling
+  const { signal: forced } = forcing
+  const gateway = startGateway({ config, log, printLine, stop: { cancelled, forced } })
+  const close = async () => {
+    const started = await gateway.catch((error: unknown) => {
+      if (error !== cancelled.reason) throw error
+    })
+    await started?.close()
   }
-  const stop = (cause: string) => {
-    if (stopping) return
-    stopping = true
+  const stop = async (cause: string) => {
+    if (cancelled.aborted) return
     printLine(`portico stopping (${cause})`)
+    cancelling.abort()
     // Accepted work is stored already, so the next start resumes it.
-    setTimeout(() => exit('stopped before everything was closed'), stopMsMax - 500).unref()
-    gateway
-      .then(({ close }) => close())
-      .catch((error: unknown) => log.error({ error }, 'shutdown failed'))
-      .finally(() => exit('stopped'))
+    setTimeout(() => forcing.abort(), stopMsMax).unref()
+    const isClosed = await close().then(
+      () => !forced.aborted,
+      (error: unknown) => {
+        if (error !== forced.reason) log.error({ error }, 'shutdown failed')
+        return false
+      },
+    )
+    printLine(isClosed ? 'portico stopped' : 'portico stopped before everything was closed')
+    process.exit(isClosed ? 0 : 1)
   }
-  onStopSignals({ stop, stopNow: () => process.exit(1) })
+  onStopSignals({ stop, stopNow: () => forcing.abort() })
   // The launcher of `npm start` holds this channel; it closes when the launcher ends for any reason.
-  if (process.channel) process.on('disconnect', () => stop('launcher ended'))
+  if (process.connected === false) void stop('launcher ended')
+  else if (process.channel) process.on('disconnect', () => stop('launcher ended'))
 
-  const { url, loadSigning } = await gateway
-  if (stopping) return
-  printLine(`portico ready ${url}`)
-  await loadSigning()
+  const started = await gateway.catch((error: unknown) => {
+    if (!cancelled.aborted) throw error
+  })
+  if (!started || cancelled.aborted) return
+  printLine(`portico ready ${started.url}`)
+  await started.loadSigning()
 }
 
 main().catch(exitWithProblems)

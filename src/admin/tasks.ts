@@ -6,9 +6,10 @@ import { asTask, readEffects, stepView, type Task } from '#durable/task/task-row
 import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
 import type { EndResult, TaskView, Tx } from '#kernel/task/task.ts'
+import { liveStates } from '#kernel/task/task-state.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'
 import { query } from '#store/query.ts'
-import { UsageError } from './arguments.ts'
+import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
@@ -21,7 +22,7 @@ const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
     and coalesce(e.valid_until, e.at + interval '2 days') > clock_timestamp())))`
 
 const listTasks: AdminCommand['run'] = async (session, args) => {
-  const state = args.text('state') ?? 'open'
+  const state = oneOf('--state', ['open', 'all', ...liveStates], args.text('state') ?? 'open')
   const { pool } = session.database
   await session.record(pool, { command: 'tasks list', details: { state } })
   const text = `select t.id, t.kind, t.state, t.step, u.agent_id, t.created_at, t.updated_at, t.deadline,

@@ -1,6 +1,14 @@
+/** What a start and its parts watch, so that a stop ends every process at any moment. */
+export type Stop = {
+  /** Gives up a start that is not ready yet. */
+  cancelled: AbortSignal
+  /** Ends at once what has not ended in order. */
+  forced: AbortSignal
+}
+
 type Handlers = {
   stop: (signal: NodeJS.Signals) => void
-  /** Ends the process at once, for a person who does not want to wait. */
+  /** Ends everything at once, for a person who does not want to wait. */
   stopNow: () => void
 }
 type Surroundings = {

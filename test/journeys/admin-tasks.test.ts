@@ -100,6 +100,10 @@ const show = async (id: string) => JSON.parse((await operator.run('tasks', 'show
 test('a task in review is listed with its signed transactions, and ended as executed with evidence', async () => {
   const person = await createFundedPerson(gateway.url)
   const { id, landed } = await depositInReview(person, '3')
+  assert.match(
+    await operator.refusal('tasks', 'list', '--state', 'foo'),
+    /--state must be one of open, all, .*review/,
+  )
   const [listed] = (await operator.rows('tasks', 'list')).filter((row) => row.id === id)
   assert.equal(listed?.agent_id, person.agentId)
   const before = await show(id)
