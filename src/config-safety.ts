@@ -165,16 +165,6 @@ export function problemsInLocal(config: CheckedSettings): string[] {
       ]
 }
 
-export const problemsOfDurability = ({
-  DATABASE_DURABILITY: durability,
-  DATABASE_URL: url,
-}: Pick<CheckedSettings, 'DATABASE_DURABILITY' | 'DATABASE_URL'>): string[] =>
-  durability === 'standby' && url === undefined
-    ? [
-        'DATABASE_DURABILITY: the embedded server has no standby; set DATABASE_URL to a server that has one, or DATABASE_DURABILITY=single',
-      ]
-    : []
-
 /** Settings that must never be used with real money. */
 export function problemsOutsideLocal(config: CheckedSettings): string[] {
   const problems: string[] = []

@@ -1,12 +1,10 @@
 import { ConfigRefused, readConfig } from '#config.ts'
 import { openDataDir, useCompileCache } from '#start/data-dir.ts'
-import { onStopSignals } from '#start/stop-signals.ts'
+import { onStopSignals, stopOf } from '#start/stop-signals.ts'
 import { keepTickShape } from '#start/tick-shape.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
-/** What then runs still is ended at once, which takes a second or two. */
-const stopMsMax = 8_500
 const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
 function exitWithProblems(error: unknown): never {
@@ -33,30 +31,8 @@ async function main(): Promise<void> {
 
   const [cancelling, forcing] = [new AbortController(), new AbortController()]
   const { signal: cancelled } = cancelling
-  const { signal: forced } = forcing
-  const gateway = startGateway({ config, log, printLine, stop: { cancelled, forced } })
-  const close = async () => {
-    const started = await gateway.catch((error: unknown) => {
-      if (error !== cancelled.reason) throw error
-    })
-    await started?.close()
-  }
-  const stop = async (cause: string) => {
-    if (cancelled.aborted) return
-    printLine(`portico stopping (${cause})`)
-    cancelling.abort()
-    // Accepted work is stored already, so the next start resumes it.
-    setTimeout(() => forcing.abort(), stopMsMax).unref()
-    const isClosed = await close().then(
-      () => !forced.aborted,
-      (error: unknown) => {
-        if (error !== forced.reason) log.error({ error }, 'shutdown failed')
-        return false
-      },
-    )
-    printLine(isClosed ? 'portico stopped' : 'portico stopped before everything was closed')
-    process.exit(isClosed ? 0 : 1)
-  }
+  const gateway = startGateway({ config, log, printLine, stop: { cancelled, forced: forcing.signal } })
+  const stop = stopOf({ gateway, cancelling, forcing, log, printLine })
   onStopSignals({ stop, stopNow: () => forcing.abort() })
   // The launcher of `npm start` holds this channel; it closes when the launcher ends for any reason.
   if (process.connected === false) void stop('launcher ended')

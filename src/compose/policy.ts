@@ -5,22 +5,14 @@ import { createApprovals } from '#features/approvals/approvals.ts'
 import type { Auth } from '#features/auth/auth.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
+import { killSwitchMetrics } from '#features/policy/kill-switch.ts'
 import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
-import { readStoppedSince } from '#features/policy/store.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import { gauge, type Metric } from '#kernel/metrics.ts'
 import { approvalPage, ownPages } from './own-pages.ts'
 import type { Parts } from './parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 import type { Section } from './section.ts'
-
-const killSwitchGauge = (stoppedSince: Date | null): Metric =>
-  gauge(
-    'portico_kill_switch_on',
-    'The kill switch of the operator stops what opens or spends, for all users',
-    stoppedSince === null ? 0 : 1,
-  )
 
 type PolicyParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'mails'>
 
@@ -63,7 +55,7 @@ export const openPolicy = (
       operations: custody.policy.operations,
       deletions: policyDeletions,
       taskTables: policyTaskTables,
-      metrics: { kill_switch: async () => [killSwitchGauge(await readStoppedSince(core.db))] },
+      metrics: { kill_switch: killSwitchMetrics(core.db) },
     },
     { part: 'auth', operations: agentOperations, deletions: agentDeletions },
     { part: 'wallets', operations: recipientOperations },

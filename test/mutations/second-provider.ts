@@ -222,12 +222,14 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/money/provider-answer.ts',
+    ['src/upstreams/lifi/quote.test.ts'],
+    [['minimumUnits < least', 'minimumUnits < 0n', 'the filler keeps the slippage']],
+  ),
+  ...mutationsOf(
     'src/upstreams/lifi/quote.ts',
     ['src/upstreams/lifi/quote.test.ts'],
-    [
-      ['minimumUnits < least', 'minimumUnits < 0n', 'the filler keeps the slippage'],
-      ['!== request.amountInUnits)', '=== 0n)', 'a quote for another amount is taken'],
-    ],
+    [['!== request.amountInUnits)', '=== 0n)', 'a quote for another amount is taken']],
   ),
   ...mutationsOf(
     'src/features/swap/route/best-route.ts',

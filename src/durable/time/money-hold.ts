@@ -44,7 +44,7 @@ export function holdNotice({ scope, reason, since }: MoneyHold): string {
   const wayOut =
     retrySeconds[reason] === undefined
       ? 'Run `npm run admin -- time show`, then `time adopt` and `time resume`'
-      : 'It goes on by itself once all is compared; `npm run admin -- time show` tells more'
+      : 'It goes on by itself once all is compared; `npm run admin -- time show` prints more'
   return `${money} is on hold since ${since.toISOString()}: ${holdSentence(reason)}. ${wayOut}.`
 }
 

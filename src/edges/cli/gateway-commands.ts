@@ -14,9 +14,10 @@ const adminFile = ['src/admin/admin.ts', 'src/admin/admin.js'].find(
 export const hasGateway = root !== undefined && adminFile !== undefined
 
 /** Client and gateway are of one release. */
-export const packageVersion = hasGateway
-  ? (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version
-  : undefined
+export const packageVersion =
+  root !== undefined && hasGateway
+    ? (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version
+    : undefined
 
 /** Runs `npm start` or `npm run admin` without npm, and resolves with its exit code. */
 function run(args: readonly string[]): Promise<number> {

@@ -69,7 +69,7 @@ export function createChat(deps: ChatDeps): Operation[] {
     decide: decide({ ...deps, tools }),
     async cancel({ chat_id }, { userId }, { tx, afterCommit }) {
       // The check keeps a user from cancelling a task of another kind here.
-      await ownTurn(db, userId, chat_id)
+      await ownTurn(tx!, userId, chat_id)
       const act = { tx: tx!, afterCommit: afterCommit! }
       const { status, cancel_requested } = await deps.tasks.cancel(userId, chat_id, act)
       return { chat_id, status, cancel_requested }

@@ -221,7 +221,7 @@ async function heldToken({ chains, tokenFacts }: HooksDeps, input: HooksInput) {
   if ((input.chain_id === undefined) === (input.chain === undefined))
     throw exactlyOneOf('chain_id', 'chain', { hasBoth: input.chain !== undefined })
   const { chain, token } = await sellableToken(
-    { section: 'Hooks', chains, tokenFacts },
+    { group: 'Hooks', chains, tokenFacts },
     {
       chain: (input.chain_id ?? input.chain)!,
       chainField: input.chain_id === undefined ? 'chain' : 'chain_id',

@@ -119,7 +119,7 @@ async function orderTokens(
   { chains, tokenFacts }: LimitOrderDeps,
   input: LimitOrderInput,
 ): Promise<OrderTokens> {
-  const served: ServedTokens = { section: 'Limit orders', chains, tokenFacts }
+  const served: ServedTokens = { group: 'Limit orders', chains, tokenFacts }
   const origin = await sellableToken(served, {
     chain: input.chain_id_in,
     chainField: 'chain_id_in',

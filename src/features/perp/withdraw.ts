@@ -1,6 +1,6 @@
 import { claimArrival, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts'
-import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
+import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
 import { noTransfer, transferEffect } from '#engines/venue/orders/collateral-transfer.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
@@ -8,13 +8,8 @@ import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import type { ActionPlan } from '#engines/venue/orders/signed-action.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
 import { type AgentDeps, clockSkewMs, venueForExit } from '#engines/venue/orders/trade-admission.ts'
-import { type ActionSearch, type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
-import {
-  type CashSource,
-  reconciledTransfers,
-  recordsDisagree,
-} from '#engines/venue/records/cash-reconciliation.ts'
-import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
+import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
+import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedByAnother, claimTransfer } from '#engines/venue/records/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -27,7 +22,7 @@ import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { StepResult, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
@@ -51,6 +46,7 @@ import {
   swapAfterWithdrawal,
   swapNext,
 } from './withdraw-swap.ts'
+import { withdrawalSearch } from './withdrawal-search.ts'
 import { withdrawnBefore } from './withdrawn-before.ts'
 
 /** This module withdraws collateral to the wallet: the venue debits it at once, and its bridge pays it out later. */
@@ -87,8 +83,6 @@ type WithdrawTaskData = TransferTaskData &
 type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive' | SwapAfterStep
 
 const admissionMs = 10 * 60_000
-/** The list contains a withdrawal only after its payout, so until then its absence proves nothing. */
-const graceMs = 15 * 60_000
 
 const factsOf = (account: string): ActionPlan['facts'] => ({
   operation: 'perp_withdraw',
@@ -329,37 +323,4 @@ function arrived(
     data: { balance_changes },
     writes,
   }
-}
-
-/** The venue lists a withdrawal only after its payout, so its absence counts once the records agree without it. */
-const withdrawalSearch = (
-  { venue }: WithdrawDeps,
-  task: WithdrawTask,
-  { ownIn, assertNotArrived }: PayoutSearch,
-): ActionSearch<true> => ({
-  graceMs,
-  parseReply: () => true,
-  async lookUp({ isLast }) {
-    if (ownIn(task, await venue.ledgerSince(task.data.account, task.data.since_ms))) return true
-    if (!isLast) return undefined
-    // The list that matches the balance may be newer than the one above.
-    if (ownIn(task, await consistentTransfers(venue, task))) return true
-    await assertNotArrived(task)
-    return undefined
-  },
-})
-
-/** Returns the transfers of the account. Throws if its balance shows a payout that the list does not contain. */
-async function consistentTransfers(
-  venue: WithdrawDeps['venue'],
-  { data }: TaskView<WithdrawTaskData>,
-): Promise<LedgerUpdate[]> {
-  const { account, amount_usd, since_ms: sinceMs, cash_before: total, unified_free_before } = data
-  if (unified_free_before === null)
-    return reconciledTransfers(venue, account, { balanceKey: cashBalanceKey, total, sinceMs })
-  // Trades change this balance too, so only the size of the decrease is compared.
-  const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
-  if (lost >= toUnits(amount_usd, usdcDecimals))
-    throw recordsDisagree('the free balance decreased without a matching transfer')
-  return venue.ledgerSince(account, sinceMs)
 }

@@ -3,10 +3,12 @@ import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/co
 import { conflict, type Fault } from '#kernel/contract/fault.ts'
 import { confirmedAct, type InputOf } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
+import { gauge, type Metric } from '#kernel/metrics.ts'
 import type { RequestedAct } from '#kernel/task/act-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { isOperatorText } from '#kernel/task/operator-text.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import type { Queryable } from '#store/query.ts'
 import { change, type OperationsDeps } from './change.ts'
 import type { contract } from './contract.ts'
 import { resumedText, whose } from './person-mail-texts.ts'
@@ -116,3 +118,11 @@ const lift = (
       mail: { kind: 'trading_resumed', text: resumedText(subject) },
     }
   })
+
+export const killSwitchMetrics = (db: Queryable) => async (): Promise<Metric[]> => [
+  gauge(
+    'portico_kill_switch_on',
+    'The kill switch of the operator stops what opens or spends, for all users',
+    (await store.readStoppedSince(db)) === null ? 0 : 1,
+  ),
+]

@@ -95,16 +95,16 @@ export type TokenFacts = (chainId: string, address: string) => Promise<Token | u
 type TokenRef = { chain: string | number; chainField: string; token: string; field: string }
 export type TokenAt = { chain: Chain; token: Token; isNative: boolean }
 
-export type ServedTokens = { section: string; chains: readonly Chain[]; tokenFacts: TokenFacts }
+export type ServedTokens = { group: string; chains: readonly Chain[]; tokenFacts: TokenFacts }
 
-/** Finds a token on a chain that the section serves; throws a 422 on the field that is wrong. */
+/** Finds a token on a chain that the group serves; throws a 422 on the field that is wrong. */
 export async function sellableToken(
-  { section, chains, tokenFacts }: ServedTokens,
+  { group, chains, tokenFacts }: ServedTokens,
   { chain: chainRef, chainField, token: tokenRef, field }: TokenRef,
 ): Promise<TokenAt> {
   const chain = chainByRef(chains, chainRef, chainField)
   if (!sellsTokens(chain))
-    throw invalid(chainField, 'unsupported_chain', `${section} do not serve ${chain.displayName}`)
+    throw invalid(chainField, 'unsupported_chain', `${group} do not serve ${chain.displayName}`)
   const found = tokenByRef(chain, tokenRef, field)
   if ('token' in found) return { chain, ...found }
   const token = await tokenFacts(chain.id, found.unlisted)

@@ -86,7 +86,7 @@ export function createAnswerReader({ name: upstream, title }: ProviderName) {
       if (digits.length > bytesMax * 2) throw changed(`too many bytes as ${what}`)
       return value as string
     },
-    /** A minimum below the requested slippage would let whoever fills the order take the difference. */
+    /** A minimum below the requested slippage would let the filler of the order take the difference. */
     assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
       const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
       if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)

@@ -50,7 +50,7 @@ async function readRequest(
 ): Promise<Omit<AskedTerms, 'amountInUnits' | 'valueInMicros'>> {
   const given = givenAmount(input, fields)
   const served: ServedTokens = {
-    section: 'Swaps',
+    group: 'Swaps',
     chains,
     tokenFacts: async (chainId, address) => evmOf(chainId)?.tokenFacts(address),
   }
