@@ -185,6 +185,18 @@ const shapes: RuleFixture[] = [
   { rule: 'noTopLevelAwait', path: 'test/crash/svm-gateway.ts', good: ['const a = await b()'] },
   { rule: 'size', path: 'src/features/perp/contract.ts', good: [lines(400, 'export const a = 1')] },
   {
+    rule: 'size',
+    path: 'src/features/perp/open.ts',
+    bad: [
+      `import { createAdmission } from '#kernel/task/admission.ts'\nexport const a = () => {\n${lines(60, '  call()')}\n}`,
+      `import { type Steps } from '#kernel/task/task.ts'\nexport const a = () => {\n${lines(60, '  call()')}\n}`,
+    ],
+    good: [
+      `import { createAdmission } from '#kernel/task/admission.ts'\nexport const a = () => {\n${lines(58, '  call()')}\n}`,
+      `import type { Tx } from '#kernel/task/task.ts'\nexport const a = () => {\n${lines(100, '  call()')}\n}`,
+    ],
+  },
+  {
     rule: 'noAny',
     path: 'src/kernel/a.ts',
     bad: [
