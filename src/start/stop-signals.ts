@@ -72,6 +72,7 @@ export const stopOf =
       if (error !== forced.reason) log.error({ error }, 'shutdown failed')
       giveUp()
     })
+    if (forced.aborted) giveUp()
     end('stopped', 0)
   }
 
