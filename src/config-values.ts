@@ -110,14 +110,17 @@ export const tills: Parse<{ chainId: string; address: string; maxNative: string 
 export const optionalEvmAddress: Parse<string | undefined> = (value) =>
   value === '' ? undefined : evmAddress(value)
 
+/** Production demands a database server of its own anyway. */
 export const problemsOfDurability = ({
+  ENVIRONMENT: environment,
   DATABASE_DURABILITY: durability,
   DATABASE_URL: url,
 }: {
+  ENVIRONMENT: string
   DATABASE_DURABILITY: string | undefined
   DATABASE_URL: string | undefined
 }): string[] =>
-  durability === 'standby' && url === undefined
+  environment !== 'production' && durability === 'standby' && url === undefined
     ? [
         'DATABASE_DURABILITY: the embedded server has no standby; set DATABASE_URL to a server that has one, or DATABASE_DURABILITY=single',
       ]
