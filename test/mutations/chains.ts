@@ -551,7 +551,7 @@ export const chainMutations = [
   ),
   ...mutationsOf(
     'src/kernel/task/sponsored-effect.ts',
-    ['test/chains/gas-budget.test.ts'],
+    ['test/chains/gas-budget.test.ts', 'test/chains/svm-limits.test.ts'],
     [
       ['fullExit ? null : budget.budgetUnits', 'null', 'one user empties the gas sponsor'],
       [

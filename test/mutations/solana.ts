@@ -273,18 +273,6 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/task/sponsored-effect.ts',
-    ['test/chains/svm-limits.test.ts'],
-    [
-      ['fullExit ? null : budget.budgetUnits', 'null', 'one user empties the sponsor on Solana'],
-      [
-        'fullExit ? null : budget.budgetUnits',
-        'budget.budgetUnits',
-        'a used budget blocks a full exit on Solana',
-      ],
-    ],
-  ),
-  ...mutationsOf(
     'src/upstreams/solana/landing.ts',
     ['test/chains/svm-transaction.test.ts'],
     [
