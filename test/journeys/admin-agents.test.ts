@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
-import { dataFolder, eventually, freshGateway, newAgent, signedAct } from '../harness/gateway.ts'
+import {
+  bearer,
+  dataFolder,
+  eventually,
+  freshGateway,
+  http,
+  newAgent,
+  signedAct,
+} from '../harness/gateway.ts'
 import { personWithApp, signedInPerson } from './signed-in.ts'
 import { createFundedPerson, type Person } from './users.ts'
 
@@ -135,7 +143,11 @@ test('an operator sets what an app spends of its person on chat in a day', async
   )
 
   await operator.act('the person asked to end it', ...words.slice(0, -1), '0')
-  const refused = await ofApp.call<{ code: string }>('POST /v1/chat', { body: { query: 'price of eth' } })
+  const refused = await http<{ code: string }>(`${gateway.url}/v1/chat`, {
+    method: 'POST',
+    headers: bearer(ofApp),
+    body: { query: 'price of eth' },
+  })
   assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credits'])
   type Changed = { events: { data: object }[] }
   const { events } = (await person.call<Changed>('GET /v1/notifications?types=app.credits_changed')).body
