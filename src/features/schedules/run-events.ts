@@ -57,7 +57,10 @@ export const skippedEvents = (
     ? []
     : [runEvent('schedule.run_skipped', schedule, run)]
 
-export type Pause = { reason: 'no_credits' | 'insufficient_balance' | 'failures' | 'access_ended'; text: string }
+export type Pause = {
+  reason: 'no_credits' | 'insufficient_balance' | 'failures' | 'access_ended'
+  text: string
+}
 
 export const statusReason = ({ reason, text }: Pause): string => `${reason}: ${text}`
 

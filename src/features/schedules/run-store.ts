@@ -11,7 +11,15 @@ import type { ChatEnd, Refusal, RunError, StartedTask } from './run-outcome.ts'
 export type Authority = StoredCaller & { approvedMicros?: string; approvedUntil?: string }
 export type Run = Pick<
   StrategyExecutionRow,
-  'id' | 'strategy_id' | 'user_id' | 'version' | 'number' | 'execution_type' | 'slot' | 'started_at' | 'chat_id'
+  | 'id'
+  | 'strategy_id'
+  | 'user_id'
+  | 'version'
+  | 'number'
+  | 'execution_type'
+  | 'slot'
+  | 'started_at'
+  | 'chat_id'
 > &
   Pick<StrategyRow, 'title' | 'notify' | 'thread_id' | 'activated_at'> &
   Pick<StrategyVersionRow, 'query' | 'agent'> & {
@@ -103,11 +111,7 @@ function refusalsIn({ data }: JsonObject, ordered: readonly string[]): Refusal[]
 }
 
 /** The tasks that the chat of a run has started, oldest first. A run that did not begin has no chat. */
-export const startedTasks = (
-  db: Queryable,
-  runId: string,
-  chatId: string | null,
-): Promise<StartedTask[]> =>
+export const startedTasks = (db: Queryable, runId: string, chatId: string | null): Promise<StartedTask[]> =>
   query(
     db,
     `select id as task_id, kind, status, outcome, error from task

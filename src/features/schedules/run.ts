@@ -34,7 +34,10 @@ export type RunDeps = RecordDeps & {
   clock: Clock
   files: Pick<Files, 'put'>
   isPaused: (userId: string) => Promise<boolean>
-  admitChat: (input: { query: string; agent: string; thread_id?: string }, caller: Caller) => Promise<AdmittedChat>
+  admitChat: (
+    input: { query: string; agent: string; thread_id?: string },
+    caller: Caller,
+  ) => Promise<AdmittedChat>
   /** Accepts the chat of a run, or throws why there are no credits for it. */
   enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
   announceQueued: () => void
@@ -71,7 +74,11 @@ export const createRunKind = (deps: RunDeps): TaskKind =>
 type Names = 'check' | 'settle' | 'report'
 type Ended = { end: RunEnd; pause?: Pause }
 
-async function check(deps: RunDeps, task: RunTask, context: StepContext): Promise<StepResult<RunData, Names>> {
+async function check(
+  deps: RunDeps,
+  task: RunTask,
+  context: StepContext,
+): Promise<StepResult<RunData, Names>> {
   const run = await store.findRun(deps.db, task.id)
   const chat = await admitUnlessStopped(deps, run, context)
   if ('end' in chat) return endOf(deps, { run, ...nothing, ...chat })
@@ -180,7 +187,11 @@ async function admitChat(deps: RunDeps, run: store.Run, caller: Caller): Promise
   })
 }
 
-async function settle(deps: RunDeps, task: RunTask, { now }: StepContext): Promise<StepResult<RunData, Names>> {
+async function settle(
+  deps: RunDeps,
+  task: RunTask,
+  { now }: StepContext,
+): Promise<StepResult<RunData, Names>> {
   const { chat_id: chatId, refusal } = task.data
   const run = await store.findRun(deps.db, task.id)
   if (refusal)
@@ -193,7 +204,8 @@ async function settle(deps: RunDeps, task: RunTask, { now }: StepContext): Promi
   }
   if (!run.has_following) await deps.computeFollowing(run.strategy_id)
   const leftMs = task.deadline.getTime() - lastLookMs - now.getTime()
-  if (leftMs <= 0 || !(await store.hasOpenTasks(deps.db, task.id))) return { next: 'report', state: 'waiting' }
+  if (leftMs <= 0 || !(await store.hasOpenTasks(deps.db, task.id)))
+    return { next: 'report', state: 'waiting' }
   // The commit of the check has queued the chat.
   deps.announceQueued()
   return { park: { afterMs: Math.min(pollMs, leftMs), next: 'settle' }, state: 'waiting' }
@@ -209,7 +221,12 @@ async function report(deps: RunDeps, task: RunTask): Promise<EndResult> {
     store.startedTasks(db, task.id, chatId),
   ])
   const { answer, creditsUsed } = chat
-  const ended = { started, answer, creditsUsed, end: judgeRun({ chat, started, hasOrders: ordered.length > 0 }) }
+  const ended = {
+    started,
+    answer,
+    creditsUsed,
+    end: judgeRun({ chat, started, hasOrders: ordered.length > 0 }),
+  }
   const text = reportText({ ...run, ...ended, startedAt: run.started_at, endedAt: clock.now() })
   const { id, size } = await files.put(task.userId, 'report.md', reportType, Buffer.from(text))
   return endOf(deps, { run, chatId, ...ended, report: { id, size } })
