@@ -93,7 +93,7 @@ describe('a run of a schedule', () => {
     assert.equal(await ledgerDrift(instance().db), 0)
   })
 
-  test('without credits it is skipped, told once, and three in a row pause the schedule', async () => {
+  test('without credits it is skipped, reported once, and three in a row pause the schedule', async () => {
     const user = await app.user()
     await app.leaveCredits(user, 0)
     const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
@@ -151,7 +151,7 @@ describe('a run of a schedule', () => {
     assert.equal((await runToEnd(instance(), schedule)).status, 'completed')
   })
 
-  test('a run that meets an earlier one is skipped, and both are told apart', async () => {
+  test('a run that meets an earlier one is skipped, and the earlier one goes on', async () => {
     const user = await app.user()
     const schedule = await addSchedule(instance(), user, {
       query: script({ spell: 'aaaaaaaaaa', everyMs: 200 }),
