@@ -1,0 +1,219 @@
+import type { TaskQueries } from '#durable/task/task-queries.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { ActScope, Caller, Scope } from '#kernel/contract/caller.ts'
+import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
+import { assertScope } from '#kernel/contract/scope.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Queryable } from '#store/query.ts'
+import type { StrategyRow } from '#store/tables/strategies.ts'
+import type { ScheduleInputOf } from './contract.ts'
+import { nextSlot } from './recurrence/slots.ts'
+import { activeMax, type ScheduleView, type SetupItemView } from './schedule-shapes.ts'
+import { type Compiled, setupItems, type UserFacts } from './setup.ts'
+import * as store from './store.ts'
+import { calendarOf, compiledOf, scheduleView } from './views.ts'
+
+/** How a schedule begins to run, rests and ends. */
+
+export type ScheduleDeps = {
+  db: Queryable
+  clock: Clock
+  random: Random
+  factsOf: (userId: string) => Promise<UserFacts>
+  creditsPerRun: (agent: Agent) => number
+  /** Returns the operations that a query lets a run start by itself. */
+  orderedBy: (userId: string, query: string) => Promise<string[]>
+  /** Throws if the user has no such thread. */
+  assertThread: (userId: string, threadId: string) => Promise<void>
+  /** Returns the scope that an operation needs; undefined if none does. */
+  scopeOf: (operation: string) => Scope | undefined
+  /** Returns in whose name the runs of a schedule act, without a credential. */
+  authorityOf: (db: Queryable, caller: Caller) => Promise<object>
+  tasks: Pick<TaskQueries, 'cancelNotSent'>
+  /** Makes the instances notice a slot that was made or moved. */
+  announceSlots: () => void
+}
+
+/** The zone data with which this process computes slots. */
+const zoneData = process.versions.tz ?? null
+
+export const noSchedule = () => notFound('schedule', 'schedules_all')
+
+export async function requireSchedule(db: Queryable, userId: string, id: string): Promise<store.ScheduleRow> {
+  const row = await store.findSchedule(db, userId, id)
+  if (!row) throw noSchedule()
+  return row
+}
+
+export const viewOf = (
+  { clock, creditsPerRun }: ScheduleDeps,
+  row: store.ScheduleRow,
+  facts: UserFacts,
+): ScheduleView => scheduleView(row, { facts, creditsPerRun, now: clock.now() })
+
+export function assertVersion({ version }: Pick<StrategyRow, 'version'>, expected: number | undefined): void {
+  if (expected === undefined || expected === version) return
+  throw new Fault('conflict', `The schedule has version ${version} by now: read it again`, {
+    extras: { version },
+  })
+}
+
+/** A schedule starts nothing that its caller could not start. */
+export function assertScopes({ scopeOf }: ScheduleDeps, { operations }: Compiled, caller: Caller): void {
+  for (const operation of operations) {
+    const scope = scopeOf(operation)
+    if (scope) assertScope(caller, scope)
+  }
+}
+
+const missingOf = ({ clock, creditsPerRun }: ScheduleDeps, row: store.ScheduleRow, facts: UserFacts) =>
+  setupItems({
+    ...row,
+    calendar: calendarOf(row),
+    compiled: compiledOf(row),
+    creditsPerRun: creditsPerRun(row.agent as Agent),
+    facts,
+    now: clock.now(),
+  }).filter(({ required, done }) => required && !done)
+
+type Beginning = { row: store.ScheduleRow; caller: Caller; act: ActScope }
+
+/** The caller has locked the schedules of the user. */
+async function begin(deps: ScheduleDeps, { row, caller, act }: Beginning): Promise<void> {
+  const { tx, afterCommit } = act
+  const now = deps.clock.now()
+  const calendar = calendarOf(row)
+  const next = calendar && nextSlot(calendar, now)
+  if (!next) throw new Error(`schedule ${row.id} was found complete without a time to come`)
+  const { active } = await store.countSchedules(tx, caller.userId)
+  if (active >= activeMax)
+    throw new Fault(
+      'limit_reached',
+      `A user has at most ${activeMax} active schedules: pause or disable another one`,
+      { extras: { max: activeMax } },
+    )
+  await store.storeAuthority(tx, row, await deps.authorityOf(tx, caller))
+  await store.updateSchedule(tx, row.id, {
+    status: 'active',
+    status_reason: null,
+    next_at: next,
+    following_at: null,
+    tz_version: zoneData,
+    activated_at: now,
+    updated_at: now,
+  })
+  afterCommit(deps.announceSlots)
+}
+
+type MaybeBeginning = { id: string; facts: UserFacts; caller: Caller; act: ActScope }
+
+/** A schedule that lacks something stays what it is, and says what it lacks. */
+export async function beginIfComplete(
+  deps: ScheduleDeps,
+  { id, facts, caller, act }: MaybeBeginning,
+): Promise<void> {
+  const row = await requireSchedule(act.tx, caller.userId, id)
+  const missing = missingOf(deps, row, facts)
+  if (missing.length === 0) return begin(deps, { row, caller, act })
+  const reason = `Not activated: ${missing.map(({ how }) => how).join('; ')}`
+  await store.updateSchedule(act.tx, id, { status_reason: reason })
+}
+
+const setupIncomplete = (missing: readonly SetupItemView[]) =>
+  new Fault('setup_incomplete', `Not ready to run: ${missing.map(({ how }) => how).join('; ')}`, {
+    extras: { missing: missing.map(({ key }) => key) },
+  })
+
+export async function activate(
+  deps: ScheduleDeps,
+  { schedule_id: id, expected_version }: ScheduleInputOf<'activate'>,
+  { facts, caller, act }: Omit<MaybeBeginning, 'id'>,
+): Promise<ScheduleView> {
+  const { userId } = caller
+  await store.lockSchedules(act.tx, userId)
+  const row = await requireSchedule(act.tx, userId, id)
+  assertVersion(row, expected_version)
+  if (row.status === 'active') return viewOf(deps, row, facts)
+  if (row.status === 'disabled' || row.status === 'completed')
+    throw new Fault('conflict', `The schedule is ${row.status}: \`schedules_update\` makes a draft of it`, {
+      extras: { status: row.status },
+    })
+  assertScopes(deps, compiledOf(row), caller)
+  const missing = missingOf(deps, row, facts)
+  if (missing.length > 0) throw setupIncomplete(missing)
+  await begin(deps, { row, caller, act })
+  return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
+}
+
+export async function pause(
+  deps: ScheduleDeps,
+  { schedule_id: id }: ScheduleInputOf<'pause'>,
+  { facts, caller: { userId }, act }: Omit<MaybeBeginning, 'id'>,
+): Promise<ScheduleView> {
+  await store.lockSchedules(act.tx, userId)
+  const row = await requireSchedule(act.tx, userId, id)
+  if (row.status === 'paused') return viewOf(deps, row, facts)
+  if (row.status !== 'active')
+    throw new Fault('conflict', `The schedule is ${row.status}, so it does not run`, {
+      extras: { status: row.status },
+    })
+  await stop(deps, { ids: [id], status: 'paused', reason: 'Paused by its user', userId, act })
+  return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
+}
+
+type Stop = {
+  ids: readonly string[]
+  status: 'paused' | 'disabled'
+  reason: string
+  userId: string
+  act: ActScope
+  cancelsRunning?: boolean
+}
+
+/** No run starts after the commit: those that wait are cancelled with it. */
+async function stop(
+  { clock, tasks }: ScheduleDeps,
+  { ids, status, reason, userId, act, cancelsRunning = false }: Stop,
+): Promise<void> {
+  await store.stopSchedules(act.tx, ids, { status, reason, at: clock.now() })
+  const runs = await store.openRuns(act.tx, ids, { hasStarted: cancelsRunning })
+  await tasks.cancelNotSent(userId, runs, act)
+}
+
+export async function disable(
+  deps: ScheduleDeps,
+  input: ScheduleInputOf<'disable'>,
+  { userId }: Caller,
+  act: ActScope,
+) {
+  const wanted = idsIn(input)
+  const all = await store.lockSchedules(act.tx, userId)
+  const statuses = new Map(all.map(({ id, status }) => [id, status]))
+  const hasEnded = (id: string) => statuses.get(id) === 'disabled' || statuses.get(id) === 'completed'
+  const ids = wanted ?? all.map(({ id }) => id)
+  const known = ids.filter((id) => statuses.has(id))
+  const disabled = known.filter((id) => !hasEnded(id))
+  const cancelsRunning = input.cancel_running ?? false
+  await stop(deps, {
+    ids: disabled,
+    status: 'disabled',
+    reason: 'Disabled by its user',
+    userId,
+    act,
+    cancelsRunning,
+  })
+  return {
+    disabled,
+    already: wanted ? known.filter(hasEnded) : [],
+    not_found: ids.filter((id) => !statuses.has(id)),
+  }
+}
+
+/** Undefined means all. An id that is named twice counts once. */
+function idsIn({ schedule_ids, schedule_id, all }: ScheduleInputOf<'disable'>): string[] | undefined {
+  const given = [schedule_ids !== undefined, schedule_id !== undefined, all === true].filter(Boolean)
+  if (given.length !== 1) throw exactlyOneOf('schedule_ids', 'all', { hasBoth: given.length > 1 })
+  const ids = schedule_ids ?? (schedule_id === undefined ? undefined : [schedule_id])
+  return ids && [...new Set(ids.map((id) => id.toLowerCase()))]
+}

@@ -1,0 +1,41 @@
+import type { Refusal } from './recurrence/calendar.ts'
+import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
+import type { ReadCalendar } from './plan.ts'
+
+/** A sentence with its times at the beginning or at the end: what is left is what each run asks. */
+export type Sentence = ReadCalendar & { query: string }
+
+/** No phrase of times has more words. */
+const wordsMax = 16
+const marks = /^[\s,;:.!-]+|[\s,;:-]+$/g
+
+/** Reads the longest phrase that is a schedule, first at the beginning and then at the end. */
+export function splitSentence(text: string, options: ReadOptions): Sentence | { refusal: Refusal } {
+  const words = text.trim().split(/\s+/)
+  let refusal: Refusal | undefined
+  for (const isFirst of [true, false])
+    for (let count = Math.min(wordsMax, words.length - 1); count > 0; count--) {
+      const at = isFirst ? count : words.length - count
+      const [head, tail] = [words.slice(0, at), words.slice(at)].map((part) =>
+        part.join(' ').replace(marks, ''),
+      )
+      const [phrase = '', query = ''] = isFirst ? [head, tail] : [tail, head]
+      if (phrase === '' || query === '') continue
+      const reading = readSchedule(phrase, options)
+      if ('calendar' in reading) return { ...reading, query }
+      // A phrase that is understood, and is no schedule, says more than that nothing was understood.
+      if (reading.refusal.type !== 'not_understood') refusal ??= reading.refusal
+    }
+  return { refusal: refusal ?? noTimes(text, options) }
+}
+
+function noTimes(text: string, options: ReadOptions): Refusal {
+  const reading = readSchedule(text.slice(0, 200), options)
+  const examples = 'refusal' in reading ? reading.refusal.ctx.examples : []
+  return {
+    field: 'schedule',
+    type: 'not_understood',
+    msg: 'The sentence does not say when it should run: give `schedule`, or begin or end it with the times',
+    ctx: { examples, unread: [text] },
+  }
+}
