@@ -20,7 +20,7 @@ import { createNotifier, type MessageBus, readyTopic } from './events/notifier.t
 import { ledger } from './ledger/ledger.ts'
 import { createNonceSequences } from './run/nonces.ts'
 import { createRunner, type RunnerOptions } from './run/runner.ts'
-import { createWakeTasks } from './run/wake-tasks.ts'
+import { createWakeTasks, wakingParents } from './run/wake-tasks.ts'
 import { createTaskCounters } from './task/task-counters.ts'
 import { kindKey, newestKind } from './task/task-kinds.ts'
 import { createTaskQueries } from './task/task-queries.ts'
@@ -93,11 +93,13 @@ export function createEngine(deps: EngineDeps) {
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
   const { holds, time, stepCommitter, intake } = createHeldCommits(deps, { instanceId, counters })
+  const wakeTasks = createWakeTasks({ transactions, notifier, clock })
+  const committer = wakingParents(stepCommitter, wakeTasks, log)
   const approvals = createApprovals(
     {
       transactions,
       intake,
-      committer: stepCommitter,
+      committer,
       events,
       notifier,
       kinds,
@@ -110,7 +112,7 @@ export function createEngine(deps: EngineDeps) {
   )
   const taskRunner = createRunner({
     transactions,
-    committer: stepCommitter,
+    committer,
     kinds,
     notifier,
     localEvents,
@@ -158,7 +160,7 @@ export function createEngine(deps: EngineDeps) {
     isOnDuty: taskRunner.isOnDuty,
     /** False from the moment from which another instance may take what this one has claimed. */
     isLeaseHeld: taskRunner.isLeaseHeld,
-    wakeTasks: createWakeTasks({ transactions, notifier, clock }),
+    wakeTasks,
     schedules: scheduler,
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {

@@ -22,10 +22,11 @@ export type OperationCall<O extends Operation = Operation> = {
 export type UserCall<K extends Entry['kind']> = OperationCall<OperationOf<K>> & { caller: Caller }
 
 export type Answer = { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
-/** `key` and `replayed` are set for a stream that a task fills. */
+/** `taskId`, `key` and `replayed` are set for a stream that a task fills. */
 export type StreamReply = {
   kind: 'stream'
   items: AsyncIterable<StreamItem>
+  taskId?: string
   replayed?: boolean
   key?: string
 }

@@ -66,10 +66,11 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   }
   const start = async (call: ToolCall, { operation }: Tool): Promise<Json> => {
     signal.throwIfAborted()
+    const caller = await deps.currentCaller()
     const answer = await deps.calls().call({
       operation,
       input: call.input,
-      caller: { ...(await deps.currentCaller()), via: 'chat' },
+      caller: { ...caller, via: typeof caller.via === 'object' ? { ...caller.via, isChat: true } : 'chat' },
       key: deps.keyOf(call.id),
       signal: AbortSignal.timeout(startMs),
     })
