@@ -13,7 +13,7 @@ import type { Tool } from './tool-registry.ts'
  */
 
 /** Transfers, withdrawals, approvals and keys are left out, and so are exits, which do not count against a limit. */
-const startable: ReadonlySet<string> = new Set([
+export const startable: ReadonlySet<string> = new Set([
   'swap_execute',
   'perp_open',
   'spot_venue_buy',

@@ -1,4 +1,5 @@
 import type { TaskQueries } from '#durable/task/task-queries.ts'
+import type { StrategySlots } from '#engines/strategy-slots/strategy-slots.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { ActScope, Caller, Scope } from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
@@ -8,8 +9,7 @@ import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { StrategyRow } from '#store/tables/strategies.ts'
 import type { ScheduleInputOf } from './contract.ts'
-import { nextSlot } from './recurrence/slots.ts'
-import { activeMax, type ScheduleView, type SetupItemView } from './schedule-shapes.ts'
+import { activeMax, type ScheduleView, type SetupItemView, type StatusReason } from './schedule-shapes.ts'
 import { type Compiled, setupItems, type UserFacts } from './setup.ts'
 import * as store from './store.ts'
 import { calendarOf, compiledOf, scheduleView } from './views.ts'
@@ -31,12 +31,8 @@ export type ScheduleDeps = {
   /** Returns in whose name the runs of a schedule act, without a credential. */
   authorityOf: (db: Queryable, caller: Caller) => Promise<object>
   tasks: Pick<TaskQueries, 'cancelNotSent'>
-  /** Makes the instances notice a slot that was made or moved. */
-  announceSlots: () => void
+  slots: Pick<StrategySlots, 'settle' | 'arm' | 'disarm' | 'announce'>
 }
-
-/** The zone data with which this process computes slots. */
-const zoneData = process.versions.tz ?? null
 
 export const noSchedule = () => notFound('schedule', 'schedules_all')
 
@@ -82,10 +78,6 @@ type Beginning = { row: store.ScheduleRow; caller: Caller; act: ActScope }
 /** The caller has locked the schedules of the user. */
 async function begin(deps: ScheduleDeps, { row, caller, act }: Beginning): Promise<void> {
   const { tx, afterCommit } = act
-  const now = deps.clock.now()
-  const calendar = calendarOf(row)
-  const next = calendar && nextSlot(calendar, now)
-  if (!next) throw new Error(`schedule ${row.id} was found complete without a time to come`)
   const { active } = await store.countSchedules(tx, caller.userId)
   if (active >= activeMax)
     throw new Fault(
@@ -94,21 +86,14 @@ async function begin(deps: ScheduleDeps, { row, caller, act }: Beginning): Promi
       { extras: { max: activeMax } },
     )
   await store.storeAuthority(tx, row, await deps.authorityOf(tx, caller))
-  await store.updateSchedule(tx, row.id, {
-    status: 'active',
-    status_reason: null,
-    next_at: next,
-    following_at: null,
-    tz_version: zoneData,
-    activated_at: now,
-    updated_at: now,
-  })
-  afterCommit(deps.announceSlots)
+  if (!(await deps.slots.arm(tx, row.id))) throw new Error(`schedule ${row.id} has no time to come`)
+  await store.updateSchedule(tx, row.id, { activated_at: deps.clock.now() })
+  afterCommit(deps.slots.announce)
 }
 
 type MaybeBeginning = { id: string; facts: UserFacts; caller: Caller; act: ActScope }
 
-/** A schedule that lacks something stays what it is, and says what it lacks. */
+/** A schedule that lacks something stays what it is; its checklist says what it lacks. */
 export async function beginIfComplete(
   deps: ScheduleDeps,
   { id, facts, caller, act }: MaybeBeginning,
@@ -116,8 +101,7 @@ export async function beginIfComplete(
   const row = await requireSchedule(act.tx, caller.userId, id)
   const missing = missingOf(deps, row, facts)
   if (missing.length === 0) return begin(deps, { row, caller, act })
-  const reason = `Not activated: ${missing.map(({ how }) => how).join('; ')}`
-  await store.updateSchedule(act.tx, id, { status_reason: reason })
+  await store.updateSchedule(act.tx, id, { status_reason: 'incomplete' satisfies StatusReason })
 }
 
 const setupIncomplete = (missing: readonly SetupItemView[]) =>
@@ -158,14 +142,13 @@ export async function pause(
     throw new Fault('conflict', `The schedule is ${row.status}, so it does not run`, {
       extras: { status: row.status },
     })
-  await stop(deps, { ids: [id], status: 'paused', reason: 'Paused by its user', userId, act })
+  await stop(deps, { ids: [id], status: 'paused', userId, act })
   return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
 }
 
 type Stop = {
   ids: readonly string[]
   status: 'paused' | 'disabled'
-  reason: string
   userId: string
   act: ActScope
   cancelsRunning?: boolean
@@ -173,10 +156,10 @@ type Stop = {
 
 /** No run starts after the commit: those that wait are cancelled with it. */
 async function stop(
-  { clock, tasks }: ScheduleDeps,
-  { ids, status, reason, userId, act, cancelsRunning = false }: Stop,
+  { slots, tasks }: ScheduleDeps,
+  { ids, status, userId, act, cancelsRunning = false }: Stop,
 ): Promise<void> {
-  await store.stopSchedules(act.tx, ids, { status, reason, at: clock.now() })
+  for (const id of ids) await slots.disarm(act.tx, id, { status, reason: 'user' satisfies StatusReason })
   const runs = await store.openRuns(act.tx, ids, { hasStarted: cancelsRunning })
   await tasks.cancelNotSent(userId, runs, act)
 }
@@ -198,7 +181,6 @@ export async function disable(
   await stop(deps, {
     ids: disabled,
     status: 'disabled',
-    reason: 'Disabled by its user',
     userId,
     act,
     cancelsRunning,

@@ -14,7 +14,7 @@ import {
 } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { changedPlan, newPlan, type Plan } from './plan.ts'
-import { type ScheduleView, schedulesMax } from './schedule-shapes.ts'
+import { type ScheduleView, type StatusReason, schedulesMax } from './schedule-shapes.ts'
 import type { Compiled, UserFacts } from './setup.ts'
 import * as store from './store.ts'
 import { calendarOf, compiledOf } from './views.ts'
@@ -22,6 +22,7 @@ import { calendarOf, compiledOf } from './views.ts'
 /** How a schedule comes to be, and how it changes. */
 
 type Prepared = { facts: UserFacts; plan: Plan; compiled: Compiled }
+type Changing = { caller: Caller; act: ActScope }
 type Wanted = Pick<ScheduleInputOf<'create'>, 'title' | 'notify' | 'thread_id' | 'status'>
 
 const titleCharacters = 80
@@ -46,7 +47,12 @@ async function prepare(deps: ScheduleDeps, plan: Plan, input: Wanted, caller: Ca
   return { facts, plan, compiled }
 }
 
-const versionOf = (id: string, version: number, { plan, compiled }: Prepared, at: Date): store.NewVersion => ({
+const versionOf = (
+  id: string,
+  version: number,
+  { plan, compiled }: Prepared,
+  at: Date,
+): store.NewVersion => ({
   strategy_id: id,
   version,
   query: plan.query,
@@ -66,8 +72,7 @@ export async function create(
   deps: ScheduleDeps,
   input: Wanted,
   prepared: Prepared,
-  caller: Caller,
-  act: ActScope,
+  { caller, act }: Changing,
 ): Promise<ScheduleView> {
   const { tx } = act
   const now = deps.clock.now()
@@ -131,13 +136,14 @@ export async function update(
   deps: ScheduleDeps,
   input: ScheduleInputOf<'update'>,
   prepared: PreparedUpdate,
-  caller: Caller,
-  act: ActScope,
+  { caller, act }: Changing,
 ): Promise<ScheduleView> {
   const { tx } = act
   const { schedule_id: id, status: wanted } = input
   const now = deps.clock.now()
   await store.lockSchedules(tx, caller.userId)
+  // What is due by now runs by the version before.
+  await deps.slots.settle(tx, id)
   const row = await requireSchedule(tx, caller.userId, id)
   assertVersion(row, prepared.version)
   const { isEdited } = prepared
@@ -159,5 +165,5 @@ export async function update(
   return viewOf(deps, await requireSchedule(tx, caller.userId, id), prepared.facts)
 }
 
-const reasonOfEdit = ({ status }: StrategyRow, next: StrategyStatus): string | null =>
-  status === 'active' && next === 'paused' ? 'It was changed: `schedules_activate` lets it run again' : null
+const reasonOfEdit = ({ status }: StrategyRow, next: StrategyStatus): StatusReason | null =>
+  status === 'active' && next === 'paused' ? 'edited' : null

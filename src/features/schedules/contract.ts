@@ -19,8 +19,8 @@ import {
   readingFields,
   Schedule,
   scheduleFields,
-  schedulesMax,
   scheduleStatuses,
+  schedulesMax,
   scheduleTypes,
   settableFields,
   timezone,
@@ -43,7 +43,9 @@ const executionPath = T.Object({
 const expectedVersion = T.Optional(
   T.Integer({ minimum: 1, description: 'Refused with 409 `conflict` if the schedule has another version' }),
 )
-const examples = [{ query: 'how did eth do since yesterday', schedule: 'every Monday at 09:00 New York time' }]
+const examples = [
+  { query: 'how did eth do since yesterday', schedule: 'every Monday at 09:00 New York time' },
+]
 
 export const contract = group('schedules', {
   create: act('POST /schedule_chat', {
@@ -61,7 +63,9 @@ export const contract = group('schedules', {
     access: 'read',
     query: T.Object({
       filter_type: T.Optional(
-        OneOf(['all', ...scheduleStatuses, ...scheduleTypes], { description: 'A status or a type; left out: all' }),
+        OneOf(['all', ...scheduleStatuses, ...scheduleTypes], {
+          description: 'A status or a type; left out: all',
+        }),
       ),
     }),
     output: T.Object({ items: T.Array(Schedule), total: T.Integer() }, { $id: 'ScheduleList' }),
@@ -92,7 +96,9 @@ export const contract = group('schedules', {
     rate: 'exit',
     body: T.Object(
       {
-        schedule_ids: T.Optional(T.Array(scheduleId, { minItems: 1, maxItems: pageMax, description: 'These' })),
+        schedule_ids: T.Optional(
+          T.Array(scheduleId, { minItems: 1, maxItems: pageMax, description: 'These' }),
+        ),
         schedule_id: T.Optional(scheduleId),
         all: T.Optional(T.Boolean({ description: 'true: all of yours' })),
         cancel_running: T.Optional(T.Boolean({ default: false, description: 'true: stop their runs, too' })),
@@ -100,7 +106,11 @@ export const contract = group('schedules', {
       { $id: 'DisableSchedulesRequest', additionalProperties: false, examples: [{ all: true }] },
     ),
     output: T.Object(
-      { disabled: T.Array(Text), already: T.Array(Text), not_found: T.Array(Text) },
+      {
+        disabled: T.Array(Text),
+        already: T.Array(Text),
+        not_found: T.Array(Text, { description: 'No schedules of yours' }),
+      },
       { $id: 'DisabledSchedules' },
     ),
   }),
@@ -111,7 +121,9 @@ export const contract = group('schedules', {
     access: 'read',
     query: T.Object({
       ...paging(10),
-      status: T.Optional(OneOf(['all', ...scheduleStatuses], { default: 'active', description: 'Of this status' })),
+      status: T.Optional(
+        OneOf(['all', ...scheduleStatuses], { default: 'active', description: 'Of this status' }),
+      ),
     }),
     output: Page(Schedule, { $id: 'SchedulePage' }),
   }),
@@ -158,19 +170,16 @@ export const contract = group('schedules', {
     output: Schedule,
     faults: ['not_found', 'conflict'],
   }),
-  run: task('POST /schedule-chat/schedule/{schedule_id}/run', {
+  run: act('POST /schedule-chat/schedule/{schedule_id}/run', {
     isAddition: true,
     summary: 'Run a schedule once, now',
     description:
       'Use it to try a schedule before it is activated, or between its times, which stay as they are. It costs what a run costs. Next: `schedules_execution` with the `task_id` as `execution_id`.',
     access: 'chat',
     rate: 'money',
-    waitSeconds: 60,
-    taskKind: 'schedule_run',
-    priority: 3,
     params: schedulePath,
     output: TaskResponse,
-    faults: ['not_found', 'conflict', 'insufficient_credits'],
+    faults: ['not_found', 'conflict', 'insufficient_credits', 'insufficient_scope'],
   }),
   executions: read('GET /schedule-chat/schedule/{schedule_id}/executions', {
     summary: 'The runs of a schedule, newest first',
@@ -182,10 +191,15 @@ export const contract = group('schedules', {
       ...paging(20),
       execution_type: T.Optional(OneOf(executionTypes, { description: 'Of this type alone' })),
       fields: T.Optional(
-        OneOf(['summary', 'full'], { default: 'summary', description: '`full`: with question, answer and files' }),
+        OneOf(['summary', 'full'], {
+          default: 'summary',
+          description: '`full`: with question, answer and files',
+        }),
       ),
       status: T.Optional(
-        OneOf(['pending', 'running', 'completed', 'failed', 'cancelled'], { description: 'Of this status alone' }),
+        OneOf(['pending', 'running', 'completed', 'failed', 'cancelled'], {
+          description: 'Of this status alone',
+        }),
       ),
     }),
     output: ExecutionPage,
@@ -208,7 +222,9 @@ export const contract = group('schedules', {
     params: executionPath,
     query: T.Object({
       ...paging(10),
-      after: T.Optional(T.Integer({ minimum: 0, default: 0, description: 'Events with a higher number alone' })),
+      after: T.Optional(
+        T.Integer({ minimum: 0, default: 0, description: 'Events with a higher number alone' }),
+      ),
     }),
     output: EventPage,
     faults: ['not_found'],
@@ -245,7 +261,10 @@ export const contract = group('schedules', {
     taskKind: 'recommendations_refresh',
     params: schedulePath,
     output: TaskResponse,
-    result: T.Object({ count: T.Integer() }, { $id: 'RecommendationsRefreshed', additionalProperties: true }),
+    result: T.Object(
+      { count: T.Integer({ description: 'How many there are' }) },
+      { $id: 'RecommendationsRefreshed', additionalProperties: true },
+    ),
     faults: ['not_found'],
   }),
   deleteRecommendation: act(
@@ -320,7 +339,7 @@ export const contract = group('schedules', {
         query: Nullable(Text),
         questions: T.Array(Text),
         unread: T.Array(Text),
-        examples: T.Array(Text),
+        examples: T.Array(T.String(), { description: 'Schedules as they may be written' }),
       },
       { $id: 'SchedulePreview' },
     ),

@@ -1,7 +1,7 @@
 import * as T from '#kernel/contract/schema.ts'
 import {
   ChainId,
-  Dec,
+
   DecOrNull,
   Nullable,
   OneOf,
@@ -22,6 +22,8 @@ export const skipReasons = [
   'missed',
   'frozen',
   'no_credits',
+  'insufficient_balance',
+  'market_closed',
   'policy_denied',
   'access_ended',
   'model_unavailable',
@@ -58,10 +60,10 @@ const Decision = T.Object(
 const summaryFields = {
   execution_id: Text,
   schedule_id: Text,
-  version: T.Integer(),
-  number: T.Integer(),
+  version: T.Integer({ description: 'Version of the schedule at the time of the run' }),
+  number: T.Integer({ description: 'Counts the records of the schedule from 1' }),
   execution_type: OneOf(executionTypes),
-  mode: OneOf(['live']),
+  mode: OneOf(['live'], { description: '`live`: it acted on the account' }),
   scheduled_for: TimeOrNull,
   first_scheduled_for: TimeOrNull,
   skipped_slots: T.Integer(),
@@ -72,7 +74,7 @@ const summaryFields = {
   late_ms: Nullable(T.Integer()),
   started_at: TimeOrNull,
   ended_at: TimeOrNull,
-  summary: TextOrNull,
+  summary: Nullable(T.String({ description: 'What came out of it, in a sentence; null before its end' })),
   credits_used: Nullable(T.Integer()),
   spent_usd: DecOrNull,
   rating: Nullable(T.Integer()),
@@ -96,15 +98,7 @@ export const Execution = T.Object({ ...summaryFields, ...fullFields }, { $id: 'S
 export const ExecutionPage = Page(ListedExecution, { $id: 'ScheduleExecutionPage' })
 export type ExecutionView = T.Static<typeof ListedExecution>
 
-export const eventTypes = [
-  'log',
-  'planning',
-  'tool_call',
-  'tool_response',
-  'trade',
-  'error',
-  'done',
-] as const
+export const eventTypes = ['log', 'planning', 'tool_call', 'tool_response', 'trade', 'error', 'done'] as const
 const Event = T.Object(
   { seq: T.Integer(), type: OneOf(eventTypes), data: OpenObject, created_at: Time },
   { $id: 'ScheduleExecutionEvent' },
@@ -117,7 +111,7 @@ const Transaction = T.Object(
     execution_id: Text,
     task_id: Text,
     kind: Text,
-    mode: OneOf(['live']),
+    mode: OneOf(['live'], { description: '`live`: it acted on the account' }),
     status: OneOf(taskStatuses),
     outcome: Nullable(OneOf(outcomes)),
     chain_id: Nullable(ChainId),
@@ -147,7 +141,12 @@ const Recommendation = T.Object(
     why: Text,
     steps: T.Array(Text),
     evidence: T.Array(Text),
-    action: Nullable(T.Object({ operation: Text, input: OpenObject }, { $id: 'ScheduleAction' })),
+    action: Nullable(
+      T.Object(
+        { operation: T.String({ description: 'What would be started' }), input: OpenObject },
+        { $id: 'ScheduleAction' },
+      ),
+    ),
     status: OneOf(['open', 'accepted', 'declined']),
     expires_at: TimeOrNull,
     created_at: Time,

@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { StrategyExecutionRow } from '#store/tables/strategies.ts'
-import type { ExecutionView } from './execution-shapes.ts'
+import type { ExecutionView, eventTypes } from './execution-shapes.ts'
 
 /** A run with what its version asks, and the tasks that it has started. */
 export type ExecutionRow = StrategyExecutionRow & { query: string; task_ids: string[] }
@@ -43,7 +43,12 @@ export async function executionsOf(
   return { rows, total: counted?.total ?? 0 }
 }
 
-export type EventRow = { seq: number; type: string; data: Record<string, unknown>; created_at: Date }
+export type EventRow = {
+  seq: number
+  type: (typeof eventTypes)[number]
+  data: Record<string, unknown>
+  created_at: Date
+}
 
 export async function eventsOf(
   db: Queryable,
@@ -68,7 +73,8 @@ export async function eventsOf(
 
 export type FileRow = {
   file_id: string
-  execution_id: string
+  execution_id: string | null
+  path: string
   sha256: Buffer
   name: string
   content_type: string
@@ -76,27 +82,23 @@ export type FileRow = {
   created_at: Date
 }
 
-const fileSelection = `select e.id as execution_id, c.file_id, f.sha256, f.name, f.content_type, c.size, f.created_at
-  from strategy_execution e join chat_file c on c.chat_id = e.chat_id join file f on f.id = c.file_id`
+const fileSelection = `select s.file_id, s.execution_id, s.path, f.sha256, f.name, f.content_type, s.size, s.created_at
+  from strategy_file s join file f on f.id = s.file_id`
 
-/** The files of the chats of these runs, newest first. */
-export const filesOfRuns = (db: Queryable, executionIds: readonly string[]): Promise<FileRow[]> =>
-  query(db, `${fileSelection} where e.id = any($1::uuid[]) order by f.id desc`, [executionIds])
-
-/** How many bytes of files a schedule shows; older ones are in their chats until they are deleted by age. */
-const shownBytes = 50 * 1_048_576
-/** A schedule has no end of runs, so that its files are looked for in the newest. */
-const searchedRuns = 10_000
-
-/** The newest files of a schedule, up to a number of bytes. */
+/** The files of a schedule, newest first. */
 export const filesOfSchedule = (db: Queryable, scheduleId: string): Promise<FileRow[]> =>
+  query(db, `${fileSelection} where s.strategy_id = $1 order by s.file_id desc`, [scheduleId])
+
+/** Those of some of its runs. */
+export const filesOfRuns = (
+  db: Queryable,
+  scheduleId: string,
+  executionIds: readonly string[],
+): Promise<FileRow[]> =>
   query(
     db,
-    `select * from (
-       select r.*, sum(size) over (order by file_id desc) as bytes from (${fileSelection} where e.id in (
-         select id from strategy_execution where strategy_id = $1 order by number desc limit ${searchedRuns})) r) r
-     where bytes <= $2 order by file_id desc`,
-    [scheduleId, shownBytes],
+    `${fileSelection} where s.strategy_id = $1 and s.execution_id = any($2::uuid[]) order by s.file_id desc`,
+    [scheduleId, executionIds],
   )
 
 export async function rateExecution(

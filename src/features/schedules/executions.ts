@@ -52,14 +52,14 @@ function executionView(row: store.ExecutionRow): ExecutionView {
 
 const artifactViews = (deps: ExecutionDeps, rows: readonly store.FileRow[]): Promise<ArtifactView[]> =>
   Promise.all(
-    rows.map(async ({ file_id, execution_id, name, size, content_type, sha256, created_at }) => {
+    rows.map(async ({ file_id, execution_id, name, path, size, content_type, sha256, created_at }) => {
       const digest = sha256.toString('hex')
       const { url, expiresAt } = await deps.files.linkOf({ id: file_id, sha256: digest })
       return {
         artifact_id: file_id,
         execution_id,
         name,
-        path: `${execution_id}/${name}`,
+        path,
         size,
         content_type,
         sha256: digest,
@@ -73,10 +73,12 @@ const artifactViews = (deps: ExecutionDeps, rows: readonly store.FileRow[]): Pro
 /** The summaries with what only a detail shows. */
 async function fullViews(
   deps: ExecutionDeps,
+  scheduleId: string,
   rows: readonly store.ExecutionRow[],
 ): Promise<T.Static<typeof Execution>[]> {
   const ids = rows.map(({ id }) => id)
-  const files = Map.groupBy(await store.filesOfRuns(deps.db, ids), ({ execution_id }) => execution_id)
+  const found = await store.filesOfRuns(deps.db, scheduleId, ids)
+  const files = Map.groupBy(found, ({ execution_id }) => execution_id)
   return Promise.all(
     rows.map(async (row) => ({
       ...executionView(row),
@@ -100,7 +102,7 @@ export async function executionPage(
   const page = pageOf(given, limitDefault)
   const filter = { ...page, type: execution_type ?? null, status: status ?? null }
   const { rows, total } = await store.executionsOf(deps.db, scheduleId, filter)
-  const items = fields === 'full' ? await fullViews(deps, rows) : rows.map(executionView)
+  const items = fields === 'full' ? await fullViews(deps, scheduleId, rows) : rows.map(executionView)
   return { items, total, ...page }
 }
 
@@ -116,10 +118,14 @@ export const createExecutionReads = (deps: ExecutionDeps) => ({
     return executionPage(deps, schedule_id, input, 20)
   },
   async execution({ execution_id }: ScheduleInputOf<'execution'>, { userId }: Caller) {
-    const [view] = await fullViews(deps, [await requireExecution(deps.db, userId, execution_id)])
+    const row = await requireExecution(deps.db, userId, execution_id)
+    const [view] = await fullViews(deps, row.strategy_id, [row])
     return view!
   },
-  async executionEvents({ execution_id, after = 0, ...given }: ScheduleInputOf<'executionEvents'>, { userId }: Caller) {
+  async executionEvents(
+    { execution_id, after = 0, ...given }: ScheduleInputOf<'executionEvents'>,
+    { userId }: Caller,
+  ) {
     await requireExecution(deps.db, userId, execution_id)
     const page = pageOf(given, 10)
     const { rows, total } = await store.eventsOf(deps.db, execution_id, { ...page, after })

@@ -91,7 +91,10 @@ const skipAdvice: Readonly<Record<string, SkipAdvice>> = {
     priority: 'now',
     category: 'risk',
     title: 'The kill switch kept runs from starting',
-    steps: ['See by `policy_show` who has set it', 'Pause the schedule by `schedules_pause` until it is lifted'],
+    steps: [
+      'See by `policy_show` who has set it',
+      'Pause the schedule by `schedules_pause` until it is lifted',
+    ],
   },
 }
 
@@ -144,7 +147,9 @@ const waiting = ({ open }: JudgedSchedule): Advice[] =>
     category: 'execution',
     title,
     why: detail,
-    steps: [`Accept or decline it by \`chat_decide\` with chat_id ${chat_id} and recommendation_id ${recommendation_id}`],
+    steps: [
+      `Accept or decline it by \`chat_decide\` with chat_id ${chat_id} and recommendation_id ${recommendation_id}`,
+    ],
     evidence: [`chat ${chat_id}`],
     action: { operation, input },
     expiresAt: expires_at,

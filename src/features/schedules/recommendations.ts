@@ -1,5 +1,5 @@
-import type { Task } from '#durable/task/task-row.ts'
 import type { TaskQueries } from '#durable/task/task-queries.ts'
+import type { Task } from '#durable/task/task-row.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
 import { notFound } from '#kernel/contract/fault.ts'
@@ -10,18 +10,13 @@ import { jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRecommendationRow } from '#store/tables/strategies.ts'
 import { requireSchedule, type ScheduleDeps, viewOf } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
-import {
-  type Advice,
-  adviceFor,
-  type JudgedRun,
-  type OpenRecommendation,
-} from './recommendation-rules.ts'
+import { type Advice, adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
 
 /** The recommendations of a schedule are made by a task, and kept until the next one makes them again. */
 
 export type RecommendationDeps = ScheduleDeps & {
   tasks: Pick<TaskQueries, 'list'>
-  taskBrief: (task: Task) => object
+  taskBrief: (db: Queryable, taskId: string) => Promise<object>
   calls: () => InnerCalls
   /** Returns an idempotency key that no client can send. */
   keyOf: (name: string) => string
@@ -103,23 +98,23 @@ async function storeAdvice(
 }
 
 export const refresh = (deps: RecommendationDeps) =>
-  taskOf({
-    async admit({ schedule_id }: ScheduleInputOf<'refreshRecommendations'>, { userId }) {
+  taskOf<ScheduleInputOf<'refreshRecommendations'>, RefreshData, 'collect'>({
+    async admit({ schedule_id }, { userId }) {
       await requireSchedule(deps.db, userId, schedule_id)
       return { data: { schedule_id }, first: 'collect' }
     },
     async answer({ schedule_id }, { userId }) {
       const running = await refreshing(deps, userId, schedule_id)
-      return running && deps.taskBrief(running)
+      return running && deps.taskBrief(deps.db, running.id)
     },
     steps: {
-      async collect({ userId, data: { schedule_id } }: { userId: string; data: RefreshData }) {
+      async collect({ userId, data: { schedule_id } }) {
         const advice = await advise(deps, userId, schedule_id)
         return {
-          end: 'completed' as const,
-          outcome: 'executed' as const,
+          end: 'completed',
+          outcome: 'executed',
           result: { count: advice.length },
-          writes: (tx: Tx) => storeAdvice(deps, tx, schedule_id, advice),
+          writes: (tx) => storeAdvice(deps, tx, schedule_id, advice),
         }
       },
     },
@@ -178,17 +173,17 @@ export const list =
 
 /** A removed one stays as declined, so that it is not made again; removing it once more changes nothing. */
 export async function remove(
-    { schedule_id, recommendation_id }: ScheduleInputOf<'deleteRecommendation'>,
-    { userId }: Caller,
-    request: RequestFacts,
-  ) {
-    const { tx } = actOf(request)
-    await requireSchedule(tx, userId, schedule_id)
-    const rows = await query(
-      tx,
-      `update strategy_recommendation set status = 'declined' where id = $1 and strategy_id = $2 returning id`,
-      [recommendation_id, schedule_id],
-    )
-    if (rows.length === 0) throw notFound('recommendation of this schedule', 'schedules_recommendations')
-    return { recommendation_id, deleted: true }
-  }
+  { schedule_id, recommendation_id }: ScheduleInputOf<'deleteRecommendation'>,
+  { userId }: Caller,
+  request: RequestFacts,
+) {
+  const { tx } = actOf(request)
+  await requireSchedule(tx, userId, schedule_id)
+  const rows = await query(
+    tx,
+    `update strategy_recommendation set status = 'declined' where id = $1 and strategy_id = $2 returning id`,
+    [recommendation_id, schedule_id],
+  )
+  if (rows.length === 0) throw notFound('recommendation of this schedule', 'schedules_recommendations')
+  return { recommendation_id, deleted: true }
+}

@@ -25,6 +25,17 @@ const everySecondsMax = 365 * 86_400
 
 export const scheduleStatuses = ['draft', 'active', 'paused', 'disabled', 'completed'] as const
 export const scheduleTypes = ['prompt'] as const
+/** Why a schedule has its status: its user, an edit, what an activation lacked, or what ended its runs. */
+export const statusReasons = [
+  'user',
+  'edited',
+  'incomplete',
+  'no_credits',
+  'insufficient_balance',
+  'failures',
+  'access_ended',
+] as const
+export type StatusReason = (typeof statusReasons)[number]
 export const healthStates = ['on_track', 'degraded', 'blocked', 'paused', 'research_only'] as const
 
 const timeIn = (description: string) => T.String({ format: 'date-time', maxLength: 40, description })
@@ -209,11 +220,11 @@ const Compiled = T.Object(
 )
 /** What a reading of words and a stored schedule both show. */
 export const readingFields = {
-  query: Text,
+  query: T.String({ description: 'What each run asks or orders' }),
   type,
   schedule: Nullable(CalendarOut),
-  timezone: TextOrNull,
-  description: TextOrNull,
+  timezone: Nullable(T.String({ description: 'IANA name of its zone' })),
+  description: Nullable(T.String({ description: 'When it runs, in words; null without a schedule' })),
   next_runs: T.Array(Time),
   next_runs_local: T.Array(Text),
   compiled: Compiled,
@@ -221,12 +232,12 @@ export const readingFields = {
 
 export const scheduleFields = {
   schedule_id: Text,
-  version: T.Integer(),
-  title: Text,
+  version: T.Integer({ description: 'Counts the edits; each run has the version of its time' }),
+  title: T.String({ description: 'Your name for it' }),
   ...readingFields,
   agent: OneOf(agents),
   mode,
-  max_runs: Nullable(T.Integer()),
+  max_runs: Nullable(T.Integer({ description: 'It ends after so many runs; null: never' })),
   starts_at: TimeOrNull,
   ends_at: TimeOrNull,
   on_missed: onMissed,
@@ -234,10 +245,18 @@ export const scheduleFields = {
   notify,
   thread_id: TextOrNull,
   setup_checklist: T.Array(SetupItem),
-  health: OneOf(healthStates),
+  health: OneOf(healthStates, {
+    description:
+      '`blocked`: a run lacks something; `degraded`: runs fail or are skipped; `research_only`: all is well, and nothing is traded',
+  }),
   health_reason: TextOrNull,
   status: OneOf(scheduleStatuses),
-  status_reason: TextOrNull,
+  status_reason: Nullable(
+    OneOf(statusReasons, {
+      description:
+        'Why it has this status; `incomplete`: it was not activated, because something is missing; null where nothing has to be said',
+    }),
+  ),
   next_run_at: TimeOrNull,
   last_run_at: TimeOrNull,
   run_count: T.Integer(),
@@ -251,3 +270,13 @@ export const scheduleFields = {
 export const Schedule = T.Object(scheduleFields, { $id: 'Schedule' })
 export type ScheduleView = T.Static<typeof Schedule>
 export type SetupItemView = T.Static<typeof SetupItem>
+
+export const scheduleFacts = {
+  schedules: {
+    types: scheduleTypes,
+    interval_seconds_min: intervalSecondsMin,
+    active_max: activeMax,
+    schedules_max: schedulesMax,
+    query_characters_max: queryCharactersMax,
+  },
+}

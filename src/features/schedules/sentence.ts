@@ -1,6 +1,6 @@
+import type { ReadCalendar } from './plan.ts'
 import type { Refusal } from './recurrence/calendar.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
-import type { ReadCalendar } from './plan.ts'
 
 /** A sentence with its times at the beginning or at the end: what is left is what each run asks. */
 export type Sentence = ReadCalendar & { query: string }

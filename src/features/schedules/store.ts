@@ -7,14 +7,7 @@ import type { Calendar } from './recurrence/calendar.ts'
 export type ScheduleRow = StrategyRow &
   Pick<
     StrategyVersionRow,
-    | 'query'
-    | 'agent'
-    | 'calendar'
-    | 'max_runs'
-    | 'on_missed'
-    | 'catch_up_seconds'
-    | 'compiled'
-    | 'authority'
+    'query' | 'agent' | 'calendar' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'compiled' | 'authority'
   > & { recent: string[] }
 
 /** How many runs the success rate counts. */
@@ -75,7 +68,14 @@ const paperBalanceUsd = '1000'
 
 export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> {
   const { starts_at = null, ends_at = null } = version.calendar ?? {}
-  const row = { ...version, type: 'prompt', mode: 'live', starts_at, ends_at, paper_balance_usd: paperBalanceUsd }
+  const row = {
+    ...version,
+    type: 'prompt',
+    mode: 'live',
+    starts_at,
+    ends_at,
+    paper_balance_usd: paperBalanceUsd,
+  }
   const text = `insert into strategy_version select * from jsonb_populate_record(null::strategy_version, $1)`
   await query(tx, text, [jsonText(row)])
 }
@@ -97,7 +97,11 @@ export const updateSchedule = (tx: Tx, id: string, values: Partial<StrategyRow>)
   fetchAll(tx, builder.updateTable('strategy').set(values).where('id', '=', id))
 
 /** Each activation says anew in whose name the version runs. */
-export const storeAuthority = (tx: Tx, { id, version }: Pick<StrategyRow, 'id' | 'version'>, authority: object) =>
+export const storeAuthority = (
+  tx: Tx,
+  { id, version }: Pick<StrategyRow, 'id' | 'version'>,
+  authority: object,
+) =>
   query(tx, 'update strategy_version set authority = $3 where strategy_id = $1 and version = $2', [
     id,
     version,
@@ -127,14 +131,19 @@ export async function countSchedules(tx: Tx, userId: string): Promise<{ all: num
   return row ?? { all: 0, active: 0 }
 }
 
-export const stopSchedules = (
+export async function insertManualRun(
   tx: Tx,
-  ids: readonly string[],
-  { status, reason, at }: { status: StrategyStatus; reason: string; at: Date },
-) =>
-  query(
+  { id, row, at }: { id: string; row: ScheduleRow; at: Date },
+): Promise<void> {
+  const [counted] = await query<{ number: number }>(
     tx,
-    `update strategy set status = $2, status_reason = $3, next_at = null, following_at = null, updated_at = $4
-     where id = any($1::uuid[])`,
-    [ids, status, reason, at],
+    'update strategy set execution_count = execution_count + 1 where id = $1 returning execution_count as number',
+    [row.id],
   )
+  await query(
+    tx,
+    `insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, status, created_at)
+     values ($1, $2, $3, $4, $5, 'manual', 'live', 'pending', $6)`,
+    [id, row.id, row.user_id, row.version, counted?.number, at],
+  )
+}

@@ -48,7 +48,8 @@ export async function transactionsOf(
 }
 
 const fieldsOf = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {})
-const lastOf = (value: unknown): Record<string, unknown> => fieldsOf(Array.isArray(value) ? value.at(-1) : undefined)
+const lastOf = (value: unknown): Record<string, unknown> =>
+  fieldsOf(Array.isArray(value) ? value.at(-1) : undefined)
 
 /** The first of the named fields that is text. */
 function textOf(record: Record<string, unknown>, ...names: string[]): string | null {
