@@ -1,7 +1,6 @@
 import * as T from '#kernel/contract/schema.ts'
 import {
   ChainId,
-
   DecOrNull,
   Nullable,
   OneOf,
