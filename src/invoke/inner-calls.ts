@@ -1,4 +1,4 @@
-import type { Invoke, Reply } from '#durable/accept/operation-call.ts'
+import type { Invoke } from '#durable/accept/operation-call.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { plainSchema } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -23,8 +23,6 @@ export type InnerCalls = {
   inputSchemaOf(operation: Operation): ObjectSchema
   /** Returns the answer. A task is accepted, but its end is not awaited. */
   call(call: InnerCall): Promise<unknown>
-  /** Accepts the task that fills a stream, and returns its id. */
-  start(call: InnerCall): Promise<string>
 }
 
 export function createInnerCalls(execute: Invoke): InnerCalls {
@@ -38,21 +36,6 @@ export function createInnerCalls(execute: Invoke): InnerCalls {
     return reader
   }
   const schemas = new Map<string, ObjectSchema>()
-  const run = async ({ operation, input: given, caller, key, signal }: InnerCall): Promise<Reply> => {
-    const { access } = operation.entry
-    if (access !== 'public' && !(caller.scopes as ReadonlySet<string>).has(access))
-      throw new Fault('insufficient_scope', `The caller lacks the scope ${access}`, {
-        extras: { scope: access },
-      })
-    const { input } = readerOf(operation)(structuredClone(given))
-    return execute({
-      operation,
-      input,
-      caller,
-      options: { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) },
-      request: { id: 'inner', address: 'inner', signal },
-    })
-  }
   return {
     inputSchemaOf({ name, entry }) {
       const schema = schemas.get(name) ?? plainInputSchemaOf(name, entry)
@@ -60,17 +43,22 @@ export function createInnerCalls(execute: Invoke): InnerCalls {
       return schema
     },
     check: (operation, input) => void readerOf(operation)(structuredClone(input)),
-    async call(call) {
-      const { name, entry } = call.operation
-      const reply = await run(call)
-      if (reply.kind === 'stream' || entry.kind === 'stream') throw new Error(`${name} is a stream`)
-      return filterBySchema(plainSchema(entry.output), reply.body)
-    },
-    async start(call) {
-      const reply = await run(call)
-      if (reply.kind !== 'stream' || reply.taskId === undefined)
-        throw new Error(`no task fills ${call.operation.name}`)
-      return reply.taskId
+    async call({ operation, input: given, caller, key, signal }) {
+      const { access, kind } = operation.entry
+      if (access !== 'public' && !(caller.scopes as ReadonlySet<string>).has(access))
+        throw new Fault('insufficient_scope', `The caller lacks the scope ${access}`, {
+          extras: { scope: access },
+        })
+      const { input } = readerOf(operation)(structuredClone(given))
+      const reply = await execute({
+        operation,
+        input,
+        caller,
+        options: { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) },
+        request: { id: 'inner', address: 'inner', signal },
+      })
+      if (reply.kind === 'stream' || kind === 'stream') throw new Error(`${operation.name} is a stream`)
+      return filterBySchema(plainSchema(operation.entry.output), reply.body)
     },
   }
 }

@@ -22,11 +22,10 @@ export type OperationCall<O extends Operation = Operation> = {
 export type UserCall<K extends Entry['kind']> = OperationCall<OperationOf<K>> & { caller: Caller }
 
 export type Answer = { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
-/** `taskId`, `key` and `replayed` are set for a stream that a task fills. */
+/** `key` and `replayed` are set for a stream that a task fills. */
 export type StreamReply = {
   kind: 'stream'
   items: AsyncIterable<StreamItem>
-  taskId?: string
   replayed?: boolean
   key?: string
 }

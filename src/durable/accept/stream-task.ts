@@ -45,5 +45,5 @@ export async function runStreamTask(tasks: TaskInvoker, call: UserCall<'stream'>
     const answer = await run.collect(id, caller, request)
     return { kind: 'answer', body: { ...answer, idempotency_key: key }, ...facts }
   }
-  return { kind: 'stream', items: run.subscribe(id, caller, request), taskId: id, ...facts }
+  return { kind: 'stream', items: run.subscribe(id, caller, request), ...facts }
 }
