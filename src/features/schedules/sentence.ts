@@ -1,6 +1,7 @@
 import type { ReadCalendar } from './plan.ts'
 import type { Refusal } from './recurrence/calendar.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
+import { examples } from './recurrence/refusal.ts'
 
 /** A sentence with its times at the beginning or at the end: what is left is what each run asks. */
 export type Sentence = ReadCalendar & { query: string }
@@ -26,16 +27,22 @@ export function splitSentence(text: string, options: ReadOptions): Sentence | { 
       // A phrase that is understood, and is no schedule, says more than that nothing was understood.
       if (reading.refusal.type !== 'not_understood') refusal ??= reading.refusal
     }
-  return { refusal: refusal ?? noTimes(text, options) }
+  return { refusal: refusal ?? incomplete(text, options) }
 }
 
-function noTimes(text: string, options: ReadOptions): Refusal {
-  const reading = readSchedule(text.slice(0, 200), options)
-  const examples = 'refusal' in reading ? reading.refusal.ctx.examples : []
+/** The sentence has no times, or nothing else. */
+function incomplete(text: string, options: ReadOptions): Refusal {
+  if ('calendar' in readSchedule(text, options))
+    return {
+      field: 'query',
+      type: 'not_understood',
+      msg: 'The sentence says when, and not what to ask',
+      ctx: { examples, unread: [] },
+    }
   return {
     field: 'schedule',
     type: 'not_understood',
-    msg: 'The sentence does not say when it should run: give `schedule`, or begin or end it with the times',
+    msg: 'The sentence does not say when: give `schedule`, or begin or end it with the times',
     ctx: { examples, unread: [text] },
   }
 }
