@@ -12,14 +12,16 @@ type RunParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody'> & {
 }
 
 const chatKind = 'chat'
+const isChat = (operation: Operation): operation is Extract<Operation, { entry: { kind: 'stream' } }> =>
+  operation.entry.kind === 'stream' && operation.entry.taskKind === chatKind
 
 /** The task kind of runs, whose chats are those of the operation. */
 export function createScheduleRuns({ core, scheduleClock, custody, ...parts }: RunParts): TaskKind {
   const { db, taskEngine } = core
   const { files, operations, slots } = parts
   const admitChat = async (input: Record<string, unknown>, caller: Caller): Promise<AdmittedChat> => {
-    const chat = operations().find(({ entry }) => entry.taskKind === chatKind)
-    if (chat?.entry.kind !== 'stream') throw new Error('no chat is served')
+    const chat = operations().find(isChat)
+    if (!chat) throw new Error('no chat is served')
     const admission = await streamTaskOf(chat).admit(input, caller)
     const { chat_id: chatId, thread_id: threadId } = admission.data
     return { chatId: String(chatId), threadId: String(threadId), admission }

@@ -100,9 +100,9 @@ function judgeStarted(started: readonly StartedTask[]): RunEnd {
 export type Trouble = 'no_credits' | 'insufficient_balance' | 'failed'
 export const troublesMax = 3
 
-type Record = { status: string; skip_reason: string | null }
+type PastEnd = { status: string; skip_reason: string | null }
 
-const troubleOf = ({ status, skip_reason: reason }: Record): Trouble | 'none' | undefined => {
+const troubleOf = ({ status, skip_reason: reason }: PastEnd): Trouble | 'none' | undefined => {
   if (reason === 'no_credits' || reason === 'insufficient_balance') return reason
   if (status === 'failed') return 'failed'
   return status === 'completed' ? 'none' : undefined
@@ -112,7 +112,7 @@ const troubleOf = ({ status, skip_reason: reason }: Record): Trouble | 'none' | 
  * The trouble of the newest runs, if there are enough of it in a row. Runs that were skipped for anything else, such as
  * a kill switch or a closed market, are passed over.
  */
-export function troubleInARow(newestFirst: readonly Record[]): Trouble | undefined {
+export function troubleInARow(newestFirst: readonly PastEnd[]): Trouble | undefined {
   const troubles = newestFirst.map(troubleOf).filter((each) => each !== undefined)
   const [first] = troubles
   if (first === undefined || first === 'none') return undefined

@@ -38,6 +38,8 @@ export type ScheduleRun = {
   personId?: string
   /** Set if the chat of the run makes the call by itself. */
   isChat?: true
+  /** Set for a call that may reduce what the schedule has opened, and nothing else. */
+  reducesOwn?: true
 }
 
 /** A server of the operator. `accountId` is the account that pays for its calls; if null, each call names a user. */
