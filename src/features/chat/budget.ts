@@ -21,7 +21,7 @@ export const startable: ReadonlySet<string> = new Set([
 ])
 
 /** In a run of a schedule these reduce what the schedule has opened, and no more, whatever is left of the limits. */
-const reducing: ReadonlySet<string> = new Set(['perp_close', 'spot_venue_sell'])
+export const reducing: ReadonlySet<string> = new Set(['perp_close', 'spot_venue_sell'])
 
 export type OwnWords = {
   order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean

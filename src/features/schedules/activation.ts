@@ -10,7 +10,7 @@ import type { Queryable } from '#store/query.ts'
 import type { StrategyRow } from '#store/tables/strategies.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { activeMax, type ScheduleView, type SetupItemView, type StatusReason } from './schedule-shapes.ts'
-import { type Compiled, setupItems, type UserFacts } from './setup.ts'
+import { type Compiled, type Ordered, setupItems, type UserFacts } from './setup.ts'
 import * as store from './store.ts'
 import { calendarOf, compiledOf, scheduleView } from './views.ts'
 
@@ -23,7 +23,7 @@ export type ScheduleDeps = {
   factsOf: (userId: string) => Promise<UserFacts>
   creditsPerRun: (agent: Agent) => number
   /** Returns the operations that a query lets a run start by itself. */
-  orderedBy: (userId: string, query: string) => Promise<string[]>
+  orderedBy: (userId: string, query: string) => Promise<Ordered>
   /** Throws if the user has no such thread. */
   assertThread: (userId: string, threadId: string) => Promise<void>
   /** Returns the scope that an operation needs; undefined if none does. */

@@ -17,7 +17,7 @@ import { changedPlan, newPlan, type Plan } from './plan.ts'
 import { type ScheduleView, type StatusReason, schedulesMax } from './schedule-shapes.ts'
 import type { Compiled, UserFacts } from './setup.ts'
 import * as store from './store.ts'
-import { calendarOf, compiledOf } from './views.ts'
+import { calendarOf, compiledOf, guardsOf } from './views.ts'
 
 /** How a schedule comes to be, and how it changes. */
 
@@ -37,12 +37,12 @@ function titleOf(query: string): string {
 
 async function prepare(deps: ScheduleDeps, plan: Plan, input: Wanted, caller: Caller): Promise<Prepared> {
   const { userId } = caller
-  const [facts, operations] = await Promise.all([
+  const [facts, ordered] = await Promise.all([
     deps.factsOf(userId),
     deps.orderedBy(userId, plan.query),
     input.thread_id ? deps.assertThread(userId, input.thread_id) : undefined,
   ])
-  const compiled = { operations, notes: plan.notes }
+  const compiled = { ...ordered, notes: plan.notes }
   if (input.status === 'active') assertScopes(deps, compiled, caller)
   return { facts, plan, compiled }
 }
@@ -59,6 +59,7 @@ const versionOf = (
   agent: plan.agent,
   calendar: plan.calendar,
   max_runs: plan.maxRuns,
+  guards: plan.guards,
   on_missed: plan.onMissed,
   catch_up_seconds: plan.catchUpSeconds,
   compiled,
@@ -119,6 +120,7 @@ const planOf = (row: store.ScheduleRow): Plan => ({
   calendar: calendarOf(row),
   notes: compiledOf(row).notes,
   maxRuns: row.max_runs,
+  guards: guardsOf(row),
   onMissed: row.on_missed,
   catchUpSeconds: row.catch_up_seconds,
 })

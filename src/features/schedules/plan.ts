@@ -12,6 +12,7 @@ export type Plan = {
   agent: Agent
   calendar: Calendar | null
   maxRuns: number | null
+  guards: { cooldown_seconds?: number }
   onMissed: 'run_latest' | 'skip'
   catchUpSeconds: number
   /** What was read in another sense than its letters. */
@@ -50,6 +51,7 @@ export function newPlan(input: PlanInput, now: Date): Plan {
   const common = {
     agent: input.agent ?? defaultAgent,
     maxRuns: input.max_runs ?? null,
+    guards: input.guards ?? {},
     onMissed: input.on_missed ?? ('run_latest' as const),
     catchUpSeconds: input.catch_up_seconds ?? catchUpSecondsDefault,
   }
@@ -94,6 +96,7 @@ export function changedPlan(stored: Plan, input: PlanInput, now: Date): Plan {
     notes: stored.notes,
     ...changedCalendar(stored.calendar, input, now),
     maxRuns: input.max_runs === undefined ? stored.maxRuns : input.max_runs,
+    guards: input.guards ?? stored.guards,
     onMissed: input.on_missed ?? stored.onMissed,
     catchUpSeconds: input.catch_up_seconds ?? stored.catchUpSeconds,
   }

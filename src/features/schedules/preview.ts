@@ -5,7 +5,7 @@ import { refused } from './plan.ts'
 import { examples } from './recurrence/refusal.ts'
 import { intervalSecondsMin } from './schedule-shapes.ts'
 import { splitSentence } from './sentence.ts'
-import { readingView } from './views.ts'
+import { nothingCompiled, readingView } from './views.ts'
 
 /** What a sentence would become as a schedule. A zone that does not exist is refused; words are only reported. */
 export const preview =
@@ -19,13 +19,13 @@ export const preview =
     })
     const facts = await factsOf(userId)
     if ('calendar' in sentence) {
-      const compiled = { operations: await orderedBy(userId, sentence.query), notes: sentence.notes }
+      const compiled = { ...(await orderedBy(userId, sentence.query)), notes: sentence.notes }
       const shown = readingView({ calendar: sentence.calendar, compiled, facts }, now)
       return { ...shown, query: sentence.query, questions: [], unread: [], examples }
     }
     const { refusal } = sentence
     if (refusal.field === 'timezone') throw refused(refusal)
-    const nothing = { calendar: null, compiled: { operations: [], notes: [] }, facts }
+    const nothing = { calendar: null, compiled: nothingCompiled, facts }
     return {
       ...readingView(nothing, now),
       query: null,

@@ -150,6 +150,18 @@ const notify = T.Unsafe<boolean | 'failures'>({
   anyOf: [{ type: 'boolean' }, { type: 'string', enum: ['failures'] }],
   description: 'true: an event for each run; `failures`: for those that fail or are skipped; false: none',
 })
+const guards = T.Object(
+  {
+    cooldown_seconds: T.Optional(
+      T.Integer({
+        minimum: 0,
+        maximum: 30 * 86_400,
+        description: 'A run that started something is followed by none for so long',
+      }),
+    ),
+  },
+  { $id: 'ScheduleGuards', additionalProperties: false, description: 'What keeps a run from starting' },
+)
 const onMissed = OneOf(['run_latest', 'skip'], {
   description: 'What becomes of the newest slot that was missed, such as while the gateway was away',
 })
@@ -189,6 +201,7 @@ export const settableFields = {
   ),
   starts_at: T.Optional(Nullable(timeIn('No run is before it'))),
   ends_at: T.Optional(Nullable(timeIn('No run is after it'))),
+  guards: T.Optional(guards),
   on_missed: T.Optional(onMissed),
   catch_up_seconds: T.Optional(catchUpSeconds),
   notify: T.Optional(notify),
@@ -240,6 +253,7 @@ export const scheduleFields = {
   max_runs: Nullable(T.Integer({ description: 'It ends after so many runs; null: never' })),
   starts_at: TimeOrNull,
   ends_at: TimeOrNull,
+  guards,
   on_missed: onMissed,
   catch_up_seconds: catchUpSeconds,
   notify,

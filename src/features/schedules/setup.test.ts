@@ -6,10 +6,10 @@ import { healthOf, type SetupState, setupItems, successRate } from './setup.ts'
 const now = new Date('2026-12-01T12:00:00Z')
 const daily: Calendar = { type: 'calendar', times: ['09:00'], timezone: 'UTC' }
 const passed: Calendar = { type: 'once', at: '2026-11-01T09:00:00.000Z', timezone: 'UTC' }
-const orders = { operations: ['swap_execute'], notes: [] }
+const orders = { operations: ['swap_execute'], isSpending: true, notes: [] }
 const state = (fields: Partial<SetupState> = {}): SetupState => ({
   calendar: daily,
-  compiled: { operations: [], notes: [] },
+  compiled: { operations: [], isSpending: false, notes: [] },
   creditsPerRun: 1,
   facts: { credits: 1, chatPerDayUsd: '0' },
   max_runs: null,

@@ -12,7 +12,9 @@ export type UserFacts = {
   chatPerDayUsd: string
 }
 /** What the sentence was understood as; it is stored with its version. */
-export type Compiled = { operations: string[]; notes: string[] }
+export type Compiled = Ordered & { notes: string[] }
+/** What a query orders, and whether any of it spends. */
+export type Ordered = { operations: string[]; isSpending: boolean }
 export type SetupState = Pick<ScheduleRow, 'max_runs' | 'run_count'> & {
   calendar: Calendar | null
   compiled: Compiled
@@ -50,7 +52,7 @@ export function setupItems(state: SetupState): SetupItemView[] {
       'Buy a pack by `credits_recharge`',
     ),
   ]
-  if (compiled.operations.length === 0) return items
+  if (!compiled.isSpending) return items
   const limitItem = item(
     'orders_within_limit',
     'The limit for chats lets a run start what the query orders',

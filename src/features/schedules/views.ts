@@ -1,4 +1,5 @@
 import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Plan } from './plan.ts'
 import type { Calendar } from './recurrence/calendar.ts'
 import { describe, nextRuns } from './recurrence/describe.ts'
 import type { ScheduleView, StatusReason } from './schedule-shapes.ts'
@@ -12,7 +13,7 @@ type Reading = { calendar: Calendar | null; compiled: Compiled; facts: Pick<User
 /** What a reading of words and a stored schedule both show. Without `after` nothing is to come. */
 export function readingView({ calendar, compiled, facts }: Reading, after: Date | undefined) {
   const runs = calendar && after ? nextRuns(calendar, after, shownRuns) : []
-  const maxUsd = compiled.operations.length > 0 ? facts.chatPerDayUsd : '0'
+  const maxUsd = compiled.isSpending ? facts.chatPerDayUsd : '0'
   return {
     type: 'prompt' as const,
     schedule: calendar,
@@ -30,9 +31,12 @@ export function readingView({ calendar, compiled, facts }: Reading, after: Date 
   }
 }
 
+export const nothingCompiled: Compiled = { operations: [], isSpending: false, notes: [] }
 export const calendarOf = ({ calendar }: Pick<ScheduleRow, 'calendar'>) => calendar as Calendar | null
 export const compiledOf = ({ compiled }: Pick<ScheduleRow, 'compiled'>): Compiled =>
-  (compiled as Compiled | null) ?? { operations: [], notes: [] }
+  (compiled as Compiled | null) ?? nothingCompiled
+
+export const guardsOf = ({ guards }: Pick<ScheduleRow, 'guards'>) => (guards ?? {}) as Plan['guards']
 
 const notifyViews = { all: true, failures: 'failures', none: false } as const
 
@@ -56,6 +60,7 @@ export function scheduleView(row: ScheduleRow, { facts, creditsPerRun, now }: Sh
     max_runs: row.max_runs,
     starts_at: calendar?.starts_at ?? null,
     ends_at: calendar?.ends_at ?? null,
+    guards: guardsOf(row),
     on_missed: row.on_missed,
     catch_up_seconds: row.catch_up_seconds,
     notify: notifyViews[row.notify],
