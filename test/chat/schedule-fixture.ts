@@ -3,7 +3,7 @@ import { authorityOf } from '#engines/stored-callers/stored-caller.ts'
 import { scopes } from '#kernel/contract/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { query } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { StrategyExecutionRow } from '#store/tables/strategies.ts'
 import { type Agent, eventually } from '../harness/gateway.ts'
 import type { Instance } from '../harness/instance.ts'
@@ -14,18 +14,26 @@ type Fields = {
   operations?: string[]
   notify?: 'all' | 'failures' | 'none'
   guards?: object
-  authority?: object
+  authority: object
   threadId?: string
 }
 export type Schedule = { id: string; userId: string }
 
 const newId = () => uuidv7(systemClock.now(), systemRandom)
 
-export async function addSchedule({ db }: Instance, { agentId }: Agent, fields: Fields): Promise<Schedule> {
-  const [user] = await query<{ id: string }>(db, 'select id from app_user where agent_id = $1', [agentId])
-  const { id: userId } = user!
-  const caller = { userId, agentId, scheme: 'keypair' as const, scopes: new Set(scopes) }
-  const authority = { ...(await authorityOf(db, caller)), ...fields.authority }
+/** The authority of an agent that nobody has linked, with every scope. */
+export const authorityFields = ({ agentId }: Pick<Agent, 'agentId'>) => ({
+  agentId,
+  scheme: 'keypair',
+  scopes: [...scopes],
+})
+
+/** An active schedule whose next slot is a day away. */
+export async function insertSchedule(
+  db: Queryable,
+  userId: string,
+  { query: text, authority, ...fields }: Fields,
+): Promise<string> {
   const id = newId()
   await query(
     db,
@@ -40,14 +48,26 @@ export async function addSchedule({ db }: Instance, { agentId }: Agent, fields: 
      values ($1, 1, 'prompt', $2, 'ProAgent', 'live', $3, 'run_latest', 600, $4, 1000, $5, $6, now())`,
     [
       id,
-      fields.query,
+      text,
       JSON.stringify({ type: 'interval', every_seconds: 3_600, timezone: 'UTC' }),
       fields.guards && JSON.stringify(fields.guards),
       JSON.stringify({ operations: fields.operations ?? [], notes: [] }),
       JSON.stringify(authority),
     ],
   )
-  return { id, userId }
+  return id
+}
+
+export async function addSchedule(
+  { db }: Pick<Instance, 'db'>,
+  { agentId }: Pick<Agent, 'agentId'>,
+  fields: Omit<Fields, 'authority'>,
+): Promise<Schedule> {
+  const [user] = await query<{ id: string }>(db, 'select id from app_user where agent_id = $1', [agentId])
+  const { id: userId } = user!
+  const caller = { userId, agentId, scheme: 'keypair' as const, scopes: new Set(scopes) }
+  const authority = await authorityOf(db, caller)
+  return { id: await insertSchedule(db, userId, { ...fields, authority }), userId }
 }
 
 /** Enqueues a run of the schedule for this moment. */
