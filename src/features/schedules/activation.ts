@@ -9,7 +9,8 @@ import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { StrategyRow } from '#store/tables/strategies.ts'
 import type { ScheduleInputOf } from './contract.ts'
-import { activeMax, type ScheduleView, type SetupItemView, type StatusReason } from './schedule-shapes.ts'
+import { statusReason } from './run-events.ts'
+import { activeMax, type ScheduleView, type SetupItemView } from './schedule-shapes.ts'
 import { type Compiled, type Ordered, setupItems, type UserFacts } from './setup.ts'
 import * as store from './store.ts'
 import { calendarOf, compiledOf, scheduleView } from './views.ts'
@@ -91,6 +92,8 @@ async function begin(deps: ScheduleDeps, { row, caller, act }: Beginning): Promi
   afterCommit(deps.slots.announce)
 }
 
+const howTexts = (missing: readonly SetupItemView[]) => missing.map(({ how }) => how).join('; ')
+
 type MaybeBeginning = { id: string; facts: UserFacts; caller: Caller; act: ActScope }
 
 /** A schedule that lacks something stays what it is; its checklist says what it lacks. */
@@ -101,11 +104,13 @@ export async function beginIfComplete(
   const row = await requireSchedule(act.tx, caller.userId, id)
   const missing = missingOf(deps, row, facts)
   if (missing.length === 0) return begin(deps, { row, caller, act })
-  await store.updateSchedule(act.tx, id, { status_reason: 'incomplete' satisfies StatusReason })
+  await store.updateSchedule(act.tx, id, {
+    status_reason: statusReason({ reason: 'incomplete', text: `Not activated. ${howTexts(missing)}` }),
+  })
 }
 
 const setupIncomplete = (missing: readonly SetupItemView[]) =>
-  new Fault('setup_incomplete', `Not ready to run: ${missing.map(({ how }) => how).join('; ')}`, {
+  new Fault('setup_incomplete', `Not ready to run. ${howTexts(missing)}`, {
     extras: { missing: missing.map(({ key }) => key) },
   })
 
@@ -154,12 +159,18 @@ type Stop = {
   cancelsRunning?: boolean
 }
 
+const stopTexts = { paused: 'Paused by its user', disabled: 'Disabled by its user' } as const
+
 /** No run starts after the commit: those that wait are cancelled with it. */
 async function stop(
   { slots, tasks }: ScheduleDeps,
   { ids, status, userId, act, cancelsRunning = false }: Stop,
 ): Promise<void> {
-  for (const id of ids) await slots.disarm(act.tx, id, { status, reason: 'user' satisfies StatusReason })
+  for (const id of ids)
+    await slots.disarm(act.tx, id, {
+      status,
+      reason: statusReason({ reason: 'user', text: stopTexts[status] }),
+    })
   const runs = await store.openRuns(act.tx, ids, { hasStarted: cancelsRunning })
   await tasks.cancelNotSent(userId, runs, act)
 }

@@ -14,7 +14,8 @@ import {
 } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { changedPlan, newPlan, type Plan } from './plan.ts'
-import { type ScheduleView, type StatusReason, schedulesMax } from './schedule-shapes.ts'
+import { statusReason } from './run-events.ts'
+import { type ScheduleView, schedulesMax } from './schedule-shapes.ts'
 import type { Compiled, UserFacts } from './setup.ts'
 import * as store from './store.ts'
 import { calendarOf, compiledOf, guardsOf } from './views.ts'
@@ -167,5 +168,7 @@ export async function update(
   return viewOf(deps, await requireSchedule(tx, caller.userId, id), prepared.facts)
 }
 
-const reasonOfEdit = ({ status }: StrategyRow, next: StrategyStatus): StatusReason | null =>
-  status === 'active' && next === 'paused' ? 'edited' : null
+const reasonOfEdit = ({ status }: StrategyRow, next: StrategyStatus): string | null =>
+  status === 'active' && next === 'paused'
+    ? statusReason({ reason: 'edited', text: 'It was changed; `schedules_activate` lets it run again' })
+    : null

@@ -20,6 +20,7 @@ export const skipReasons = [
   'overlap',
   'missed',
   'frozen',
+  'cooldown',
   'no_credits',
   'insufficient_balance',
   'market_closed',

@@ -57,9 +57,19 @@ export const skippedEvents = (
     ? []
     : [runEvent('schedule.run_skipped', schedule, run)]
 
-export type Pause = { reason: 'no_credits' | 'insufficient_balance' | 'failures' | 'access_ended'; text: string }
+export type Pause = {
+  reason: 'no_credits' | 'insufficient_balance' | 'failures' | 'access_ended'
+  text: string
+}
 
-export const statusReason = ({ reason, text }: Pause): string => `${reason}: ${text}`
+/** Why a schedule has its status, for its user: by its own acts, by an edit, or by what befell its runs. */
+export const statusReason = ({
+  reason,
+  text,
+}: {
+  reason: Pause['reason'] | 'user' | 'edited' | 'incomplete'
+  text: string
+}): string => `${reason}: ${text}`
 
 /** A pause that its user has not asked for is told in any case. */
 export const pausedEvent = (

@@ -40,7 +40,11 @@ test('a run whose order was refused is skipped with the reason, and one whose co
 })
 
 test('a run is what its tasks are: one of them may fail, or go on after its end', () => {
-  const failed = task({ status: 'failed', outcome: 'not_executed', error: { code: 'expired', message: 'late' } })
+  const failed = task({
+    status: 'failed',
+    outcome: 'not_executed',
+    error: { code: 'expired', message: 'late' },
+  })
   assert.deepEqual(endOf(chat(), [task(), task()]), ['completed', 'executed', null])
   assert.deepEqual(endOf(chat(), [task(), failed]), ['completed', 'partial', null])
   assert.deepEqual(endOf(chat(), [failed]), ['failed', 'not_executed', null])
@@ -63,7 +67,10 @@ test('a chat that fails, is cancelled or does not end makes its run fail, or be 
     null,
   ])
   assert.deepEqual(endOf(chat({ status: 'cancelled' })), ['cancelled', 'not_executed', null])
-  assert.equal(judgeRun({ chat: chat({ status: 'running' }), started: [], hasOrders: false }).error?.code, 'expired')
+  assert.equal(
+    judgeRun({ chat: chat({ status: 'running' }), started: [], hasOrders: false }).error?.code,
+    'expired',
+  )
 })
 
 test('three of one trouble in a row are found, whatever was skipped between them', () => {

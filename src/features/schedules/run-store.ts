@@ -11,7 +11,15 @@ import type { ChatEnd, Refusal, RunError, StartedTask } from './run-outcome.ts'
 export type Authority = StoredCaller & { approvedMicros?: string; approvedUntil?: string }
 export type Run = Pick<
   StrategyExecutionRow,
-  'id' | 'strategy_id' | 'user_id' | 'version' | 'number' | 'execution_type' | 'slot' | 'started_at' | 'chat_id'
+  | 'id'
+  | 'strategy_id'
+  | 'user_id'
+  | 'version'
+  | 'number'
+  | 'execution_type'
+  | 'slot'
+  | 'started_at'
+  | 'chat_id'
 > &
   Pick<StrategyRow, 'title' | 'notify' | 'thread_id' | 'activated_at'> &
   Pick<StrategyVersionRow, 'query' | 'agent'> & {
@@ -35,6 +43,22 @@ export async function findRun(db: Queryable, id: string): Promise<Run> {
   )
   if (!row) throw new Error(`the execution ${id} is gone`)
   return row
+}
+
+/** A run that a user starts by hand is of any schedule that is not disabled. */
+export const isRunnable = (
+  status: StrategyRow['status'],
+  { execution_type: type }: Pick<Run, 'execution_type'>,
+): boolean => (type === 'manual' ? status !== 'disabled' : status === 'active')
+
+/** Reads the status again, and holds it until the run has begun. */
+export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
+  const [row] = await query<Pick<StrategyRow, 'status'>>(
+    tx,
+    'select status from strategy where id = $1 for share',
+    [run.strategy_id],
+  )
+  return row !== undefined && isRunnable(row.status, run)
 }
 
 /** Whether a run that began its record before this one has not ended. */
@@ -103,11 +127,7 @@ function refusalsIn({ data }: JsonObject, ordered: readonly string[]): Refusal[]
 }
 
 /** The tasks that the chat of a run has started, oldest first. A run that did not begin has no chat. */
-export const startedTasks = (
-  db: Queryable,
-  runId: string,
-  chatId: string | null,
-): Promise<StartedTask[]> =>
+export const startedTasks = (db: Queryable, runId: string, chatId: string | null): Promise<StartedTask[]> =>
   query(
     db,
     `select id as task_id, kind, status, outcome, error from task

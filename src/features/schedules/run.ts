@@ -34,7 +34,10 @@ export type RunDeps = RecordDeps & {
   clock: Clock
   files: Pick<Files, 'put'>
   isPaused: (userId: string) => Promise<boolean>
-  admitChat: (input: { query: string; agent: string; thread_id?: string }, caller: Caller) => Promise<AdmittedChat>
+  admitChat: (
+    input: { query: string; agent: string; thread_id?: string },
+    caller: Caller,
+  ) => Promise<AdmittedChat>
   /** Accepts the chat of a run, or throws why there are no credits for it. */
   enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
   announceQueued: () => void
@@ -45,6 +48,8 @@ type RunData = {
   chat_id: string
   /** Why the chat was not accepted. */
   refusal?: { code: string; message: string }
+  /** The schedule was stopped while the run was checked. */
+  is_stopped?: true
 }
 type RunTask = TaskView<RunData>
 
@@ -71,7 +76,11 @@ export const createRunKind = (deps: RunDeps): TaskKind =>
 type Names = 'check' | 'settle' | 'report'
 type Ended = { end: RunEnd; pause?: Pause }
 
-async function check(deps: RunDeps, task: RunTask, context: StepContext): Promise<StepResult<RunData, Names>> {
+async function check(
+  deps: RunDeps,
+  task: RunTask,
+  context: StepContext,
+): Promise<StepResult<RunData, Names>> {
   const run = await store.findRun(deps.db, task.id)
   const chat = await admitUnlessStopped(deps, run, context)
   if ('end' in chat) return endOf(deps, { run, ...nothing, ...chat })
@@ -83,6 +92,8 @@ async function check(deps: RunDeps, task: RunTask, context: StepContext): Promis
     state: 'waiting',
     data: { chat_id: chatId },
     async complete(tx) {
+      // A pause or an end of the schedule that was committed since is answered already.
+      if (!(await store.mayBegin(tx, run))) return { data: { is_stopped: true } }
       const refusal = await deps.enqueueChat(tx, run, chat).then(() => undefined, refusalOf)
       if (refusal) return { data: { refusal } }
       await store.storeBegin(tx, { run, chatId, threadId, at })
@@ -104,7 +115,7 @@ async function admitUnlessStopped(
   { now }: StepContext,
 ): Promise<AdmittedChat | Ended> {
   const { db, clock } = deps
-  if (run.strategy_status !== 'active' && run.execution_type !== 'manual') return stopped
+  if (!store.isRunnable(run.strategy_status, run)) return stopped
   if (await store.hasOlderRun(db, run)) return skipped('overlap', 'conflict', 'An earlier run has not ended')
   const caller = await callerOf(deps, run, now).catch(endOfAccess)
   if ('end' in caller) return caller
@@ -180,9 +191,14 @@ async function admitChat(deps: RunDeps, run: store.Run, caller: Caller): Promise
   })
 }
 
-async function settle(deps: RunDeps, task: RunTask, { now }: StepContext): Promise<StepResult<RunData, Names>> {
-  const { chat_id: chatId, refusal } = task.data
+async function settle(
+  deps: RunDeps,
+  task: RunTask,
+  { now }: StepContext,
+): Promise<StepResult<RunData, Names>> {
+  const { chat_id: chatId, refusal, is_stopped: isStopped } = task.data
   const run = await store.findRun(deps.db, task.id)
+  if (isStopped) return endOf(deps, { run, ...nothing, ...stopped })
   if (refusal)
     return endOf(deps, { run, ...nothing, ...skipped('no_credits', refusal.code, refusal.message) })
   const ended = await callerOf(deps, run, now).catch(endOfAccess)
@@ -193,7 +209,8 @@ async function settle(deps: RunDeps, task: RunTask, { now }: StepContext): Promi
   }
   if (!run.has_following) await deps.computeFollowing(run.strategy_id)
   const leftMs = task.deadline.getTime() - lastLookMs - now.getTime()
-  if (leftMs <= 0 || !(await store.hasOpenTasks(deps.db, task.id))) return { next: 'report', state: 'waiting' }
+  if (leftMs <= 0 || !(await store.hasOpenTasks(deps.db, task.id)))
+    return { next: 'report', state: 'waiting' }
   // The commit of the check has queued the chat.
   deps.announceQueued()
   return { park: { afterMs: Math.min(pollMs, leftMs), next: 'settle' }, state: 'waiting' }
@@ -209,7 +226,12 @@ async function report(deps: RunDeps, task: RunTask): Promise<EndResult> {
     store.startedTasks(db, task.id, chatId),
   ])
   const { answer, creditsUsed } = chat
-  const ended = { started, answer, creditsUsed, end: judgeRun({ chat, started, hasOrders: ordered.length > 0 }) }
+  const ended = {
+    started,
+    answer,
+    creditsUsed,
+    end: judgeRun({ chat, started, hasOrders: ordered.length > 0 }),
+  }
   const text = reportText({ ...run, ...ended, startedAt: run.started_at, endedAt: clock.now() })
   const { id, size } = await files.put(task.userId, 'report.md', reportType, Buffer.from(text))
   return endOf(deps, { run, chatId, ...ended, report: { id, size } })

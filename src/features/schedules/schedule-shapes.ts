@@ -25,17 +25,6 @@ const everySecondsMax = 365 * 86_400
 
 export const scheduleStatuses = ['draft', 'active', 'paused', 'disabled', 'completed'] as const
 export const scheduleTypes = ['prompt'] as const
-/** Why a schedule has its status: its user, an edit, what an activation lacked, or what ended its runs. */
-export const statusReasons = [
-  'user',
-  'edited',
-  'incomplete',
-  'no_credits',
-  'insufficient_balance',
-  'failures',
-  'access_ended',
-] as const
-export type StatusReason = (typeof statusReasons)[number]
 export const healthStates = ['on_track', 'degraded', 'blocked', 'paused', 'research_only'] as const
 
 const timeIn = (description: string) => T.String({ format: 'date-time', maxLength: 40, description })
@@ -266,9 +255,9 @@ export const scheduleFields = {
   health_reason: TextOrNull,
   status: OneOf(scheduleStatuses),
   status_reason: Nullable(
-    OneOf(statusReasons, {
+    T.String({
       description:
-        'Why it has this status; `incomplete`: it was not activated, because something is missing; null where nothing has to be said',
+        'Why it has this status: a code, a colon and a sentence; null where nothing has to be said',
     }),
   ),
   next_run_at: TimeOrNull,

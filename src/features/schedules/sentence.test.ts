@@ -43,6 +43,8 @@ test('times that are understood and refused say why', () => {
 
 test('a long text is read in bounded time', () => {
   let words = 0
-  const text = Array.from({ length: 1_000 }, () => `a${words++}`).join(' ').slice(0, 2_000)
+  const text = Array.from({ length: 1_000 }, () => `a${words++}`)
+    .join(' ')
+    .slice(0, 2_000)
   assert.ok('refusal' in split(text))
 })

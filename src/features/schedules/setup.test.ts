@@ -26,10 +26,11 @@ test('an activation needs a time to come and the credits of a run', () => {
     assert.deepEqual(missing(fields), ['schedule_valid'])
   assert.deepEqual(missing({ creditsPerRun: 2 }), ['credits_available'])
   assert.deepEqual(missing({ compiled: orders }), [])
-  for (const item of setupItems(state({ compiled: orders }))) assert.equal(item.how === null, item.done, item.key)
+  for (const item of setupItems(state({ compiled: orders })))
+    assert.equal(item.how === null, item.done, item.key)
 })
 
-const row = { status: 'active', status_reason: null, recent: [] } as const
+const row = { status: 'active' as const, status_reason: null, recent: [] }
 const health = (fields: Partial<Parameters<typeof healthOf>[0]>, of: Partial<SetupState> = {}) => {
   const given = state(of)
   return healthOf({ ...row, ...fields }, setupItems(given), given.compiled)
@@ -45,7 +46,7 @@ test('the health names the one thing to do', () => {
   assert.equal(health({ recent: ['running', 'failed', 'completed'] }, rich).health, 'degraded')
   assert.equal(health({ recent: ['completed', 'failed'] }, rich).health, 'on_track')
   assert.equal(health({ recent: ['completed', 'skipped'] }, rich).health, 'degraded')
-  const paused = health({ status: 'paused', status_reason: 'no_credits' }, rich)
+  const paused = health({ status: 'paused', status_reason: 'no_credits: buy a pack by `credits_recharge`' }, rich)
   assert.equal(paused.health, 'paused')
   assert.match(String(paused.health_reason), /credits_recharge/)
 })

@@ -1,6 +1,6 @@
 import type { Calendar } from './recurrence/calendar.ts'
 import { nextSlot } from './recurrence/slots.ts'
-import type { ScheduleView, SetupItemView, StatusReason } from './schedule-shapes.ts'
+import type { ScheduleView, SetupItemView } from './schedule-shapes.ts'
 import type { ScheduleRow } from './store.ts'
 
 /** What a schedule needs before it runs, and how it does. */
@@ -63,18 +63,6 @@ export function setupItems(state: SetupState): SetupItemView[] {
   return [...items, limitItem]
 }
 
-const activateAgain = '`schedules_activate` lets it run again'
-/** Why a schedule is paused, and what to do. */
-const pauseTexts: Readonly<Record<StatusReason, string>> = {
-  user: activateAgain,
-  incomplete: activateAgain,
-  edited: `It was changed: ${activateAgain}`,
-  no_credits: `Three times in a row there were no credits: buy a pack by \`credits_recharge\`, then ${activateAgain}`,
-  insufficient_balance: `Three times in a row the balance did not cover it: fund the account, then ${activateAgain}`,
-  failures: `It failed three times in a row, and \`schedules_executions\` says why: ${activateAgain}`,
-  access_ended: `Who activated it has no access any more: ${activateAgain} in another name`,
-}
-
 type Health = Pick<ScheduleView, 'health' | 'health_reason'>
 
 /** How many of the newest runs say that a schedule does badly. */
@@ -85,8 +73,7 @@ export function healthOf(
   items: readonly SetupItemView[],
   { operations }: Compiled,
 ): Health {
-  const reason = status_reason as StatusReason | null
-  if (status === 'paused') return { health: 'paused', health_reason: pauseTexts[reason ?? 'user'] }
+  if (status === 'paused') return { health: 'paused', health_reason: status_reason }
   const missing = items.find(({ required, done }) => required && !done)
   if (missing && (status === 'draft' || status === 'active'))
     return { health: 'blocked', health_reason: missing.how }

@@ -7,14 +7,22 @@ import type { Calendar } from './recurrence/calendar.ts'
 export type ScheduleRow = StrategyRow &
   Pick<
     StrategyVersionRow,
-    'query' | 'agent' | 'calendar' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'compiled' | 'authority'
+    | 'query'
+    | 'agent'
+    | 'calendar'
+    | 'max_runs'
+    | 'guards'
+    | 'on_missed'
+    | 'catch_up_seconds'
+    | 'compiled'
+    | 'authority'
   > & { recent: string[] }
 
 /** How many runs the success rate counts. */
 const recentMax = 50
 
 const versionColumns =
-  'v.query, v.agent, v.calendar, v.max_runs, v.on_missed, v.catch_up_seconds, v.compiled, v.authority'
+  'v.query, v.agent, v.calendar, v.max_runs, v.guards, v.on_missed, v.catch_up_seconds, v.compiled, v.authority'
 const selection = `select s.*, ${versionColumns}, array(
     select case when e.status = 'cancelled' and e.skip_reason is not null then 'skipped' else e.status end
     from strategy_execution e where e.strategy_id = s.id order by e.number desc limit ${recentMax}) as recent
@@ -61,7 +69,7 @@ export async function lockSchedules(tx: Tx, userId: string): Promise<StrategyRow
 export type NewVersion = Pick<
   StrategyVersionRow,
   'strategy_id' | 'version' | 'query' | 'agent' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'created_at'
-> & { calendar: Calendar | null; compiled: object }
+> & { calendar: Calendar | null; guards: object; compiled: object }
 
 /** Only types that trade have a paper account, and the column is not null. */
 const paperBalanceUsd = '1000'

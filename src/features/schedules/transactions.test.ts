@@ -33,7 +33,12 @@ test('a swap shows its transaction and its value', () => {
     ...task,
     kind: 'swap_execute',
     input: { token_out: 'ETH', amount: 20 },
-    data: { transactions: [{ chain_id: '8453', tx_hash: '0x1' }, { chain_id: '8453', tx_hash: '0x2' }] },
+    data: {
+      transactions: [
+        { chain_id: '8453', tx_hash: '0x1' },
+        { chain_id: '8453', tx_hash: '0x2' },
+      ],
+    },
     result: { volume_usd: '20' },
   })
   assert.deepEqual(

@@ -2,7 +2,7 @@ import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Plan } from './plan.ts'
 import type { Calendar } from './recurrence/calendar.ts'
 import { describe, nextRuns } from './recurrence/describe.ts'
-import type { ScheduleView, StatusReason } from './schedule-shapes.ts'
+import type { ScheduleView } from './schedule-shapes.ts'
 import { type Compiled, healthOf, setupItems, successRate, type UserFacts } from './setup.ts'
 import type { ScheduleRow } from './store.ts'
 
@@ -68,7 +68,7 @@ export function scheduleView(row: ScheduleRow, { facts, creditsPerRun, now }: Sh
     setup_checklist: setup,
     ...healthOf(row, setup, compiled),
     status: row.status,
-    status_reason: row.status_reason as StatusReason | null,
+    status_reason: row.status_reason,
     next_run_at: row.next_at?.toISOString() ?? null,
     last_run_at: row.last_run_at?.toISOString() ?? null,
     run_count: row.run_count,
