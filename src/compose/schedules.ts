@@ -9,6 +9,7 @@ import { findThread } from '#features/chat/store.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Calendar } from '#features/schedules/recurrence/calendar.ts'
 import { nextSlot } from '#features/schedules/recurrence/slots.ts'
+import { runRetentionJob } from '#features/schedules/retention.ts'
 import { scheduleFacts } from '#features/schedules/schedule-shapes.ts'
 import { createSchedules } from '#features/schedules/schedules.ts'
 import { createLoopTurns } from '#kernel/async/loop-turns.ts'
@@ -75,7 +76,7 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
     }),
     kinds: [createScheduleRuns({ core, scheduleClock: clock, custody, files, operations, slots })],
     starters: [slots.start],
-    jobs: [slots.zoneDataJob],
+    jobs: [slots.zoneDataJob, runRetentionJob(db, core.clock)],
     facts: scheduleFacts,
   }
 }
