@@ -137,6 +137,7 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     spot_tp_sl: reportedEnd,
     spot_trigger: reportedEnd,
     chat: hasNoEffect,
+    recommendations_refresh: hasNoEffect,
     image_create: hasNoEffect,
     limit_order_create: hasNoEffect,
     earn_sync: hasNoEffect,

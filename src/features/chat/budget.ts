@@ -13,7 +13,7 @@ import type { Tool } from './tool-registry.ts'
  */
 
 /** Transfers, withdrawals, approvals and keys are left out, and so are exits, which do not count against a limit. */
-const startable: ReadonlySet<string> = new Set([
+export const startable: ReadonlySet<string> = new Set([
   'swap_execute',
   'perp_open',
   'spot_venue_buy',
@@ -21,7 +21,7 @@ const startable: ReadonlySet<string> = new Set([
 ])
 
 /** In a run of a schedule these reduce what the schedule has opened, and no more, whatever is left of the limits. */
-const reducing: ReadonlySet<string> = new Set(['perp_close', 'spot_venue_sell'])
+export const reducing: ReadonlySet<string> = new Set(['perp_close', 'spot_venue_sell'])
 
 export type OwnWords = {
   order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean

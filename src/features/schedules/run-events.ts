@@ -62,7 +62,14 @@ export type Pause = {
   text: string
 }
 
-export const statusReason = ({ reason, text }: Pause): string => `${reason}: ${text}`
+/** Why a schedule has its status, for its user: by its own acts, by an edit, or by what befell its runs. */
+export const statusReason = ({
+  reason,
+  text,
+}: {
+  reason: Pause['reason'] | 'user' | 'edited' | 'incomplete'
+  text: string
+}): string => `${reason}: ${text}`
 
 /** A pause that its user has not asked for has an event in any case. */
 export const pausedEvent = (

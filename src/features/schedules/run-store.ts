@@ -45,6 +45,22 @@ export async function findRun(db: Queryable, id: string): Promise<Run> {
   return row
 }
 
+/** A run that a user starts by hand is of any schedule that is not disabled. */
+export const isRunnable = (
+  status: StrategyRow['status'],
+  { execution_type: type }: Pick<Run, 'execution_type'>,
+): boolean => (type === 'manual' ? status !== 'disabled' : status === 'active')
+
+/** Reads the status again, and holds it until the run has begun. */
+export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
+  const [row] = await query<Pick<StrategyRow, 'status'>>(
+    tx,
+    'select status from strategy where id = $1 for share',
+    [run.strategy_id],
+  )
+  return row !== undefined && isRunnable(row.status, run)
+}
+
 /** Whether a run that began its record before this one has not ended. */
 export async function hasOlderRun(db: Queryable, run: Run): Promise<boolean> {
   const rows = await query(

@@ -48,6 +48,8 @@ type RunData = {
   chat_id: string
   /** Why the chat was not accepted. */
   refusal?: { code: string; message: string }
+  /** The schedule was stopped while the run was checked. */
+  is_stopped?: true
 }
 type RunTask = TaskView<RunData>
 
@@ -90,6 +92,8 @@ async function check(
     state: 'waiting',
     data: { chat_id: chatId },
     async complete(tx) {
+      // A pause or an end of the schedule that was committed since is answered already.
+      if (!(await store.mayBegin(tx, run))) return { data: { is_stopped: true } }
       const refusal = await deps.enqueueChat(tx, run, chat).then(() => undefined, refusalOf)
       if (refusal) return { data: { refusal } }
       await store.storeBegin(tx, { run, chatId, threadId, at })
@@ -111,7 +115,7 @@ async function admitUnlessStopped(
   { now }: StepContext,
 ): Promise<AdmittedChat | Ended> {
   const { db, clock } = deps
-  if (run.strategy_status !== 'active' && run.execution_type !== 'manual') return stopped
+  if (!store.isRunnable(run.strategy_status, run)) return stopped
   if (await store.hasOlderRun(db, run)) return skipped('overlap', 'conflict', 'An earlier run has not ended')
   const caller = await callerOf(deps, run, now).catch(endOfAccess)
   if ('end' in caller) return caller
@@ -192,8 +196,9 @@ async function settle(
   task: RunTask,
   { now }: StepContext,
 ): Promise<StepResult<RunData, Names>> {
-  const { chat_id: chatId, refusal } = task.data
+  const { chat_id: chatId, refusal, is_stopped: isStopped } = task.data
   const run = await store.findRun(deps.db, task.id)
+  if (isStopped) return endOf(deps, { run, ...nothing, ...stopped })
   if (refusal)
     return endOf(deps, { run, ...nothing, ...skipped('no_credits', refusal.code, refusal.message) })
   const ended = await callerOf(deps, run, now).catch(endOfAccess)

@@ -39,6 +39,7 @@ export type StrategyRow = {
   skipped_count: number
   last_run_at: Date | null
   activated_at: Date | null
+  recommended_at: Date | null
   created_at: Date
   updated_at: Date
 }
