@@ -45,10 +45,8 @@ create table strategy_version (
   query text not null,
   agent text not null,
   mode text not null check (mode in ('paper', 'live')),
-  -- The times of the runs, with their zone. Null: a draft that has none yet.
+  -- The times of the runs, with their zone, start and end. Null: a draft that has none yet.
   calendar jsonb,
-  starts_at timestamptz,
-  ends_at timestamptz,
   max_runs integer check (max_runs > 0),
   -- Whether the newest missed slot runs, if it is at most so old.
   on_missed text not null check (on_missed in ('run_latest', 'skip')),
