@@ -1,0 +1,41 @@
+import { dayMs } from './zone.ts'
+
+/** Days with weekdays as numbers from 0, Sunday. */
+export type DayRule = {
+  weekdays?: number[]
+  monthDays?: number[]
+  nth?: { n: number; weekday: number }
+  months?: number[]
+  /** A day that a month does not have is left out, and not its last day instead. */
+  isLiteral: boolean
+}
+
+const hasMonthDay = (monthDays: readonly number[], day: number, last: number, isLiteral: boolean): boolean =>
+  monthDays.some((each) =>
+    each === -1 ? day === last : each === day || (!isLiteral && each > last && day === last),
+  )
+
+function holdsDay(
+  { weekdays: named, monthDays, nth, months, isLiteral }: DayRule,
+  dayStart: number,
+): boolean {
+  const date = new Date(dayStart)
+  if (months && !months.includes(date.getUTCMonth() + 1)) return false
+  if (named) return named.includes(date.getUTCDay())
+  if (!monthDays && !nth) return true
+  const day = date.getUTCDate()
+  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
+  if (monthDays) return hasMonthDay(monthDays, day, last, isLiteral)
+  if (!nth || date.getUTCDay() !== nth.weekday) return false
+  return nth.n === -1 ? day + 7 > last : Math.ceil(day / 7) === nth.n
+}
+
+/** Eight years lie between two leap days around 2100. */
+const daysMax = 9 * 366
+
+/** The first day of the rule from `dayStart` on; undefined where none ever comes. */
+export function nextDay(rule: DayRule, dayStart: number): number | undefined {
+  for (let day = dayStart, count = 0; count < daysMax; day += dayMs, count++)
+    if (holdsDay(rule, day)) return day
+  return undefined
+}
