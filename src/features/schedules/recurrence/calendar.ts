@@ -12,7 +12,7 @@ export type CalendarDays = {
 }
 
 /** Instants are UTC and whole seconds; no slot is before `starts_at` or after `ends_at`. */
-type Bounds = { timezone: string; starts_at?: string; ends_at?: string }
+export type Bounds = { timezone: string; starts_at?: string; ends_at?: string }
 
 export type Once = Bounds & { type: 'once'; at: string }
 /** Elapsed time, counted from `starts_at`. */
@@ -26,6 +26,24 @@ export type CronCalendar = Bounds & { type: 'cron'; cron: string }
 
 /** When a schedule runs: JSON that is stored as it is, and that `readSchedule` reads as the same calendar. */
 export type Calendar = Once | Interval | WindowedInterval | Daily | CronCalendar
+
+/** What a client may send instead of a phrase: the fields of one kind of calendar. */
+export type ScheduleFields = CalendarDays & {
+  type: Calendar['type']
+  timezone?: string
+  every_seconds?: number
+  from?: string
+  to?: string
+  times?: string[]
+  cron?: string
+  at?: string
+  starts_at?: string
+  ends_at?: string
+}
+
+/** Whether only the time since the start counts, and no day or hour. */
+export const isElapsed = (calendar: Calendar): calendar is Interval =>
+  calendar.type === 'interval' && !('from' in calendar)
 
 export type RefusalType = 'not_understood' | 'least_interval' | 'never_fires' | 'unknown_zone' | 'value_error'
 

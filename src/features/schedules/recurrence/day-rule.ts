@@ -10,6 +10,9 @@ export type DayRule = {
   isLiteral: boolean
 }
 
+export const daysOfMonth = (month: number, year: number): number =>
+  new Date(Date.UTC(year, month, 0)).getUTCDate()
+
 const hasMonthDay = (monthDays: readonly number[], day: number, last: number, isLiteral: boolean): boolean =>
   monthDays.some((each) =>
     each === -1 ? day === last : each === day || (!isLiteral && each > last && day === last),
@@ -24,7 +27,7 @@ function holdsDay(
   if (named) return named.includes(date.getUTCDay())
   if (!monthDays && !nth) return true
   const day = date.getUTCDate()
-  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
+  const last = daysOfMonth(date.getUTCMonth() + 1, date.getUTCFullYear())
   if (monthDays) return hasMonthDay(monthDays, day, last, isLiteral)
   if (!nth || date.getUTCDay() !== nth.weekday) return false
   return nth.n === -1 ? day + 7 > last : Math.ceil(day / 7) === nth.n

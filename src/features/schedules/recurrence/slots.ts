@@ -1,4 +1,4 @@
-import type { Calendar } from './calendar.ts'
+import { type Calendar, isElapsed } from './calendar.ts'
 import type { Timetable } from './cron.ts'
 import { nextDay } from './day-rule.ts'
 import { timetableOf } from './timetable.ts'
@@ -9,11 +9,15 @@ import { dayMs, firstInstant, localTime, minuteMs, startOfDay, zoneDay } from '.
 /** The instants of one local day, in order. */
 function slotsOfDay({ minutes, isGrid }: Timetable, zone: string, day: number): number[] {
   const zoned = zoneDay(zone, day)
-  const times = minutes.map((minute) => day + minute * minuteMs)
-  if (!isGrid) return zoned.spans.length === 0 ? [] : times.map((time) => firstInstant(zoned, time))
-  return zoned.spans.flatMap(({ fromMs, toMs, offsetMs }) =>
-    times.map((time) => time - offsetMs).filter((instant) => instant >= fromMs && instant < toMs),
-  )
+  if (zoned.spans.length === 0) return []
+  if (!isGrid) return minutes.map((minute) => firstInstant(zoned, day + minute * minuteMs))
+  const slots: number[] = []
+  for (const { fromMs, toMs, offsetMs } of zoned.spans)
+    for (const minute of minutes) {
+      const slot = day + minute * minuteMs - offsetMs
+      if (slot >= fromMs && slot < toMs) slots.push(slot)
+    }
+  return slots
 }
 
 function* dailySlots(table: Timetable, zone: string, afterMs: number): Generator<number> {
@@ -40,7 +44,7 @@ function slotsOf(calendar: Calendar, afterMs: number): Iterable<number> {
     const atMs = Date.parse(calendar.at)
     return atMs > afterMs ? [atMs] : []
   }
-  if (calendar.type === 'interval' && !('from' in calendar))
+  if (isElapsed(calendar))
     return intervalSlots(Date.parse(calendar.starts_at), calendar.every_seconds * 1_000, afterMs)
   return dailySlots(timetableOf(calendar), calendar.timezone, afterMs)
 }

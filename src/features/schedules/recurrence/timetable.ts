@@ -30,3 +30,6 @@ const dayRuleOf = ({ days, month_days, nth, months }: CalendarDays): DayRule => 
   ...(months && { months }),
   isLiteral: months?.length === 1,
 })
+
+export const timeText = (minute: number): string =>
+  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
