@@ -1,5 +1,5 @@
 import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt } from './cursor.ts'
-import { readDays, readMoment, readMonthDay, readOrdinals, setWeekdays } from './day-clauses.ts'
+import { readDays, readMoment, readMonthDay, setOrdinals, setWeekdays } from './day-clauses.ts'
 import {
   adverbs,
   countWords,
@@ -43,20 +43,19 @@ function setPeriod(cursor: Cursor): boolean {
   return set(cursor, 'seconds', count * seconds)
 }
 
+const dayPartOf = (word: string): Parts['dayPart'] =>
+  word === 'morning' || word === 'afternoon' || word === 'evening' ? word : undefined
+
 function readEvery(cursor: Cursor): boolean {
   const { at } = cursor
   take(cursor, 'on')
   if (take(cursor, 'every', 'each')) {
-    const half = wordAt(cursor)
-    if (half === 'morning' || half === 'afternoon' || half === 'evening') {
+    const dayPart = dayPartOf(wordAt(cursor))
+    if (dayPart) {
       cursor.at++
-      return set(cursor, 'unit', 'd') && set(cursor, 'half', half)
+      return set(cursor, 'unit', 'd') && set(cursor, 'dayPart', dayPart)
     }
-    if (
-      setPeriod(cursor) ||
-      setWeekdays(cursor, { isEvery: true }) ||
-      readOrdinals(cursor, { isEvery: true })
-    )
+    if (setPeriod(cursor) || setWeekdays(cursor, { isEvery: true }) || setOrdinals(cursor, { isEvery: true }))
       return true
     const yearly = readMonthDay(cursor)
     if (yearly)
@@ -102,13 +101,13 @@ function readCount(cursor: Cursor): boolean {
 
 /** `at 9 and 17:30`, `9am`, `noon`, `in the morning`. */
 function readTimes(cursor: Cursor): boolean {
-  const half = attempt(cursor, () => {
-    if (!take(cursor, 'in') || !take(cursor, 'the')) return undefined
+  const dayPart = attempt(cursor, () => {
+    if (take(cursor, 'in') && !take(cursor, 'the')) return undefined
     const word = wordAt(cursor)
     cursor.at++
-    return word === 'morning' || word === 'afternoon' || word === 'evening' ? word : undefined
+    return dayPartOf(word)
   })
-  if (half !== undefined) return set(cursor, 'half', half)
+  if (dayPart !== undefined) return set(cursor, 'dayPart', dayPart)
   const times = attempt(cursor, () => {
     const isBareAllowed = take(cursor, 'at')
     return readList(cursor, () => {
@@ -123,7 +122,7 @@ function readTimes(cursor: Cursor): boolean {
 function readWindow(cursor: Cursor): boolean {
   const window = attempt(cursor, () => {
     const isBetween = take(cursor, 'between')
-    const isBareAllowed = isBetween || take(cursor, 'from')
+    const isBareAllowed = isBetween || take(cursor, 'from') || cursor.tokens[cursor.at + 1]?.text === '-'
     const from = readTime(cursor, { isBareAllowed })
     const isJoined = isBetween ? take(cursor, 'and') : take(cursor, 'to', 'until', 'till', 'through')
     const to = from && isJoined ? readTime(cursor, { isBareAllowed: true }) : undefined
@@ -182,11 +181,14 @@ function readRemark(cursor: Cursor): boolean {
 
 const clauses = [readEvery, readCount, readWindow, readTimes, readBounds, readDays, readRemark, readZoneName]
 
+/** A text with more words that are not read is no schedule. */
+const unreadMax = 20
+
 /** Reads all clauses; a token that belongs to none is unread. */
 export function readClauses(tokens: readonly Token[], now: Date): { parts: Parts; unread: string[] } {
   const cursor: Cursor = { tokens, at: 0, parts: {}, now }
   const unread: string[] = []
-  while (cursor.at < tokens.length) {
+  while (cursor.at < tokens.length && unread.length < unreadMax) {
     if (clauses.some((read) => read(cursor))) continue
     unread.push(tokens[cursor.at]?.text ?? '')
     cursor.at++

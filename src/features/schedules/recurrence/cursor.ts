@@ -80,10 +80,10 @@ export function readTime(
     const hour = readNumber(cursor)
     if (hour === undefined || hour > 23) return undefined
     const hasHour = take(cursor, "o'clock")
-    const half = ['am', 'pm'].indexOf(wordAt(cursor))
-    if (half >= 0 && hour <= 12) {
+    const meridiem = ['am', 'pm'].indexOf(wordAt(cursor))
+    if (meridiem >= 0 && hour <= 12) {
       cursor.at++
-      return { minute: ((hour % 12) + half * 12) * 60, form: 'half' }
+      return { minute: ((hour % 12) + meridiem * 12) * 60, form: 'meridiem' }
     }
     const isOther = monthOf(wordAt(cursor)) !== undefined || unitOf(wordAt(cursor)) !== undefined
     return (hasHour || isBareAllowed) && !isOther ? { minute: hour * 60, form: 'plain' } : undefined

@@ -1,6 +1,6 @@
 import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt } from './cursor.ts'
 import { monthOf, ordinalOf, secondsOf, unitOf, weekdaysOf } from './english.ts'
-import type { Moment, NamedDay } from './phrase-parts.ts'
+import type { Moment, NamedDay, Parts } from './phrase-parts.ts'
 
 /** The clauses of a phrase that name days. */
 
@@ -59,38 +59,43 @@ function readOf(cursor: Cursor): { months?: number[] } | undefined {
     if (!take(cursor, 'of', 'in')) return undefined
     const months = readList(cursor, () => readMonth(cursor))
     if (months) return { months }
-    take(cursor, 'the', 'every', 'each', 'a')
-    return take(cursor, 'month') ? {} : undefined
+    return take(cursor, 'the', 'every', 'each', 'a') && take(cursor, 'month') ? {} : undefined
   })
 }
 
+type Ordinals = Pick<Parts, 'monthDays' | 'nth' | 'months'>
+
 /** `the 31st`, `the 1st and 15th of the month`, `the last day of January`, `the first Monday of the month`. */
-export function readOrdinals(cursor: Cursor, { isEvery }: { isEvery: boolean }): boolean {
-  const { parts } = cursor
-  const read = attempt(cursor, () => {
-    const ordinals = readList(cursor, () => {
-      take(cursor, 'the')
-      const value = readOrdinal(cursor)
-      const isDay = take(cursor, 'day', 'days')
-      return value === -1 && !isDay && !weekdaysOf(wordAt(cursor)) ? undefined : value
-    })
-    const [first] = ordinals ?? []
-    if (!ordinals || first === undefined) return undefined
-    const [weekday, ...more] = weekdaysOf(wordAt(cursor))?.days ?? []
-    if (weekday === undefined) return { monthDays: ordinals }
-    cursor.at++
-    const isNth = ordinals.length === 1 && more.length === 0 && first <= 4
-    return isNth ? { nth: { n: first, weekday } } : undefined
+function readOrdinals(cursor: Cursor, { isEvery }: { isEvery: boolean }): Ordinals | undefined {
+  const items = readList(cursor, () => {
+    take(cursor, 'the')
+    const value = readOrdinal(cursor)
+    const hasDay = take(cursor, 'day', 'days')
+    const isWhole = value !== -1 || hasDay || weekdaysOf(wordAt(cursor)) !== undefined
+    return value === undefined || !isWhole ? undefined : { value, hasDay }
   })
-  if (!read) return false
-  const month = attempt(cursor, () => (read.nth ? undefined : readMonth(cursor)))
+  const [first, ...others] = items ?? []
+  if (!items || !first) return undefined
+  const [weekday, ...more] = weekdaysOf(wordAt(cursor))?.days ?? []
+  if (weekday !== undefined) cursor.at++
+  const month = attempt(cursor, () => (weekday === undefined ? readMonth(cursor) : undefined))
   const of = month === undefined ? readOf(cursor) : { months: [month] }
-  // "Every second Monday" may mean every other one.
-  if (isEvery && read.nth && !of && read.nth.n > 1) return false
+  // "Every second day" and "every second Monday" may mean every other one.
+  const isCounted = weekday === undefined ? items.some(({ hasDay }) => hasDay) : first.value > 1
+  if (isEvery && isCounted && !of) return undefined
+  const months = of?.months ? { months: of.months } : {}
+  if (weekday === undefined) return { monthDays: items.map(({ value }) => value), ...months }
+  const isNth = others.length === 0 && more.length === 0 && first.value <= 4
+  return isNth ? { nth: { n: first.value, weekday }, ...months } : undefined
+}
+
+export function setOrdinals(cursor: Cursor, { isEvery }: { isEvery: boolean }): boolean {
+  const read = attempt(cursor, () => readOrdinals(cursor, { isEvery }))
+  if (!read) return false
   if (read.nth) set(cursor, 'nth', read.nth)
-  else set(cursor, 'monthDays', read.monthDays)
-  if (isEvery && of?.months) parts.unit ??= 'y'
-  return of?.months ? set(cursor, 'months', of.months) : true
+  if (read.monthDays) set(cursor, 'monthDays', read.monthDays)
+  if (isEvery && read.months) cursor.parts.unit ??= 'y'
+  return read.months ? set(cursor, 'months', read.months) : true
 }
 
 /** `24 December` and `December 24th`, which `every` makes yearly. */
@@ -153,6 +158,9 @@ export function readMoment(cursor: Cursor, { hasTime }: { hasTime: boolean }): M
   })
 }
 
+/** A century, in seconds. */
+const aheadMax = 100 * 365 * 86_400
+
 /** `on Mondays`, `from Monday to Friday`, `on the 31st`, `in January`, `on 24 December`, `in 2 hours`. */
 export function readDays(cursor: Cursor): boolean {
   const hasMoment = attempt(cursor, () => {
@@ -163,8 +171,10 @@ export function readDays(cursor: Cursor): boolean {
   })
   if (hasMoment) return true
   const isRead = attempt(cursor, () => {
-    take(cursor, 'on', 'from')
-    return setWeekdays(cursor, { isEvery: false }) || readOrdinals(cursor, { isEvery: false }) || undefined
+    if (take(cursor, 'from'))
+      return (setWeekdays(cursor, { isEvery: false }) && !cursor.parts.isOneWeekday) || undefined
+    take(cursor, 'on')
+    return setWeekdays(cursor, { isEvery: false }) || setOrdinals(cursor, { isEvery: false }) || undefined
   })
   if (isRead) return true
   const months = readOf(cursor)
@@ -176,7 +186,8 @@ export function readDays(cursor: Cursor): boolean {
     const unit = token?.kind === 'span' ? token.unit : unitOf(wordAt(cursor))
     cursor.at++
     const each = unit && secondsOf[unit]
-    return count === undefined || each === undefined ? undefined : count * each
+    const ahead = count === undefined || each === undefined ? undefined : count * each
+    return ahead === undefined || ahead > aheadMax ? undefined : ahead
   })
   return seconds === undefined ? false : set(cursor, 'aheadSeconds', seconds)
 }

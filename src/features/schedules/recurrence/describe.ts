@@ -81,13 +81,12 @@ function periodText(every: number): string {
 
 const listedTimesMax = 24
 
-/** A rhythm where the times have one distance, and otherwise a list of them. */
+/** A rhythm where the times have one distance, and otherwise the minutes of the hours. */
 function gridText(minutes: readonly number[]): string {
   const [first = 0, second = 0] = minutes
   const step = second - first
   const isEven = minutes.length > 1 && minutes.every((minute, at) => minute === first + at * step)
   if (isEven) return `${periodText(step * 60)} from ${timeText(first)} to ${timeText(minutes.at(-1) ?? 0)}`
-  if (minutes.length <= listedTimesMax) return `at ${listText(minutes.map(timeText))}`
   const past = [...new Set(minutes.map((minute) => minute % 60))]
   const hours = [...new Set(minutes.map((minute) => Math.floor(minute / 60)))]
   const ofHours = hours.length === 24 ? 'every hour' : `the hours ${listText(hours.map(String))}`

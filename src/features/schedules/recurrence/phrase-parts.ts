@@ -2,7 +2,7 @@ import type { Unit } from './english.ts'
 import type { ZoneReading } from './zone-names.ts'
 
 /** A time of the day, in minutes after midnight, as it was written: `9am`, `9` or `21:00`, `noon`. */
-export type ClockTime = { minute: number; form: 'half' | 'plain' | 'named' }
+export type ClockTime = { minute: number; form: 'meridiem' | 'plain' | 'named' }
 
 /** A day that is named: a date, so many days from today, the next such weekday, or a day of a month in any year. */
 export type NamedDay =
@@ -34,7 +34,7 @@ export type Parts = {
   months?: number[]
   times?: ClockTime[]
   window?: { from: ClockTime; to: ClockTime }
-  half?: 'morning' | 'afternoon' | 'evening'
+  dayPart?: 'morning' | 'afternoon' | 'evening'
   moment?: Moment
   /** `in 2 hours`. */
   aheadSeconds?: number

@@ -1,9 +1,8 @@
-import type { ScheduleFields } from './calendar.ts'
-import { weekdays } from './calendar.ts'
+import { type ScheduleFields, weekdays } from './calendar.ts'
 import { readClauses } from './clauses.ts'
 import { listText, monthNames, weekdayNames } from './english.ts'
 import type { ClockTime, Moment, NamedDay, Parts } from './phrase-parts.ts'
-import { notUnderstood } from './refusal.ts'
+import { neverFires, notUnderstood } from './refusal.ts'
 import { timeText } from './timetable.ts'
 import { tokensOf } from './tokens.ts'
 import { dayMs, instantOf, localTime, minuteMs, startOfDay } from './zone.ts'
@@ -13,19 +12,20 @@ import type { ZoneReading } from './zone-names.ts'
 
 type Context = { zone: string; now: Date; parts: Parts }
 
-const phraseLengthMax = 200
+const phraseLengthMax = 500
 const noon = 12 * 60
 const secondMs = 1_000
 
 /** `9 and 10 pm` may mean nine in the morning, and is not read. */
-function clockMinutes(times: readonly ClockTime[], half: Parts['half']): number[] {
+function clockMinutes(times: readonly ClockTime[], dayPart: Parts['dayPart']): number[] {
   const isPlain = ({ form, minute }: ClockTime) => form === 'plain' && minute >= 60 && minute < noon + 60
-  if (times.some(({ form }) => form === 'half') && times.some(isPlain))
+  if (times.some(({ form }) => form === 'meridiem') && times.some(isPlain))
     throw notUnderstood('Some times have am or pm and others may be either: write 9am, 9pm or 21:00')
-  return times.map(({ minute }) => {
-    if (half === undefined) return minute
-    if (half === 'morning' && minute >= noon) throw notUnderstood(`${timeText(minute)} is not in the morning`)
-    return half === 'morning' || minute >= noon ? minute : minute + noon
+  return times.map(({ minute, form }) => {
+    if (dayPart === undefined) return minute
+    const isOther = dayPart === 'morning' ? minute >= noon : minute < noon && form !== 'plain'
+    if (isOther) throw notUnderstood(`${timeText(minute)} is not in the ${dayPart}`)
+    return dayPart === 'morning' || minute >= noon ? minute : minute + noon
   })
 }
 
@@ -41,7 +41,7 @@ function nextYearly(
     const at = instantOf(zone, start + minute * minuteMs)
     if (isReal && at > now.getTime()) return at
   }
-  throw notUnderstood(`${monthNames[month - 1]} has no day ${day}`)
+  throw neverFires(`${monthNames[month - 1]} has no day ${day}`)
 }
 
 function dayInstant(context: Context, day: NamedDay, minute: number): number {
@@ -68,49 +68,53 @@ function momentInstant(context: Context, moment: Moment, { isEnd = false } = {})
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 const contradiction = () => notUnderstood('The parts of the schedule do not fit together')
 
-function onceFields(context: Context, moment: Moment | undefined): ScheduleFields {
-  const { now, parts } = context
-  const { aheadSeconds, times, half, seconds, unit, nth, window, starts, ends, count } = parts
-  if (seconds ?? unit ?? nth ?? window ?? starts ?? ends ?? count) throw contradiction()
-  const fields = { type: 'once' as const }
-  if (aheadSeconds !== undefined) {
-    if (moment ?? times) throw contradiction()
-    return { ...fields, at: isoOf(now.getTime() + aheadSeconds * secondMs) }
-  }
-  if (moment && moment.type !== 'day') {
-    if (times) throw contradiction()
-    return { ...fields, at: isoOf(momentInstant(context, moment)) }
-  }
-  if (!moment) throw notUnderstood('The schedule runs once: add its day, such as "tomorrow at 9am"')
-  const [minute, ...more] = clockMinutes(times ?? [], half)
-  if (minute === undefined || more.length > 0)
-    throw notUnderstood('The schedule runs once: add one time of the day')
-  return { ...fields, at: isoOf(dayInstant(context, moment.day, minute)) }
+/** Every part that a phrase has must be one of these, so that none is passed over. */
+function assertOnly(parts: Parts, names: readonly (keyof Parts)[]): void {
+  if (Object.keys(parts).some((name) => !names.some((each) => each === name))) throw contradiction()
 }
 
-/** A day that is named without `every` is one day; a weekday alone is unclear. */
-function namedMoment({ parts }: Context): Moment | undefined {
-  const { moment, isOnce, weekdays: named, isOneWeekday, monthDays, months, unit, seconds } = parts
-  if (moment) {
-    if (named ?? monthDays ?? months) throw contradiction()
-    return moment
-  }
+type OneDay = { moment: Moment; names: readonly (keyof Parts)[] }
+
+/** The moment of a phrase that runs once, and the parts that name it: a day without `every` is one day. */
+function namedMoment({ moment, isOnce, weekdays: named, isOneWeekday, ...parts }: Parts): OneDay | undefined {
+  if (moment) return { moment, names: ['moment'] }
   const [weekday] = named ?? []
   if (isOnce && isOneWeekday && weekday !== undefined)
-    return { type: 'day', day: { type: 'weekday', weekday } }
-  const [day, ...moreDays] = monthDays ?? []
-  const [month, ...moreMonths] = months ?? []
-  if (unit || seconds || day === undefined || month === undefined) return undefined
-  if (day < 1 || moreDays.length + moreMonths.length > 0) return undefined
-  return { type: 'day', day: { type: 'yearly', month, day } }
+    return { moment: { type: 'day', day: { type: 'weekday', weekday } }, names: ['weekdays', 'isOneWeekday'] }
+  const [day = -1, ...moreDays] = parts.monthDays ?? []
+  const [month, ...moreMonths] = parts.months ?? []
+  const isSeveral = moreDays.length + moreMonths.length > 0
+  if (parts.unit || parts.seconds !== undefined || month === undefined || day < 1 || isSeveral)
+    return undefined
+  return { moment: { type: 'day', day: { type: 'yearly', month, day } }, names: ['monthDays', 'months'] }
+}
+
+function onceFields(context: Context, oneDay: OneDay | undefined): ScheduleFields {
+  const { now, parts } = context
+  const { aheadSeconds, times, dayPart } = parts
+  if (aheadSeconds !== undefined) {
+    assertOnly(parts, ['aheadSeconds', 'isOnce', 'zone'])
+    return { type: 'once', at: isoOf(now.getTime() + aheadSeconds * secondMs) }
+  }
+  if (!oneDay) throw notUnderstood('The schedule runs once: add its day, such as "tomorrow at 9am"')
+  const { moment, names } = oneDay
+  if (moment.type !== 'day') {
+    assertOnly(parts, ['moment', 'isOnce', 'zone'])
+    return { type: 'once', at: isoOf(momentInstant(context, moment)) }
+  }
+  assertOnly(parts, [...names, 'times', 'dayPart', 'isOnce', 'zone'])
+  const [minute, ...more] = clockMinutes(times ?? [], dayPart)
+  if (minute === undefined || more.length > 0)
+    throw notUnderstood('The schedule runs once: add one time of the day')
+  return { type: 'once', at: isoOf(dayInstant(context, moment.day, minute)) }
 }
 
 /** The days of a calendar; `weekly` and its like take what is not said from their start. */
 function dayFields({ parts, zone, now }: Context, startMs: number | undefined): Partial<ScheduleFields> {
-  const { unit, nth, seconds, isOneWeekday, isOnce } = parts
+  const { unit, nth, seconds, isOneWeekday } = parts
   let { weekdays: named, monthDays, months } = parts
   if ([named, monthDays, nth].filter((each) => each !== undefined).length > 1) throw contradiction()
-  if (isOneWeekday && unit !== 'w' && !isOnce) throw unclearWeekday(named?.[0] ?? 0, parts)
+  if (isOneWeekday && unit !== 'w') throw unclearWeekday(named?.[0] ?? 0, parts)
   if (nth && months?.length === 1 && unit !== 'y')
     throw notUnderstood('The day may be one day or one of each year: add "every year"')
   const start = new Date(localTime(zone, startMs ?? now.getTime()))
@@ -144,6 +148,8 @@ function unclearWeekday(weekday: number, { times = [] }: Parts) {
   })
 }
 
+const daysAndBounds = ['weekdays', 'isOneWeekday', 'monthDays', 'nth', 'months', 'starts', 'ends', 'zone'] as const
+
 function boundFields(context: Context): Partial<ScheduleFields> {
   const { starts, ends } = context.parts
   return {
@@ -154,8 +160,8 @@ function boundFields(context: Context): Partial<ScheduleFields> {
 
 function intervalFields(context: Context, every_seconds: number): ScheduleFields {
   const { parts } = context
-  const { times, count, window, half } = parts
-  if (times ?? count ?? half) throw contradiction()
+  const { window } = parts
+  assertOnly(parts, ['seconds', 'unit', 'window', ...daysAndBounds])
   const fields = { type: 'interval' as const, every_seconds, ...boundFields(context) }
   const days = dayFields(context, undefined)
   if (!window) return { ...fields, ...days }
@@ -165,16 +171,17 @@ function intervalFields(context: Context, every_seconds: number): ScheduleFields
 
 function calendarFields(context: Context): ScheduleFields {
   const { parts, zone, now } = context
-  const { unit, times, window, count, starts, half, weekdays: named, monthDays, nth, months } = parts
+  const { unit, times, window, count, starts, dayPart, weekdays: named, monthDays, nth, months } = parts
   if (window) throw notUnderstood('The schedule has hours and no rhythm: add one, such as "every 15 minutes"')
+  assertOnly(parts, ['unit', 'count', 'times', 'dayPart', ...daysAndBounds])
   const hasDay = named ?? monthDays ?? nth
   if (!unit && !hasDay)
     throw notUnderstood('The schedule does not say how often: add "every day" or another rhythm')
-  if (!times && (hasDay ?? months ?? half))
+  if (!times && (hasDay ?? months ?? dayPart))
     throw notUnderstood('The schedule has no time of the day: add one, such as "at 9:00"')
   const startMs = starts && momentInstant(context, starts)
   const startMinute = Math.floor((localTime(zone, startMs ?? now.getTime()) % dayMs) / minuteMs)
-  const minutes = times ? clockMinutes(times, half) : [startMinute]
+  const minutes = times ? clockMinutes(times, dayPart) : [startMinute]
   const days = dayFields(context, startMs)
   const perDay = new Set(minutes).size
   const perUnit = unit === 'd' ? perDay : perDay * (named ?? monthDays ?? [0]).length
@@ -196,11 +203,11 @@ export function readPhrase(
       unread,
     })
   const context = { zone: parts.zone?.zone ?? timezone, now, parts }
-  const moment = namedMoment(context)
+  const oneDay = namedMoment(parts)
   const { seconds, isOnce, aheadSeconds, zone } = parts
   const fields =
-    moment || isOnce || aheadSeconds !== undefined
-      ? onceFields(context, moment)
+    oneDay || isOnce || aheadSeconds !== undefined
+      ? onceFields(context, oneDay)
       : seconds === undefined
         ? calendarFields(context)
         : intervalFields(context, seconds)

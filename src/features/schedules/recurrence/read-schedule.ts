@@ -11,7 +11,7 @@ import { cronFields, namesBothDays, readCron, type Timetable } from './cron.ts'
 import { daysOfMonth, nextDay } from './day-rule.ts'
 import { monthNames } from './english.ts'
 import { readPhrase } from './phrase.ts'
-import { notUnderstood, ScheduleError } from './refusal.ts'
+import { neverFires, notUnderstood, ScheduleError } from './refusal.ts'
 import { nextSlot } from './slots.ts'
 import { minuteOf, timetableOf } from './timetable.ts'
 import { dayMs, minuteMs } from './zone.ts'
@@ -35,9 +35,6 @@ const leapYear = 2_028
 const wrong = (field: string, msg: string): ScheduleError =>
   new ScheduleError({ field, type: 'value_error', msg })
 
-const neverFires = (msg: string): ScheduleError =>
-  new ScheduleError({ field: 'schedule', type: 'never_fires', msg })
-
 const common = ['type', 'timezone', 'starts_at', 'ends_at']
 const dayNames = ['days', 'month_days', 'nth', 'months']
 const fieldsOf: Readonly<Record<Calendar['type'], readonly string[]>> = {
@@ -51,7 +48,7 @@ const fieldsOf: Readonly<Record<Calendar['type'], readonly string[]>> = {
 function instantText(text: string, field: string, round: (seconds: number) => number): string {
   const isInstant = /^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/i.test(text)
   const ms = isInstant ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(ms)) throw wrong(field, 'Input should be a time such as 2026-12-24T18:00:00Z')
+  if (!(ms >= 0)) throw wrong(field, 'Input should be a time such as 2026-12-24T18:00:00Z')
   return new Date(round(ms / secondMs) * secondMs).toISOString()
 }
 
@@ -95,8 +92,8 @@ function readDays({ days, month_days, nth, months }: CalendarDays): CalendarDays
   if (nth && !([1, 2, 3, 4, -1].includes(nth.n) && weekdays.includes(nth.day)))
     throw wrong('schedule.nth', 'Input should be `n` from 1 to 4 or -1, and a `day` such as mon')
   const monthDays = month_days && wholeNumbers(month_days, 31, 'schedule.month_days', { isLastAllowed: true })
-  const named12 = months && wholeNumbers(months, 12, 'schedule.months')
-  const [month, ...moreMonths] = named12 ?? []
+  const namedMonths = months && wholeNumbers(months, 12, 'schedule.months')
+  const [month, ...moreMonths] = namedMonths ?? []
   if (month !== undefined && moreMonths.length === 0) {
     const missing = monthDays?.find((day) => day > daysOfMonth(month, leapYear))
     if (missing !== undefined) throw neverFires(`${monthNames[month - 1]} has no day ${missing}`)
@@ -105,7 +102,7 @@ function readDays({ days, month_days, nth, months }: CalendarDays): CalendarDays
     ...(named && named.length < 7 && { days: named }),
     ...(monthDays && { month_days: monthDays }),
     ...(nth && { nth: { n: nth.n, day: nth.day } }),
-    ...(named12 && named12.length < 12 && { months: named12 }),
+    ...(namedMonths && namedMonths.length < 12 && { months: namedMonths }),
   }
 }
 

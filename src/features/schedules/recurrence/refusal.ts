@@ -21,3 +21,6 @@ export class ScheduleError extends Error {
 /** A schedule of words or cron fields that is not understood. */
 export const notUnderstood = (msg: string, ctx: Partial<Refusal['ctx']> = {}): ScheduleError =>
   new ScheduleError({ field: 'schedule', type: 'not_understood', msg, ctx: { unread: [], ...ctx } })
+
+export const neverFires = (msg: string): ScheduleError =>
+  new ScheduleError({ field: 'schedule', type: 'never_fires', msg })

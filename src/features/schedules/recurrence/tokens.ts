@@ -9,7 +9,7 @@ export type Token = { text: string; word: string } & (
   | { kind: 'number' | 'ordinal'; value: number }
   | { kind: 'span'; value: number; unit: Unit }
   /** Minutes after midnight. */
-  | { kind: 'clock'; minute: number; form: 'half' | 'plain' }
+  | { kind: 'clock'; minute: number; form: 'meridiem' | 'plain' }
   /** A local day, a local time, and an instant. */
   | { kind: 'date' | 'moment' | 'instant'; ms: number }
 )
@@ -44,9 +44,14 @@ function readNumber(text: string): Token | undefined {
   if (!('quantity' in read)) return { ...own, kind: 'mark' }
   const { unit, value, span } = read.quantity
   if (unit === 'clock')
-    return { ...own, kind: 'clock', minute: minuteOf(value), form: /m$/i.test(own.text) ? 'half' : 'plain' }
+    return {
+      ...own,
+      kind: 'clock',
+      minute: minuteOf(value),
+      form: /m$/i.test(own.text) ? 'meridiem' : 'plain',
+    }
   if (!/^\d{1,9}$/.test(value)) return { ...own, kind: 'mark' }
-  if (unit === 'number') return { ...own, kind: 'number', value: Number(value) }
+  if (unit === 'number' || unit === 'id') return { ...own, kind: 'number', value: Number(value) }
   return unit === 'span' && span
     ? { ...own, kind: 'span', value: Number(value), unit: span }
     : { ...own, kind: 'mark' }
