@@ -1,7 +1,7 @@
 /** Schedules as an activation leaves them, and runs as a slot makes them. */
 import { authorityOf } from '#engines/stored-callers/stored-caller.ts'
-import { scopes } from '#kernel/contract/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
+import { scopes } from '#kernel/contract/caller.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { StrategyExecutionRow } from '#store/tables/strategies.ts'
@@ -99,7 +99,9 @@ export async function startRun({ transactions, taskEngine }: Instance, schedule:
 export const endOfRun = ({ db }: Instance, id: string, msMax?: number): Promise<StrategyExecutionRow> =>
   eventually(
     async () => {
-      const [row] = await query<StrategyExecutionRow>(db, 'select * from strategy_execution where id = $1', [id])
+      const [row] = await query<StrategyExecutionRow>(db, 'select * from strategy_execution where id = $1', [
+        id,
+      ])
       return row?.ended_at ? row : undefined
     },
     'the end of the run',

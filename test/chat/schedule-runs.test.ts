@@ -26,7 +26,8 @@ describe('a run of a schedule', () => {
   const typesOf = async (user: ChatUser, schedule: Schedule) =>
     (await eventsOf(user, schedule)).map(({ type }) => type)
   const scheduleRow = async ({ id }: Schedule) => {
-    const text = 'select status, status_reason, thread_id, run_count, skipped_count from strategy where id = $1'
+    const text =
+      'select status, status_reason, thread_id, run_count, skipped_count from strategy where id = $1'
     const [row] = await query<Record<string, unknown>>(instance().db, text, [id])
     return row!
   }
@@ -92,7 +93,7 @@ describe('a run of a schedule', () => {
     assert.equal(await ledgerDrift(instance().db), 0)
   })
 
-  test('without credits it is skipped, told once, and three in a row pause the schedule', async () => {
+  test('without credits it is skipped, reported once, and three in a row pause the schedule', async () => {
     const user = await app.user()
     await app.leaveCredits(user, 0)
     const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
@@ -105,9 +106,12 @@ describe('a run of a schedule', () => {
     const { status_reason: reason, run_count, skipped_count } = await scheduleRow(schedule)
     assert.match(String(reason), /^no_credits: /)
     assert.deepEqual([run_count, skipped_count], [0, 3])
-    assert.deepEqual(await query(instance().db, `select id from task where kind = 'chat' and user_id = $1`, [
-      schedule.userId,
-    ]), [])
+    assert.deepEqual(
+      await query(instance().db, `select id from task where kind = 'chat' and user_id = $1`, [
+        schedule.userId,
+      ]),
+      [],
+    )
   })
 
   test('three failures in a row pause it, and a run that completes begins a new row', async () => {
@@ -115,7 +119,10 @@ describe('a run of a schedule', () => {
     const fails = script({ fail: 'fault' })
     const schedule = await addSchedule(instance(), user, { query: fails, notify: 'failures' })
     const ask = (text: string) =>
-      query(instance().db, 'update strategy_version set query = $2 where strategy_id = $1', [schedule.id, text])
+      query(instance().db, 'update strategy_version set query = $2 where strategy_id = $1', [
+        schedule.id,
+        text,
+      ])
     for (const text of [fails, fails, script({ say: 'hi' }), fails, fails]) {
       await ask(text)
       const { status } = await runToEnd(instance(), schedule)
@@ -144,9 +151,11 @@ describe('a run of a schedule', () => {
     assert.equal((await runToEnd(instance(), schedule)).status, 'completed')
   })
 
-  test('a run that meets an earlier one is skipped, and both are told apart', async () => {
+  test('a run that meets an earlier one is skipped, and the earlier one goes on', async () => {
     const user = await app.user()
-    const schedule = await addSchedule(instance(), user, { query: script({ spell: 'aaaaaaaaaa', everyMs: 200 }) })
+    const schedule = await addSchedule(instance(), user, {
+      query: script({ spell: 'aaaaaaaaaa', everyMs: 200 }),
+    })
     const first = await startRun(instance(), schedule)
     const second = await runToEnd(instance(), schedule)
     assert.equal(second.skip_reason, 'overlap')
@@ -208,7 +217,9 @@ describe('a run of a schedule', () => {
     const user = await app.user()
     const person = await app.user()
     const idOf = async ({ agentId }: ChatUser) =>
-      (await query<{ id: string }>(instance().db, 'select id from app_user where agent_id = $1', [agentId]))[0]!.id
+      (
+        await query<{ id: string }>(instance().db, 'select id from app_user where agent_id = $1', [agentId])
+      )[0]!.id
     await query(
       instance().db,
       'insert into agent_link (user_id, person_id, linked_at) values ($1, $2, now())',

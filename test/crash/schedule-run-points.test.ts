@@ -95,13 +95,13 @@ async function assertRun(slot: Date, at: string): Promise<void> {
     headers: bearer(user),
   })
   assert.equal(body.credits_available, 200 - slots, `${at}: one credit for each chat`)
-  const { rows: told } = await app.admin.query<{ type: string; count: string }>(
+  const { rows: reported } = await app.admin.query<{ type: string; count: string }>(
     `select e.type, count(*) from user_event e
      where e.type like 'schedule.%' and e.data ->> 'scheduled_for' = $1 group by e.type order by e.type`,
     [slot.toISOString()],
   )
   assert.deepEqual(
-    told.map(({ type, count }) => [type, count]),
+    reported.map(({ type, count }) => [type, count]),
     [
       ['schedule.run_finished', '1'],
       ['schedule.run_started', '1'],
@@ -112,7 +112,7 @@ async function assertRun(slot: Date, at: string): Promise<void> {
 
 const needed = [/^db:task_step:after/, /^db:task_accept:after/, /^db:insert strategy_event:after/]
 
-test('a run whose gateway is killed at any point is one execution with one chat, told once', async (t) => {
+test('a run whose gateway is killed at any point is one execution with one chat, reported once', async (t) => {
   const points = await recordPoints({
     pattern: pointPattern,
     passesOf,

@@ -1,6 +1,6 @@
 import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
-import type { Transactions } from '#durable/transactions.ts'
 import { isEnded } from '#durable/task/task-row.ts'
+import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'

@@ -12,7 +12,7 @@ import {
   Time,
   Units,
 } from '#kernel/contract/wire-types.ts'
-import { outcomes, taskStatuses } from '#kernel/task/task-state.ts'
+import { SchedulePaused, ScheduleRun } from './schedule-events.ts'
 
 /** The event types of a user and the data of each. For compatibility, fields may be added but never removed. */
 
@@ -234,42 +234,6 @@ const WebhookDisabled = T.Object(
     response_status: Nullable(T.Integer({ description: 'Of the last attempt; null without an answer' })),
   },
   { $id: 'WebhookDisabledData', ...open },
-)
-
-const ofSchedule = {
-  schedule_id: T.String({ description: 'The schedule' }),
-  title: T.String({ description: 'Its title' }),
-}
-const ScheduleRun = T.Object(
-  {
-    ...ofSchedule,
-    execution_id: T.String({ description: 'The run' }),
-    number: T.Integer({ description: 'Counts the runs of the schedule' }),
-    version: T.Integer({ description: 'The version of the schedule that ran' }),
-    scheduled_for: Nullable(Time),
-    status: OneOf(taskStatuses),
-    outcome: Nullable(OneOf(outcomes)),
-    skip_reason: T.Unsafe<string | null>({
-      ...TextOrNull,
-      description: 'Why it did not run; of several such times in a row only the first is told',
-    }),
-    skipped_slots: T.Integer({ description: 'How many times it did not run' }),
-    summary: T.Unsafe<string | null>({ ...TextOrNull, description: 'The beginning of its answer' }),
-    error: Nullable(T.Object({ code: Text, message: Text, retryable: T.Boolean() })),
-    chat_id: T.Unsafe<string | null>({ ...TextOrNull, description: 'The chat that it started' }),
-    credits_used: T.Integer(),
-  },
-  { $id: 'ScheduleRunData', ...open },
-)
-const SchedulePaused = T.Object(
-  {
-    ...ofSchedule,
-    reason: OneOf(['no_credits', 'insufficient_balance', 'failures', 'access_ended'] as const, {
-      description: 'What ended three runs in a row; access_ended: who activated it has no access any more',
-    }),
-    message: T.String({ description: 'What happened, and what to do' }),
-  },
-  { $id: 'SchedulePausedData', ...open },
 )
 
 export const eventData = {

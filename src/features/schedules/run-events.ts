@@ -3,14 +3,14 @@ import type { StrategyExecutionRow, StrategyRow } from '#store/tables/strategies
 
 /** The events of a schedule in the log of its user. */
 
-type Told = Pick<StrategyRow, 'id' | 'title' | 'notify'>
+type Schedule = Pick<StrategyRow, 'id' | 'title' | 'notify'>
 type RunFields = Pick<
   StrategyExecutionRow,
   'id' | 'number' | 'version' | 'slot' | 'status' | 'outcome' | 'skip_reason' | 'skipped_slots'
 > &
   Partial<Pick<StrategyExecutionRow, 'summary' | 'error' | 'chat_id' | 'credits_used'>>
 
-export const toldOf = (run: { strategy_id: string } & Omit<Told, 'id'>): Told => ({
+export const scheduleOf = (run: { strategy_id: string } & Omit<Schedule, 'id'>): Schedule => ({
   id: run.strategy_id,
   title: run.title,
   notify: run.notify,
@@ -18,7 +18,7 @@ export const toldOf = (run: { strategy_id: string } & Omit<Told, 'id'>): Told =>
 
 const subjectOf = ({ id }: Pick<StrategyRow, 'id'>) => ({ kind: 'schedule', id })
 
-const runEvent = (type: string, schedule: Told, run: RunFields): NewEvent => ({
+const runEvent = (type: string, schedule: Schedule, run: RunFields): NewEvent => ({
   type,
   subject: subjectOf(schedule),
   data: {
@@ -39,17 +39,17 @@ const runEvent = (type: string, schedule: Told, run: RunFields): NewEvent => ({
   },
 })
 
-export const startedEvents = (schedule: Told, run: RunFields): NewEvent[] =>
+export const startedEvents = (schedule: Schedule, run: RunFields): NewEvent[] =>
   schedule.notify === 'all' ? [runEvent('schedule.run_started', schedule, run)] : []
 
-export const finishedEvents = (schedule: Told, run: RunFields): NewEvent[] =>
+export const finishedEvents = (schedule: Schedule, run: RunFields): NewEvent[] =>
   schedule.notify === 'all' || (schedule.notify === 'failures' && run.status === 'failed')
     ? [runEvent('schedule.run_finished', schedule, run)]
     : []
 
-/** Of slots that are skipped one after the other for the same reason, only the first is told. */
+/** Only the first of several slots that are skipped for the same reason has an event. */
 export const skippedEvents = (
-  schedule: Told,
+  schedule: Schedule,
   run: RunFields,
   { previousReason }: { previousReason: string | null },
 ): NewEvent[] =>
@@ -71,7 +71,7 @@ export const statusReason = ({
   text: string
 }): string => `${reason}: ${text}`
 
-/** A pause that its user has not asked for is told in any case. */
+/** A pause that its user has not asked for has an event in any case. */
 export const pausedEvent = (
   schedule: Pick<StrategyRow, 'id' | 'title'>,
   { reason, text }: Pause,

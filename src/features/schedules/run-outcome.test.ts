@@ -4,7 +4,7 @@ import { type ChatEnd, judgeRun, type StartedTask, troubleInARow } from './run-o
 
 const chat = (fields: Partial<ChatEnd> = {}): ChatEnd => ({
   status: 'completed',
-  answer: 'done',
+  answer: 'It is 5',
   error: null,
   refusals: [],
   ...fields,
@@ -17,15 +17,15 @@ const task = (fields: Partial<StartedTask> = {}): StartedTask => ({
   error: null,
   ...fields,
 })
-const endOf = (given: ChatEnd, started: StartedTask[] = [], hasOrders = true) => {
+const endOf = (given: ChatEnd, started: StartedTask[] = [], { hasOrders = true } = {}) => {
   const { status, outcome, skipReason } = judgeRun({ chat: given, started, hasOrders })
   return [status, outcome, skipReason]
 }
 
 test('a run that only answers is done with its answer', () => {
-  assert.deepEqual(endOf(chat(), [], false), ['completed', 'executed', null])
+  assert.deepEqual(endOf(chat(), [], { hasOrders: false }), ['completed', 'executed', null])
   const refused = chat({ refusals: [{ code: 'policy_denied', message: 'no' }] })
-  assert.deepEqual(endOf(refused, [], false), ['completed', 'executed', null])
+  assert.deepEqual(endOf(refused, [], { hasOrders: false }), ['completed', 'executed', null])
 })
 
 test('a run whose order was refused is skipped with the reason, and one whose condition is not met is not', () => {

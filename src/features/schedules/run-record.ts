@@ -2,7 +2,14 @@ import type { ActScope } from '#kernel/contract/caller.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { SkipReason } from '#store/tables/strategies.ts'
-import { finishedEvents, type Pause, pausedEvent, skippedEvents, statusReason, toldOf } from './run-events.ts'
+import {
+  finishedEvents,
+  type Pause,
+  pausedEvent,
+  scheduleOf,
+  skippedEvents,
+  statusReason,
+} from './run-events.ts'
 import { type RunEnd, type StartedTask, type Trouble, troubleInARow, troublesMax } from './run-outcome.ts'
 import { summaryOf } from './run-report.ts'
 import * as store from './run-store.ts'
@@ -60,18 +67,18 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
     await store.storeFiles(tx, { run, chatId, report: record.report, at })
   }
   await store.addEvents(tx, run.id, [...started.map(tradeEvent), lastEvent(end)], at)
-  const told = toldOf(run)
+  const schedule = scheduleOf(run)
   const shown = { ...run, ...ended, chat_id: chatId, skipped_slots: 0 }
   const past = await store.pastRuns(tx, run)
   if (isSkipped(end)) await store.countSkipped(tx, run.strategy_id)
   const previous = past.find(({ number }) => number < run.number)
   const events = isSkipped(end)
-    ? skippedEvents(told, shown, { previousReason: previous?.skip_reason ?? null })
-    : finishedEvents(told, shown)
+    ? skippedEvents(schedule, shown, { previousReason: previous?.skip_reason ?? null })
+    : finishedEvents(schedule, shown)
   const pause = record.pause ?? pauseAfter(run, past)
   if (!pause || run.strategy_status !== 'active') return events
   await deps.disarm(tx, run.strategy_id, { status: 'paused', reason: statusReason(pause) })
-  return [...events, pausedEvent(told, pause)]
+  return [...events, pausedEvent(schedule, pause)]
 }
 
 const isSkipped = ({ status, skipReason }: RunEnd): boolean => status === 'cancelled' && skipReason !== null

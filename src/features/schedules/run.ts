@@ -15,7 +15,7 @@ import {
   type Tx,
 } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { type Pause, startedEvents, toldOf } from './run-events.ts'
+import { type Pause, scheduleOf, startedEvents } from './run-events.ts'
 import { judgeRun, type RunEnd } from './run-outcome.ts'
 import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './run-record.ts'
 import { reportText, summaryOf } from './run-report.ts'
@@ -97,7 +97,7 @@ async function check(
       const refusal = await deps.enqueueChat(tx, run, chat).then(() => undefined, refusalOf)
       if (refusal) return { data: { refusal } }
       await store.storeBegin(tx, { run, chatId, threadId, at })
-      return { events: startedEvents(toldOf(run), { ...shown, chat_id: chatId }) }
+      return { events: startedEvents(scheduleOf(run), { ...shown, chat_id: chatId }) }
     },
   }
 }

@@ -47,10 +47,7 @@ export const createAdmission =
     reread,
     start,
   }: AdmissionParts<Input, Request, Funds, TaskStart<Data, First>>) =>
-  (
-    input: Input,
-    { userId, principal, executionId, run }: AttemptAsker,
-  ): Promise<Admission<Data, First>> => {
+  (input: Input, { userId, principal, executionId, run }: AttemptAsker): Promise<Admission<Data, First>> => {
     const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
       const attempt = {
         userId,

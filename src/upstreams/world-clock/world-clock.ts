@@ -15,7 +15,7 @@ type Options = {
   everyMs?: number
 }
 export type WorldClock = Clock & {
-  /** Calls back when the world has advanced, so that whoever waits for a time looks again. */
+  /** Calls back when the world has advanced, so that what waits for a time looks again. */
   onJump(listener: () => void): void
 } & AsyncDisposable
 

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { query } from '#store/query.ts'
 import type { Answerer } from '#kernel/wire/answerer.ts'
+import { query } from '#store/query.ts'
 import { addSchedule, runToEnd } from '../../chat/schedule-fixture.ts'
 import { processWorld } from '../../harness/process-world.ts'
 import { isNightly } from '../support/seed.ts'

@@ -32,7 +32,9 @@ test('64 runs of one user at once never exceed the limit of what chats start by 
   assert.equal(funded.status, 200)
   const schedules = []
   for (let n = 0; n < runs; n++)
-    schedules.push(await addSchedule(one!, user, { query: order, operations: ['earn_deposit'], notify: 'none' }))
+    schedules.push(
+      await addSchedule(one!, user, { query: order, operations: ['earn_deposit'], notify: 'none' }),
+    )
   const { userId } = schedules[0]!
   await query(
     db,

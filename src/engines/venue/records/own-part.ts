@@ -1,5 +1,5 @@
-import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import type { ScheduleRun } from '#kernel/contract/caller.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 
@@ -37,7 +37,12 @@ export async function reduciblePart(
   const own = row?.own ?? '0'
   if (compareDecimals(own, '0') === 0)
     throw new Fault('policy_denied', `The schedule has opened nothing of ${symbol} that is still open`, {
-      extras: { rule: 'own_position', limit: own, remaining: own, reason: 'a run reduces what it has opened' },
+      extras: {
+        rule: 'own_position',
+        limit: own,
+        remaining: own,
+        reason: 'a run reduces what it has opened',
+      },
     })
   return compareDecimals(own, held) < 0 ? own : held
 }
