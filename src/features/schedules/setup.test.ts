@@ -46,7 +46,10 @@ test('the health names the one thing to do', () => {
   assert.equal(health({ recent: ['running', 'failed', 'completed'] }, rich).health, 'degraded')
   assert.equal(health({ recent: ['completed', 'failed'] }, rich).health, 'on_track')
   assert.equal(health({ recent: ['completed', 'skipped'] }, rich).health, 'degraded')
-  const paused = health({ status: 'paused', status_reason: 'no_credits: buy a pack by `credits_recharge`' }, rich)
+  const paused = health(
+    { status: 'paused', status_reason: 'no_credits: buy a pack by `credits_recharge`' },
+    rich,
+  )
   assert.equal(paused.health, 'paused')
   assert.match(String(paused.health_reason), /credits_recharge/)
 })

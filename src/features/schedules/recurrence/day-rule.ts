@@ -13,22 +13,19 @@ export type DayRule = {
 export const daysOfMonth = (month: number, year: number): number =>
   new Date(Date.UTC(year, month, 0)).getUTCDate()
 
-const hasMonthDay = (monthDays: readonly number[], day: number, last: number, isLiteral: boolean): boolean =>
-  monthDays.some((each) =>
-    each === -1 ? day === last : each === day || (!isLiteral && each > last && day === last),
-  )
-
-function holdsDay(
-  { weekdays: named, monthDays, nth, months, isLiteral }: DayRule,
-  dayStart: number,
-): boolean {
+function holdsDay(rule: DayRule, dayStart: number): boolean {
+  const { weekdays, monthDays, nth, months, isLiteral } = rule
   const date = new Date(dayStart)
   if (months && !months.includes(date.getUTCMonth() + 1)) return false
-  if (named) return named.includes(date.getUTCDay())
+  if (weekdays) return weekdays.includes(date.getUTCDay())
   if (!monthDays && !nth) return true
   const day = date.getUTCDate()
   const last = daysOfMonth(date.getUTCMonth() + 1, date.getUTCFullYear())
-  if (monthDays) return hasMonthDay(monthDays, day, last, isLiteral)
+  if (monthDays)
+    return monthDays.some((each) => {
+      if (each === -1 || (each > last && !isLiteral)) return day === last
+      return day === each
+    })
   if (!nth || date.getUTCDay() !== nth.weekday) return false
   return nth.n === -1 ? day + 7 > last : Math.ceil(day / 7) === nth.n
 }

@@ -137,7 +137,7 @@ test('the description of a cron text has its slots', () => {
     part(12).filter((text) => text !== '0'),
   )
   fc.assert(
-    fc.property(minute, hour, weekday, month, (...[m, h, w, mo]) => {
+    fc.property(minute, hour, weekday, month, (m, h, w, mo) => {
       const calendar = read({ type: 'cron', cron: `${m} ${h} * ${mo} ${w}`, timezone: 'America/New_York' })
       const text = describe(calendar)
       const reading = readSchedule(text, { now })

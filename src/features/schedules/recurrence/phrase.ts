@@ -148,7 +148,16 @@ function unclearWeekday(weekday: number, { times = [] }: Parts) {
   })
 }
 
-const daysAndBounds = ['weekdays', 'isOneWeekday', 'monthDays', 'nth', 'months', 'starts', 'ends', 'zone'] as const
+const daysAndBounds = [
+  'weekdays',
+  'isOneWeekday',
+  'monthDays',
+  'nth',
+  'months',
+  'starts',
+  'ends',
+  'zone',
+] as const
 
 function boundFields(context: Context): Partial<ScheduleFields> {
   const { starts, ends } = context.parts

@@ -124,6 +124,14 @@ test('the 31st is the last day of shorter months, and in cron it is left out of 
   ])
 })
 
+test('the first and the last such weekday of a month are one day each', () => {
+  const days = (text: string) =>
+    slots(cron('UTC', text), '2026-07-01T12:00:00Z', 3).map((slot) => slot.slice(5, 10))
+  assert.deepEqual(days('0 9 * * fri#l'), ['07-31', '08-28', '09-25'])
+  assert.deepEqual(days('0 9 * * wed#1'), ['08-05', '09-02', '10-07'])
+  assert.deepEqual(days('0 9 * * wed#4'), ['07-22', '08-26', '09-23'])
+})
+
 test('an interval counts from its start and not from the last run', () => {
   const interval: Calendar = {
     type: 'interval',
