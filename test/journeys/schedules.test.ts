@@ -80,12 +80,12 @@ describe('scheduled chats', () => {
       call<Schedule & { unread: string[]; questions: string[]; examples: string[] }>(
         `GET /schedule-chat/preview?${new URLSearchParams({ text, timezone: zone })}`,
       )
-    const { body } = await preview('every Monday at 9am tell me what i hold')
-    assert.deepEqual([body.query, body.schedule.type], ['tell me what i hold', 'calendar'])
+    const { body } = await preview('every Monday at 9am show me what i hold')
+    assert.deepEqual([body.query, body.schedule.type], ['show me what i hold', 'calendar'])
     assert.match(body.description, /Monday.*America\/New_York/)
     assert.deepEqual([body.next_runs.length, body.next_runs_local.length], [3, 3])
     for (const text of body.next_runs_local) assert.match(text, /^Monday .* 09:00 America\/New_York/)
-    const open = (await preview('tell me what i hold')).body
+    const open = (await preview('show me what i hold')).body
     assert.deepEqual([open.schedule, open.next_runs, open.examples.length], [null, [], 3])
     assert.deepEqual([open.questions.length, open.unread.length], [1, 1])
     const zone = await preview('daily at 9 what do i hold', 'America/New_Yorc')
@@ -150,10 +150,10 @@ describe('scheduled chats', () => {
     assert.deepEqual([stale.status, stale.body.code, stale.body.version], [409, 'conflict', 2])
     const back = (await update({ query: 'what do i hold', status: 'active' })).body
     assert.deepEqual([back.version, back.status], [3, 'active'])
-    const kept = await call<Conflict>(`POST ${ofSchedule({ schedule_id }, '/activate')}`, {
+    const refused = await call<Conflict>(`POST ${ofSchedule({ schedule_id }, '/activate')}`, {
       expected_version: 2,
     })
-    assert.deepEqual([kept.status, kept.body.version], [409, 3])
+    assert.deepEqual([refused.status, refused.body.version], [409, 3])
   })
 
   test('a run answers, and shows what it did', async () => {
@@ -272,7 +272,7 @@ describe('scheduled chats', () => {
       return found.ctx
     }
     const { query } = morning
-    const unread = await is({ query: 'tell me how eth did' }, 'schedule', 'not_understood')
+    const unread = await is({ query: 'show me how eth did' }, 'schedule', 'not_understood')
     assert.equal((unread.examples as string[]).length, 3)
     assert.equal((unread.unread as string[]).length, 1)
     const least = await is({ query, schedule: 'every 2 minutes' }, 'schedule', 'least_interval')

@@ -329,7 +329,7 @@ export const contract = group('schedules', {
         maxLength: queryCharactersMax,
         pattern: '\\S',
         description: 'A sentence with the times in it',
-        examples: ['every Monday at 09:00 tell me how eth did'],
+        examples: ['every Monday at 09:00 show me how eth did'],
       }),
       timezone: T.Optional(timezone),
     }),

@@ -38,7 +38,7 @@ export async function runNow(
     throw new Fault('conflict', 'A run of the schedule is under way', { extras: { execution_id: running } })
   assertScopes(deps, compiledOf(row), caller)
   assertCredits(deps.creditsPerRun(row.agent as Agent), facts)
-  // A version that was never activated runs in the name of whoever tries it.
+  // A version that was never activated runs in the name of the caller who tries it.
   if (row.authority === null) await store.storeAuthority(tx, row, await deps.authorityOf(tx, caller))
   const id = uuidv7(deps.clock.now(), deps.random)
   await store.insertManualRun(tx, { id, row, at: deps.clock.now() })

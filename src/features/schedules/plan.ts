@@ -4,7 +4,7 @@ import type { ScheduleInputOf } from './contract.ts'
 import { type Calendar, isElapsed, type Refusal } from './recurrence/calendar.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
 import { catchUpSecondsDefault, intervalSecondsMin } from './schedule-shapes.ts'
-import { splitSentence } from './sentence.ts'
+import { type ReadCalendar, splitSentence } from './sentence.ts'
 
 /** What a version of a schedule does and when, read from an input. */
 export type Plan = {
@@ -18,7 +18,6 @@ export type Plan = {
   /** What was read in another sense than its letters. */
   notes: string[]
 }
-export type ReadCalendar = { calendar: Calendar; notes: string[] }
 type PlanInput = Omit<ScheduleInputOf<'create'>, 'status'>
 
 const defaultAgent: Agent = 'ProAgent'
@@ -76,10 +75,10 @@ function changedCalendar(stored: Calendar | null, input: PlanInput, now: Date): 
     throw invalid('schedule', 'missing', 'Field required: add `schedule`, because the draft has none yet')
   const { timezone: zone, starts_at: starts, ends_at: ends, ...rest } = stored ?? {}
   // The start of an interval belongs to it, so another schedule does not take it over.
-  const keptStart = schedule !== undefined && stored && isElapsed(stored) ? undefined : starts
+  const ownStart = schedule !== undefined && stored && isElapsed(stored) ? undefined : starts
   const bounds = {
     timezone: timezone ?? zone,
-    starts_at: starts_at === undefined ? keptStart : starts_at,
+    starts_at: starts_at === undefined ? ownStart : starts_at,
     ends_at: ends_at === undefined ? ends : ends_at,
   }
   const reading = readSchedule(schedule ?? (rest as Calendar), optionsOf(bounds, now))

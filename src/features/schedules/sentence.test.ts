@@ -12,8 +12,8 @@ const partsOf = (text: string) => {
 
 test('the times at the beginning or the end of a sentence are cut out of it', () => {
   for (const [text, query, type] of [
-    ['every Monday at 9am, tell me how eth did', 'tell me how eth did', 'calendar'],
-    ['tell me how eth did every Monday at 09:00 New York time', 'tell me how eth did', 'calendar'],
+    ['every Monday at 9am, show me how eth did', 'show me how eth did', 'calendar'],
+    ['show me how eth did every Monday at 09:00 New York time', 'show me how eth did', 'calendar'],
     ['every 15 minutes from 9 to 17 on weekdays: what do i hold', 'what do i hold', 'interval'],
     ['swap 20 usdc to eth on base tomorrow at 7am', 'swap 20 usdc to eth on base', 'once'],
     ['every hour check the price of btc', 'check the price of btc', 'interval'],
@@ -23,7 +23,7 @@ test('the times at the beginning or the end of a sentence are cut out of it', ()
 
 test('a sentence without times, or with times alone, is not understood', () => {
   for (const [text, field, unread] of [
-    ['tell me how eth did', 'schedule', ['tell me how eth did']],
+    ['show me how eth did', 'schedule', ['show me how eth did']],
     ['eth', 'schedule', ['eth']],
     ['every Monday at 9am', 'query', []],
   ] as const) {
@@ -36,7 +36,7 @@ test('a sentence without times, or with times alone, is not understood', () => {
 })
 
 test('times that are understood and refused say why', () => {
-  const sentence = split('every minute tell me the price of btc')
+  const sentence = split('every minute show me the price of btc')
   assert.ok('refusal' in sentence)
   assert.deepEqual([sentence.refusal.type, sentence.refusal.ctx.minimum], ['least_interval', 300])
 })

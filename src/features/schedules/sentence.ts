@@ -1,8 +1,9 @@
-import type { ReadCalendar } from './plan.ts'
-import type { Refusal } from './recurrence/calendar.ts'
+import type { Calendar, Refusal } from './recurrence/calendar.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
 import { examples } from './recurrence/refusal.ts'
 
+/** `notes` says what was read in another sense than its letters. */
+export type ReadCalendar = { calendar: Calendar; notes: string[] }
 /** A sentence with its times at the beginning or at the end: what is left is what each run asks. */
 export type Sentence = ReadCalendar & { query: string }
 

@@ -33,34 +33,36 @@ const howToTime = (state: SetupState): string => {
     : 'Say when it runs: add `schedule` by `schedules_update`'
 }
 
+type Item = SetupItemView & { how: string }
+
 export function setupItems(state: SetupState): SetupItemView[] {
   const { calendar, compiled, creditsPerRun, facts, now } = state
-  const item = (key: SetupItemView['key'], label: string, done: boolean, how: string, required = true) => ({
-    key,
-    label,
-    required,
-    done,
-    how: done ? null : how,
-  })
   const hasTime = calendar !== null && !isOver(state) && nextSlot(calendar, now) !== undefined
-  const items = [
-    item('schedule_valid', 'It has a time to come', hasTime, howToTime(state)),
-    item(
-      'credits_available',
-      `There are credits for a run, which takes ${creditsPerRun}`,
-      facts.credits >= creditsPerRun,
-      'Buy a pack by `credits_recharge`',
-    ),
+  const items: Item[] = [
+    {
+      key: 'schedule_valid',
+      label: 'It has a time to come',
+      required: true,
+      done: hasTime,
+      how: howToTime(state),
+    },
+    {
+      key: 'credits_available',
+      label: `There are credits for a run, which takes ${creditsPerRun}`,
+      required: true,
+      done: facts.credits >= creditsPerRun,
+      how: 'Buy a pack by `credits_recharge`',
+    },
   ]
-  if (!compiled.isSpending) return items
-  const limitItem = item(
-    'orders_within_limit',
-    'The limit for chats lets a run start what the query orders',
-    facts.chatPerDayUsd !== '0',
-    'A person raises `chat_per_day_usd`; until then a run recommends what the query orders',
-    false,
-  )
-  return [...items, limitItem]
+  if (compiled.isSpending)
+    items.push({
+      key: 'orders_within_limit',
+      label: 'The limit for chats lets a run start what the query orders',
+      required: false,
+      done: facts.chatPerDayUsd !== '0',
+      how: 'A person raises `chat_per_day_usd`; until then a run recommends what the query orders',
+    })
+  return items.map(({ how, ...item }) => ({ ...item, how: item.done ? null : how }))
 }
 
 type Health = Pick<ScheduleView, 'health' | 'health_reason'>
