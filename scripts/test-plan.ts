@@ -124,6 +124,7 @@ export const laterFiles: readonly Later[] = [
       'test/venue/position-exits.test.ts',
       'test/venue/venue-replies.test.ts',
       'test/venue/first-fills.test.ts',
+      'test/venue/own-part.test.ts',
     ],
   },
   {
