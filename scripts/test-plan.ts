@@ -30,6 +30,7 @@ export const laterFiles: readonly Later[] = [
       'test/crash/solver-kills.test.ts',
       'test/crash/spot-stops.test.ts',
       'test/crash/stopped-instance.test.ts',
+      'test/crash/strategy-slots.test.ts',
       'test/crash/svm-kills.test.ts',
       'test/crash/swap-storm.test.ts',
       'test/crash/venue-chaos.test.ts',

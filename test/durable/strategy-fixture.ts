@@ -58,8 +58,6 @@ export const versionRow = (fields: Partial<StrategyVersionRow>): Omit<StrategyVe
   agent: 'test',
   mode: 'paper',
   calendar: null,
-  starts_at: null,
-  ends_at: null,
   max_runs: null,
   on_missed: 'run_latest',
   catch_up_seconds: 600,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { later } from '#kernel/clock.ts'
-import { type DueSlots, type NextSlot, planSlots, slotAfter } from './plan-slots.ts'
+import { type DueSlots, type NextSlot, planSlots } from './plan-slots.ts'
 
 const minuteMs = 60_000
 const start = new Date('2026-03-02T09:00:00Z')
@@ -17,8 +17,6 @@ const due = (fields: Partial<DueSlots> = {}): DueSlots => ({
   isRunning: false,
   run_count: 0,
   calendar: { ms: 60 * minuteMs },
-  starts_at: null,
-  ends_at: null,
   max_runs: null,
   on_missed: 'run_latest',
   catch_up_seconds: 600,
@@ -60,21 +58,13 @@ describe('the plan of the slots that are due', () => {
     })
   })
 
-  test('ends with the last run, the end of the strategy, or the end of the calendar', () => {
+  test('ends with the last run or the end of the calendar', () => {
     assert.equal(planSlots(due({ max_runs: 3, run_count: 2 }), at(0), hourly).next, undefined)
     assert.deepEqual(planSlots(due({ max_runs: 3, run_count: 1 }), at(0), hourly).next, at(60))
-    assert.equal(planSlots(due({ ends_at: at(59) }), at(0), hourly).next, undefined)
-    assert.deepEqual(planSlots(due({ ends_at: at(60) }), at(0), hourly).next, at(60))
     assert.deepEqual(
       planSlots(due(), at(0), () => undefined),
       { run: start },
     )
-  })
-
-  test('begins at the start of the strategy, which may be a slot', () => {
-    assert.deepEqual(slotAfter(due({ starts_at: at(120) }), at(0), hourly), at(120))
-    assert.deepEqual(slotAfter(due({ starts_at: at(121) }), at(0), hourly), at(180))
-    assert.equal(slotAfter(due({ calendar: null }), at(0), hourly), undefined)
   })
 
   test('has each slot once, whenever the strategy is looked at', () => {

@@ -6,10 +6,7 @@ import type { StrategyRow, StrategyVersionRow } from '#store/tables/strategies.t
 /** Returns the first slot of a calendar after a time; undefined if there is none. */
 export type NextSlot = (calendar: object, after: Date) => Date | undefined
 export type SlotRules = Pick<StrategyRow, 'run_count'> &
-  Pick<
-    StrategyVersionRow,
-    'calendar' | 'starts_at' | 'ends_at' | 'max_runs' | 'on_missed' | 'catch_up_seconds'
-  >
+  Pick<StrategyVersionRow, 'calendar' | 'max_runs' | 'on_missed' | 'catch_up_seconds'>
 export type DueSlots = SlotRules & {
   next_at: Date
   following_at: Date | null
@@ -31,17 +28,12 @@ export const punctualMs = 60_000
 const countedMax = 10_000
 const dayMs = 86_400_000
 
-/** The first slot after a time, within the bounds of the version. */
-export function slotAfter(
-  { calendar, starts_at: startsAt, ends_at: endsAt }: SlotRules,
+/** A strategy whose draft has no calendar has no slot. */
+export const slotAfter = (
+  { calendar }: Pick<SlotRules, 'calendar'>,
   after: Date,
   nextSlot: NextSlot,
-): Date | undefined {
-  if (calendar === null) return undefined
-  const first = startsAt && later(startsAt, -1)
-  const slot = nextSlot(calendar, first && first > after ? first : after)
-  return slot && (endsAt === null || slot <= endsAt) ? slot : undefined
-}
+): Date | undefined => (calendar === null ? undefined : nextSlot(calendar, after))
 
 /**
  * Of the slots that are due only the newest may run, if it is on time or recent enough to be made up for. The

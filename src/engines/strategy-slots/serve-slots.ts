@@ -54,7 +54,7 @@ type NewExecution = Pick<
 >
 
 export const dueColumns = `s.id, s.user_id, s.version, s.next_at, s.following_at, s.tz_version, s.execution_count,
-  s.run_count, v.type, v.mode, v.calendar, v.starts_at, v.ends_at, v.max_runs, v.on_missed, v.catch_up_seconds`
+  s.run_count, v.type, v.mode, v.calendar, v.max_runs, v.on_missed, v.catch_up_seconds`
 export const strategyWithVersion = `strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`
 
 /** Many strategies have the same slot: runs that ask a model begin within this time after it. */

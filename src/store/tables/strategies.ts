@@ -51,8 +51,6 @@ export type StrategyVersionRow = {
   agent: string
   mode: StrategyMode
   calendar: Jsonb | null
-  starts_at: Date | null
-  ends_at: Date | null
   max_runs: number | null
   on_missed: 'run_latest' | 'skip'
   catch_up_seconds: number

@@ -25,6 +25,8 @@ create table strategy (
   skipped_count integer not null default 0,
   last_run_at timestamptz,
   activated_at timestamptz,
+  -- When its recommendations were made last.
+  recommended_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   constraint active_strategy_has_a_slot check ((status = 'active') = (next_at is not null)),
@@ -45,10 +47,8 @@ create table strategy_version (
   query text not null,
   agent text not null,
   mode text not null check (mode in ('paper', 'live')),
-  -- The times of the runs, with their zone. Null: a draft that has none yet.
+  -- The times of the runs, with their zone, start and end. Null: a draft that has none yet.
   calendar jsonb,
-  starts_at timestamptz,
-  ends_at timestamptz,
   max_runs integer check (max_runs > 0),
   -- Whether the newest missed slot runs, if it is at most so old.
   on_missed text not null check (on_missed in ('run_latest', 'skip')),
