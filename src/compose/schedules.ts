@@ -2,6 +2,7 @@ import { readTask } from '#durable/task/task-queries.ts'
 import { toTaskBrief } from '#durable/task/task-view.ts'
 import type { Files } from '#engines/files/files.ts'
 import { authorityOf } from '#engines/stored-callers/stored-caller.ts'
+import { strategyRetentionJobs } from '#engines/strategy-slots/retention.ts'
 import { createStrategySlots } from '#engines/strategy-slots/strategy-slots.ts'
 import { orderedOperations } from '#features/chat/grammar-mandate.ts'
 import { creditsOfAgent } from '#features/chat/prices.ts'
@@ -9,7 +10,7 @@ import { findThread } from '#features/chat/store.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Calendar } from '#features/schedules/recurrence/calendar.ts'
 import { nextSlot } from '#features/schedules/recurrence/slots.ts'
-import { runRetentionJob } from '#features/schedules/retention.ts'
+import { skippedEvents } from '#features/schedules/run-events.ts'
 import { scheduleFacts } from '#features/schedules/schedule-shapes.ts'
 import { createSchedules } from '#features/schedules/schedules.ts'
 import { createLoopTurns } from '#kernel/async/loop-turns.ts'
@@ -34,8 +35,10 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
   const slots = createStrategySlots({
     transactions,
     taskEngine,
+    taskClock: core.clock,
     clock,
     random,
+    skipEvents: skippedEvents,
     nextSlot: (calendar, after) => nextSlot(calendar as Calendar, after),
     tzVersion: process.versions.tz ?? 'unknown',
   })
@@ -76,7 +79,7 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
     }),
     kinds: [createScheduleRuns({ core, scheduleClock: clock, custody, files, operations, slots })],
     starters: [slots.start],
-    jobs: [slots.zoneDataJob, runRetentionJob(db, core.clock)],
+    jobs: [slots.zoneDataJob, ...strategyRetentionJobs(db, core.clock)],
     facts: scheduleFacts,
   }
 }

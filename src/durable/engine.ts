@@ -157,8 +157,9 @@ export function createEngine(deps: EngineDeps) {
     isLeaseHeld: taskRunner.isLeaseHeld,
     wakeTasks,
     schedules: scheduler,
-    /** Serves the rows of a table when they are due, until it is disposed of. */
-    startDueRows: <Row extends { id: string }>(source: DueSource<Row>) => startDueRows(dueRows, source),
+    /** Serves the rows of a table when they are due by the clock, until it is disposed of. */
+    startDueRows: <Row extends { id: string }>(source: DueSource<Row>, rowClock: Clock) =>
+      startDueRows({ ...dueRows, clock: rowClock }, source),
     /** Makes the instances serve a slot that was made or moved; a lost hint costs one poll. */
     announceSlots: () => notifier.notify([slotsTopic]),
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */

@@ -118,6 +118,8 @@ export const slotsOf = (
     taskEngine,
     nextSlot: gridSlot,
     clock,
+    taskClock: systemClock,
+    skipEvents: () => [],
     random,
     tzVersion,
   })

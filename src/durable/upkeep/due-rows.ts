@@ -37,6 +37,8 @@ export type DueSource<Row extends { id: string }> = {
   lockDue(tx: Tx, now: Date, selection: Selection): Promise<Row[]>
   /** Enqueues what is due, and moves each row to its next time. */
   serve(tx: Tx, rows: readonly Row[], now: Date): Promise<NextDue>
+  /** Runs after the commit of rows that were served. */
+  onServed?(rows: readonly Row[]): void
 }
 
 /** A row whose hint was lost is found within this time. */
@@ -106,16 +108,17 @@ async function serveDue<Row extends { id: string }>(
   selection: Selection,
 ): Promise<NextDue> {
   const { deps, source } = state
-  let ids: string[] = []
+  let rows: Row[] = []
   try {
     const next = await deps.transactions.run(async (tx) => {
-      const rows = await source.lockDue(tx, now, selection)
-      ids = rows.map(({ id }) => id)
+      rows = await source.lockDue(tx, now, selection)
       return rows.length === 0 ? new Map() : source.serve(tx, rows, now)
     })
     if (next.size > 0) deps.claimNow()
+    source.onServed?.(rows)
     return next
   } catch (error) {
+    const ids = rows.map(({ id }) => id)
     const [first] = ids
     if (isDatabaseUnavailable(error) || first === undefined) throw error
     if (ids.length === 1) return defer(state, first, error)

@@ -1,9 +1,9 @@
 import type { Engine } from '#durable/engine.ts'
 import { createLoopTurns } from '#kernel/async/loop-turns.ts'
-import { later } from '#kernel/clock.ts'
+import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
-import type { TaskKind, Tx } from '#kernel/task/task.ts'
+import type { NewEvent, TaskKind, Tx } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
 import type { StrategyExecutionRow, StrategyRow, StrategyVersionRow } from '#store/tables/strategies.ts'
 import {
@@ -18,15 +18,30 @@ import {
 /** Records the slots of strategies that are due, enqueues their runs, and moves the strategies to their next slots. */
 
 export type ServeDeps = {
-  taskEngine: Pick<Engine, 'enqueueOnce'>
+  taskEngine: Pick<Engine, 'enqueueOnce' | 'appendEvents'>
+  /** The clock of tasks and of the log, which may differ from that of the slots. */
+  taskClock: Clock
+  /** Returns the events of slots that are skipped. `previousReason` is why the record before was skipped, if it was. */
+  skipEvents: (
+    strategy: Pick<StrategyRow, 'id' | 'title' | 'notify'>,
+    execution: NewExecution,
+    before: { previousReason: string | null },
+  ) => NewEvent[]
   nextSlot: NextSlot
   random: Random
   /** The version of the zone data of this process. */
   tzVersion: string
 }
 export type StrategyDue = SlotRules &
-  Pick<StrategyRow, 'id' | 'user_id' | 'version' | 'following_at' | 'tz_version' | 'execution_count'> &
-  Pick<StrategyVersionRow, 'type' | 'mode'> & { next_at: Date }
+  Pick<
+    StrategyRow,
+    'id' | 'user_id' | 'title' | 'notify' | 'version' | 'following_at' | 'tz_version' | 'execution_count'
+  > &
+  Pick<StrategyVersionRow, 'type' | 'mode'> & {
+    next_at: Date
+    /** Why the newest record was skipped, if it was. */
+    previous_reason: string | null
+  }
 type ServeOptions = {
   now: Date
   kind: TaskKind
@@ -34,7 +49,7 @@ type ServeOptions = {
   mayRun?: boolean
 }
 type Planned = { row: StrategyDue; plan: SlotPlan }
-type NewExecution = Pick<
+export type NewExecution = Pick<
   StrategyExecutionRow,
   | 'id'
   | 'strategy_id'
@@ -53,7 +68,8 @@ type NewExecution = Pick<
   | 'ended_at'
 >
 
-export const dueColumns = `s.id, s.user_id, s.version, s.next_at, s.following_at, s.tz_version, s.execution_count,
+export const dueColumns = `s.id, s.user_id, s.title, s.notify, s.version, s.next_at,
+  (select e.skip_reason from strategy_execution e where e.strategy_id = s.id order by e.number desc limit 1) as previous_reason, s.following_at, s.tz_version, s.execution_count,
   s.run_count, v.type, v.mode, v.calendar, v.max_runs, v.on_missed, v.catch_up_seconds`
 export const strategyWithVersion = `strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`
 
@@ -76,13 +92,19 @@ export async function serveSlots(
   const runs = executions.filter(({ id, status }) => status === 'pending' && inserted.has(id))
   const enqueued = await deps.taskEngine.enqueueOnce(
     tx,
-    runs.map((execution) => runTask(byId.get(execution.strategy_id)!, execution, { now, kind })),
+    runs.map((execution) => runTask(deps, byId.get(execution.strategy_id)!, { execution, kind })),
   )
   const repeated = runs.filter((_, n) => enqueued[n] === undefined).map(({ id }) => id)
   // The record of a run can be deleted before its task.
   if (repeated.length > 0)
     await query(tx, 'delete from strategy_execution where id = any($1::uuid[])', [repeated])
   await moveSlots(deps, tx, planned, now)
+  await addSkipEvents(
+    deps,
+    tx,
+    byId,
+    executions.filter(({ id, status }) => status === 'cancelled' && inserted.has(id)),
+  )
   return new Map(planned.map(({ row, plan }) => [row.id, plan.next]))
 }
 
@@ -172,10 +194,31 @@ async function insertExecutions(tx: Tx, executions: readonly NewExecution[]): Pr
   return new Set(inserted.map(({ id }) => id))
 }
 
+/** The logs are locked in one order, after everything else. */
+async function addSkipEvents(
+  { skipEvents, taskEngine, taskClock }: ServeDeps,
+  tx: Tx,
+  strategies: ReadonlyMap<string, StrategyDue>,
+  executions: readonly NewExecution[],
+): Promise<void> {
+  const byUser = new Map<string, NewEvent[]>()
+  const reasons = new Map<string, string | null>()
+  for (const execution of executions) {
+    const strategy = strategies.get(execution.strategy_id)!
+    const previousReason = reasons.get(strategy.id) ?? strategy.previous_reason
+    const events = skipEvents(strategy, execution, { previousReason })
+    byUser.set(strategy.user_id, [...(byUser.get(strategy.user_id) ?? []), ...events])
+    reasons.set(strategy.id, execution.skip_reason)
+  }
+  for (const userId of [...byUser.keys()].sort())
+    await taskEngine.appendEvents(tx, userId, byUser.get(userId)!, taskClock.now())
+}
+
+type NewRun = { execution: NewExecution; kind: TaskKind }
 function runTask(
+  { taskClock }: ServeDeps,
   { id, user_id: userId, version, type }: StrategyDue,
-  execution: NewExecution,
-  { now, kind }: ServeOptions,
+  { execution, kind }: NewRun,
 ) {
   const slot = execution.slot!
   const input = { schedule_id: id, version, slot: slot.toISOString() }
@@ -191,7 +234,7 @@ function runTask(
       operation: `schedule:${kind.kind}`,
       hash: bodyHash(kind.kind, input),
     },
-    runAt: later(now, spreadMs),
+    runAt: later(taskClock.now(), spreadMs),
   }
 }
 

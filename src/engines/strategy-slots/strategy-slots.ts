@@ -19,7 +19,11 @@ import {
 
 export type StrategySlotDeps = ServeDeps & {
   transactions: Pick<Transactions, 'pool' | 'run'>
-  taskEngine: Pick<Engine, 'enqueueOnce' | 'kindOf' | 'startDueRows' | 'announceSlots' | 'announceQueued'>
+  taskEngine: ServeDeps['taskEngine'] &
+    Pick<Engine, 'kindOf' | 'startDueRows' | 'announceSlots' | 'announceQueued'> & {
+      events: Pick<Engine['events'], 'notify'>
+    }
+  /** The clock of the slots. */
   clock: Clock
 }
 export type StrategySlots = {
@@ -47,7 +51,7 @@ const batchMax = 200
 export function createStrategySlots(deps: StrategySlotDeps): StrategySlots {
   const { taskEngine } = deps
   return {
-    start: () => taskEngine.startDueRows(dueStrategies(deps)),
+    start: () => taskEngine.startDueRows(dueStrategies(deps), deps.clock),
     settle: (tx, strategyId) => serveBeforeChange(deps, tx, strategyId, { mayRun: true }),
     arm: (tx, strategyId) => arm(deps, tx, strategyId),
     async disarm(tx, strategyId, { status, reason }) {
@@ -89,6 +93,9 @@ const dueStrategies = (deps: StrategySlotDeps): DueSource<StrategyDue> => ({
       [now, ids, except, limit],
     ),
   serve: (tx, rows, now) => serveSlots(deps, tx, rows, { now, kind: runKind(deps) }),
+  onServed(rows) {
+    for (const userId of new Set(rows.map((row) => row.user_id))) deps.taskEngine.events.notify(userId)
+  },
 })
 
 function runKind({ taskEngine }: StrategySlotDeps): TaskKind {

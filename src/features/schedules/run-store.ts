@@ -45,11 +45,14 @@ export async function findRun(db: Queryable, id: string): Promise<Run> {
   return row
 }
 
-/** A run that a user starts by hand is of any schedule that is not disabled. */
+/**
+ * A run that a user starts by hand is of any schedule that is not disabled. A schedule is completed with its last slot,
+ * whose run is then to come.
+ */
 export const isRunnable = (
   status: StrategyRow['status'],
   { execution_type: type }: Pick<Run, 'execution_type'>,
-): boolean => (type === 'manual' ? status !== 'disabled' : status === 'active')
+): boolean => (type === 'manual' ? status !== 'disabled' : status === 'active' || status === 'completed')
 
 /** Reads the status again, and holds it until the run has begun. */
 export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
