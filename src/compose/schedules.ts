@@ -56,13 +56,20 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
       calls: innerCalls,
       keyOf: (name) => internalKey('sched', name),
       authorityOf,
+      acts: taskEngine.approvals,
+      taskClock: core.clock,
       creditsPerRun: (agent) => Number(creditsOfAgent[agent]),
       async factsOf(userId) {
-        const [available, { chat_per_day_usd }] = await Promise.all([
+        const [available, limits] = await Promise.all([
           credits.available(userId),
           custody.policy.summary(userId),
         ])
-        return { credits: available, chatPerDayUsd: chat_per_day_usd }
+        return {
+          credits: available,
+          chatPerDayUsd: limits.chat_per_day_usd,
+          perTransactionUsd: limits.per_transaction_usd,
+          approvalAboveUsd: limits.approval_above_usd,
+        }
       },
       async orderedBy(userId, text) {
         const { registry } = await universe()

@@ -35,7 +35,7 @@ describe('a run of a schedule', () => {
     query(instance().db, `update app_user set suspended_at = ${at} where agent_id = $1`, [user.agentId])
   const killSwitch = (user: ChatUser, on: boolean) =>
     on
-      ? http(`${app.url}/v1/policy/kill`, { method: 'POST', body: {}, headers: bearer(user) })
+      ? http(`${app.url}/v1/kill`, { method: 'POST', body: { on: true }, headers: bearer(user) })
       : query(instance().db, `delete from kill_switch where scope = 'user'`)
 
   test('asks its query in the thread of the schedule, though nobody listens, and reports', async () => {
@@ -236,9 +236,8 @@ describe('a run of a schedule', () => {
   test('every token of an account that is revoked pauses its schedules at once', async () => {
     const user = await app.user()
     const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
-    const revoked = await http(`${app.url}/auth/revoke`, {
-      method: 'POST',
-      body: { all: true },
+    const revoked = await http(`${app.url}/v1/auth/token?all=true`, {
+      method: 'DELETE',
       headers: bearer(user),
     })
     assert.equal(revoked.status, 200, JSON.stringify(revoked.body))

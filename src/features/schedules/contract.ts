@@ -1,6 +1,6 @@
 import { act, group, type InputOf, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
-import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { orRequested, TaskResponse } from '#kernel/contract/task-response.ts'
 import { Nullable, OneOf, Page, Text } from '#kernel/contract/wire-types.ts'
 import {
   ArtifactList,
@@ -146,7 +146,7 @@ export const contract = group('schedules', {
   activate: act('POST /schedule-chat/schedule/{schedule_id}/activate', {
     summary: 'Let a schedule run',
     description:
-      'Use it once each required item of `setup_checklist` is done; otherwise `setup_incomplete` names what is missing. From now on it runs in your name, with your scopes of this moment. Where its query orders something, you need the scope of that. Next: `schedules_executions` has what became of its runs.',
+      'Use it once each required item of `setup_checklist` is done; otherwise `setup_incomplete` names what is missing. From now on it runs in your name, with your scopes of this moment. Where its query orders something, you need the scope of that; where one order may be above `approval_above_usd`, it answers with a task that waits until the person has approved them all at its `confirm_url`, for 90 days or until the next change. Next: `schedules_executions` has what became of its runs.',
     access: 'chat',
     repeatable: true,
     params: schedulePath,
@@ -155,7 +155,7 @@ export const contract = group('schedules', {
       { $id: 'ScheduleActivateRequest', additionalProperties: false, examples: [{ expected_version: 1 }] },
     ),
     bodyOptional: true,
-    output: Schedule,
+    output: orRequested(Schedule),
     faults: ['not_found', 'conflict', 'setup_incomplete', 'limit_reached', 'insufficient_scope'],
   }),
   pause: act('POST /schedule-chat/schedule/{schedule_id}/pause', {

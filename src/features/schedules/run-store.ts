@@ -241,9 +241,10 @@ export async function storeFiles(tx: Tx, { run, chatId, report, at }: RunFile): 
   await query(
     tx,
     `insert into strategy_file (file_id, strategy_id, execution_id, path, size, created_at)
-     select file_id, $1, $2, $3 || name, size, $4 from chat_file where chat_id = $5
-     union all select id, $1, $2, $3 || 'report.md', size, $4
-       from jsonb_to_recordset($6::jsonb) r (id uuid, size integer)
+     select f.id, $1, $2, $3 || f.name, f.size, $4 from (
+       select file_id as id, name, size from chat_file where chat_id = $5
+       union all select id, 'report.md', size
+         from jsonb_to_recordset($6::jsonb) r (id uuid, size integer)) f
      on conflict do nothing`,
     [run.strategy_id, run.id, `runs/${run.number}/`, at, chatId, jsonText(report ? [report] : [])],
   )

@@ -1,5 +1,5 @@
 import { type ActScope, actOf, type Caller } from '#kernel/contract/caller.ts'
-import { implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
+import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import type { StrategyStatus } from '#store/tables/strategies.ts'
 import * as activation from './activation.ts'
 import * as changes from './changes.ts'
@@ -9,6 +9,7 @@ import { type ManualRunDeps, runNow } from './manual-run.ts'
 import { preview } from './preview.ts'
 import * as recommendations from './recommendations.ts'
 import type { UserFacts } from './setup.ts'
+import type { ApprovedActivation } from './standing-approval.ts'
 import { schedulesOf } from './store.ts'
 import { transactionsOf } from './transactions.ts'
 
@@ -72,8 +73,12 @@ export function createSchedules(deps: SchedulesDeps): Operation[] {
       if (!include_executions) return view
       return { ...view, executions: await executionPage(deps, schedule_id, given, 50) }
     },
-    activate: withFacts((input: ScheduleInputOf<'activate'>, given) =>
-      activation.activate(deps, input, given),
+    activate: confirmedAct(
+      withFacts((input: ScheduleInputOf<'activate'>, given) => activation.activate(deps, input, given)),
+      async (input, _person, userId) => {
+        const facts = await deps.factsOf(userId)
+        return (act) => activation.activateApproved(deps, input as ApprovedActivation, { facts, userId, act })
+      },
     ),
     pause: withFacts((input: ScheduleInputOf<'pause'>, given) => activation.pause(deps, input, given)),
     run: withFacts((input: ScheduleInputOf<'run'>, given) => runNow(deps, input, given)),

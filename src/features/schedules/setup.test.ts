@@ -11,7 +11,7 @@ const state = (fields: Partial<SetupState> = {}): SetupState => ({
   calendar: daily,
   compiled: { operations: [], isSpending: false, notes: [] },
   creditsPerRun: 1,
-  facts: { credits: 1, chatPerDayUsd: '0' },
+  facts: { credits: 1, chatPerDayUsd: '0', perTransactionUsd: '100', approvalAboveUsd: null },
   max_runs: null,
   run_count: 0,
   now,
@@ -37,7 +37,10 @@ const health = (fields: Partial<Parameters<typeof healthOf>[0]>, of: Partial<Set
 }
 
 test('the health names the one thing to do', () => {
-  const rich = { facts: { credits: 9, chatPerDayUsd: '50' }, compiled: orders }
+  const rich = {
+    facts: { credits: 9, chatPerDayUsd: '50', perTransactionUsd: '100', approvalAboveUsd: null },
+    compiled: orders,
+  }
   assert.deepEqual(health({}, rich), { health: 'on_track', health_reason: null })
   assert.deepEqual(health({}), { health: 'research_only', health_reason: null })
   assert.equal(health({}, { compiled: orders }).health, 'research_only')

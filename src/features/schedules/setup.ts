@@ -10,6 +10,9 @@ export type UserFacts = {
   credits: number
   /** What chats may start by themselves in 24 hours, in USD. */
   chatPerDayUsd: string
+  perTransactionUsd: string
+  /** Orders above it wait for a person; null lets none wait. */
+  approvalAboveUsd: string | null
 }
 /** What the sentence was understood as; it is stored with its version. */
 export type Compiled = Ordered & { notes: string[] }
