@@ -223,7 +223,12 @@ export const contract = group('schedules', {
     query: T.Object({
       ...paging(10),
       after: T.Optional(
-        T.Integer({ minimum: 0, default: 0, description: 'Events with a higher number alone' }),
+        T.Integer({
+          minimum: 0,
+          maximum: 1_000_000,
+          default: 0,
+          description: 'Events with a higher number alone',
+        }),
       ),
     }),
     output: EventPage,

@@ -55,7 +55,7 @@ export async function eventsOf(
   executionId: string,
   { after, skip, limit }: Page & { after: number },
 ): Promise<{ rows: EventRow[]; total: number }> {
-  const matching = 'execution_id = $1 and seq > $2'
+  const matching = 'execution_id = $1 and seq > $2::bigint'
   const [rows, [counted]] = await Promise.all([
     query<EventRow>(
       db,

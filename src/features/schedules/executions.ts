@@ -16,7 +16,7 @@ type ArtifactView = T.Static<typeof ArtifactList>['items'][number]
 
 /** A page as it is read: the interface bounds neither field, so a larger page is cut. */
 export const pageOf = ({ skip = 0, limit }: { skip?: number; limit?: number }, limitDefault: number) => ({
-  skip,
+  skip: Math.min(skip, Number.MAX_SAFE_INTEGER),
   limit: Math.min(limit ?? limitDefault, pageMax),
 })
 

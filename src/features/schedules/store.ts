@@ -75,15 +75,7 @@ export type NewVersion = Pick<
 const paperBalanceUsd = '1000'
 
 export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> {
-  const { starts_at = null, ends_at = null } = version.calendar ?? {}
-  const row = {
-    ...version,
-    type: 'prompt',
-    mode: 'live',
-    starts_at,
-    ends_at,
-    paper_balance_usd: paperBalanceUsd,
-  }
+  const row = { ...version, type: 'prompt', mode: 'live', paper_balance_usd: paperBalanceUsd }
   const text = `insert into strategy_version select * from jsonb_populate_record(null::strategy_version, $1)`
   await query(tx, text, [jsonText(row)])
 }

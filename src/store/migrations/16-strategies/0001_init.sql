@@ -25,6 +25,8 @@ create table strategy (
   skipped_count integer not null default 0,
   last_run_at timestamptz,
   activated_at timestamptz,
+  -- When its recommendations were made last.
+  recommended_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   constraint active_strategy_has_a_slot check ((status = 'active') = (next_at is not null)),
