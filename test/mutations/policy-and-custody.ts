@@ -136,8 +136,8 @@ export const policyMutations = [
         'an agent acts above the limit without an approval',
       ],
       [
-        'countedMicros(request) <= approvalAboveMicros) return null',
-        'request.usdMicros <= approvalAboveMicros) return null',
+        'countedMicros(request) <= limit',
+        'request.usdMicros <= limit',
         'an exit waits for an approval',
       ],
       [
