@@ -14,6 +14,8 @@ import type { ExecutedOrder, FoundWithdrawal } from '#engines/venue/orders/found
 import { nonceKind } from '#engines/venue/orders/signed-action.ts'
 import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { noteFoundOrder } from '#engines/venue/records/store.ts'
+import { addChange, vaultRefOf } from '#features/earn/earn-account.ts'
+import { newestPosition } from '#features/earn/store.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
 import { firedExecutionId, rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { TaskKind, Tx } from '#kernel/task/task.ts'
@@ -75,6 +77,7 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
     }
     const task = adoptedTask(executions, session.clock.now())
     await insertTask(tx, task)
+    await openPosition(session, tx, executions)
     if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: task.id, venue })
     if (order) await endOrder(tx, order, task)
     await appendEvents(tx, userId, [taskEvent('task.completed', task)], task.updated_at)
@@ -172,6 +175,28 @@ function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
     orders = orders.map((order) => ({ ...order, execution_id: rearmedExecutionId(order) }))
   }
   return attempts
+}
+
+/**
+ * A user whose first deposit was lost has no position to which a sync could add its shares, so an empty one is
+ * opened. The comparison with the chain finds the shares.
+ */
+async function openPosition(
+  { config, clock }: Session,
+  tx: Tx,
+  executions: readonly Execution[],
+): Promise<void> {
+  const { EARN_CHAIN_ID: chainId, EARN_VAULT_ADDRESS: address } = config
+  const vaultRef = vaultRefOf({ chainId, address })
+  const isShare = ({ token_address: token }: JsonObject) => String(token).toLowerCase() === vaultRef.vault
+  const bought = executions.find(
+    ({ chain, balance_changes: changes }) =>
+      chain === chainId && changes.some((each) => isShare(each) && BigInt(String(each.amount)) > 0n),
+  )
+  if (!bought || (await newestPosition(tx, bought.user_id, vaultRef))) return
+  const { user_id: userId, executed_at: createdAt } = bought
+  const position = { positionId: uuidv7(createdAt, systemRandom), createdAt, now: clock.now() }
+  await addChange(tx, userId, vaultRef, { ...position, assetsUnits: 0n, sharesUnits: 0n, block: 0n })
 }
 
 type Noted = Execution & { taskId: string; venue: ExecutedOrder | FoundWithdrawal }

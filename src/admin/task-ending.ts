@@ -3,6 +3,7 @@ import {
   executedEffects,
   expiryOf,
   type FoundPayment,
+  isHeldBack,
   isPreparation,
   isSameTransaction,
   liveEffectOf,
@@ -135,9 +136,10 @@ type Base = { task: TaskView; pending: readonly PendingHold[]; actor: string }
 export function endingOf({ task, pending, actor }: Base, resolution: Resolution): EndResult {
   const { outcome, evidence, txHash, at } = resolution
   const sent = liveEffectOf(task, txHash)
-  const isConfirmed = (effect: Effect) => outcome === 'executed' || effect.id === sent?.id
+  const wasNeverSent = isHeldBack(task)
+  const isConfirmed = (effect: Effect) => !wasNeverSent && (outcome === 'executed' || effect.id === sent?.id)
   if (outcome === 'executed') assertOwnTransaction(task, resolution)
-  else
+  else if (!wasNeverSent)
     assertExpired(
       task.effects.filter((effect) => !isConfirmed(effect)),
       at,

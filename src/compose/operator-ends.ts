@@ -29,7 +29,7 @@ import { type OperatorEnd, reportedEnd } from '#kernel/task/operator-end.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { fundingRouteOn } from './bridge.ts'
 import { shareTokenAt } from './earn.ts'
-import { bridgeOf } from './settings.ts'
+import { bridgeOf, perpLimitsOf } from './settings.ts'
 
 type Deps = IntakeDeps & { config: Config }
 
@@ -99,6 +99,7 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     chain: { row: payoutChain },
     chains,
     payoutChain,
+    limits: perpLimitsOf(config),
     batches: { releaseGas: (tx: Tx, id: string) => gas.settle(tx, id, 0n) },
     swapEnd: swap,
     approveKey,

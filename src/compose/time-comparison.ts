@@ -5,14 +5,17 @@ import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/fo
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/found-executions.ts'
 import { triggerKind } from '#features/spot-venue/triggers.ts'
+import { changesOf } from '#features/swap/settle/changes.ts'
 import { repeat } from '#kernel/async/repeat.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, query } from '#store/query.ts'
 import { executedBatchIn, executionOf } from '#upstreams/evm/batch.ts'
 import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
+import { wrapsOf } from '#upstreams/evm/swap-calls.ts'
 import { sentExecutions } from '#upstreams/solana/reference.ts'
 import { type Chains, usersOfAccounts } from './chains.ts'
 import type { Core } from './core.ts'
+import { shareTokenAt } from './earn.ts'
 import { venueChainId } from './settings.ts'
 import type { Venue } from './venue.ts'
 
@@ -96,12 +99,21 @@ function searchesOf({ core, chains, venue }: ComparisonDeps): State['searches'] 
 }
 
 const searchEvm =
-  ({ db }: Core, port: EvmPort): BeginSearch =>
+  ({ db, config }: Core, port: EvmPort): BeginSearch =>
   (point, store) => {
     const progress: EvmProgress = new Map()
     const chain = port.chain.row.id
     const storeOfUsers = async (found: readonly FoundExecution[]) => store(await ofUsers(db, found))
-    const deps = { db, findSent, nonceAt, batchIn: executedBatchIn, executionOf, store: storeOfUsers }
+    const deps = {
+      db,
+      findSent,
+      nonceAt,
+      batchIn: executedBatchIn,
+      executionOf,
+      changesOf: executedChanges,
+      tokens: chain === config.EARN_CHAIN_ID ? [shareTokenAt(config.EARN_VAULT_ADDRESS)] : [],
+      store: storeOfUsers,
+    }
     return async (signal) => {
       const used = await findExecutions(deps, port, { point, signal, progress })
       const raised = Object.entries(used).map(([signer, { from, to }]) => [
@@ -111,6 +123,17 @@ const searchEvm =
       return Object.fromEntries(raised)
     }
   }
+
+const executedChanges: Parameters<typeof findExecutions>[0]['changesOf'] = (
+  chain,
+  { receipt, account, calls },
+) =>
+  changesOf(chain.row, {
+    account,
+    calls,
+    transfers: chain.transfers(receipt),
+    wraps: chain.row.swaps ? wrapsOf(receipt.logs, chain.row.swaps) : [],
+  })
 
 const searchSolana =
   ({ db }: Core, port: SvmPort): BeginSearch =>

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
-import { cloidExecutionId } from '#kernel/task/execution-id.ts'
 import type { NonceSequence, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from './query.ts'
@@ -72,12 +71,9 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
     [externalId, taskId],
   )
   if (known)
-    throw new Fault(
-      'conflict',
+    throw conflict(
       `The task ${known.task_id} has executed and booked this under the same key before`,
-      {
-        extras: { reason: 'a key is used for one request, also after its task was deleted' },
-      },
+      'a key is used for one request, also after its task was deleted',
     )
 }
 
@@ -98,18 +94,22 @@ export const comparedHashes =
 
 /**
  * The tasks that `time adopt` made of the same execution moved nothing themselves: this task shows and books it.
- * `cloids` are those of its orders at a venue, each of which is a separate execution.
+ * `executionIds` are those of its orders and of its withdrawal at a venue, each of which is a separate execution.
  */
-export async function replaceAdopted(tx: Tx, taskId: string, cloids: readonly string[] = []): Promise<void> {
+export async function replaceAdopted(
+  tx: Tx,
+  taskId: string,
+  executionIds: readonly string[] = [],
+): Promise<void> {
   await query(
     tx,
     `with this as (select id, user_id, coalesce(execution_id, id) as execution_id from task where id = $1),
        adopted as (select a.id, a.execution_id, a.user_id from task a, this where a.user_id = this.user_id
-         and a.execution_id = any($2::uuid[] || this.execution_id) and a.kind = $4 and a.id <> this.id),
+         and a.execution_id = any($2::uuid[] || this.execution_id) and a.kind = $3 and a.id <> this.id),
        replaced as (delete from task t using adopted a where t.id = a.id),
-       orders as (update venue_order o set task_id = $1 from adopted a where o.cloid = any($3::text[]) and o.task_id = a.id)
+       orders as (update venue_order o set task_id = $1 from adopted a where o.task_id = a.id)
      update found_execution f set task_id = $1 from adopted a
        where f.user_id = a.user_id and f.execution_id = a.execution_id`,
-    [taskId, cloids.map(cloidExecutionId), cloids, adoptedKind],
+    [taskId, executionIds, adoptedKind],
   )
 }

@@ -306,7 +306,9 @@ describe("an operator's end of each kind", () => {
     await addEffect(id, { kind: 'hyperliquid_action', status: 'confirmed', intent: action, hash: 'w:1' })
     assert.match(await refusal(id, 'not_executed'), /was executed/)
     assert.match(await refusal(id, 'executed'), /--amount-out is required/)
-    const ended = await end(id, 'executed', '--amount-out', '29000000', '--payment', `${hash('5')}:1`)
+    const payment = ['--payment', `${hash('5')}:1`]
+    assert.match(await refusal(id, 'executed', '--amount-out', '12000000', ...payment), /is another payment/)
+    const ended = await end(id, 'executed', '--amount-out', '29000000', ...payment)
     assert.deepEqual(
       [ended.status, ended.outcome, ended.result?.amount, ended.result?.fee_usd, ended.result?.tx_hash],
       ['completed', 'executed', '29000000', '1', hash('5')],
@@ -330,6 +332,20 @@ describe("an operator's end of each kind", () => {
     assert.ok(BigInt(String(remaining.amount)) < 29_000_000n, 'a part was paid for')
     assert.deepEqual(amounts(partial), ['8453 20000000'])
     assert.equal((await watchesOf(leg)).length, 1)
+  })
+
+  test('a withdrawal that was held back because an equal one was paid out is not executed, at once', async () => {
+    const id = await addTask('perp_withdraw', withdrawData({ unclear_before: 'an equal one was paid out' }))
+    await addEffect(id, {
+      kind: 'hyperliquid_action',
+      intent: { action: { type: 'withdraw' } },
+      hash: 'w:3',
+      validMs: null,
+    })
+    const ended = await end(id, 'not_executed')
+    assert.deepEqual([ended.status, ended.outcome], ['failed', 'not_executed'])
+    const effects = await fixture.rows<{ status: string }>('select status from effect where task_id = $1', id)
+    assert.deepEqual(effects, [{ status: 'dropped' }])
   })
 
   test('a withdrawal whose swap was executed before, and that nobody quotes, ends by what the operator saw', async () => {

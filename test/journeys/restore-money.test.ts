@@ -7,7 +7,7 @@ import { purchased } from './recharge-calls.ts'
 import { createRestorable, worldUrl } from './restored.ts'
 import { personWithApp } from './signed-in.ts'
 import { balancesOf, personOf } from './swap-users.ts'
-import { createFundedPerson, type Person, type TaskBody } from './users.ts'
+import { createFundedPerson, type Person, type Positions, type TaskBody } from './users.ts'
 import { arbitrum, base, polygon, solana, worldOf } from './world.ts'
 
 type Done = TaskBody & { result: { credits?: number } }
@@ -178,6 +178,18 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   // way was known; the sale under way is listed too, unless its block has the second of the backup.
   const listed = Object.keys(lost).length + 4
   assert.ok(found.length === listed || found.length === listed + 1, JSON.stringify(found))
+  const adopted = (await restored.call<{ items: Done[] }>('GET /v1/tasks?kind=adopted')).body.items
+  for (const key of ['deposit-after', 'recharge-after', 'transfer-after']) {
+    const { result, balance_changes: changes } = first.get(key)!
+    const same = adopted.find((each) => each.result.tx_hash === result.tx_hash)
+    assert.deepEqual(sorted(same?.balance_changes), sorted(changes), key)
+  }
+  const { positions } = (await restored.call<Positions>('GET /v1/earn/positions')).body
+  assert.deepEqual(
+    positions.map(({ shares, external_delta_shares: delta }) => [shares, delta]),
+    [['0', first.get('deposit-after')!.result.shares_delta]],
+    'the first deposit of the user has a position that a sync fills',
+  )
 
   await eventually(
     async () => (await orderOf(restored)).status === 'executed' || undefined,
@@ -367,6 +379,9 @@ test('an order that was refunded, and tasks that had not signed, end after a res
   assert.deepEqual(await refundsOf(restored), refunds)
   assert.deepEqual(await balancesOf(world, restored), held)
 })
+
+const sorted = (changes: Done['balance_changes'] = []) =>
+  changes.map(({ symbol, amount }) => `${amount} ${symbol}`).toSorted()
 
 /** What was executed, beside ids and figures of the quote that the repeat asked for. */
 const shown = ({ outcome, balance_changes, result, transactions }: Done) => ({

@@ -9,7 +9,7 @@ import { venueControl } from '../harness/venue-gateway.ts'
 import { createRestorable, type Found, worldUrl } from './restored.ts'
 import { balancesOf, personOf } from './swap-users.ts'
 import { createFundedPerson, type Person } from './users.ts'
-import { worldOf } from './world.ts'
+import { arbitrum, worldOf } from './world.ts'
 
 type Placed = {
   task_id: string
@@ -20,6 +20,7 @@ type Placed = {
   message: string
   result: Record<string, string> & { sl_oids: string[]; tp_oids: string[] }
 }
+type Receipt = { logs: { topics: string[]; logIndex: string }[] }
 type Orders = { orders: { order_id: string; is_trigger: boolean }[]; positions?: { asset: string }[] }
 type Fills = { fills: { order_id: string; task_id: string | null; leg: string | null }[] }
 type Truth = {
@@ -68,7 +69,7 @@ test('what the venue did after the backup is adopted, and nothing of it happens 
   const first = await executed(before, 'perp/open', long, 'long-after')
   const resting = await executed(before, 'spot_venue/buy', rest, 'rest-after')
   const funded = await executed(before, 'perp/fund', { amount_usd: '20' }, 'funded-after')
-  await executed(before, 'perp/withdraw', { amount_usd: '50' }, 'withdrawn-after')
+  const withdrawn = await executed(before, 'perp/withdraw', { amount_usd: '50' }, 'withdrawn-after')
   const truthOf = async () => {
     const path = `/effects?user=${before.evm.toLowerCase()}`
     const { accounts } = await venue<Truth>('GET', path)
@@ -123,6 +124,19 @@ test('what the venue did after the backup is adopted, and nothing of it happens 
     return now.state === 'review' ? now : undefined
   }, 'the withdrawal waits for an operator')
   assert.match(JSON.stringify(stopped), /has paid out a withdrawal of 50 USD/)
+  const { amount, tx_hash: hash } = withdrawn.result
+  const urls = world.manifest.urls.evm
+  const { logs } = (await world.rpc('eth_getTransactionReceipt', [hash], urls[arbitrum])) as Receipt
+  const payout = logs.find(({ topics }) => topics[2]?.endsWith(before.evm.slice(2).toLowerCase()))!
+  const evidence = ['--payment', `${hash}:${Number(payout.logIndex)}`, '--evidence', 'an explorer']
+  const end = ['tasks', 'end', sent.body.task_id, '--outcome', 'executed']
+  assert.match(
+    await restorable.operator.refusal(...end, '--amount-out', '48500000', ...evidence, '--why', 'x'),
+    /has paid out 49000000 units/,
+  )
+  await restorable.operator.act('it was this one', ...end, '--amount-out', amount!, ...evidence)
+  const ended = (await person.task(sent.body.task_id)) as unknown as Placed
+  assert.deepEqual([ended.outcome, ended.result.tx_hash, ended.result.fee_usd], ['executed', hash, '1'])
 
   // The record of the account takes over what was adopted, and the account goes on.
   const ownersOf = async (section: string) =>
@@ -151,7 +165,11 @@ test('what the venue did after the backup is adopted, and nothing of it happens 
     owners.get(String(sale.order_id)),
     items.find(({ result }) => result.order_id === sale.order_id)?.task_id,
   )
-  assert.equal(items.length, 2, `the sale and the withdrawal: ${JSON.stringify(items)}`)
+  assert.equal(
+    items.length,
+    1,
+    `the sale alone, since the end replaced the withdrawal: ${JSON.stringify(items)}`,
+  )
   assert.deepEqual(await restorable.operator.rows('accounts', 'list'), [])
   assert.deepEqual([await truthOf(), await balancesOf(world, before)], [truth, held], 'nothing has moved')
   await executed(person, 'spot_venue/buy', { asset: 'HYPE', size: '1' }, 'new')

@@ -1,6 +1,10 @@
+import { balanceChange } from '#kernel/money/balance-changes.ts'
+import type { Token } from '#kernel/money/chains.ts'
 import type { NamedExecution } from '#kernel/task/execution-id.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ExecutedBatch } from '#upstreams/evm/batch.ts'
+import type { Receipt } from '#upstreams/evm/evm.ts'
 import type {
   BlocksRead,
   NonceRange,
@@ -9,7 +13,6 @@ import type {
 } from '#upstreams/evm/sent-transactions.ts'
 import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
-import { balanceChangesOf } from './tx-views.ts'
 
 /** Finds batches unknown to the database: those in the sponsors' transactions with nonces above our counters. */
 
@@ -35,6 +38,10 @@ type FindDeps = {
   ) => Promise<SentTransaction[]>
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
+  /** Named by the gateway beside those of the chain's list. */
+  tokens: readonly Token[]
+  /** Returns what a batch moved, by the lower-case address of the token. */
+  changesOf: (chain: EvmPort['chain'], moved: Moved) => Map<string, bigint>
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, options?: SearchOptions) => Promise<bigint>
   store: (executions: readonly FoundExecution[]) => Promise<void>
 }
@@ -106,7 +113,7 @@ async function readCounter(db: Queryable, chain: string, signer: string): Promis
 }
 
 async function executionsIn(
-  { batchIn, executionOf }: FindDeps,
+  { batchIn, executionOf, changesOf, tokens }: FindDeps,
   { chain }: EvmPort,
   sent: readonly SentTransaction[],
 ): Promise<FoundExecution[]> {
@@ -124,9 +131,31 @@ async function executionsIn(
       chainId: chain.row.id,
       account,
       txHash: hash,
-      balanceChanges: balanceChangesOf(chain, receipt, account, []),
+      balanceChanges: await balanceChanges(
+        chain,
+        { changesOf, tokens },
+        { receipt, account, calls: batch.calls },
+      ),
       executedAt: new Date(timestampSeconds * 1_000),
     })
   }
   return found
+}
+
+type Moved = { receipt: Receipt; account: string; calls: ExecutedBatch['calls'] }
+
+/** No task says which tokens it traded, so the chain names those that are not listed. */
+async function balanceChanges(
+  chain: EvmPort['chain'],
+  { changesOf, tokens }: Pick<FindDeps, 'changesOf' | 'tokens'>,
+  moved: Moved,
+): Promise<JsonObject[]> {
+  const { row } = chain
+  const listed = [row.native, ...row.tokens, ...tokens]
+  const named = [...changesOf(chain, moved)].map(async ([address, units]) => {
+    const token =
+      listed.find((each) => each.address.toLowerCase() === address) ?? (await chain.tokenFacts(address))
+    return balanceChange(row.id, token ?? { symbol: '', decimals: 0, address }, units)
+  })
+  return Promise.all(named)
 }

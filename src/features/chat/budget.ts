@@ -71,6 +71,8 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
       input: call.input,
       caller: { ...(await deps.currentCaller()), via: 'chat' },
       key: deps.keyOf(call.id),
+      // The key names the turn.
+      keyMadeAt: turn.askedAt,
       signal: AbortSignal.timeout(startMs),
     })
     return answer as Json

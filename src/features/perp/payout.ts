@@ -19,7 +19,7 @@ type PayoutDeps = {
   route: FundingRoute
   limits: Pick<PerpLimits, 'withdrawFeeUsd'>
 }
-type PayoutTaskData = ActionTaskData & {
+export type PayoutTaskData = ActionTaskData & {
   account: string
   amount_usd: string
   since_ms: number
@@ -43,6 +43,16 @@ export const isUpTo =
   (maxUnits: bigint) =>
   (amountUnits: bigint): boolean =>
     amountUnits > 0n && amountUnits <= maxUnits
+
+/** Matches what the venue may have paid out. Dust from third parties is not a payout. */
+export const isNear = (
+  { amount_usd }: Pick<PayoutTaskData, 'amount_usd'>,
+  { withdrawFeeUsd }: Pick<PerpLimits, 'withdrawFeeUsd'>,
+) => {
+  const upperUnits = toUnits(amount_usd, usdcDecimals)
+  const lowerUnits = upperUnits - feeMultipleMax * toUnits(withdrawFeeUsd, usdcDecimals)
+  return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= lowerUnits && amountUnits <= upperUnits
+}
 
 export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDeps) {
   const arrivalOf = async (
@@ -70,19 +80,12 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     return { found, searchedTo }
   }
 
-  const mayBePayout = (task: TaskView<PayoutTaskData>) => {
-    const upperUnits = toUnits(task.data.amount_usd, usdcDecimals)
-    const lowerUnits = upperUnits - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
-    // Dust from third parties is not a payout.
-    return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= lowerUnits && amountUnits <= upperUnits
-  }
-
   /** Throws if the chain shows a possible payout that the venue's list does not contain. */
   const assertNotArrived = async (task: TaskView<PayoutTaskData>): Promise<void> => {
     const { from_block } = task.data
     const { number: head } = await chain.head()
     for (let from = BigInt(from_block); from <= head; ) {
-      const { found, searchedTo } = await arrivalOf(task, { from, to: head }, mayBePayout(task))
+      const { found, searchedTo } = await arrivalOf(task, { from, to: head }, isNear(task.data, limits))
       if (found)
         throw recordsDisagree(
           'the withdrawn amount arrived in the wallet, but the list does not contain the withdrawal',

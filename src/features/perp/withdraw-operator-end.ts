@@ -1,6 +1,7 @@
 import { claimFound, countedAlready, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { findChain, tokenByRef } from '#kernel/contract/token-ref.ts'
 import { sumChanges } from '#kernel/money/balance-changes.ts'
 import type { Chain } from '#kernel/money/chains.ts'
@@ -8,6 +9,7 @@ import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { combineWrites } from '#kernel/task/one-effect.ts'
 import {
   executedEffects,
+  isHeldBack,
   isOwnTransaction,
   type OperatorEnd,
   type OperatorFinding,
@@ -17,7 +19,10 @@ import {
 } from '#kernel/task/operator-end.ts'
 import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task/task.ts'
 import { isLive } from '#kernel/task/task-state.ts'
-import { arrivedView } from './payout.ts'
+import { adoptedKind, replaceAdopted } from '#store/found-effect.ts'
+import { query } from '#store/query.ts'
+import type { PerpLimits } from './limits.ts'
+import { arrivedView, isNear } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
 
@@ -26,6 +31,7 @@ import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFail
 export type WithdrawOperatorDeps = WithdrawEndDeps & {
   payoutChain: Pick<Chain, 'id' | 'family'>
   chains: readonly Chain[]
+  limits: Pick<PerpLimits, 'withdrawFeeUsd'>
   swapEnd: OperatorEnd
 }
 type WithdrawTask = TaskView<SwapAfterData>
@@ -50,7 +56,8 @@ function endBeforePayout(
   const { outcome, outUnits, payment, at } = finding
   const unused = unusedOption(finding, ['payment', 'amount-out'])
   if (unused) return unused
-  if (executedEffects(task).length === 0 && !(outcome === 'executed' && task.effects.some(isLive)))
+  const mayBeTaken = task.effects.some(isLive) && (outcome === 'executed' || isHeldBack(task))
+  if (executedEffects(task).length === 0 && !mayBeTaken)
     return { refusal: 'The venue is not known to have taken the withdrawal: it was executed, or it was not.' }
   if (outUnits === null && outcome === 'partial') return notPaid(deps, data, ending)
   if (outUnits === null || payment?.logIndex === undefined || payment.logIndex === null)
@@ -59,10 +66,11 @@ function endBeforePayout(
     }
   const { txHash, logIndex } = payment
   const asked = toUnits(data.amount_usd, usdcDecimals)
-  if (outUnits > asked) return { refusal: `The payout is at most ${asked} units.` }
+  if (!isNear(data, deps.limits)(outUnits))
+    return { refusal: `The venue pays out ${asked} units less a fee: --amount-out is another payment.` }
   const received: Delivered = { units: String(outUnits), txHash, at: at.toISOString() }
   const patch = { ...ending.data, balance_changes: [arrivedView(route, received.units)] }
-  const writes = (tx: Tx) => claimPayout(deps, tx, { task, txHash, logIndex, at })
+  const writes = (tx: Tx) => claimPayout(deps, tx, { task, txHash, logIndex, outUnits, at })
   if (data.destination) {
     if (outcome === 'executed')
       return { refusal: 'The swap of the payout has not begun: use --outcome partial.' }
@@ -191,14 +199,16 @@ function unquotedSwap(
   return known as SwapTaskData
 }
 
-type PaidOut = { task: WithdrawTask; txHash: string; logIndex: number; at: Date }
+type PaidOut = { task: WithdrawTask; txHash: string; logIndex: number; outUnits: bigint; at: Date }
 
 /** Counts the payout for its withdrawal, as the search for it does. */
 async function claimPayout(
   { payoutChain }: WithdrawOperatorDeps,
   tx: Tx,
-  { task: { id, userId, data }, txHash, logIndex, at }: PaidOut,
+  { task, txHash, logIndex, outUnits, at }: PaidOut,
 ): Promise<void> {
+  const { id, userId, data } = task
+  if (isHeldBack(task)) await replaceEqual(tx, task, outUnits)
   const hash = txHash.toLowerCase()
   const key = `arrival:${hash}:${logIndex}`
   const taken = await claimedTransferKeys(tx, [key], id)
@@ -206,4 +216,26 @@ async function claimPayout(
     throw countedAlready(txHash)
   const paid = { chain: payoutChain, account: data.account, txHash: hash, part: String(logIndex) }
   await claimFound(tx, paid, { claimant: venuePayouts, at })
+}
+
+/** The withdrawal that was executed may have a task already, which `time adopt` has made; this one replaces it. */
+async function replaceEqual(tx: Tx, { id, userId, data }: WithdrawTask, outUnits: bigint): Promise<void> {
+  const adopted = await query<{ execution_id: string; paid: string; fee: string }>(
+    tx,
+    `select f.execution_id, f.venue->>'amount_usd' as paid, f.venue->>'fee_usd' as fee from found_execution f
+       join task t on t.id = f.task_id and t.kind = $2
+       where f.user_id = $1 and f.venue->>'type' = 'withdrawal' order by f.executed_at`,
+    [userId, adoptedKind],
+  )
+  const asked = toUnits(data.amount_usd, usdcDecimals)
+  const unitsOf = (usd: string) => toUnits(usd, usdcDecimals)
+  const equal = adopted.filter(({ paid, fee }) => unitsOf(paid) + unitsOf(fee) === asked)
+  if (equal.length === 0) return
+  const own = equal.find(({ paid }) => unitsOf(paid) === outUnits)
+  if (!own)
+    throw new Fault(
+      'conflict',
+      `The venue has paid out ${equal.map(({ paid }) => unitsOf(paid)).join(' or ')} units, as it says itself`,
+    )
+  await replaceAdopted(tx, id, [own.execution_id])
 }

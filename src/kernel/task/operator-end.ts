@@ -52,6 +52,12 @@ export function soughtOf({ data }: Pick<TaskView<object>, 'data'>): SoughtExecut
   return sought ?? swap?.sought ?? undefined
 }
 
+/**
+ * Whether the task has signed an action and not sent it, because an equal one may have been sent before. It is
+ * never sent, and what was executed is the earlier one.
+ */
+export const isHeldBack = ({ data }: Pick<TaskView<object>, 'data'>): boolean => 'unclear_before' in data
+
 /** Whether this transaction may be the task's: the task has signed it, or looks up an earlier execution. */
 export const isOwnTransaction = (task: Pick<TaskView<object>, 'data' | 'effects'>, txHash: string | null) =>
   txHash !== null && (liveEffectOf(task, txHash) !== undefined || soughtOf(task) !== undefined)

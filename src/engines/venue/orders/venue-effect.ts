@@ -1,5 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { match } from '#kernel/match.ts'
+import { cloidExecutionId } from '#kernel/task/execution-id.ts'
 import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { addToResult, type EffectDriver, type Settled } from '#kernel/task/one-effect.ts'
 import { pollsOf } from '#kernel/task/poll-again.ts'
@@ -137,8 +138,8 @@ async function stateBefore<Data extends ActionTaskData, Names extends string>(
     data: { looked_before: key },
   })
   const { action } = effectOf(task, key).intent as { action?: { orders?: { cloid: string }[] } }
-  const cloids = (action?.orders ?? []).map(({ cloid }) => cloid)
-  return addToResult(found, { data: sent.data, writes: (tx) => replaceAdopted(tx, task.id, cloids) })
+  const executions = (action?.orders ?? []).map(({ cloid }) => cloidExecutionId(cloid))
+  return addToResult(found, { data: sent.data, writes: (tx) => replaceAdopted(tx, task.id, executions) })
 }
 
 const failedLookUpMs = 1_000
