@@ -61,20 +61,19 @@ export const stopOf =
     if (cancelled.aborted) return
     printLine(`portico stopping (${cause})`)
     cancelling.abort()
-    const end = (isClosed: boolean): never => {
-      printLine(isClosed ? 'portico stopped' : 'portico stopped before everything was closed')
-      process.exit(isClosed ? 0 : 1)
+    const end = (sentence: string, code: number): never => {
+      printLine(`portico ${sentence}`)
+      process.exit(code)
     }
+    const giveUp = () => end('stopped before everything was closed', 1)
     setTimeout(() => forcing.abort(), stopMsMax).unref()
-    forced.addEventListener('abort', () => setTimeout(() => end(false), forcedMsMax).unref())
-    const isClosed = await close(gateway, cancelled).then(
-      () => true,
-      (error: unknown) => {
-        if (error !== forced.reason) log.error({ error }, 'shutdown failed')
-        return false
-      },
-    )
-    end(isClosed)
+    forced.addEventListener('abort', () => setTimeout(giveUp, forcedMsMax).unref())
+    await close(gateway, cancelled).catch((error: unknown) => {
+      if (error !== forced.reason) log.error({ error }, 'shutdown failed')
+      giveUp()
+    })
+    if (forced.aborted) giveUp()
+    end('stopped', 0)
   }
 
 async function close(gateway: Stopped['gateway'], cancelled: AbortSignal): Promise<void> {

@@ -259,8 +259,8 @@ async function release(
     if (!isDatabaseUnavailable(error)) throw error
     // The connection may have ended alone: a second one finds out whether the server serves others.
     if (isLast || postmasterPid(paths) === undefined) return
-    const again = await withTimeLimit(attach(start), releaseMsMax)
-    if (typeof again === 'object') return release(start, again, { isLast: true })
+    const retry = await withTimeLimit(attach(start), releaseMsMax)
+    if (typeof retry === 'object') return release(start, retry, { isLast: true })
     progress('The database server does not answer, and is stopped')
     await stopOwn(start)
   } finally {

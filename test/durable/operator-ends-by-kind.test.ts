@@ -335,7 +335,10 @@ describe("an operator's end of each kind", () => {
   })
 
   test('a withdrawal that was held back because an equal one was paid out is not executed, at once', async () => {
-    const id = await addTask('perp_withdraw', withdrawData({ unclear_before: 'an equal one was paid out' }))
+    const id = await addTask(
+      'perp_withdraw',
+      withdrawData({ unclear_before: 'an equal one was paid out', held_back: true }),
+    )
     await addEffect(id, {
       kind: 'hyperliquid_action',
       intent: { action: { type: 'withdraw' } },

@@ -57,13 +57,13 @@ async function ownerOf(
  * it, or by ending a task that such a withdrawal had stopped. An end as not executed says that they were others.
  */
 async function seenByOperator(db: Queryable, userId: string): Promise<{ asOthersMs: number; anyMs: number }> {
-  const [ended] = await query<{ as_others: Date | null; any: Date | null }>(
+  const [ended] = await query<{ as_others: Date | null; last: Date | null }>(
     db,
-    `select max(completed_at) filter (where outcome = 'not_executed') as as_others, max(completed_at) as any
+    `select max(completed_at) filter (where outcome = 'not_executed') as as_others, max(completed_at) as last
        from task where user_id = $1 and kind = 'perp_withdraw' and data ? 'unclear_before'`,
     [userId],
   )
   const unfrozen = await unfrozenMs(db, userId)
   const since = (at: Date | null | undefined) => Math.max(unfrozen, at?.getTime() ?? 0)
-  return { asOthersMs: since(ended?.as_others), anyMs: since(ended?.any) }
+  return { asOthersMs: since(ended?.as_others), anyMs: since(ended?.last) }
 }

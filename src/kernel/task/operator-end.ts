@@ -53,10 +53,10 @@ export function soughtOf({ data }: Pick<TaskView<object>, 'data'>): SoughtExecut
 }
 
 /**
- * Whether the task has signed an action and not sent it, because an equal one may have been sent before. It is
- * never sent, and what was executed is the earlier one.
+ * Whether the task has certainly not sent the action that it signed, because an equal one may have been sent
+ * before. It is never sent, and what was executed is the earlier one.
  */
-export const isHeldBack = ({ data }: Pick<TaskView<object>, 'data'>): boolean => 'unclear_before' in data
+export const isHeldBack = ({ data }: Pick<TaskView<object>, 'data'>): boolean => 'held_back' in data
 
 /** Whether this transaction may be the task's: the task has signed it, or looks up an earlier execution. */
 export const isOwnTransaction = (task: Pick<TaskView<object>, 'data' | 'effects'>, txHash: string | null) =>

@@ -16,6 +16,8 @@ export type ActionTaskData = {
   looked_before?: string
   /** Says why an action may have been sent before. It is not sent until an operator ends the task. */
   unclear_before?: string
+  /** The action was certainly not sent before that. */
+  held_back?: true
   note?: string | null
 }
 
