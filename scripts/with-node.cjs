@@ -32,12 +32,13 @@ if (!known && Number(process.versions.node.split('.')[0]) < 24) {
 const child = spawn(known ? own : process.execPath, process.argv.slice(2), {
   stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
 })
-// A terminal sends its interrupt to the whole group, and commands end at the second one. The others are often sent to
-// this process alone; the gateway takes the copy of a signal that its group got for the same stop.
-process.on('SIGINT', () => {})
+// A signal may come to this process alone, or to its whole group. The gateway takes the copy of a signal that its group
+// got for the same stop. Other commands end at the second interrupt, and terminals send it to the whole group.
+const isGateway = process.argv.some((word) => /[\\/]entry\.js$/.test(word))
 let watch
-for (const signal of ['SIGTERM', 'SIGHUP'])
+for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
   process.on(signal, () => {
+    if (signal === 'SIGINT' && !isGateway) return
     clearInterval(watch)
     child.kill(signal)
   })

@@ -14,6 +14,7 @@ import type { AgentServiceDeps, OwnAgentService } from './agent/agent-service.ts
 import { throwAsFault } from './durable/accept/faults.ts'
 import type { StoredEvent } from './durable/events/event-log.ts'
 import { createLedgerAudit } from './durable/ledger/audit.ts'
+import { holdNotice } from './durable/time/money-hold.ts'
 import { createMaintenance } from './durable/upkeep/maintenance.ts'
 import { serverMetadata } from './edges/oauth/provider/metadata.ts'
 import { createOAuthEdge, type OAuthEdgeDeps } from './edges/oauth/provider/oauth-edge.ts'
@@ -192,6 +193,7 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   const address = await http.listen({ host: config.HOST, port: config.PORT })
   listening ??= address
   await startWork(composed, parts)
+  for (const hold of composed.taskEngine.holds.list()) deps.printLine(`hold   ${holdNotice(hold)}`)
   const owned = parts.move()
   return {
     url: baseUrl(),

@@ -109,3 +109,16 @@ export const tills: Parse<{ chainId: string; address: string; maxNative: string 
 
 export const optionalEvmAddress: Parse<string | undefined> = (value) =>
   value === '' ? undefined : evmAddress(value)
+
+export const problemsOfDurability = ({
+  DATABASE_DURABILITY: durability,
+  DATABASE_URL: url,
+}: {
+  DATABASE_DURABILITY: string | undefined
+  DATABASE_URL: string | undefined
+}): string[] =>
+  durability === 'standby' && url === undefined
+    ? [
+        'DATABASE_DURABILITY: the embedded server has no standby; set DATABASE_URL to a server that has one, or DATABASE_DURABILITY=single',
+      ]
+    : []

@@ -38,6 +38,7 @@ import {
   optionalToken,
   optionalUrl,
   type Parse,
+  problemsOfDurability,
   solanaAddresses,
   text,
   tills,
@@ -522,7 +523,7 @@ export function readConfig(env: Environ = process.env): Config {
     const config = values as Config
     if (config.ENVIRONMENT === 'local') problems.push(...problemsInLocal(config))
     problems.push(...problemsOfVenueNetwork(config), ...problemsOfSignIn(config))
-    problems.push(...problemsOfModel(config), ...problemsOfAgent(config))
+    problems.push(...problemsOfModel(config), ...problemsOfAgent(config), ...problemsOfDurability(config))
     if (config.ENVIRONMENT !== 'local') problems.push(...problemsOutsideLocal(config))
     if (config.ENVIRONMENT === 'production') problems.push(...problemsInProduction(config))
   }

@@ -1,11 +1,10 @@
 import { ConfigRefused, readConfig } from '#config.ts'
 import { openDataDir, useCompileCache } from '#start/data-dir.ts'
-import { onStopSignals } from '#start/stop-signals.ts'
+import { onStopSignals, stopOf } from '#start/stop-signals.ts'
 import { keepTickShape } from '#start/tick-shape.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
-const stopMsMax = 10_000
 const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
 function exitWithProblems(error: unknown): never {
@@ -30,31 +29,21 @@ async function main(): Promise<void> {
   const { startGateway } = await import('#start/gateway.ts')
   const log = logger(config.LOG_LEVEL)
 
-  let stopping = false
-  const gateway = startGateway(config, log, printLine)
-  const exit = (sentence: string) => {
-    printLine(`portico ${sentence}`)
-    process.exit(0)
-  }
-  const stop = (cause: string) => {
-    if (stopping) return
-    stopping = true
-    printLine(`portico stopping (${cause})`)
-    // Accepted work is stored already, so the next start resumes it.
-    setTimeout(() => exit('stopped before everything was closed'), stopMsMax - 500).unref()
-    gateway
-      .then(({ close }) => close())
-      .catch((error: unknown) => log.error({ error }, 'shutdown failed'))
-      .finally(() => exit('stopped'))
-  }
-  onStopSignals({ stop, stopNow: () => process.exit(1) })
+  const [cancelling, forcing] = [new AbortController(), new AbortController()]
+  const { signal: cancelled } = cancelling
+  const gateway = startGateway({ config, log, printLine, stop: { cancelled, forced: forcing.signal } })
+  const stop = stopOf({ gateway, cancelling, forcing, log, printLine })
+  onStopSignals({ stop, stopNow: () => forcing.abort() })
   // The launcher of `npm start` holds this channel; it closes when the launcher ends for any reason.
-  if (process.channel) process.on('disconnect', () => stop('launcher ended'))
+  if (process.connected === false) void stop('launcher ended')
+  else if (process.channel) process.on('disconnect', () => stop('launcher ended'))
 
-  const { url, loadSigning } = await gateway
-  if (stopping) return
-  printLine(`portico ready ${url}`)
-  await loadSigning()
+  const started = await gateway.catch((error: unknown) => {
+    if (!cancelled.aborted) throw error
+  })
+  if (!started || cancelled.aborted) return
+  printLine(`portico ready ${started.url}`)
+  await started.loadSigning()
 }
 
 main().catch(exitWithProblems)

@@ -40,9 +40,6 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   [/0x[0-9a-fA-F]{40}/g, '<address>'],
   [/(?<=solana )[1-9A-HJ-NP-Za-km-z]{32,44}/g, '<address>'],
   [/\b(249|250)\d{18}\b/g, '<shares>'],
-  // The yield of a few seconds, and the vault's rounding.
-  [/\b(249\.99\d*|250(\.00\d*)?)(?= USDC)/g, '<about 250>'],
-  [/\b(10499\.99\d*|10500(\.00\d*)?)(?= USDC)/g, '<about 10500>'],
 ]
 const shape = (text: string): string =>
   volatile.reduce((shaped, [pattern, name]) => shaped.replace(pattern, name), text.trim())

@@ -40,13 +40,18 @@ type Options = {
   /** Starts also what otherwise starts with its first request. */
   isEager?: boolean
   progress?: (line: string) => void
+  /** Kills a world that is not ready yet: its next start repeats what this one began. */
+  cancelled?: AbortSignal
+  /** Kills a world that is slow to end. */
+  forced?: AbortSignal
 }
 
 type Message = { progress?: string; failed?: string; ready?: { urls: WorldUrls; worldId: string } }
 
 /** This is longer than the wait for the lock and a slow first start together. */
 const startTimeoutMs = 45_000
-const graceMs = 5_000
+/** A gateway that stops forces the end earlier. */
+const graceMs = 10_000
 
 const waitUntilReady = (child: ChildProcess, progress: (line: string) => void) =>
   new Promise<NonNullable<Message['ready']>>((resolve, reject) => {
@@ -74,12 +79,23 @@ const waitUntilReady = (child: ChildProcess, progress: (line: string) => void) =
     })
   })
 
+/** The world leads a process group of its own: when it is gone, none of its chains stays. */
+const killGroup = (world: ChildProcess) => {
+  if (process.platform === 'win32') return world.kill('SIGKILL')
+  try {
+    return world.pid !== undefined && process.kill(-world.pid, 'SIGKILL')
+  } catch {
+    return false
+  }
+}
+
 /**
  * Starts the local world in a process of its own. That process holds the read end of a pipe to this one, so the world
  * saves and ends when this process ends, for any reason.
  */
 export const startWorld = async (options: Options): Promise<World> => {
   const { dataDir, port, automine = true, realism = 'quiet', only, isEager = false, progress } = options
+  const { cancelled, forced } = options
   const directory = resolve(dataDir)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const compileCache = await prepareCompileCache(directory)
@@ -89,34 +105,41 @@ export const startWorld = async (options: Options): Promise<World> => {
   if (only) args.push('--only', only.join())
   if (!automine) args.push('--block-time')
   if (isEager) args.push('--eager')
+  cancelled?.throwIfAborted()
   // Detached: Ctrl-C in a terminal reaches this process alone, which then stops the world in order.
   const child = spawn(process.execPath, [...nodeFlags, ...args], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
+  const kill = () => killGroup(child)
   const exited = new Promise<void>((resolve) => {
     child.once('exit', () => resolve())
     child.once('error', () => resolve())
-  })
+  }).finally(kill)
   child.stdin.on('error', () => {})
 
   let ending = false
   const end = async () => {
     ending = true
     child.stdin.end()
-    const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
+    if (forced?.aborted) kill()
+    const timer = setTimeout(kill, graceMs)
     await exited
     clearTimeout(timer)
   }
   try {
+    cancelled?.addEventListener('abort', kill)
     const { urls, worldId } = await waitUntilReady(child, progress ?? (() => {}))
+    cancelled?.removeEventListener('abort', kill)
+    forced?.addEventListener('abort', kill)
     void exited.then(() => ending || progress?.('The local world ended by itself.'))
     child.unref()
     for (const stream of [child.stdin, child.stdout, child.stderr])
       (stream as unknown as { unref(): void }).unref()
     return { urls, worldId, [Symbol.asyncDispose]: end }
   } catch (error) {
-    await end()
+    kill()
+    await exited
     throw error
   }
 }

@@ -87,8 +87,6 @@ const unfreeze: AdminCommand['run'] = async (session, args) => {
 export const accountCommands: readonly AdminCommand[] = [
   {
     name: 'accounts list',
-    positionals: [],
-    options: {},
     changes: false,
     summary: 'list frozen accounts, at the venue and in the vault, each with its reason',
     run: listAccounts,
@@ -96,7 +94,6 @@ export const accountCommands: readonly AdminCommand[] = [
   {
     name: 'accounts changes',
     positionals: ['<user>'],
-    options: {},
     changes: false,
     summary: 'list the adjustments in the record of an account, with their reasons',
     run: listChanges,
@@ -104,16 +101,12 @@ export const accountCommands: readonly AdminCommand[] = [
   {
     name: 'accounts freeze',
     positionals: ['<user>'],
-    options: {},
-    changes: true,
     summary: 'freeze the venue account of this user; exits go on',
     run: freeze,
   },
   {
     name: 'accounts unfreeze',
     positionals: ['<user>'],
-    options: {},
-    changes: true,
     summary: 'adopt unexplained differences into the record, and allow trading again',
     run: unfreeze,
   },

@@ -16,7 +16,7 @@ async function main(argv: string[]): Promise<void> {
     return
   }
   const { usage: command, by, why, json, args } = readArguments(argv, commands)
-  if (command.changes && why === undefined)
+  if (command.changes !== false && why === undefined)
     throw new UsageError(`${command.name} requires --why: the reason is recorded.`)
   const config = readConfig()
   const options = { config, actor: by ?? userInfo().username, reason: why ?? null, json, printLine }

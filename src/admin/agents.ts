@@ -74,7 +74,6 @@ export const agentCommands: readonly AdminCommand[] = [
   {
     name: 'agents list',
     positionals: ['[<user>]'],
-    options: {},
     changes: false,
     summary: 'list the agents that are linked to people, or those of one person or agent',
     run: listAgents,
@@ -82,16 +81,12 @@ export const agentCommands: readonly AdminCommand[] = [
   {
     name: 'agents unlink',
     positionals: ['<agent>'],
-    options: {},
-    changes: true,
     summary: 'end the link of an agent to its person; raised limits and recipients that wait are dropped',
     run: unlinkAgent,
   },
   {
     name: 'agents keep',
     positionals: ['<agent>'],
-    options: {},
-    changes: true,
     summary: 'end the contest of a link; its person decides for the agent again',
     run: keepAgent,
   },

@@ -64,7 +64,6 @@ export const approvalCommands: readonly AdminCommand[] = [
   {
     name: 'approvals list',
     positionals: ['[<user>]'],
-    options: {},
     changes: false,
     summary: 'list the requests that wait for a person, of all or of one user',
     run: listApprovals,
@@ -72,16 +71,12 @@ export const approvalCommands: readonly AdminCommand[] = [
   {
     name: 'approvals confirm',
     positionals: ['<approval>'],
-    options: {},
-    changes: true,
     summary: 'confirm an act that allows more than before, in place of its person',
     run: decide('approvals confirm', 'approved'),
   },
   {
     name: 'approvals decline',
     positionals: ['<approval>'],
-    options: {},
-    changes: true,
     summary: 'decline a request that waits',
     run: decide('approvals decline', 'declined'),
   },

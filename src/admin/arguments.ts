@@ -9,8 +9,8 @@ export type OptionKind = 'string' | 'boolean'
 export type Usage = {
   name: string
   /** The arguments after the name: `<task>`, or `[<statement>]` for an optional one. */
-  positionals: readonly string[]
-  options: Readonly<Record<string, OptionKind>>
+  positionals?: readonly string[]
+  options?: Readonly<Record<string, OptionKind>>
 }
 export type Arguments = {
   positional(name: string): string
@@ -46,13 +46,14 @@ export function readArguments<U extends Usage>(argv: readonly string[], commands
   const usage = commandOf(argv, commands)
   if (!usage)
     throw new UsageError(`There is no command ${argv.slice(0, 2).join(' ')}. Run without arguments for help.`)
+  const { positionals: names = [] } = usage
   const kinds = { ...generalOptions, ...usage.options }
   const options = Object.fromEntries(Object.entries(kinds).map(([name, type]) => [name, { type }]))
   const { values, positionals } = parse(argv.slice(usage.name.split(' ').length), options)
-  const needed = usage.positionals.filter((name) => !isOptional(name))
-  if (positionals.length < needed.length || positionals.length > usage.positionals.length)
+  const needed = names.filter((name) => !isOptional(name))
+  if (positionals.length < needed.length || positionals.length > names.length)
     throw new UsageError(`Usage: ${usageLine(usage)}`)
-  const given = new Map(usage.positionals.map((name, at) => [stripBrackets(name), positionals[at]]))
+  const given = new Map(names.map((name, at) => [stripBrackets(name), positionals[at]]))
   const text = (option: string) => {
     const value = values[option]
     return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
@@ -83,7 +84,7 @@ function parse(args: string[], options: Record<string, { type: OptionKind }>) {
   }
 }
 
-export function usageLine({ name, positionals, options }: Usage): string {
+export function usageLine({ name, positionals = [], options = {} }: Usage): string {
   const flags = Object.entries(options).map(([option, kind]) =>
     kind === 'string' ? `[--${option} <${option}>]` : `[--${option}]`,
   )

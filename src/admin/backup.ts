@@ -91,7 +91,6 @@ export const backupCommands: readonly AdminCommand[] = [
   {
     name: 'backup',
     positionals: ['<folder>'],
-    options: {},
     changes: false,
     summary: 'copy the embedded database into a new folder, also while gateways run',
     run: backup,
@@ -99,8 +98,6 @@ export const backupCommands: readonly AdminCommand[] = [
   {
     name: 'restore',
     positionals: ['<folder>'],
-    options: {},
-    changes: true,
     summary: 'replace the embedded database by a backup, while no gateway runs',
     run: async () => {},
     runAlone: restore,

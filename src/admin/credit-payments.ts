@@ -54,8 +54,6 @@ const resolve: AdminCommand['run'] = async (session, args) => {
 export const creditPaymentCommands: readonly AdminCommand[] = [
   {
     name: 'credit-payments list',
-    positionals: [],
-    options: {},
     changes: false,
     summary: 'list payments for credits that pay no task, oldest first',
     run: listStray,
@@ -63,8 +61,6 @@ export const creditPaymentCommands: readonly AdminCommand[] = [
   {
     name: 'credit-payments resolve',
     positionals: ['<chain>', '<transaction>', '<log>'],
-    options: {},
-    changes: true,
     summary: 'record that a stray payment was returned or settled otherwise; --why says how',
     run: resolve,
   },

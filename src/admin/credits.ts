@@ -1,10 +1,13 @@
+import { hasMails } from '#compose/own-pages.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
+import { appendEvents } from '#durable/events/append-events.ts'
 import { readyTopic, userTopic } from '#durable/events/notifier.ts'
+import { addToMailQueue } from '#engines/person-mails/mail-queue.ts'
 import { creditGrant, grantAdmission } from '#features/credits/grant.ts'
-import { allowCredits, creditsPerDayMax, isConnected } from '#features/oauth/connections.ts'
+import { allowCredits, appText, connectedApps, creditsPerDayMax } from '#features/oauth/connections.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { UsageError } from './arguments.ts'
+import { type Arguments, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { resolvePayment } from './credit-payments.ts'
 import type { Session } from './session.ts'
@@ -17,7 +20,7 @@ const grantedMax = 1_000_000
 const grant: AdminCommand['run'] = async (session, args) => {
   const { database, transactions, clock, instanceId, reason } = session
   const { id: userId } = await userOf(database.pool, args.positional('user'))
-  const credits = creditsOf(args, grantedMax)
+  const credits = creditsOf(args, { min: 1, max: grantedMax })
   const payment = args.text('payment')
   const intake = createTaskIntake({ transactions, clock, random: systemRandom, instanceId })
   const admission = grantAdmission({ credits, reason: reason ?? '' })
@@ -32,25 +35,39 @@ const grant: AdminCommand['run'] = async (session, args) => {
   session.printLine(`User ${userId} gets ${credits} credits by task ${id}, as soon as a gateway runs`)
 }
 
-function creditsOf(args: Parameters<AdminCommand['run']>[1], max: number): string {
+function creditsOf(args: Arguments, { min, max }: { min: number; max: number }): string {
   const credits = args.positional('credits')
-  if (!/^[1-9]\d{0,6}$/.test(credits) || Number(credits) > max)
-    throw new UsageError(`The credits must be a whole number of 1 to ${max}.`)
+  if (!/^(0|[1-9]\d{0,6})$/.test(credits) || Number(credits) < min || Number(credits) > max)
+    throw new UsageError(`The credits must be a whole number of ${min} to ${max}.`)
   return credits
 }
 
 const allowApp: AdminCommand['run'] = async (session, args) => {
-  const { database, clock } = session
+  const { database, clock, config } = session
   const { id: userId } = await userOf(database.pool, args.positional('user'))
   const clientId = args.positional('app')
-  const credits = creditsOf(args, creditsPerDayMax)
+  const credits = creditsOf(args, { min: 0, max: creditsPerDayMax })
+  const perDay = Number(credits)
   await database.transaction(async (tx) => {
-    if (!(await isConnected(tx, userId, { clientId, now: clock.now() })))
-      throw new UsageError(`User ${userId} has connected no app ${clientId}.`)
-    await allowCredits(tx, userId, { clientId, perDay: Number(credits) })
+    const now = clock.now()
+    const known = await connectedApps(tx, userId, now)
+    if (!known.includes(clientId))
+      throw new UsageError(
+        `User ${userId} has connected no app ${clientId}. ${known.length === 0 ? 'No app is connected.' : `Connected are ${known.join(', ')}.`}`,
+      )
+    await allowCredits(tx, userId, { clientId, perDay })
     const details = { app: clientId, credits }
     await session.record(tx, { command: 'credits allow', subject: userId, details })
+    const data = { client_id: clientId, credits_per_day: perDay, by: 'operator' }
+    const subject = { kind: 'app', id: clientId }
+    await appendEvents(tx, userId, [{ type: 'app.credits_changed', subject, data }], now)
+    if (!hasMails(config)) return
+    const may = perDay === 0 ? 'no more credits of yours' : `up to ${credits} credits of yours a day`
+    const text = `${await appText(tx, clientId)} may spend ${may}. An operator set this.`
+    const item = { text, at: now, effectiveAt: null }
+    await addToMailQueue(tx, { personId: userId, kind: 'app_credits_changed', item })
   })
+  await session.notify([userTopic(userId)])
   session.printLine(`The app ${clientId} spends up to ${credits} credits a day of user ${userId}`)
 }
 
@@ -69,7 +86,6 @@ export const creditCommands: readonly AdminCommand[] = [
     name: 'credits grant',
     positionals: ['<user>', '<credits>'],
     options: { payment: 'string' },
-    changes: true,
     summary:
       'give a user credits that do not expire; --payment <chain>:<transaction>:<log> settles a stray payment by them',
     run: grant,
@@ -77,10 +93,8 @@ export const creditCommands: readonly AdminCommand[] = [
   {
     name: 'credits allow',
     positionals: ['<user>', '<app>', '<credits>'],
-    options: {},
-    changes: true,
     summary:
-      'set what an app spends of its person on chat in a day, where no page of this gateway connects it',
+      'set what a connected app spends of its person on chat in a day, in place of what the person allowed; 0 ends it; the person is notified',
     run: allowApp,
   },
 ]

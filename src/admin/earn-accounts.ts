@@ -56,8 +56,6 @@ const setFrozen =
 export const earnAccountCommands: readonly AdminCommand[] = [
   {
     name: 'earn-accounts list',
-    positionals: [],
-    options: {},
     changes: false,
     summary: 'list users whose deposits into the vault are frozen',
     run: listFrozen,
@@ -65,16 +63,12 @@ export const earnAccountCommands: readonly AdminCommand[] = [
   {
     name: 'earn-accounts freeze',
     positionals: ['<user>'],
-    options: {},
-    changes: true,
     summary: 'freeze deposits of this user into the vault; withdrawals go on',
     run: setFrozen({ frozen: true }),
   },
   {
     name: 'earn-accounts unfreeze',
     positionals: ['<user>'],
-    options: {},
-    changes: true,
     summary: 'accept deposits of this user into the vault again',
     run: setFrozen({ frozen: false }),
   },

@@ -92,17 +92,12 @@ const rotateKeys: AdminCommand['run'] = async (session) => {
 export const keyCommands: readonly AdminCommand[] = [
   {
     name: 'keys show',
-    positionals: [],
-    options: {},
     changes: false,
     summary: 'show how many wallet keys each key-encryption key wraps, and whether it unwraps them',
     run: showKeys,
   },
   {
     name: 'keys rotate',
-    positionals: [],
-    options: {},
-    changes: true,
     summary: 'wrap all wallet keys under the first key-encryption key',
     run: rotateKeys,
   },

@@ -13,7 +13,6 @@ const listActions: AdminCommand['run'] = async (session, args) => {
 export const logCommands: readonly AdminCommand[] = [
   {
     name: 'log',
-    positionals: [],
     options: { subject: 'string', limit: 'string' },
     changes: false,
     summary: 'list operator actions, newest first',

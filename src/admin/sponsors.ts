@@ -96,8 +96,6 @@ const unpause: AdminCommand['run'] = async (session, args) => {
 export const sponsorCommands: readonly AdminCommand[] = [
   {
     name: 'sponsors list',
-    positionals: [],
-    options: {},
     changes: false,
     summary: 'list the accounts that pay for gas, their pending transactions, and which are paused',
     run: listSponsors,
@@ -106,7 +104,6 @@ export const sponsorCommands: readonly AdminCommand[] = [
     name: 'sponsors pause',
     positionals: ['<address>'],
     options: { chain: 'string' },
-    changes: true,
     summary: 'stop an account from paying for new transactions, on one chain or on all',
     run: pause,
   },
@@ -114,7 +111,6 @@ export const sponsorCommands: readonly AdminCommand[] = [
     name: 'sponsors unpause',
     positionals: ['<address>'],
     options: { chain: 'string' },
-    changes: true,
     summary: 'allow a paused account to pay again',
     run: unpause,
   },

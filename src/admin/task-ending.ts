@@ -136,10 +136,10 @@ type Base = { task: TaskView; pending: readonly PendingHold[]; actor: string }
 export function endingOf({ task, pending, actor }: Base, resolution: Resolution): EndResult {
   const { outcome, evidence, txHash, at } = resolution
   const sent = liveEffectOf(task, txHash)
-  const isUnsent = isHeldBack(task)
-  const isConfirmed = (effect: Effect) => !isUnsent && (outcome === 'executed' || effect.id === sent?.id)
+  const wasNeverSent = isHeldBack(task)
+  const isConfirmed = (effect: Effect) => !wasNeverSent && (outcome === 'executed' || effect.id === sent?.id)
   if (outcome === 'executed') assertOwnTransaction(task, resolution)
-  else if (!isUnsent)
+  else if (!wasNeverSent)
     assertExpired(
       task.effects.filter((effect) => !isConfirmed(effect)),
       at,

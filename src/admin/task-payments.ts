@@ -54,7 +54,6 @@ export const taskPaymentCommands: readonly AdminCommand[] = [
     name: 'tasks add-payment',
     positionals: ['<task>'],
     options: { as: 'string', payment: 'string', amount: 'string', evidence: 'string' },
-    changes: true,
     summary:
       'add a payment that arrived after the end of a swap, --as fill or refund, with --payment <hash>:<log> and --amount in smallest units',
     run: addPayment,

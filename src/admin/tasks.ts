@@ -6,9 +6,10 @@ import { asTask, readEffects, stepView, type Task } from '#durable/task/task-row
 import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
 import type { EndResult, TaskView, Tx } from '#kernel/task/task.ts'
+import { liveStates } from '#kernel/task/task-state.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'
 import { query } from '#store/query.ts'
-import { UsageError } from './arguments.ts'
+import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
@@ -21,7 +22,7 @@ const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
     and coalesce(e.valid_until, e.at + interval '2 days') > clock_timestamp())))`
 
 const listTasks: AdminCommand['run'] = async (session, args) => {
-  const state = args.text('state') ?? 'open'
+  const state = oneOf('--state', ['open', 'all', ...liveStates], args.text('state') ?? 'open')
   const { pool } = session.database
   await session.record(pool, { command: 'tasks list', details: { state } })
   const text = `select t.id, t.kind, t.state, t.step, u.agent_id, t.created_at, t.updated_at, t.deadline,
@@ -90,7 +91,7 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
        free as materialized (select t.id from task t join task_queue q on q.task_id = t.id
          where t.id = $1 and ${needsOperator} and q.owner is null for no key update of t, q skip locked),
        owned as (update task_queue set owner = $2 from free where task_id = free.id)
-       update task set version = version + 1, cancel_requested = false from free where task.id = free.id returning task.*`,
+       update task set version = version + 1 from free where task.id = free.id returning task.*`,
       [id, instanceId, leaseSeconds],
     )
     if (row) return asTask(row as Task)
@@ -151,6 +152,8 @@ const endTask: AdminCommand['run'] = async (session, args) => {
     })
     const details = { kind: task.kind, ...resolutionDetails(resolution), holds: pending }
     const writes = async (tx: Tx) => {
+      // The end of the operator outweighs a cancel request.
+      await query(tx, 'update task set cancel_requested = false where id = $1', [task.id])
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
       if (found) await recordFoundEffect(tx, found)
       await ending.writes?.(tx)
@@ -170,7 +173,6 @@ const endTask: AdminCommand['run'] = async (session, args) => {
 export const taskCommands: readonly AdminCommand[] = [
   {
     name: 'tasks list',
-    positionals: [],
     options: { state: 'string' },
     changes: false,
     summary:
@@ -180,7 +182,6 @@ export const taskCommands: readonly AdminCommand[] = [
   {
     name: 'tasks show',
     positionals: ['<task>'],
-    options: {},
     changes: false,
     summary: 'show a task with its effects, transactions, transfers and steps',
     run: showTask,
@@ -196,7 +197,6 @@ export const taskCommands: readonly AdminCommand[] = [
       'amount-in': 'string',
       'amount-out': 'string',
     },
-    changes: true,
     summary:
       'end a task in review as executed (holds are posted), partial or not_executed (holds are voided), as its kind would have ended it',
     run: endTask,

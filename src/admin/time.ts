@@ -35,9 +35,8 @@ type HoldRow = {
 const readHolds = (db: Queryable): Promise<HoldRow[]> =>
   query<HoldRow>(db, 'select scope, reason, since, point, compared_at, detail from money_hold order by scope')
 
-const foundSql = `select chain, tx_hash, u.agent_id as "user", execution_id, balance_changes, venue, executed_at,
-    adopted_at, task_id
-  from found_execution f left join app_user u on u.id = f.user_id order by executed_at limit 10000`
+const unadoptedSql = `select chain, tx_hash, u.agent_id as "user", execution_id, balance_changes, venue, executed_at
+  from found_execution f left join app_user u on u.id = f.user_id where adopted_at is null order by executed_at limit 10000`
 
 const show: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
@@ -52,8 +51,12 @@ const show: AdminCommand['run'] = async (session) => {
          order by seen_at desc limit 100`,
     ),
   )
-  const found = await query<Row>(pool, foundSql)
-  if (found.length > 0) session.print(found)
+  const unadopted = await query<Row>(pool, unadoptedSql)
+  if (unadopted.length > 0) session.print(unadopted)
+  const adoptedSql = `select count(*)::integer as adopted_executions from found_execution
+    where adopted_at is not null having count(*) > 0`
+  const adopted = await query<Row>(pool, adoptedSql)
+  if (adopted.length > 0) session.print(adopted)
 }
 
 /** Declares that other tools restored the database: the gateways cannot always see that it went back. */
@@ -86,10 +89,23 @@ function momentOf(text: string, now: Date): Date {
 
 const compareMsMax = 60_000
 
+/** A gateway renews its lease with each heartbeat, which may be late, and deletes its row where it stops. */
+async function assertGatewayRuns(pool: Queryable): Promise<void> {
+  const running = await query(
+    pool,
+    `select id from instance where lease_until > clock_timestamp() - interval '10 seconds' limit 1`,
+  )
+  if (running.length === 0)
+    throw new UsageError(
+      'No gateway is running on this database, by the heartbeats that it knows. Start one: it compares by itself while money is on hold.',
+    )
+}
+
 /** The gateways do the comparison, because they know the nodes. */
 const compare: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database
   const scope = args.text('chain') ?? everything
+  await assertGatewayRuns(pool)
   const [held] = await query(
     pool,
     `update money_hold set compared_at = null where scope = $1 returning scope`,
@@ -98,7 +114,7 @@ const compare: AdminCommand['run'] = async (session, args) => {
   if (!held) throw new UsageError(`${notOnHold(scope)} There is nothing to compare.`)
   await session.record(pool, { command: 'time compare', subject: scope })
   const silent = (await waitForComparison(pool, scope)).filter(({ reason }) => reason === 'not_compared')
-  session.print(await query<Row>(pool, foundSql))
+  session.print(await query<Row>(pool, unadoptedSql))
   if (silent.length > 0)
     session.print(
       silent.map(({ scope, reason }) => ({ chain: scope, reason, because: holdSentence(reason) })),
@@ -119,7 +135,7 @@ async function waitForComparison(pool: Queryable, scope: string): Promise<HoldRo
     if (hold?.compared_at || (!hold && scope !== everything)) return holds
     if (performance.now() > untilMs)
       throw new UsageError(
-        `The comparison of ${scope === everything ? 'everything' : `chain ${scope}`} is not done after a minute. Where a gateway runs it goes on, for up to ten minutes for each chain, and \`time show\` says when it is done. Where none runs, start one, and see its log for nodes that do not answer.`,
+        `The comparison of ${scope === everything ? 'everything' : `chain ${scope}`} is not done after a minute. It goes on, for up to ten minutes for each chain, and \`time show\` says when it is done; the log of the gateway names nodes that do not answer.`,
       )
     await delay(500)
   }
@@ -192,25 +208,20 @@ async function raiseCounters(tx: Tx, detail: JsonObject): Promise<void> {
 export const timeCommands: readonly AdminCommand[] = [
   {
     name: 'time show',
-    positionals: [],
-    options: {},
     changes: false,
     summary:
-      'show whether money is on hold and why, what each gateway saw of the database, and what chains and venue did since',
+      'show whether money is on hold and why, what each gateway saw of the database, and what chains and venue did since and is not adopted',
     run: show,
   },
   {
     name: 'time hold',
-    positionals: [],
     options: { since: 'string' },
-    changes: true,
     summary:
       'hold all money, because the database was restored by other tools than `restore`, to a moment that --since names',
     run: hold,
   },
   {
     name: 'time compare',
-    positionals: [],
     options: { chain: 'string' },
     changes: false,
     summary:
@@ -219,18 +230,13 @@ export const timeCommands: readonly AdminCommand[] = [
   },
   {
     name: 'time adopt',
-    positionals: [],
-    options: {},
-    changes: true,
     summary:
       'make tasks of what chains and venue executed and the database does not know, and fire or end the orders that it was for',
     run: adopt,
   },
   {
     name: 'time resume',
-    positionals: [],
     options: { chain: 'string', unseen: 'boolean' },
-    changes: true,
     summary: 'accept the database as it is and let money go on, of one chain or of all',
     run: resume,
   },

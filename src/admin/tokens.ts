@@ -153,9 +153,7 @@ const revokeTokens: AdminCommand['run'] = async (session, args) => {
 export const tokenCommands: readonly AdminCommand[] = [
   {
     name: command,
-    positionals: [],
     options: { user: 'string', token: 'string' },
-    changes: true,
     summary:
       'end one token, or all access of a user or agent, on every instance: tokens, connections, sessions and webhooks',
     run: revokeTokens,

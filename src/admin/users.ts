@@ -124,8 +124,6 @@ export const userCommands: readonly AdminCommand[] = [
   {
     name: 'users freeze',
     positionals: ['<user>'],
-    options: {},
-    changes: true,
     summary:
       'suspend a user: tokens answer suspended and none is issued, webhooks get nothing; running tasks go on',
     run: setSuspension({ suspended: true }),
@@ -133,16 +131,12 @@ export const userCommands: readonly AdminCommand[] = [
   {
     name: 'users unfreeze',
     positionals: ['<user>'],
-    options: {},
-    changes: true,
     summary: 'end the suspension of a user',
     run: setSuspension({ suspended: false }),
   },
   {
     name: 'users set-key',
     positionals: ['<user>', '<public-key>'],
-    options: {},
-    changes: true,
     summary:
       'replace a stolen or lost agent key; revokes every former key and token of the user, and deletes the webhooks',
     run: setKey,
@@ -150,7 +144,6 @@ export const userCommands: readonly AdminCommand[] = [
   {
     name: 'policy show',
     positionals: ['<user>'],
-    options: {},
     changes: false,
     summary: 'show the limits that a user has set, and the kill switch',
     run: showPolicy,
@@ -158,15 +151,11 @@ export const userCommands: readonly AdminCommand[] = [
   {
     name: 'policy reset',
     positionals: ['<user>'],
-    options: {},
-    changes: true,
     summary: 'reset the limits that a user, or an attacker, has set',
     run: resetPolicy,
   },
   {
     name: 'kill-switch list',
-    positionals: [],
-    options: {},
     changes: false,
     summary: 'list the switches that are on',
     run: listSwitches,
@@ -175,7 +164,6 @@ export const userCommands: readonly AdminCommand[] = [
     name: 'kill-switch',
     positionals: ['<on|off>'],
     options: { global: 'boolean', user: 'string' },
-    changes: true,
     summary: 'pause or resume everything that opens or spends, for all users or for one',
     run: setSwitch,
   },

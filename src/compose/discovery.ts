@@ -1,6 +1,7 @@
 import { readQueueStats } from '#durable/upkeep/queue-stats.ts'
 import { createDiscovery, type Released } from '#features/discovery/discovery.ts'
 import { createHealthCheck } from '#features/discovery/health.ts'
+import { readStoppedSince } from '#features/policy/store.ts'
 import { release } from '#release.ts'
 import type { Parts } from './parts.ts'
 
@@ -22,6 +23,7 @@ export function openDiscovery(
       await db.query('select 1')
     },
     money: () => ({ holds: holds.list(), isReplicated: time.replication.isReplicated() }),
+    stoppedSince: () => readStoppedSince(db),
     runner: () => readQueueStats(transactions, clock),
     custody: custody.keyMonitor.status,
     upstreams: async () =>

@@ -5,7 +5,7 @@ import type { SendEmail } from '#kernel/wire/email.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { createEmailService } from '#upstreams/email/email.ts'
 import type { Core } from './core.ts'
-import { ownPages } from './own-pages.ts'
+import { hasMails, ownPages } from './own-pages.ts'
 import type { Section } from './section.ts'
 
 export type MailOverrides = {
@@ -33,9 +33,7 @@ export function openMails(core: Core, net: Net, { mailPollMs = pollMsDefault }: 
   const { config, db, clock, log, baseUrl } = core
   const sendEmail = emailOf(core, net)
   const deletions = [mailDeletion]
-  const hasService = config.EMAIL_URL !== undefined || config.ENVIRONMENT === 'local'
-  if (!ownPages(config, baseUrl) || !hasService)
-    return { sendEmail, mailQueue: silentMailQueue, mailer: undefined, deletions }
+  if (!hasMails(config)) return { sendEmail, mailQueue: silentMailQueue, mailer: undefined, deletions }
   const mailer = createMailer({
     db,
     clock,

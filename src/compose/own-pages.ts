@@ -19,6 +19,11 @@ export const ownPages = (
       }
     : undefined
 
+/** Whether people get messages about their accounts: each names a page, and something has to deliver it. */
+export const hasMails = (config: Config): boolean =>
+  ownPages(config, () => '') !== undefined &&
+  (config.EMAIL_URL !== undefined || config.ENVIRONMENT === 'local')
+
 /** The address of the page on which a person decides about one request. */
 export const approvalPage = (
   config: Config,

@@ -5,6 +5,7 @@ import { createApprovals } from '#features/approvals/approvals.ts'
 import type { Auth } from '#features/auth/auth.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
+import { killSwitchMetrics } from '#features/policy/kill-switch.ts'
 import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
 import { walletsOf } from '#features/wallets/store.ts'
@@ -50,7 +51,12 @@ export const openPolicy = (
   })
   return [
     { part: 'wallets', operations: approvalOperations },
-    { operations: custody.policy.operations, deletions: policyDeletions, taskTables: policyTaskTables },
+    {
+      operations: custody.policy.operations,
+      deletions: policyDeletions,
+      taskTables: policyTaskTables,
+      metrics: { kill_switch: killSwitchMetrics(core.db) },
+    },
     { part: 'auth', operations: agentOperations, deletions: agentDeletions },
     { part: 'wallets', operations: recipientOperations },
   ]

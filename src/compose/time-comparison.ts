@@ -15,6 +15,7 @@ import { wrapsOf } from '#upstreams/evm/swap-calls.ts'
 import { sentExecutions } from '#upstreams/solana/reference.ts'
 import { type Chains, usersOfAccounts } from './chains.ts'
 import type { Core } from './core.ts'
+import { shareTokenAt } from './earn.ts'
 import { venueChainId } from './settings.ts'
 import type { Venue } from './venue.ts'
 
@@ -98,7 +99,7 @@ function searchesOf({ core, chains, venue }: ComparisonDeps): State['searches'] 
 }
 
 const searchEvm =
-  ({ db }: Core, port: EvmPort): BeginSearch =>
+  ({ db, config }: Core, port: EvmPort): BeginSearch =>
   (point, store) => {
     const progress: EvmProgress = new Map()
     const chain = port.chain.row.id
@@ -110,6 +111,7 @@ const searchEvm =
       batchIn: executedBatchIn,
       executionOf,
       changesOf: executedChanges,
+      tokens: chain === config.EARN_CHAIN_ID ? [shareTokenAt(config.EARN_VAULT_ADDRESS)] : [],
       store: storeOfUsers,
     }
     return async (signal) => {

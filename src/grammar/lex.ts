@@ -1,5 +1,5 @@
 import { contractions } from './english/words.ts'
-import { type Quantity, readQuantity } from './quantity.ts'
+import { type Quantity, readQuantity, runEnd } from './quantity.ts'
 
 /**
  * A piece of the text. Quoted text is one opaque token, so that no word in it can act; addresses keep their spelling.
@@ -52,14 +52,11 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const wordRun = /[\p{L}\p{N}_]/u
 const isWordChar = (char: string | undefined): boolean => char !== undefined && wordRun.test(char)
 
-function runOf(text: string, from: number, lengthMax = Number.POSITIVE_INFINITY): string {
-  let at = from
-  while (at - from < lengthMax && isWordChar(text[at])) at++
-  return text.slice(from, at)
-}
+const runOf = (text: string, from: number, lengthMax?: number): string =>
+  text.slice(from, runEnd(text, from, isWordChar, lengthMax))
 
 /** `don't` is one word; the quote in `'buy all'` is none. */
-function wordOf(text: string, from: number): string {
+const wordOf = (text: string, from: number): string => {
   const first = runOf(text, from)
   const after = from + first.length
   if (text[after] !== "'" || !isWordChar(text[after + 1])) return first

@@ -35,10 +35,15 @@ const digitsMax = 39
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
 const isLetter = (char: string | undefined): boolean => char !== undefined && /^\p{L}$/u.test(char)
 
-/** Where a run of characters ends. */
-function runEnd(text: string, from: number, holds: (char: string | undefined) => boolean): number {
+/** Where a run of characters ends, or the run is cut after `lengthMax`. */
+export function runEnd(
+  text: string,
+  from: number,
+  holds: (char: string | undefined) => boolean,
+  lengthMax = text.length,
+): number {
   let at = from
-  while (at < text.length && holds(text[at])) at++
+  while (at < text.length && at - from < lengthMax && holds(text[at])) at++
   return at
 }
 
@@ -80,17 +85,20 @@ function readMoment(text: string, from: number): ReadQuantity | undefined {
   }
 }
 
-/** What letters right behind a number make of it. */
-function withSuffix(value: string, suffix: string): Quantity | undefined {
+type Meaning = { form: Omit<Quantity, 'value'>; places: number }
+
+/** What letters right behind a number make of it; `places` is by how many they shift it. */
+function meaningOf(suffix: string, { isDollar }: { isDollar: boolean }): Meaning | undefined {
   const word = suffix.toLowerCase()
-  if (word === '') return { unit: 'number', value }
-  const unit = english.unitSuffixes.get(word)
-  if (unit) return { unit, value }
-  const span = english.spanSuffixes.get(word)
-  if (span) return { unit: 'span', value, span, ...(word === english.unclearSuffix && { isUnclear: true }) }
-  const scale = english.scaleSuffixes.get(word)
-  const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
-  return scaled === undefined ? undefined : { unit: 'number', value: scaled }
+  const unit = isDollar ? undefined : english.unitSuffixes.get(word)
+  if (unit) return { form: { unit }, places: 0 }
+  const span = isDollar ? undefined : english.spanSuffixes.get(word)
+  const isUnclear = word === english.unclearSuffix
+  if (span) return { form: { unit: 'span', span, ...(isUnclear && { isUnclear }) }, places: 0 }
+  const scale = word === '' ? '0' : english.scaleSuffixes.get(word)
+  return scale === undefined
+    ? undefined
+    : { form: { unit: isDollar ? 'usd' : 'number' }, places: Number(scale) }
 }
 
 /** A number that begins at `from`, with its sign, currency and suffix; undefined where none begins. */
@@ -116,7 +124,8 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
   const suffix = text.slice(end, lettersEnd)
   if (isBroken || isDigit(text[lettersEnd]))
     return { unclear: true, end: Math.max(lettersEnd, end, from + 1) }
-  const value = canonicalDecimal(sign === '-' ? `-${digits}` : digits)
+  const meaning = meaningOf(suffix, { isDollar })
+  const value = shifted(sign === '-' ? `-${digits}` : digits, meaning?.places ?? 0)
   if (value === undefined) return { unclear: true, end: lettersEnd }
   if (suffix === '' && text[end] === '%') return { quantity: { unit: 'percent', value }, end: end + 1 }
   if (suffix === '' && text[end] === '/' && !isDollar) {
@@ -125,17 +134,11 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
   }
   if (suffix === '' && text[end] === '$' && !isDollar)
     return { quantity: { unit: 'usd', value }, end: end + 1 }
-  if (isDollar) {
-    const scale = suffix === '' ? 0 : english.scaleSuffixes.get(suffix.toLowerCase())
-    const scaled = scale === undefined ? undefined : shifted(value, Number(scale))
-    return scaled === undefined
-      ? { unclear: true, end: lettersEnd }
-      : { quantity: { unit: 'usd', value: scaled }, end: lettersEnd }
-  }
-  const read = withSuffix(value, suffix)
-  if (!read) return undefined
-  const isIdentifier = suffix === '' && sign === '' && digits.length >= 8 && !digits.includes('.')
-  return { quantity: isIdentifier ? { unit: 'id', value: digits } : read, end: lettersEnd }
+  if (!meaning) return isDollar ? { unclear: true, end: lettersEnd } : undefined
+  const isIdentifier =
+    suffix === '' && sign === '' && !isDollar && digits.length >= 8 && !digits.includes('.')
+  const quantity: Quantity = isIdentifier ? { unit: 'id', value: digits } : { ...meaning.form, value }
+  return { quantity, end: lettersEnd }
 }
 
 /** The form of a quantity in slots and documents. */

@@ -15,6 +15,7 @@ export type InnerCall = {
   input: JsonObject
   caller: Caller
   key?: string
+  keyMadeAt?: Date
   signal: AbortSignal
 }
 export type InnerCalls = {
@@ -43,7 +44,7 @@ export function createInnerCalls(execute: Invoke): InnerCalls {
       return schema
     },
     check: (operation, input) => void readerOf(operation)(structuredClone(input)),
-    async call({ operation, input: given, caller, key, signal }) {
+    async call({ operation, input: given, caller, key, keyMadeAt, signal }) {
       const { access, kind } = operation.entry
       if (access !== 'public' && !(caller.scopes as ReadonlySet<string>).has(access))
         throw new Fault('insufficient_scope', `The caller lacks the scope ${access}`, {
@@ -54,7 +55,12 @@ export function createInnerCalls(execute: Invoke): InnerCalls {
         operation,
         input,
         caller,
-        options: { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) },
+        options: {
+          wait: false,
+          timeoutMs: 0,
+          ...(key !== undefined && { key }),
+          ...(keyMadeAt && { keyMadeAt }),
+        },
         request: { id: 'inner', address: 'inner', signal },
       })
       if (reply.kind === 'stream' || kind === 'stream') throw new Error(`${operation.name} is a stream`)

@@ -5,15 +5,6 @@ import { computeIndicators, type IndicatorSet } from './indicators.ts'
 
 /** This module parses what the tools `candles` and `funding` answer. Each output is parsed once. */
 
-export type CandlesOutput = {
-  asset: string
-  timeframe: string
-  /** The time of the venue's answer: candles that end later are still open. */
-  as_of: string
-  candles: CandleRow[]
-}
-export type FundingOutput = { asset: string; as_of: string; rates: { at: string; rate: string }[] }
-
 export type ReadHistory = History & { set: IndicatorSet }
 
 const histories = new WeakMap<object, ReadHistory | undefined>()

@@ -1,3 +1,4 @@
+import { parseJson } from '#kernel/wire/json.ts'
 import { connectionError, errorOf, PorticoError } from './errors.ts'
 import type { OperationRow } from './operations.ts'
 import { mayRepeat, pause, retryDelayMs } from './retry.ts'
@@ -66,7 +67,7 @@ export function createTransport(options: TransportOptions): Transport {
     try {
       const response = await fetch(url, { ...init, headers, signal: AbortSignal.any(signals) })
       if (response.ok && !readsBody) return { response, data: undefined }
-      const data = parsed(await response.text())
+      const data = parseJson(await response.text())
       if (response.ok && data !== undefined) return { response, data }
       throw Object.assign(errorOf(response.status, data), { response })
     } catch (error) {
@@ -184,14 +185,6 @@ function requestOf(
 function waitMsOf({ waitSeconds }: OperationRow, { wait, timeout }: Input): number | undefined {
   if (waitSeconds === undefined || wait !== true) return undefined
   return (typeof timeout === 'number' ? timeout : waitSeconds) * 1_000 + waitGraceMs
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function retryAfterOf(error: PorticoError): string | null {

@@ -3,6 +3,7 @@ import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import { type Config, usesWorld } from '#config.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
 import type { WorldUrls } from '#world/world.ts'
+import type { Stop } from './stop-signals.ts'
 
 export class WorldRefusal extends Error {}
 
@@ -11,9 +12,10 @@ type Progress = (line: string) => void
 export async function openDatabaseEndpoint(
   config: Config,
   progress: Progress,
+  stop?: Stop,
 ): Promise<{ url: string } & AsyncDisposable> {
   if (config.DATABASE_URL) return { url: config.DATABASE_URL, [Symbol.asyncDispose]: async () => {} }
-  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress })
+  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress, ...stop })
   return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
 }
 
@@ -21,6 +23,7 @@ export async function openDatabaseEndpoint(
 export async function openUpstreamEndpoints(
   config: Config,
   progress: Progress,
+  stop?: Stop,
 ): Promise<{ urls: UpstreamUrls } & AsyncDisposable> {
   const resolveUrl = (value: string | undefined, local: string | undefined) =>
     value === 'local' ? local : value
@@ -55,6 +58,7 @@ export async function openUpstreamEndpoints(
     // Under `npm start`, whose launcher holds this channel, a person is about to try a first swap.
     isEager: process.channel !== undefined,
     progress,
+    ...stop,
   }
   const world = await startWorld(options).catch((cause: Error) => {
     throw new WorldRefusal(cause.message, { cause })

@@ -8,9 +8,15 @@ import { openDatabaseEndpoint, openUpstreamEndpoints } from './endpoints.ts'
 import { lockDataDir } from './lock.ts'
 import { assertPortFree } from './port.ts'
 import { toStartupError } from './startup-errors.ts'
+import type { Stop } from './stop-signals.ts'
 import { exitOnUncaught } from './uncaught.ts'
 
-type PrintLine = (line: string) => void
+type StartDeps = {
+  config: Config
+  log: Log
+  printLine: (line: string) => void
+  stop?: Stop
+}
 export type Gateway = {
   url: string
   /** Meant for the idle time after the start. */
@@ -38,11 +44,20 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
   return { pass: (name) => armed.pass(name) }
 }
 
+/** Rejects when the stop is forced: the work is abandoned, because the processes that it uses end next. */
+async function untilForced<T>(work: PromiseLike<T>, stop: Stop | undefined): Promise<T> {
+  if (!stop) return work
+  const { forced } = stop
+  const abandoned = Promise.withResolvers<never>()
+  const abandon = () => abandoned.reject(forced.reason)
+  forced.addEventListener('abort', abandon)
+  if (forced.aborted) abandon()
+  return Promise.race([work, abandoned.promise])
+}
+
 /** Starts all parts in order of dependency; closes the started ones in reverse order, even if a later one fails. */
 export async function startGateway(
-  config: Config,
-  log: Log,
-  printLine: PrintLine,
+  { config, log, printLine, stop }: StartDeps,
   overrides: Overrides = {},
 ): Promise<Gateway> {
   exitOnUncaught(log)
@@ -55,11 +70,12 @@ export async function startGateway(
     const loading = import('#app.ts')
     loading.catch(() => undefined)
     const [database, upstreams] = await Promise.allSettled([
-      openDatabaseEndpoint(config, printLine),
-      openUpstreamEndpoints(config, printLine),
+      openDatabaseEndpoint(config, printLine, stop),
+      openUpstreamEndpoints(config, printLine, stop),
     ])
     if (upstreams.status === 'fulfilled') parts.use(upstreams.value)
     if (database.status === 'fulfilled') parts.use(database.value)
+    stop?.cancelled.throwIfAborted()
     if (database.status === 'rejected') throw database.reason
     if (upstreams.status === 'rejected') throw upstreams.reason
     const { urls } = upstreams.value
@@ -73,10 +89,12 @@ export async function startGateway(
       failpoints: failpointsOf(config),
       timeMemory: timeFile(config.DATA_DIR),
     }
-    const gateway = await app(deps, overrides).catch((error: unknown) => {
+    const starting = app(deps, overrides).catch((error: unknown) => {
       throw toStartupError(error, config)
     })
-    parts.use(gateway)
+    const gateway = await untilForced(starting, stop)
+    parts.defer(() => untilForced(gateway[Symbol.asyncDispose](), stop))
+    stop?.cancelled.throwIfAborted()
     printLine(`docs   ${gateway.url}/docs`)
     printLine(`data   ${config.DATA_DIR}`)
     if (urls.control) printLine(`world  ${urls.control}`)

@@ -1,6 +1,16 @@
+import type { Log } from '#kernel/log.ts'
+
+/** What a start and its parts watch, so that a stop ends every process at any moment. */
+export type Stop = {
+  /** Gives up a start that is not ready yet. */
+  cancelled: AbortSignal
+  /** Ends at once what has not ended in order. */
+  forced: AbortSignal
+}
+
 type Handlers = {
   stop: (signal: NodeJS.Signals) => void
-  /** Ends the process at once, for a person who does not want to wait. */
+  /** Ends everything at once, for a person who does not want to wait. */
   stopNow: () => void
 }
 type Surroundings = {
@@ -28,4 +38,42 @@ export function onStopSignals(
         stop(signal)
       } else if (nowMs() - firstAtMs > copiesMsMax) stopNow()
     })
+}
+
+/** What then runs still is ended at once, which takes a second or two. */
+const stopMsMax = 8_500
+
+type Stopped = {
+  gateway: Promise<{ close(): Promise<void> }>
+  cancelling: AbortController
+  forcing: AbortController
+  log: Log
+  printLine: (line: string) => void
+}
+
+/** Ends the process: with code 0 if everything was closed in order. Accepted work is stored, so the next start resumes it. */
+export const stopOf =
+  ({ gateway, cancelling, forcing, log, printLine }: Stopped) =>
+  async (cause: string): Promise<void> => {
+    const [cancelled, forced] = [cancelling.signal, forcing.signal]
+    if (cancelled.aborted) return
+    printLine(`portico stopping (${cause})`)
+    cancelling.abort()
+    setTimeout(() => forcing.abort(), stopMsMax).unref()
+    const isClosed = await close(gateway, cancelled).then(
+      () => !forced.aborted,
+      (error: unknown) => {
+        if (error !== forced.reason) log.error({ error }, 'shutdown failed')
+        return false
+      },
+    )
+    printLine(isClosed ? 'portico stopped' : 'portico stopped before everything was closed')
+    process.exit(isClosed ? 0 : 1)
+  }
+
+async function close(gateway: Stopped['gateway'], cancelled: AbortSignal): Promise<void> {
+  const started = await gateway.catch((error: unknown) => {
+    if (error !== cancelled.reason) throw error
+  })
+  await started?.close()
 }

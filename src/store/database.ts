@@ -18,7 +18,6 @@ export type DatabaseOptions = {
   poolMax: number
   applicationName: string
   connectTimeoutMs?: number
-  statementTimeoutMs?: number
   failpoints?: Failpoints
   /** Called when the pool loses an idle connection, which should be logged and is never a reason to exit. */
   onIdleError?: (error: Error) => void
@@ -55,6 +54,7 @@ export type Database = {
 
 const retriesMax = 3
 const conflictBackoff = { firstMs: 10, maxMs: 40 }
+const statementTimeoutMs = 15_000
 const connectTimeoutMsDefault = 5_000
 const idleInTransactionMsMax = 10_000
 
@@ -85,7 +85,6 @@ function openPool({
   poolMax,
   applicationName,
   connectTimeoutMs = connectTimeoutMsDefault,
-  statementTimeoutMs = 15_000,
   onIdleError,
   failpoints = noFailpoints,
 }: DatabaseOptions): pg.Pool {

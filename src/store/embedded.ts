@@ -1,10 +1,12 @@
-import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { backoffMs } from '#kernel/async/backoff.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { type Binaries, findBinaries, packagedNative } from './embedded/binaries.ts'
 import {
+  abortLaunch,
   addressOf,
+  hasEnded,
   initCluster,
   type LaunchedServer,
   launchServer,
@@ -40,6 +42,10 @@ export type EmbeddedOptions = {
   fsync?: boolean
   settings?: Settings
   native?: string | null
+  /** Gives up a start that has not succeeded yet. */
+  cancelled?: AbortSignal
+  /** Ends a server that is slow to stop by an immediate shutdown, from which its next start recovers. */
+  forced?: AbortSignal
 }
 
 type ServerConnection = { client: pg.Client; version: string }
@@ -48,6 +54,7 @@ type LaunchContext = {
   options: EmbeddedOptions
   progress: (line: string) => void
   stopped: AbortSignal
+  forced: AbortSignal | undefined
   binaries?: Binaries
 }
 
@@ -59,7 +66,7 @@ const instanceLock = 5_065_702
 const noAnswerMsMax = 60_000
 const recoveryMsMax = 15 * 60_000
 const launchesMax = 8
-const stopMsMax = 10_000
+const releaseMsMax = 3_000
 
 /**
  * A PostgreSQL server on a unix socket. It is created on first use, adopted if it outlived the process that
@@ -67,10 +74,11 @@ const stopMsMax = 10_000
  */
 export async function embeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const progress = options.progress ?? (() => {})
+  const { cancelled, forced } = options
   const stop = new AbortController()
   const paths = prepareClusterPaths(options.dataDir, serverAccount())
-  const start: LaunchContext = { paths, options, progress, stopped: stop.signal }
-  let connection = await connectOrLaunch(start)
+  const start: LaunchContext = { paths, options, progress, stopped: stop.signal, forced }
+  let connection = await connectOrLaunch({ ...start, stopped: cancelled ?? stop.signal })
   let relaunch: Promise<void> | undefined
   const reconnectOnEnd = ({ client }: ServerConnection) => {
     client.once('end', () => {
@@ -127,7 +135,7 @@ async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> 
       const answer = major === undefined ? 'absent' : await attach(start)
       if (typeof answer !== 'string') return answer
       if (answer === 'busy') deadlineMs = Math.max(deadlineMs, performance.now() + recoveryMsMax)
-      const idle = !launched || launched.process.exitCode !== null || launched.process.signalCode !== null
+      const idle = !launched || hasEnded(launched)
       if (performance.now() > deadlineMs || (idle && answer === 'absent' && launches >= launchesMax)) {
         throw noAnswerError(paths, launched)
       }
@@ -143,18 +151,9 @@ async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> 
       await delay(waitMs)
     }
   } catch (error) {
-    if (launched) await abortLaunch(launched)
+    if (launched) await abortLaunch(launched, start.forced)
     throw error
   }
-}
-
-async function abortLaunch({ process: server }: LaunchedServer): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return
-  const ended = once(server, 'exit')
-  server.kill('SIGINT')
-  const limit = new AbortController()
-  await Promise.race([ended, delay(stopMsMax, undefined, { signal: limit.signal }).catch(() => {})])
-  limit.abort()
 }
 
 const chooseBinaries = ({ paths, options, progress }: LaunchContext, major: number | undefined) =>
@@ -165,9 +164,12 @@ const chooseBinaries = ({ paths, options, progress }: LaunchContext, major: numb
     progress,
   })
 
-async function createCluster({ paths, options, progress }: LaunchContext, binaries: Binaries): Promise<void> {
+async function createCluster(
+  { paths, options, progress, stopped }: LaunchContext,
+  binaries: Binaries,
+): Promise<void> {
   progress(`Creating the database in ${paths.data}`)
-  await initCluster(paths, binaries, { durable: options.fsync !== false })
+  await initCluster(paths, binaries, { durable: options.fsync !== false, stopped })
   confirmIdentity(paths, systemIdentifier(paths))
 }
 
@@ -234,16 +236,22 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
 }
 
 /** Releases the shared lock first: otherwise two instances that close at once would both fail to get it exclusively. */
-async function release(start: LaunchContext, { client }: ServerConnection): Promise<void> {
-  const { paths, progress } = start
+async function releaseInstance({ client }: ServerConnection): Promise<boolean> {
+  await client.query('select pg_advisory_unlock_shared($1)', [instanceLock])
+  const { rows } = await client.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [
+    instanceLock,
+  ])
+  return rows[0]?.last === true
+}
+
+/** A server that does not answer serves no other instance either, so it is stopped. */
+async function release(start: LaunchContext, connection: ServerConnection): Promise<void> {
+  const { paths, progress, forced } = start
+  const { client } = connection
   try {
-    await client.query('select pg_advisory_unlock_shared($1)', [instanceLock])
-    const { rows } = await client.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [
-      instanceLock,
-    ])
-    if (!rows[0]?.last) return
+    if ((await withTimeLimit(releaseInstance(connection), releaseMsMax)) === false) return
     if (windows) start.binaries ??= await chooseBinaries(start, majorOf(paths))
-    if (!(await stopServer(paths, start.binaries?.pgCtl)))
+    if (!(await stopServer(paths, { forced, pgCtl: start.binaries?.pgCtl })))
       progress('The database server did not stop within the time limit')
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error

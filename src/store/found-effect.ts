@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { NonceSequence, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
@@ -71,12 +71,9 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
     [externalId, taskId],
   )
   if (known)
-    throw new Fault(
-      'conflict',
+    throw conflict(
       `The task ${known.task_id} has executed and booked this under the same key before`,
-      {
-        extras: { reason: 'a key is used for one request, also after its task was deleted' },
-      },
+      'a key is used for one request, also after its task was deleted',
     )
 }
 

@@ -123,6 +123,3 @@ export function jsonText(value: unknown): string {
 }
 
 const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
-
-/** Converts a connection with an open transaction to the opaque handle of the features. */
-export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx

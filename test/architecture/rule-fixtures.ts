@@ -185,6 +185,18 @@ const shapes: RuleFixture[] = [
   { rule: 'noTopLevelAwait', path: 'test/crash/svm-gateway.ts', good: ['const a = await b()'] },
   { rule: 'size', path: 'src/features/perp/contract.ts', good: [lines(400, 'export const a = 1')] },
   {
+    rule: 'size',
+    path: 'src/features/perp/open.ts',
+    bad: [
+      `import { createAdmission } from '#kernel/task/admission.ts'\nexport const a = () => {\n${lines(60, '  call()')}\n}`,
+      `import { type Steps } from '#kernel/task/task.ts'\nexport const a = () => {\n${lines(60, '  call()')}\n}`,
+    ],
+    good: [
+      `import { createAdmission } from '#kernel/task/admission.ts'\nexport const a = () => {\n${lines(58, '  call()')}\n}`,
+      `import type { Tx } from '#kernel/task/task.ts'\nexport const a = () => {\n${lines(100, '  call()')}\n}`,
+    ],
+  },
+  {
     rule: 'noAny',
     path: 'src/kernel/a.ts',
     bad: [
@@ -203,9 +215,9 @@ const shapes: RuleFixture[] = [
   },
   {
     rule: 'noDoubleCast',
-    path: 'src/store/query.ts',
+    path: 'src/store/database.ts',
     bad: [`export const a = 1`, `const a = b as unknown as Tx\nconst c = d as unknown as Tx`],
-    good: [`export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx`],
+    good: [`export const streamOf = (client: pg.PoolClient): Stream => client as unknown as Stream`],
   },
   {
     rule: 'noDefaultExport',

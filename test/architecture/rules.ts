@@ -30,11 +30,16 @@ const names: Rule = (file) => {
   return found.map((says) => ({ line: 1, says }))
 }
 
+const makesOperations = ({ path, imports }: Source) =>
+  path.startsWith('src/features/') &&
+  imports.some(({ names: imported }) => imported.some((name) => tables.operationParts.includes(name)))
+
 const size: Rule = (file) => {
   if (!isOurs(file.path)) return []
   const raised = tables.raisedLimits[file.path]
   const fileMax = raised?.fileLines ?? tables.limits.fileLines
-  const functionMax = raised?.functionLines ?? tables.limits.functionLines
+  const { functionLines, operationLines } = tables.limits
+  const functionMax = makesOperations(file) ? operationLines : (raised?.functionLines ?? functionLines)
   const exempt = tables.fileLinesExempt.test(file.path)
   const lines = file.text.trimEnd().split('\n').length
   const found: { line: number; says: string }[] = []

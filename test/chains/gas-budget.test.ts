@@ -29,7 +29,7 @@ describe('the gas budget of a user', () => {
   const budget = () => createGasBudget({ db: database.pool, budgetWei: 100n, clock })
   /** Accepts a task with this charge, and returns its id. */
   const reserve = async (userId: string, wei: bigint, { fullExit = false } = {}) => {
-    const gas = budget().chargeOf({ userId, chainId, wei, fullExit })
+    const gas = budget().chargeOf({ chainId, units: wei, fullExit })
     const account = { owner: userId, asset: 'test:coin', subAccount: 'wallet' }
     const spend = { ...testSpend({ account, amountUnits: 0n }), gas }
     const { pool, transaction: run, pipelinedTransaction: pipelined } = database

@@ -122,6 +122,26 @@ describe('the budget of chats', () => {
     assert.deepEqual([chat_per_day_usd, chat_remaining_24h_usd], ['0', '0'])
   })
 
+  test('an order while money is on hold is refused, and the answer costs nothing', async () => {
+    const user = await customer(app, 3_000_000)
+    const hold = { scope: 'all', reason: 'restored' as const, since: new Date(), detail: {} }
+    const credits = async () =>
+      (await user.get<{ credits_available: number }>('/v1/credits')).credits_available
+    const before = await credits()
+    for (const { taskEngine } of app.instances) taskEngine.holds.setLocal(hold)
+    const events = await user.ask(order).finally(() => {
+      for (const { taskEngine } of app.instances) taskEngine.holds.clearLocal('all')
+    })
+    assert.match(
+      textOf(events),
+      /Money is on hold: the database was restored from a backup; nothing was sent$/,
+    )
+    const { credits_used, credits_remaining } = events.at(-1)!.data as Record<string, number>
+    assert.deepEqual([credits_used, credits_remaining, await credits()], [0, before, before])
+    assert.deepEqual(await depositsOf(user), [])
+    assert.equal(await ledgerDrift(app.db), 0)
+  })
+
   test('within the limit an order runs once, is counted, and the answer names its task', async () => {
     const user = await customer(app, 3_000_000)
     const events = await user.ask(order)

@@ -6,8 +6,7 @@ import { sendOperation } from '../chains/svm-send.ts'
 
 const config = readConfig()
 const printLine = (line: string) => process.stdout.write(`${line}\n`)
-const { url, close } = await startGateway(config, logger(config.LOG_LEVEL), printLine, {
-  addOperations: sendOperation(),
-})
+const log = logger(config.LOG_LEVEL)
+const { url, close } = await startGateway({ config, log, printLine }, { addOperations: sendOperation() })
 process.on('SIGTERM', () => void close().finally(() => process.exit(0)))
 printLine(`portico ready ${url}`)

@@ -115,6 +115,11 @@ test('what was executed of a request that waits for a person again is a task of 
     tasks.map(({ kind, outcome }) => `${kind} ${outcome}`),
     ['adopted executed', 'test_run null'],
   )
+  const shown = await operator.rows('time', 'show')
+  assert.deepEqual(
+    shown.filter((row) => 'execution_id' in row || 'adopted_executions' in row),
+    [{ adopted_executions: 1 }],
+  )
 })
 
 type Attempt = { of: 'stop' | 'target'; refunds: number }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, freshGateway, newAgent, signedAct } from '../harness/gateway.ts'
-import { signedInPerson } from './signed-in.ts'
+import { personWithApp, signedInPerson } from './signed-in.ts'
 import { createFundedPerson, type Person } from './users.ts'
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -82,8 +82,36 @@ test('an operator sees what waits for a person, and unlinks an agent as the pers
   assert.deepEqual([last!.actor, last!.reason], ['ann', 'the person lost the mailbox'])
 })
 
+test('a change that an operator confirmed says so, in its event and its message', async () => {
+  const person = await signedInPerson(gateway)
+  const recipient = {
+    chain_id: 'base',
+    address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    label: 'Friend',
+  }
+  type Asked = { task_id: string; approval: { approval_id: string } }
+  const { body } = await person.send<Asked>('POST /v1/recipients', { body: recipient })
+  const { approval_id: approvalId } = body.approval
+  await operator.act('asked for by telephone', 'approvals', 'confirm', approvalId)
+  assert.equal((await person.ended(body.task_id)).status, 'completed')
+  type Changed = { events: { data: { cause: string; by: string } }[] }
+  const { events } = (await person.call<Changed>('GET /v1/notifications?types=policy.changed')).body
+  assert.deepEqual(
+    events.map(({ data: { cause, by } }) => [cause, by]),
+    [['recipient_added', 'operator']],
+  )
+  await eventually(async () => {
+    const subject = `email  ${person.email}: A recipient was added to your Portico account`
+    const at = gateway.lines.indexOf(subject)
+    return at >= 0 && gateway.lines.slice(at).some((line) => line.endsWith('An operator confirmed it.'))
+      ? true
+      : undefined
+  }, 'the message says it')
+})
+
 test('an operator sets what an app spends of its person on chat in a day', async () => {
-  const { agentId } = await signedInPerson(gateway)
+  const { person, app: ofApp } = await personWithApp(gateway)
+  const { agentId } = person
   const psql = (statement: string) => operator.rows<Row>('psql', statement)
   const [app] = await psql(
     `select payload->>'clientId' as id from oauth_record r join app_user u on u.id::text = r.account_id
@@ -92,9 +120,10 @@ test('an operator sets what an app spends of its person on chat in a day', async
   const words = ['credits', 'allow', agentId, app!.id!, '55']
   assert.match(
     await operator.refusal('credits', 'allow', agentId, 'nobody', '55', '--why', 'x'),
-    /has connected no app/,
+    new RegExp(`has connected no app nobody\\. Connected are ${app!.id}\\.\n`),
   )
-  assert.match(await operator.refusal('credits', 'allow', agentId, app!.id!, '0', '--why', 'x'), /1 to 10000/)
+  const tooMuch = ['credits', 'allow', agentId, app!.id!, '10001', '--why', 'x']
+  assert.match(await operator.refusal(...tooMuch), /0 to 10000/)
   await operator.act('the person asked for more', ...words)
   assert.deepEqual(await psql(`select per_day from app_credits where client_id = '${app!.id}'`), [
     { per_day: 55 },
@@ -104,4 +133,17 @@ test('an operator sets what an app spends of its person on chat in a day', async
     [last!.details, last!.reason],
     [{ app: app!.id, credits: '55' }, 'the person asked for more'],
   )
+
+  await operator.act('the person asked to end it', ...words.slice(0, -1), '0')
+  const refused = await ofApp.call<{ code: string }>('POST /v1/chat', { body: { query: 'price of eth' } })
+  assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credits'])
+  type Changed = { events: { data: object }[] }
+  const { events } = (await person.call<Changed>('GET /v1/notifications?types=app.credits_changed')).body
+  assert.deepEqual(
+    events.map(({ data }) => data),
+    [55, 0].map((credits_per_day) => ({ client_id: app!.id, credits_per_day, by: 'operator' })),
+  )
+  const sentence = 'may spend up to 55 credits of yours a day. An operator set this.'
+  const isPrinted = async () => gateway.lines.some((line) => line.endsWith(sentence)) || undefined
+  await eventually(isPrinted, 'the message is printed', 20_000)
 })

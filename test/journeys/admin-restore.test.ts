@@ -112,11 +112,18 @@ test('an operator holds the money of a database that other tools restored, from 
   await operator.act('restored by the provider', 'time', 'hold')
   const chain = `insert into money_hold (scope, reason, since) values ('8453', 'not_compared', now())`
   await operator.act('x', 'psql', '--write', chain)
+  assert.match(await operator.refusal('time', 'compare'), /No gateway is running on this database/)
   const uncompared = await operator.refusal('time', 'resume', '--chain', '8453', '--why', 'x')
   assert.match(uncompared, /Chain 8453 was not compared yet/)
   await operator.act('its node is gone', 'time', 'resume', '--chain', '8453', '--unseen')
   gateway = await installations.launch('first')
   assert.deepEqual(await reasonsOnHold(), ['restored'])
+  const output = gateway.lines.join('\n')
+  assert.match(
+    output,
+    /^hold +All money is on hold since \S+: the database was restored from a backup\. Run `npm run admin -- time show`/m,
+  )
+  assert.match(output, /the database was restored: money is on hold/)
   await operator.act('accepted', 'time', 'resume', '--unseen')
   await isHeld(false)
 })

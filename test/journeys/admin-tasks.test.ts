@@ -91,7 +91,7 @@ async function depositInReview(person: Person, amount: string) {
 }
 
 type Shown = {
-  task: { state: string; owner: string | null; data: { operator: Record<string, string> } }
+  task: { state: string; cancel_requested: boolean; data: { operator: Record<string, string> } }
   effects: { status: string; proof?: object; transactions: { externalId: string; status: string }[] }[]
   transfers: { key: string; state: string; amount: string; asset: string }[]
 }
@@ -100,6 +100,10 @@ const show = async (id: string) => JSON.parse((await operator.run('tasks', 'show
 test('a task in review is listed with its signed transactions, and ended as executed with evidence', async () => {
   const person = await createFundedPerson(gateway.url)
   const { id, landed } = await depositInReview(person, '3')
+  assert.match(
+    await operator.refusal('tasks', 'list', '--state', 'foo'),
+    /--state must be one of open, all, .*review/,
+  )
   const [listed] = (await operator.rows('tasks', 'list')).filter((row) => row.id === id)
   assert.equal(listed?.agent_id, person.agentId)
   const before = await show(id)
@@ -110,11 +114,14 @@ test('a task in review is listed with its signed transactions, and ended as exec
     [['pending', '3000000']],
   )
 
+  const requestCancel = `update task set cancel_requested = true where id = '${id}'`
+  await operator.act('as if it had been requested before the signature', 'psql', requestCancel, '--write')
   const lacking = await operator.refusal('tasks', 'end', id, '--outcome', 'executed', '--why', 'x')
   assert.match(lacking, /--evidence/)
   const early = ['--outcome', 'not_executed', '--evidence', 'none', '--why', 'x']
   assert.match(await operator.refusal('tasks', 'end', id, ...early), /can be executed until/)
-  assert.equal((await person.task(id)).state, 'review')
+  const { task: refused } = await show(id)
+  assert.deepEqual([refused.state, refused.cancel_requested], ['review', true])
 
   const events = eventsUntil(
     `${gateway.url}/v1/notifications/stream`,

@@ -13,6 +13,7 @@ import {
   launch,
   newAgent,
 } from '../harness/gateway.ts'
+import { parseMetrics } from '../harness/prometheus.ts'
 import { openReceiver } from '../webhooks/receiver.ts'
 import { createFundedPerson, type Person } from './users.ts'
 import { worldOf } from './world.ts'
@@ -191,6 +192,20 @@ test('limits and the kill switch that a thief has set are reverted', async () =>
   assert.equal(former.per_day_micros, '0')
 })
 
+/** Health and metrics keep their answers for up to a second. */
+const untilShown = (url: string, wanted: { status: string; isOn: boolean }) =>
+  eventually(
+    async () => {
+      type Health = { checks: { money: { status: string; stopped_since: string | null } } }
+      const { money } = (await http<Health>(`${url}/health`)).body.checks
+      const scrape = parseMetrics(await (await fetch(`${url}/metrics`)).text())
+      const isOn = Date.parse(money.stopped_since ?? '') <= Date.now()
+      const isSame = scrape.value('portico_kill_switch_on') === Number(isOn)
+      return isSame && isOn === wanted.isOn && money.status === wanted.status
+    },
+    `${url} shows the switch: ${JSON.stringify(wanted)}`,
+  )
+
 test('the global kill switch stops opening on every instance and allows exits', async () => {
   const person = await createFundedPerson(first.url)
   const opened = (await person.deposit('5')).body
@@ -199,10 +214,12 @@ test('the global kill switch stops opening on every instance and allows exits', 
   for (const at of [first.url, second.url]) {
     const refused = await person.deposit('1', { at })
     assert.deepEqual([refused.status, refused.body.code], [403, 'trading_paused'])
+    await untilShown(at, { status: 'degraded', isOn: true })
   }
   const out = await person.withdraw({ position_id: opened.result.position_id, amount_usdc: '1' })
   assert.equal(out.body.status, 'completed', JSON.stringify(out.body))
   await operator.act('it was a false alarm', 'kill-switch', 'off', '--global')
+  await untilShown(first.url, { status: 'ok', isOn: false })
   assert.equal((await person.deposit('1', { at: second.url })).body.status, 'completed')
 })
 

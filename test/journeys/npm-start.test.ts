@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { dataFolder, eventually } from '../harness/gateway.ts'
-import { processesOf } from '../harness/processes.ts'
+import { dataFolder, eventually, type Gateway, launch } from '../harness/gateway.ts'
+import { processesOf, programOf } from '../harness/processes.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
@@ -53,6 +53,61 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     const said = lines.filter((line) => line.startsWith('portico stop'))
     assert.deepEqual(said, [`portico stopping (${signal})`, 'portico stopped'])
   })
+
+for (const [what, stop] of [
+  ['SIGTERM to the process group', (npm: ChildProcess) => process.kill(-npm.pid!, 'SIGTERM')],
+  ['SIGINT to npm alone', (npm: ChildProcess) => npm.kill('SIGINT')],
+] as const)
+  test(`${what} gives up a first start and ends all of it, and the next start is whole`, linux, async (t) => {
+    using folder = dataFolder()
+    const { npm, ready, lines } = npmStart(folder.path)
+    t.after(() => killAll(folder.path))
+    ready.catch(() => {})
+    const chains = () => processesOf(folder.path).filter((pid) => programOf(pid) === 'anvil')
+    await eventually(async () => chains().length === 4, 'the chains of the world start')
+    stop(npm)
+    await untilEnded(folder.path)
+    assert.equal(lines.at(-1), 'portico stopped')
+    assert.deepEqual(
+      lines.filter((line) => /^(docs|portico ready) /.test(line)),
+      [],
+    )
+    const gateway = await launch({ env: { DATA_DIR: folder.path } })
+    assert.equal(await gateway.stop(), 0)
+    await untilEnded(folder.path)
+  })
+
+for (const [what, stop] of [
+  ['after its time', ({ stop: end }: Gateway) => end()],
+  [
+    'by a second signal',
+    async ({ child }: Gateway) => {
+      const hasEnded = async () => {
+        child.kill('SIGTERM')
+        return child.exitCode !== null
+      }
+      // This is less than a stop has without a second signal.
+      await eventually(hasEnded, 'the end of the gateway', 8_000)
+      return child.exitCode
+    },
+  ],
+] as const)
+  test(
+    `a stop that cannot end in order is forced ${what}: it says so, and leaves no process`,
+    linux,
+    async (t) => {
+      using folder = dataFolder()
+      const gateway = await launch({ env: { DATA_DIR: folder.path } })
+      t.after(() => killAll(folder.path))
+      const world = processesOf(folder.path).find((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/world/process.ts'),
+      )
+      process.kill(world!, 'SIGSTOP')
+      assert.equal(await stop(gateway), 1)
+      await untilEnded(folder.path)
+      assert.equal(gateway.lines.at(-1), 'portico stopped before everything was closed')
+    },
+  )
 
 for (const [what, pidOf] of [
   ['npm', (npm: ChildProcess) => npm.pid!],

@@ -120,6 +120,8 @@ export async function run(api: Api) {
 })
 
 test('the command line registers, stores its key for its owner alone, and moves money', async () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  assert.deepEqual(await portico(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
   const refused = await portico(['user', 'show'])
   assert.deepEqual([refused.code, refused.stdout], [3, ''])
   const made = await portico(['init', '--name', 'cli'])

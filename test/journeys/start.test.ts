@@ -43,7 +43,6 @@ async function stopped(gateway: Gateway): Promise<void> {
   void gateway.stop()
   await eventually(async () => gateway.child.exitCode !== null, 'the end of the gateway', deadlineMs)
   assert.equal(gateway.child.exitCode, 0)
-  // A stop that hangs is forced to the same exit code, but says so.
   const last = () => gateway.lines.findLast((line) => line.startsWith('portico '))
   await eventually(async () => last()?.startsWith('portico stopped'), 'the end is printed')
   assert.equal(gateway.lines.at(-1), 'portico stopped')

@@ -63,6 +63,16 @@ describe('a provider names payments that are not its own', () => {
     await assertMeasured(world, person, held, [own, bridged])
   })
 
+  test('what somebody else paid just before the swap is no part of it', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const dust = await world.fund(polygon, person.evm, 'USDC', '0.000001')
+    const held = await balancesOf(world, person)
+    await world.solver('/announce', { txHash: dust })
+    const { body: done } = await swapOf(person, usdcToPolygon)
+    refundedFor(done)
+    await assertMeasured(world, person, held, [done])
+  })
+
   const gift = 12_345n
 
   /** Gives coins to the user as soon as two payments to it wait on Base, and mines all three as one block. */

@@ -76,14 +76,17 @@ export async function worldOf(control: string) {
     /** Deposits and withdrawals of the vault, read from the chain. */
     effects: async (owner: string): Promise<Effect[]> =>
       (await ask<{ effects: Effect[] }>('GET', `/effects?contract=vault&owner=${owner}`)).effects,
-    async fund(chainId: string, address: string, token: string, amount: string): Promise<void> {
-      await ask('POST', '/faucet/fund', { chain_id: chainId, address, token, amount })
+    /** Resolves to the hash of the grant. */
+    async fund(chainId: string, address: string, token: string, amount: string): Promise<string> {
+      const grant = { chain_id: chainId, address, token, amount }
+      const { tx_hash: txHash } = await ask<{ tx_hash: string }>('POST', '/faucet/fund', grant)
       const kind = token === 'native' ? 'gas' : token.toLowerCase()
       const units = decimalUnits(amount, token === 'native' ? 18 : 6)
       testFunding.add(
         { evm: address },
         { asset: `${kind}:${chainId}`, units, why: 'the faucet granted more' },
       )
+      return txHash
     },
     /** Units of a token, or of the native coin, on any EVM chain. */
     async balance(chainId: EvmId, owner: string, token?: string): Promise<bigint> {

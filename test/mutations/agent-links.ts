@@ -4,7 +4,7 @@ import { mutationsOf } from './mutation.ts'
 const links = ['test/oauth/agent-links.test.ts']
 export const agentLinkMutations = [
   ...mutationsOf('src/features/policy/tighten.ts', links, [
-    ['        assertUncontested(subject.contestedAt)\n', '', 'a contested link raises limits'],
+    ['assertUncontested(subject.contestedAt)', '', 'a contested link raises limits'],
   ]),
   ...mutationsOf('src/features/auth/signed-act.ts', links, [
     ['!isReplay && !(await store', 'isReplay && !(await store', 'one signature gets two link codes'],
@@ -28,34 +28,38 @@ export const agentLinkMutations = [
       '',
       'a token alone contests a link',
     ],
-    ['by === agentId\n', 'by === null\n', 'a token alone lifts what the person of its agent has set'],
     [
       'if (on) await policy.dropPending(tx, caller.userId)',
       '',
       'what waits becomes effective through a contested link',
     ],
+  ]),
+  ...mutationsOf('src/features/agents/link.ts', links, [
     ['await limits.giveBack(budgets)', '', 'right codes count as wrong ones'],
     [
       '(await limits.take(budgets)).length > 0',
       '(await limits.take(budgets)).length > 99',
       'codes can be guessed without end',
     ],
+    ['known.length >= agentsMax', 'known.length > agentsMax', 'a person has one agent too many'],
+    ['await store.lockLinksOf(tx, personId)', '', 'links at the same time exceed the limit'],
+  ]),
+  ...mutationsOf('src/features/agents/unlink.ts', links, [
+    ['by === agentId\n', 'by === null\n', 'a token alone lifts what the person of its agent has set'],
     [
       'later(linkedAt, coolingMs) <= clock.now()',
       'later(linkedAt, coolingMs) > clock.now()',
       'an agent ends a link that has aged',
     ],
-    ['known.length >= agentsMax', 'known.length > agentsMax', 'a person has one agent too many'],
     [
       'await policy.endLink(tx, { userId, person, linkedAt, isUndone: lifts, ...ended })',
       '',
       'what waits outlasts the link',
     ],
-    ['await store.lockLinksOf(tx, personId)', '', 'links at the same time exceed the limit'],
   ]),
   ...mutationsOf('src/durable/approvals/approval-step.ts', links, [
     [
-      'if (decidedBy !== person.agentId && !isOperatorText(decidedBy))',
+      'if (decidedBy !== person.agentId && !isByOperator)',
       'if (decidedBy === null)',
       'an act runs as a person who has confirmed nothing',
     ],

@@ -123,7 +123,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/relay/quote.ts',
+    'src/kernel/money/provider-answer.ts',
     ['src/upstreams/relay/quote.test.ts'],
     [
       [
@@ -131,6 +131,12 @@ export const chainMutations = [
         'minimumUnits <= 0n',
         'a quote has a minimum far below the slippage of its request',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/relay/quote.ts',
+    ['src/upstreams/relay/quote.test.ts'],
+    [
       [
         "if (amountInUnits !== request.amountInUnits) throw changed('a quote for another amount')",
         '',
@@ -405,9 +411,20 @@ export const chainMutations = [
         'a gas limit that the node refuses holds up its sponsor until the batch expires',
       ],
       [
-        'executed(account, task.executionId, finalBlock)\n  if (executed > sequenceOf(effect)) return reviewResult',
-        'executed(account, task.executionId, receipt.block)\n  if (executed > sequenceOf(effect)) return reviewResult',
+        'executed(account, task.executionId, finalBlock)\n  if (executed > sequenceOf(effect)) return unprovenResult',
+        'executed(account, task.executionId, receipt.block)\n  if (executed > sequenceOf(effect)) return unprovenResult',
         'a batch that reverted stays open where the node has no state of its block any more',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/async/reading-watcher.ts',
+    ['src/upstreams/evm/receipt-watcher.test.ts'],
+    [
+      [
+        '      for (const taskId of woken) remove(taskId)\n',
+        '      for (const { taskId } of withNews) remove(taskId)\n',
+        'a task that is parked after its receipt came is not woken',
       ],
     ],
   ),
@@ -415,11 +432,6 @@ export const chainMutations = [
     'src/upstreams/evm/receipt-watcher.ts',
     ['src/upstreams/evm/receipt-watcher.test.ts'],
     [
-      [
-        '    for (const taskId of woken) remove(taskId)\n',
-        '    for (const { task } of changed) remove(task.taskId)\n',
-        'a task that is parked after its receipt came is not woken',
-      ],
       [
         'const isNew = head.hash !== newestHash',
         'const isNew = newestHash === undefined',
@@ -460,6 +472,17 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/task/sponsored-effect.ts',
+    ['test/chains/sign-on-accept.test.ts'],
+    [
+      [
+        'if (fault instanceof Fault && fault.retryable) return undefined',
+        '',
+        'a deposit is refused while its key is away for a moment',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/evm-batch/batch.ts',
     ['test/chains/sign-on-accept.test.ts'],
     [
@@ -467,11 +490,6 @@ export const chainMutations = [
         'const isFresh = ageMs >= 0 && ageMs <= trialMsMax',
         'const isFresh = true',
         'a deposit is signed with readings of any age',
-      ],
-      [
-        'if (fault instanceof Fault && fault.retryable) return undefined',
-        '',
-        'a deposit is refused while its key is away for a moment',
       ],
     ],
   ),
@@ -532,17 +550,23 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/task/sponsored-effect.ts',
+    ['test/chains/gas-budget.test.ts'],
+    [
+      ['fullExit ? null : budget.budgetUnits', 'null', 'one user empties the gas sponsor'],
+      [
+        'fullExit ? null : budget.budgetUnits',
+        'budget.budgetUnits',
+        'a used gas budget blocks the full withdrawal of its user',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/evm-batch/gas-budget.ts',
     ['test/chains/gas-budget.test.ts'],
     [
       ['chargedWei * costFactorMax', 'chargedWei', 'a fee that rises a little ends what was accepted before'],
       [' and not is_final', '', 'a second transaction of a task is compared with the cost of the first one'],
-      ['fullExit ? null : budgetWei', 'null', 'one user empties the gas sponsor'],
-      [
-        'fullExit ? null : budgetWei',
-        'budgetWei',
-        'a used gas budget blocks the full withdrawal of its user',
-      ],
     ],
   ),
   ...mutationsOf(

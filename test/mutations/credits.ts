@@ -107,7 +107,12 @@ export const creditMutations = [
         'each.mint === token',
         'tokens of others count as paid to the wallet',
       ],
-      ['oldest.slot < fromSlot', 'oldest.slot > fromSlot', 'older payments of a long history are lost'],
+      ['slot < fromSlot)) break', 'slot >= fromSlot)) break', 'older payments of a long history are lost'],
+      [
+        'since: fromSlot > 0n ? fromSlot : undefined',
+        'since: undefined',
+        'payments that a node has thrown away count as searched',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -105,10 +105,11 @@ export const executionMutations = [
     ['src/upstreams/solana/address-history.test.ts'],
     [
       [
-        'Number(storedFrom) <= Number(since) - blockTimeErrorMs',
-        'storedFrom',
+        'if (Number(storedFrom) > Number(since) - blockTimeErrorMs)',
+        'if (!storedFrom)',
         'what a node has thrown away was never executed',
       ],
+      ['if (first > slot)', 'if (!slot)', 'what a node has thrown away was never paid'],
       [
         'if (timed?.slot === slot)',
         'if (timed)',

@@ -10,7 +10,7 @@ const service = ['test/upstreams/images.test.ts']
 export const imageMutations = [
   ...mutationsOf('src/features/image/image.ts', charges, [
     [
-      'moves: postDraw(await ledger.drawn(deps.db, id), creditsPerCall),',
+      'moves: postDraw(await ledger.drawn(db, id), creditsPerCall),',
       '',
       'images are free: the credit goes back with the end',
     ],

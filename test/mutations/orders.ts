@@ -5,7 +5,7 @@ export const orderMutations = [
   ...mutationsOf(
     'src/features/hooks/hooks.ts',
     ['test/journeys/order-attacks.test.ts'],
-    [['    exit: isExit,', '    exit: true,', 'a stop is left whose sale the policy refuses']],
+    [['exit: acceptedLossBps === undefined,', 'exit: true,', 'a stop is left whose sale the policy refuses']],
   ),
   ...mutationsOf(
     'src/engines/trigger-orders/legs.ts',

@@ -64,11 +64,7 @@ export const personMailMutations = [
     ],
   ),
   ...mutationsOf('src/features/policy/change.ts', mails, [
-    [
-      'if (mail && caller.person) await mailQueue.add(tx, caller.userId, mail.kind, mail)',
-      'if (mail && changed.length > 1) await mailQueue.add(tx, caller.userId, mail.kind, mail)',
-      'nobody is notified of a raised limit',
-    ],
+    ['if (mail && caller.person)', 'if (mail && changed.length > 1)', 'nobody is notified of a raised limit'],
   ]),
   ...mutationsOf('src/features/policy/kill-switch.ts', mails, [
     [
@@ -88,9 +84,9 @@ export const personMailMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/features/agents/agents.ts', mails, [
+  ...mutationsOf('src/features/agents/link.ts', mails, [
     [
-      "await mailQueue.add(tx, person.userId, 'agent_linked', { text: linkedText(added) })",
+      "await mailQueue.add(tx, person.userId, 'agent_linked', { text })",
       '',
       'nobody is notified of a linked agent',
     ],

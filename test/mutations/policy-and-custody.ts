@@ -99,7 +99,7 @@ export const policyMutations = [
         '() => true',
         'an app raises limits without its person',
       ],
-      ["        assertScope(caller, 'propose')\n", '', 'an app that may lower asks for more'],
+      ["assertScope(caller, 'propose')", '', 'an app that may lower asks for more'],
       ['asked === undefined || ', 'asked !== undefined || ', 'a raise brings back what was lowered since'],
     ],
   ),
@@ -108,8 +108,8 @@ export const policyMutations = [
     ['test/oauth/policy-changes.test.ts'],
     [
       [
-        '    return acts.requestAct(scope, act, caller)\n',
-        '    await store.clearSwitch(tx, idOf(subject))\n    return acts.requestAct(scope, act, caller)\n',
+        '  return deps.acts.requestAct(scope, act, caller)\n',
+        '    await store.clearSwitch(tx, idOf(subject))\n  return deps.acts.requestAct(scope, act, caller)\n',
         'an app lifts the kill switch',
       ],
       ['if (since !== undefined && ', 'if (since === undefined && ', 'the end of a stop ends a later one'],
@@ -228,7 +228,7 @@ export const policyMutations = [
     ['test/journeys/approvals.test.ts'],
     [
       [
-        'if (!found || (!isOwn && owner?.userId !== userId))',
+        'if (!found || (!isOwn && owner?.userId !== caller.userId))',
         'if (!found)',
         'a stranger approves what an agent asked for',
       ],

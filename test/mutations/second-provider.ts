@@ -222,12 +222,14 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/money/provider-answer.ts',
+    ['src/upstreams/lifi/quote.test.ts'],
+    [['minimumUnits < least', 'minimumUnits < 0n', 'the filler keeps the slippage']],
+  ),
+  ...mutationsOf(
     'src/upstreams/lifi/quote.ts',
     ['src/upstreams/lifi/quote.test.ts'],
-    [
-      ['minimumUnits < least', 'minimumUnits < 0n', 'the filler keeps the slippage'],
-      ['!== request.amountInUnits)', '=== 0n)', 'a quote for another amount is taken'],
-    ],
+    [['!== request.amountInUnits)', '=== 0n)', 'a quote for another amount is taken']],
   ),
   ...mutationsOf(
     'src/features/swap/route/best-route.ts',
@@ -269,6 +271,7 @@ export const providerMutations = [
         'two parts of one transaction are never counted',
       ],
       ['block < head - forkBlocks', 'block < head - 32', 'a payment of before the swap ends it'],
+      ['at <= headAt', 'at < headAt', 'a payment of just before the swap ends it'],
     ],
   ),
   ...mutationsOf(
@@ -276,7 +279,7 @@ export const providerMutations = [
     ['src/features/swap/route/request.test.ts'],
     [
       [
-        'amount: amount === undefined ? fields.amount_usd : fields.amount',
+        'amount: amountField(given, fields)',
         'amount: fields.amount',
         'a fault of a provider names a field that the request has not',
       ],

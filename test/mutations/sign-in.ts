@@ -139,7 +139,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/agents/agents.ts',
+    'src/features/agents/link.ts',
     ['test/proof/authorization-matrix.test.ts'],
     [['  if (!caller.person) throw forPeople()\n', '', 'an agent links another one to itself']],
   ),

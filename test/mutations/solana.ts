@@ -273,11 +273,15 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/svm-transaction/lamport-budget.ts',
+    'src/kernel/task/sponsored-effect.ts',
     ['test/chains/svm-limits.test.ts'],
     [
-      ['fullExit ? null : budgetLamports', 'null', 'one user empties the sponsor on Solana'],
-      ['fullExit ? null : budgetLamports', 'budgetLamports', 'a used budget blocks a full exit on Solana'],
+      ['fullExit ? null : budget.budgetUnits', 'null', 'one user empties the sponsor on Solana'],
+      [
+        'fullExit ? null : budget.budgetUnits',
+        'budget.budgetUnits',
+        'a used budget blocks a full exit on Solana',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -309,7 +309,7 @@ export const venueMutations = [
         'the fee of a withdrawal is not reported as withdrawn',
       ],
       [
-        'fee_usd: fromUnits(asked - paid, usdcDecimals)',
+        'fee_usd: fromUnits(toUnits(amount_usd, usdcDecimals) - paid, usdcDecimals)',
         "fee_usd: '0'",
         'the fee of a withdrawal is reported as zero',
       ],

@@ -62,6 +62,18 @@ async function refusedStart(env: Env): Promise<string> {
   return assert.fail('it started')
 }
 
+test('the embedded server has no standby', () => {
+  const [problem] = problemsOf({ DATABASE_DURABILITY: 'standby' })
+  assert.match(problem ?? '', /^DATABASE_DURABILITY: the embedded server has no standby; set DATABASE_URL/)
+  const { DATABASE_URL: url } = productionEnv
+  assert.deepEqual(
+    problemsOf({ DATABASE_DURABILITY: 'standby', DATABASE_URL: url! }).filter((each) =>
+      each.startsWith('DATABASE'),
+    ),
+    [],
+  )
+})
+
 test('random keys are never called trivial', () => {
   for (let turn = 0; turn < 2_000; turn++)
     assert.deepEqual(

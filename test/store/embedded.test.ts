@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { processesOf } from '../harness/processes.ts'
 import {
   embeddedFixture,
   isRoot,
@@ -140,6 +141,39 @@ test('a start that is killed while it creates the database leaves no partial dat
   const second = await open()
   assert.deepEqual(await query(second.url, 'select current_database() as name'), [{ name: 'portico' }])
   await second.close()
+})
+
+test('a start that is cancelled while it creates the database ends initdb and leaves no partial database', async (t) => {
+  const { dataDir, open } = embeddedFixture(t)
+  const cancelling = new AbortController()
+  const opening = assert.rejects(open({ cancelled: cancelling.signal }))
+  const home = join(dataDir, 'postgres')
+  await waitUntil(
+    () => existsSync(home) && readdirSync(home).some((name) => name.startsWith('data.tmp-')),
+    'initdb has begun',
+  )
+  cancelling.abort()
+  await opening
+  assert.deepEqual(
+    readdirSync(home).filter((name) => name.startsWith('data')),
+    [],
+  )
+  if (process.platform === 'linux') assert.deepEqual(processesOf(dataDir), [])
+  await (await open()).close()
+})
+
+test('a server whose fast shutdown hangs is stopped at once where that is forced', async (t) => {
+  const { dataDir, open } = embeddedFixture(t)
+  const forcing = new AbortController()
+  const server = await open({ forced: forcing.signal })
+  const [checkpointer] = await query<{ pid: number }>(
+    server.url,
+    "select pid from pg_stat_activity where backend_type = 'checkpointer'",
+  )
+  process.kill(checkpointer!.pid, 'SIGSTOP')
+  forcing.abort()
+  await server.close()
+  assert.equal(postmasterOf(dataDir), 0)
 })
 
 test('a very long path and a path with a comma get a short socket folder', async (t) => {

@@ -24,7 +24,7 @@ describe('request budget of the venue', () => {
     await app.call('perp_open', open, first)
     const resting = await app.call('perp_open', rest, first)
     const weight = 500
-    const careful = await app.instance({ weight })
+    const careful = await app.instance({ weight, from: '127.0.0.2' })
     await limit(weight)
     const answers: TaskAnswer[] = []
     const faults: Fault[] = []

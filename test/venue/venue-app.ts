@@ -95,6 +95,8 @@ type VenueAppOptions = {
   triggerHost?: TriggerHost
   /** Request weight per minute that the gateway counts, of views too; absent: what the venue enforces, without views. */
   weight?: number
+  /** The loopback address whose weight the venue counts by itself. */
+  from?: string
   /** Why the test needs a venue that answers at once and counts nothing; absent: the venue is realistic. */
   quiet?: string
   /** Why nobody counts request weight at a venue that is otherwise realistic. */
@@ -130,7 +132,7 @@ function countRateLimited() {
 
 async function createInstance(endpoints: Endpoints, settings: VenueAppOptions) {
   const { databaseUrl, arbitrumUrl, venueUrl, streamUrl, infoUrl } = endpoints
-  const { graceMs, triggerHost = 'gateway', weight } = settings
+  const { graceMs, triggerHost = 'gateway', weight, from } = settings
   const { wrapNet, rateLimitedCount } = countRateLimited()
   const overrides: Overrides = {
     wrapNet,
@@ -149,6 +151,7 @@ async function createInstance(endpoints: Endpoints, settings: VenueAppOptions) {
       HYPERLIQUID_STREAMED_USERS: '0',
       HYPERLIQUID_WEIGHT_PER_MINUTE: String(weight ?? enforcedFor(settings)),
       HYPERLIQUID_SPOT_TRIGGERS: triggerHost,
+      ...(from !== undefined && { HYPERLIQUID_EGRESS_ADDRESSES: from }),
     },
     overrides,
   })

@@ -58,7 +58,7 @@ type Options = {
 type Hex = `0x${string}`
 
 const blockSeconds = 2
-/** A stop of the whole world has five seconds. */
+/** The stop of a gateway waits some seconds for the whole world. */
 const lastSaveMsMax = 3_000
 /** A journal of this size is saved at once. */
 const journalBytesMax = 8_000_000

@@ -6,7 +6,6 @@ import { formulas } from './formulas.ts'
 
 /** Makes the claims of a report; one without a value is not made, so an unknown value never becomes a number. */
 
-export type ReadSource = Source & { output: unknown }
 export type ClaimBook = {
   source(tool: string, args: unknown, read: { output: unknown; fetchedAt: Date }): string
   /** Claims the value at a JSON pointer of a source. */

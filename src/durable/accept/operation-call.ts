@@ -6,6 +6,8 @@ export type InvokeOptions = {
   wait: boolean
   timeoutMs: number
   key?: string
+  /** When the key was made, if that is known: nothing was executed under it before. */
+  keyMadeAt?: Date
   /** Set by doors whose callers may repeat a task under a fresh key; without it nothing is checked. */
   duplicates?: Duplicates
 }

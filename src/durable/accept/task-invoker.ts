@@ -22,7 +22,7 @@ import {
 } from './admit-task.ts'
 import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './faults.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
-import type { Answer, UserCall } from './operation-call.ts'
+import type { Answer, InvokeOptions, UserCall } from './operation-call.ts'
 import { assertNoDuplicate, recentRequestOf } from './recent-request.ts'
 
 export type TaskInvokerDeps = TaskAdmitterDeps & {
@@ -104,10 +104,13 @@ async function acceptCall(
     })
     return { ...accepted, replayed: false }
   } catch (error) {
-    const isHeld = error instanceof MoneyHeld && options.key !== undefined
-    return findTwin(deps, keyed, isHeld ? new MoneyHeld(error.hold, options.key) : error)
+    return findTwin(deps, keyed, error instanceof MoneyHeld ? heldOf(error, options) : error)
   }
 }
+
+/** The database may have forgotten what a key of before the hold has executed. */
+const heldOf = (error: MoneyHeld, { key, keyMadeAt }: InvokeOptions): MoneyHeld =>
+  keyMadeAt !== undefined && keyMadeAt > error.hold.since ? error : new MoneyHeld(error.hold, key)
 
 async function findTaskByKey(
   { transactions: { pool } }: TaskInvokerDeps,

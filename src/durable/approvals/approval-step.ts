@@ -10,6 +10,7 @@ import { cancelled, deferToNewerVersion, failed } from '#durable/run/step-result
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { ApplyAct } from '#kernel/contract/operation.ts'
 import type { Random } from '#kernel/id.ts'
@@ -123,9 +124,11 @@ async function apply(
   const act = acts.get(task.kind)
   if (!act) return committer.step(task, deferToNewerVersion(task))
   const person = await approvers.callerFor(transactions.pool, task.user_id)
-  if (decidedBy !== person.agentId && !isOperatorText(decidedBy))
+  const isByOperator = isOperatorText(decidedBy)
+  if (decidedBy !== person.agentId && !isByOperator)
     return committer.step(task, failed('conflict', 'Who confirmed it decides for this user no more'))
-  const run = await act(task.input, person, task.user_id)
+  const caller: Caller = isByOperator ? { ...person, confirmedBy: 'operator' } : person
+  const run = await act(task.input, caller, task.user_id)
   let callbacks: (() => void)[] = []
   const committed = await committer.step(task, {
     end: 'completed',

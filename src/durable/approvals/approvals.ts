@@ -9,7 +9,7 @@ import { toTaskBrief } from '#durable/task/task-view.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import { later } from '#kernel/clock.ts'
 import { type ActScope, type Asker, type Caller, pagesClientId } from '#kernel/contract/caller.ts'
-import { budgetSpent, Fault } from '#kernel/contract/fault.ts'
+import { budgetSpent, conflict, Fault } from '#kernel/contract/fault.ts'
 import { sha256, uuidv7 } from '#kernel/id.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { ActRequest, ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
@@ -183,12 +183,9 @@ async function assertRoom(tx: Tx, userId: string, { clientId, now }: OfClient): 
   const isPage = clientId === pagesClientId
   const ofOthers = isPage ? 0 : waiting - ofClient
   if (ofOthers + 2 * ofClient >= waitingMax)
-    throw new Fault(
-      'conflict',
+    throw conflict(
       `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
-      {
-        extras: { reason: `at most ${waitingMax} wait at a time, and of one app half of what others leave` },
-      },
+      `at most ${waitingMax} wait at a time, and of one app half of what others leave`,
     )
   const expireAfter = later(now, waitMs - madeMs)
   const made = await countMade(tx, userId, { clientId, expireAfter })

@@ -60,7 +60,6 @@ export type DatabaseTime = {
   isSilent(): boolean
 }
 
-const checkRetryMs = 1_000
 /** No restore is this quick: a database with a later heartbeat has lost nothing that a new gateway could find. */
 export const freshMs = 60_000
 
@@ -154,6 +153,7 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
   // The present position is not stored: after a failover that lost nothing it would be missing.
   state.found = { ...found, lsn: found.storedLsn }
   if (memory?.isRestored()) {
+    logRestored(state)
     await hold(state, 'restored', { detail: {}, generation: found.generation })
     memory.forgetRestored()
   } else await judge(state, found)
@@ -200,6 +200,7 @@ const positionOf = (row: TimeRow) => ({
 function applyRow(state: TimeState, row: TimeRow): void {
   const { holds } = state.deps
   const dateOf = (text: string | null) => (text === null ? null : new Date(text))
+  if (row.holds.some(({ reason }) => reason === 'restored')) logRestored(state)
   holds.setStored(
     row.holds.map(({ compared_at, ...each }) => ({
       ...each,
@@ -211,6 +212,12 @@ function applyRow(state: TimeState, row: TimeRow): void {
   state.foundPoint = row.point
   // While money is held its point stays, because later heartbeats belong to the database that went back.
   if (!holds.find()) state.point = pointOf(state, row)
+}
+
+/** Logs the hold once, before it takes effect here. */
+function logRestored({ deps: { holds, log } }: TimeState): void {
+  if (holds.list().some(({ reason }) => reason === 'restored')) return
+  log.error({}, 'the database was restored: money is on hold')
 }
 
 /** The heartbeat of another instance may be in a database that went back, so its last moment may be the present. */

@@ -38,6 +38,16 @@ const operatorRetrySeconds = 60
 
 export const holdSentence = (reason: HoldReason): string => sentences[reason]
 
+/** What an operator reads at the start of a gateway. */
+export function holdNotice({ scope, reason, since }: MoneyHold): string {
+  const money = scope === everything ? 'All money' : `Money of chain ${scope}`
+  const wayOut =
+    retrySeconds[reason] === undefined
+      ? 'Run `npm run admin -- time show`, then `time adopt` and `time resume`'
+      : 'It goes on by itself once all is compared; `npm run admin -- time show` prints more'
+  return `${money} is on hold since ${since.toISOString()}: ${holdSentence(reason)}. ${wayOut}.`
+}
+
 /** Nothing was accepted, signed or sent. A task that meets a hold waits, and no attempt counts. */
 export class MoneyHeld extends Fault {
   readonly hold: MoneyHold

@@ -4,7 +4,7 @@ import { chat } from './chat.ts'
 import { type Command, commands, type Field } from './commands.ts'
 import { candidates, completionScript, shells } from './completion.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
-import { admin, agent, hasGateway, up } from './gateway-commands.ts'
+import { admin, agent, hasGateway, packageVersion, up } from './gateway-commands.ts'
 import { init } from './init.ts'
 import type { Options } from './input.ts'
 import { link } from './link.ts'
@@ -38,6 +38,7 @@ function programOf(terminal: Terminal, end: End): Program {
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
     .enablePositionalOptions()
+  if (packageVersion !== undefined) program.version(packageVersion, '--version', 'print the version')
   for (const [group, ofGroup = []] of Object.entries(Object.groupBy(commands, (each) => each.group))) {
     const section = program.command(group).description(`Operations of ${group}`)
     for (const command of ofGroup) addOperation(section, command, terminal, end)

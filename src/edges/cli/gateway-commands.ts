@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -12,6 +12,12 @@ const adminFile = ['src/admin/admin.ts', 'src/admin/admin.js'].find(
 )
 
 export const hasGateway = root !== undefined && adminFile !== undefined
+
+/** Client and gateway are of one release. */
+export const packageVersion =
+  root !== undefined && hasGateway
+    ? (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version
+    : undefined
 
 /** Runs `npm start` or `npm run admin` without npm, and resolves with its exit code. */
 function run(args: readonly string[]): Promise<number> {

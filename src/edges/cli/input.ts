@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Command, Field } from './commands.ts'
 import { UsageError } from './terminal.ts'
 
@@ -36,28 +37,20 @@ function parseValue({ type }: Field, value: unknown): unknown {
   if (type === 'integer') return numberOf(value, /^-?\d{1,15}$/)
   if (type === 'number') return numberOf(value, /^-?\d{1,15}(?:\.\d{1,15})?$/)
   if (type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value
-  return type === 'json' ? jsonOf(value) : value
+  const parsed = type === 'json' ? parseJson(value) : undefined
+  return parsed === undefined ? value : parsed
 }
 
 const numberOf = (text: string, form: RegExp): unknown => (form.test(text) ? Number(text) : text)
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
 
 /** Reads `@file`, `@-` for the standard input, or the document itself. */
 function readDocument(given: string): Input {
   if (!given.startsWith('@') && !given.startsWith('{'))
     throw new UsageError('--json takes @file, @- or a JSON object; without a value it prints JSON')
   const text = given.startsWith('@') ? readText(given.slice(1)) : given
-  const document = jsonOf(text)
-  if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw new UsageError('The document of --json is not a JSON object')
-  return document as Input
+  const document = parseJson(text)
+  if (!isRecord(document)) throw new UsageError('The document of --json is not a JSON object')
+  return document
 }
 
 function readText(path: string): string {

@@ -1,8 +1,8 @@
 import type { GasLimits, Token } from '#kernel/money/chains.ts'
-import type { Principal } from '#kernel/task/action.ts'
-import type { FoundProof, SoughtExecution } from '#kernel/task/forgotten-execution.ts'
+import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
 import type { EvmCall, TokenSpend } from '#kernel/task/signer.ts'
-import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
+import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-effect.ts'
+import type { JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 
 /** What a section supplies for its sponsored batches: the plan of the calls, and the events that prove them. */
@@ -19,38 +19,18 @@ export const batchGas = (
   { txMax }: Pick<GasLimits, 'txMax'>,
 ): bigint => min(max(simulatedGas, min(gasMin, simulatedGas * gasMinFactorMax)), txMax)
 
-export type BatchPlan = {
-  chainId: string
-  account: string
-  operation: string
+export type BatchPlan = SponsoredPlan & {
   calls: EvmCall[]
   spends: TokenSpend[]
-  tokens: string[]
-  recipients: string[]
-  usdMicros: bigint
-  exit: boolean
-  principal?: Principal
-  /** Withdraws the whole position, and may therefore use the sponsor's reserve. */
-  fullExit?: boolean
   /** A simulation that fails at a block older than this is retried. */
   minBlock?: bigint
   /** The least gas for the transaction, for calls whose estimate can be too low; see `batchGas`. */
   gasMin?: bigint
   /** The signature is void from this time on, even if the chain's own limit is later. */
   validUntil?: Date
-  /** Called before the signature, and after the look-up of an earlier execution. */
-  refusal?(): Promise<EndResult<never> | undefined>
 }
 
-export type BatchTaskData = {
-  polls?: number
-  /** Shown to the user. */
-  transactions?: JsonObject[]
-  balance_changes?: JsonObject[]
-  /** Says what is known while the outcome is unknown; it is shown with the message of the task. */
-  note?: string | null
-  sought?: SoughtExecution | null
-}
+export type BatchTaskData = SponsoredTaskData
 
 export type ExecutedBatch = { receipt: Receipt; calls: readonly EvmCall[] }
 

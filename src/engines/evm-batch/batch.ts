@@ -11,6 +11,7 @@ import {
 } from '#kernel/task/forgotten-execution.ts'
 import type { EffectDriver, SignContext } from '#kernel/task/one-effect.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/task/signer.ts'
+import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
   GasCharge,
   Intent,
@@ -68,7 +69,6 @@ export type BatchTrial = {
 }
 /** `gas` is what the simulation needs, and `gasMin` is the plan's own minimum. */
 export type ChargeOrder = {
-  userId: string
   chainId: string
   gas: bigint
   gasMin?: bigint
@@ -91,9 +91,6 @@ type EvmBatchesDeps = {
 type BatchReadings = { account: AccountState; gas: bigint; fees: Fees }
 /** The task does not exist yet, so it has no effects. */
 type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick<TaskView, 'effects'>>
-
-/** Readings of the admission that are older than this are read again by the step `sign`. */
-const trialMsMax = 3_000
 
 export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
   const { gasBudget, comparedHash, ports, policy, signer, nonces, assertFree, clock } = deps
@@ -178,12 +175,7 @@ export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
     }
     return {
       simulation,
-      // If custody or a sponsor is away, the task is accepted without a signature, and its step tries again.
-      signOnAccept: (task, context) =>
-        signFirst(task, context).catch((fault: unknown) => {
-          if (fault instanceof Fault && fault.retryable) return undefined
-          throw fault
-        }),
+      signOnAccept: unlessAway(signFirst),
     }
   }
 
@@ -192,13 +184,11 @@ export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
       assertFree(chainId)
       await portOf(chainId).sponsor.ready(options)
     },
-    async gasCharge({ gas: simulatedGas, gasMin, ...order }) {
-      const { chain, sponsor } = portOf(order.chainId)
+    async gasCharge({ gas: simulatedGas, gasMin, chainId, fullExit }) {
+      const { chain, sponsor } = portOf(chainId)
       const { maxFeeWei } = await sponsor.fees()
-      return gasBudget.chargeOf({
-        ...order,
-        wei: maxFeeWei * batchGas({ simulatedGas, gasMin }, chain.row.gas),
-      })
+      const units = maxFeeWei * batchGas({ simulatedGas, gasMin }, chain.row.gas)
+      return gasBudget.chargeOf({ chainId, units, fullExit })
     },
     releaseGas: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),

@@ -2,9 +2,16 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sumChanges } from '#kernel/money/balance-changes.ts'
-import { addToResult, type EffectContext, type Settled } from '#kernel/task/one-effect.ts'
-import { pollAgain, pollReview, pollSilent } from '#kernel/task/poll-again.ts'
-import type { EffectUpdate, EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
+import { addToResult, type EffectContext, notExecuted, type Settled } from '#kernel/task/one-effect.ts'
+import { pollAgain } from '#kernel/task/poll-again.ts'
+import {
+  pollBackoff,
+  reviewResult,
+  silentResult,
+  updateOf,
+  watchedBackoff,
+} from '#kernel/task/sponsored-effect.ts'
+import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
 import {
@@ -23,10 +30,6 @@ import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'
 import { balanceChangesOf, transactionsOf } from './tx-views.ts'
-
-const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
-/** The poll interval of a task that the receipt watcher wakes: the poll is only needed if this instance dies. */
-const watchedBackoff = { firstMs: 4_000, maxMs: 15_000 }
 
 export type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort
@@ -77,7 +80,7 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
     )
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    return ofTask(unknownResult(context))
+    return ofTask(silentResult(context))
   }
 }
 
@@ -126,7 +129,7 @@ async function notProven<Names extends string>(
   // A node without an archive has the state of this block, but not of an older one.
   const finalBlock = finalBlockOf(port, chainState.head)
   const { times: executed } = await port.chain.executed(account, task.executionId, finalBlock)
-  if (executed > sequenceOf(effect)) return reviewResult(context, chainState)
+  if (executed > sequenceOf(effect)) return unprovenResult(context, chainState)
   // A batch names its sender, so it cannot execute once every nonce of its attempts is used.
   const spent = await port.chain.transactionCount(newestOf(effect).nonceSequence.signer, finalBlock)
   if (effect.txAttempts.some(({ nonce }) => nonce >= spent)) return waitingResult(context, chainState)
@@ -180,7 +183,7 @@ async function expire<Names extends string>(
   const chainState = await readChainState(effect, chain)
   // The batch was executed but shows no receipt: the node lags, or prunes receipts.
   if (executed > sequenceOf(effect) || chainState.mined)
-    return chainState.mined ? undefined : reviewResult(context, chainState)
+    return chainState.mined ? undefined : unprovenResult(context, chainState)
   return droppedResult(context, chainState, {
     code: 'expired',
     message: 'The transaction was not mined before its deadline',
@@ -192,10 +195,6 @@ async function expire<Names extends string>(
     },
   })
 }
-
-const update = ({ effect }: ConfirmContext<string>, status: EffectUpdate['status']): EffectUpdate[] => [
-  { effectId: effect.id, status },
-]
 
 /** The watcher wakes the task when a receipt appears, becomes final, or vanishes. */
 function parkWatched<Names extends string>(
@@ -209,7 +208,7 @@ function parkWatched<Names extends string>(
   const afterMs = waitsForNews && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs
   const isWatched = watcher.wakeOnNews({
     taskId: task.id,
-    hashes: hashesOf(effect),
+    subject: hashesOf(effect),
     afterMs,
     isNews(reading) {
       const seen = receiptStateOf(reading, chain.row)
@@ -229,7 +228,7 @@ function waitingResult<Names extends string>(
     park,
     state: isSendUnknown ? 'reconciling' : chainState.mined ? 'confirming' : 'submitted',
     ...(isSendUnknown && { outcome: 'unknown' as const }),
-    effects: update(context, isSendUnknown ? 'unknown' : 'sent'),
+    effects: updateOf(context, isSendUnknown ? 'unknown' : 'sent'),
     data: {
       ...data,
       transactions: transactionsOf(context, chainState, chainState.mined ? 'confirmed' : 'pending'),
@@ -237,26 +236,12 @@ function waitingResult<Names extends string>(
   }
 }
 
-function unknownResult<Names extends string>(context: ConfirmContext<Names>): BatchStepResult<Names> {
-  const { task, effect, steps, now } = context
-  const ageMs = now.getTime() - effect.at.getTime()
-  const polled = pollSilent(task, steps.confirm, { ageMs, backoff: pollBackoff })
-  return { ...polled, outcome: 'unknown', effects: update(context, 'unknown') }
-}
-
-function reviewResult<Names extends string>(
+function unprovenResult<Names extends string>(
   context: ConfirmContext<Names>,
   chainState: ReceiptState,
 ): BatchStepResult<Names> {
-  const { task, steps, now } = context
-  const ageMs = now.getTime() - task.createdAt.getTime()
-  const { data, ...parked } = pollReview(task, steps.confirm, { ageMs, backoff: pollBackoff })
-  return {
-    ...parked,
-    outcome: 'unknown',
-    effects: update(context, 'unknown'),
-    data: { ...data, transactions: transactionsOf(context, chainState, 'pending') },
-  }
+  const { data, ...polled } = reviewResult(context)
+  return { ...polled, data: { ...data, transactions: transactionsOf(context, chainState, 'pending') } }
 }
 
 type DropReason = { code: string; message: string; proof: JsonObject }
@@ -268,9 +253,7 @@ function droppedResult(
 ): EndResult<BatchTaskData> {
   const { effect, port } = context
   return {
-    end: 'failed',
-    outcome: 'not_executed',
-    error: { code, message, retryable: false, upstream: port.chain.row.displayName },
+    ...notExecuted({ code, message, retryable: false, upstream: port.chain.row.displayName }),
     effects: [{ effectId: effect.id, status: 'dropped', proof }],
     data: { transactions: transactionsOf(context, chainState, 'dropped') },
   }

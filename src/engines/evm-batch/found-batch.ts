@@ -8,9 +8,9 @@ import {
   wouldEndUnseen,
 } from '#kernel/task/forgotten-execution.ts'
 import { addToResult, type SignContext } from '#kernel/task/one-effect.ts'
-import type { JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
+import { transactionView } from '#kernel/task/sponsored-effect.ts'
+import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { type ComparedHash, recordFoundEffect } from '#store/found-effect.ts'
-import type { FoundBatch } from '#upstreams/evm/evm.ts'
 import {
   type BatchOptions,
   type BatchPlan,
@@ -87,7 +87,10 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
     found.balanceChanges?.({ ...task, data: { ...task.data, ...proven.data } }, receipt) ??
     balanceChangesOf(chain, receipt, plan.account, found.tokens ?? [])
   const shown: BatchTaskData = {
-    transactions: [...(task.data.transactions ?? []), viewOf(port, batch)],
+    transactions: [
+      ...(task.data.transactions ?? []),
+      transactionView(chain.row, { txHash: batch.txHash, status: 'finalized', block: batch.block }),
+    ],
     balance_changes: sumChanges([...(task.data.balance_changes ?? []), ...changed]),
     note: null,
     sought: null,
@@ -115,15 +118,6 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
     },
   })
 }
-
-const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): JsonObject => ({
-  chain_id: row.id,
-  tx_hash: txHash,
-  explorer_url: `${row.explorerUrl}/tx/${txHash}`,
-  status: 'finalized',
-  block: Number(block),
-  nonce: null,
-})
 
 export type ExecutedOrder = { chainId: string; account: string; executionId: string }
 

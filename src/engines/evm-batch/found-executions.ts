@@ -1,4 +1,5 @@
 import { balanceChange } from '#kernel/money/balance-changes.ts'
+import type { Token } from '#kernel/money/chains.ts'
 import type { NamedExecution } from '#kernel/task/execution-id.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
@@ -37,6 +38,8 @@ type FindDeps = {
   ) => Promise<SentTransaction[]>
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
+  /** Named by the gateway beside those of the chain's list. */
+  tokens: readonly Token[]
   /** Returns what a batch moved, by the lower-case address of the token. */
   changesOf: (chain: EvmPort['chain'], moved: Moved) => Map<string, bigint>
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, options?: SearchOptions) => Promise<bigint>
@@ -110,7 +113,7 @@ async function readCounter(db: Queryable, chain: string, signer: string): Promis
 }
 
 async function executionsIn(
-  { batchIn, executionOf, changesOf }: FindDeps,
+  { batchIn, executionOf, changesOf, tokens }: FindDeps,
   { chain }: EvmPort,
   sent: readonly SentTransaction[],
 ): Promise<FoundExecution[]> {
@@ -128,7 +131,11 @@ async function executionsIn(
       chainId: chain.row.id,
       account,
       txHash: hash,
-      balanceChanges: await balanceChanges(chain, changesOf, { receipt, account, calls: batch.calls }),
+      balanceChanges: await balanceChanges(
+        chain,
+        { changesOf, tokens },
+        { receipt, account, calls: batch.calls },
+      ),
       executedAt: new Date(timestampSeconds * 1_000),
     })
   }
@@ -140,11 +147,11 @@ type Moved = { receipt: Receipt; account: string; calls: ExecutedBatch['calls'] 
 /** No task says which tokens it traded, so the chain names those that are not listed. */
 async function balanceChanges(
   chain: EvmPort['chain'],
-  changesOf: FindDeps['changesOf'],
+  { changesOf, tokens }: Pick<FindDeps, 'changesOf' | 'tokens'>,
   moved: Moved,
 ): Promise<JsonObject[]> {
   const { row } = chain
-  const listed = [row.native, ...row.tokens]
+  const listed = [row.native, ...row.tokens, ...tokens]
   const named = [...changesOf(chain, moved)].map(async ([address, units]) => {
     const token =
       listed.find((each) => each.address.toLowerCase() === address) ?? (await chain.tokenFacts(address))

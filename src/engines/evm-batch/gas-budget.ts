@@ -1,22 +1,14 @@
 import type { Clock } from '#kernel/clock.ts'
 import { nativeDecimals } from '#kernel/money/money.ts'
-import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
+import { type ChargedCost, sponsorCharge } from '#kernel/task/sponsored-effect.ts'
 import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** Limits sponsored gas per user and UTC day, so that no user can use up the gas that others need to withdraw. */
 
-export type GasOrder = {
-  userId: string
-  chainId: string
-  /** The maximum cost of the transaction. */
-  wei: bigint
-  /** A full withdrawal counts towards the budget, but is never refused. */
-  fullExit: boolean
-}
 export type GasBudget = {
   /** Returns what the accepting statement compares with the budget and counts. */
-  chargeOf(order: GasOrder): GasCharge
+  chargeOf(cost: ChargedCost): GasCharge
   /** Returns what a task is charged for its transaction on this chain, until the transaction is final. */
   chargedWei(taskId: string, chainId: string): Promise<bigint>
   /** Runs in the transaction that ends the task. `wei` is the fee that was paid, 0n if nothing was mined. */
@@ -31,21 +23,9 @@ export const exceedsCharge = (costWei: bigint, chargedWei: bigint): boolean =>
 type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
 
 export function createGasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
+  const budget = { name: 'gas budget', decimals: nativeDecimals, budgetUnits: budgetWei, clock }
   return {
-    chargeOf: ({ chainId, wei, fullExit }) => ({
-      chainId,
-      wei,
-      budgetWei: fullExit ? null : budgetWei,
-      refuse: (usedWei) =>
-        sponsorBudgetUsed({
-          name: 'gas budget',
-          decimals: nativeDecimals,
-          budgetUnits: budgetWei,
-          usedUnits: usedWei,
-          requiredUnits: wei,
-          clock,
-        }),
-    }),
+    chargeOf: (cost) => sponsorCharge(budget, cost),
     async chargedWei(taskId, chainId) {
       const [row] = await query<{ wei: string }>(
         db,

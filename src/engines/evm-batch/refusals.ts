@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import { wouldFail } from '#kernel/task/one-effect.ts'
+import { notExecuted, wouldFail } from '#kernel/task/one-effect.ts'
 import type { AccountState, Simulation } from '#upstreams/evm/evm.ts'
 import type { BatchPlan } from './batch-rules.ts'
 
@@ -20,13 +20,9 @@ export function failureOf(
 }
 
 export const costRose = ({ displayName }: Pick<Chain, 'displayName'>) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code: 'expired',
-      message: `The fee on ${displayName} rose to more than twice what was reserved for it; nothing was sent`,
-      retryable: true,
-      upstream: displayName,
-    },
-  }) as const
+  notExecuted({
+    code: 'expired',
+    message: `The fee on ${displayName} rose to more than twice what was reserved for it; nothing was sent`,
+    retryable: true,
+    upstream: displayName,
+  })

@@ -1,5 +1,6 @@
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { EvmChainRow, Token } from '#kernel/money/chains.ts'
+import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject } from '#kernel/task/task.ts'
 import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
 import type { BatchTaskData } from './batch-rules.ts'
@@ -18,21 +19,14 @@ export function transactionsOf(
   { receipts, mined }: ReceiptState,
   status: 'pending' | 'confirmed' | 'finalized' | 'dropped',
 ): JsonObject[] {
-  const { id, explorerUrl } = port.chain.row
   const own = new Set(hashesOf(effect))
   const before = (task.data.transactions ?? []).filter(({ tx_hash: hash }) => !own.has(String(hash)))
   const attempts = effect.txAttempts.map((attempt, index) => {
     const receipt = receipts[index]
     const result = receipt && !receipt.success ? 'failed' : status
     const shownStatus = receipt ? (result === 'dropped' ? 'finalized' : result) : mined ? 'replaced' : status
-    return {
-      chain_id: id,
-      tx_hash: attempt.externalId,
-      explorer_url: `${explorerUrl}/tx/${attempt.externalId}`,
-      status: shownStatus,
-      block: receipt ? Number(receipt.block) : null,
-      nonce: Number(attempt.nonce),
-    }
+    const { externalId: txHash, nonce } = attempt
+    return transactionView(port.chain.row, { txHash, status: shownStatus, block: receipt?.block, nonce })
   })
   return [...before, ...attempts]
 }

@@ -1,3 +1,4 @@
+import type { Caller } from '#kernel/contract/caller.ts'
 import type { EmailMessage } from '#kernel/wire/email.ts'
 
 /** The texts of messages to people about their accounts. None contains a secret or an address that acts when opened. */
@@ -9,6 +10,7 @@ export const mailKinds = [
   'agent_linked',
   'link_contested',
   'app_connected',
+  'app_credits_changed',
   'password_changed',
   'passkey_added',
   'passkey_removed',
@@ -49,6 +51,10 @@ const texts: Record<MailKind, KindText> = {
     subject: 'An app was connected to your Portico account',
     undo: 'sign in, disconnect the app, and sign out every browser and app where somebody else connected it',
   },
+  app_credits_changed: {
+    subject: 'What an app may spend of your Portico credits was changed',
+    undo: 'sign in and disconnect the app',
+  },
   password_changed: {
     subject: 'The password of your Portico account was changed',
     undo: 'choose “Forgot your password?” and set a new one, which ends every session and connected app',
@@ -79,6 +85,10 @@ export const mailName = (name: string): string =>
     .slice(0, nameMax)
     .toWellFormed()
     .trim()
+
+/** Follows the sentence about a change that an operator confirmed in place of the person. */
+export const confirmedText = ({ confirmedBy }: Pick<Caller, 'confirmedBy'>): string =>
+  confirmedBy === undefined ? '' : ' An operator confirmed it.'
 
 const itemText = ({ text, at, effectiveAt }: MailItem): string =>
   `${timeText(at)}\n${text}\n${

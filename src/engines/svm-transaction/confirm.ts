@@ -1,11 +1,17 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { outsideId } from '#kernel/task/forgotten-execution.ts'
-import { addToResult, type EffectNames, type Settled } from '#kernel/task/one-effect.ts'
-import { pollAgain, pollReview, pollSilent } from '#kernel/task/poll-again.ts'
+import { addToResult, type EffectNames, notExecuted, type Settled } from '#kernel/task/one-effect.ts'
+import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { Policy } from '#kernel/task/signer.ts'
+import {
+  pollBackoff,
+  reviewResult,
+  silentResult,
+  updateOf,
+  watchedBackoff,
+} from '#kernel/task/sponsored-effect.ts'
 import type {
   Effect,
-  EffectUpdate,
   EndResult,
   JsonObject,
   StepContext,
@@ -21,9 +27,6 @@ import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
 import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'
 
-const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
-/** The poll interval of a task that the signature watcher wakes: the poll is only needed if this instance dies. */
-const watchedBackoff = { firstMs: 4_000, maxMs: 15_000 }
 /** At most this many signatures of one task; each but the last can never land. */
 const signaturesMax = 3
 
@@ -133,7 +136,7 @@ function expire<Names extends string>(
     return {
       park: { ...park, afterMs: resendMs },
       state: 'submitted',
-      effects: update(context, 'sent'),
+      effects: updateOf(context, 'sent'),
       data: { absence: finding.absence },
     }
   }
@@ -168,16 +171,7 @@ export function endOfDropped(
 }
 
 const failedBecause = (port: SvmPort, { code, message }: { code: string; message: string }) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: { code, message, retryable: false, upstream: port.chain.row.displayName },
-  }) as const
-
-const update = <Names extends string>(
-  { effect }: ConfirmContext<Names>,
-  status: EffectUpdate['status'],
-): EffectUpdate[] => [{ effectId: effect.id, status }]
+  notExecuted({ code, message, retryable: false, upstream: port.chain.row.displayName })
 
 /** The watcher wakes the task when the signature appears, becomes final, or vanishes with its fork. */
 function waitingResult<Names extends string>(
@@ -189,7 +183,7 @@ function waitingResult<Names extends string>(
   const afterMs = status ? park.afterMs : Math.min(park.afterMs, resendMs)
   const isWatched = port.watcher.wakeOnNews({
     taskId: task.id,
-    signature: attemptOf(effect).externalId,
+    subject: attemptOf(effect).externalId,
     afterMs,
     isNews: (reading) =>
       isFinal(port, reading.status) || (reading.status === undefined) !== (status === undefined),
@@ -199,7 +193,7 @@ function waitingResult<Names extends string>(
     park: { ...park, afterMs: isWatched ? afterMs : Math.min(afterMs, pollBackoff.firstMs) },
     state: isSendUnknown ? 'reconciling' : status ? 'confirming' : 'submitted',
     ...(isSendUnknown && { outcome: 'unknown' as const }),
-    effects: update(context, isSendUnknown ? 'unknown' : 'sent'),
+    effects: updateOf(context, isSendUnknown ? 'unknown' : 'sent'),
     data: {
       ...data,
       absence: null,
@@ -209,20 +203,6 @@ function waitingResult<Names extends string>(
       ),
     },
   }
-}
-
-function silentResult<Names extends string>(context: ConfirmContext<Names>): SvmStepResult<Names> {
-  const { task, effect, steps, now } = context
-  const ageMs = now.getTime() - effect.at.getTime()
-  const polled = pollSilent(task, steps.confirm, { ageMs, backoff: pollBackoff })
-  return { ...polled, outcome: 'unknown', effects: update(context, 'unknown') }
-}
-
-function reviewResult<Names extends string>(context: ConfirmContext<Names>): SvmStepResult<Names> {
-  const { task, steps, now } = context
-  const ageMs = now.getTime() - task.createdAt.getTime()
-  const polled = pollReview(task, steps.confirm, { ageMs, backoff: pollBackoff })
-  return { ...polled, outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
 type DropReason = { code: string; message: string; status: ShownStatus; slot?: bigint; proof: JsonObject }

@@ -1,5 +1,6 @@
 import { lookUpAgain, proofOf, settleForgotten, wouldEndUnseen } from '#kernel/task/forgotten-execution.ts'
 import { addToResult, type SignContext } from '#kernel/task/one-effect.ts'
+import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'
 import type { FoundTransaction } from '#upstreams/solana/reference.ts'
@@ -44,18 +45,10 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
       sought,
     })
   const result = await settleForgotten(found, proven)
-  const { id, explorerUrl } = port.chain.row
   const shown: SvmTaskData = {
     transactions: [
       ...(task.data.transactions ?? []),
-      {
-        chain_id: id,
-        tx_hash: signature,
-        explorer_url: `${explorerUrl}/tx/${signature}`,
-        status: 'finalized',
-        block: Number(landing.slot),
-        nonce: null,
-      },
+      transactionView(port.chain.row, { txHash: signature, status: 'finalized', block: landing.slot }),
     ],
     balance_changes: balanceChangesOf(port.chain.row, landing, tokens),
     note: null,

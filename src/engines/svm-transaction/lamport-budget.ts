@@ -1,21 +1,13 @@
 import type { Clock } from '#kernel/clock.ts'
 import { lamportDecimals } from '#kernel/money/money.ts'
-import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
+import { type ChargedCost, sponsorCharge } from '#kernel/task/sponsored-effect.ts'
 import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 /** Limits fees and rent per user and UTC day. Rent counts in full, as the account may never be closed to return it. */
 
-export type LamportOrder = {
-  userId: string
-  chainId: string
-  /** The maximum cost of the transaction. */
-  lamports: bigint
-  /** A full exit counts towards the budget, but is never refused. */
-  fullExit: boolean
-}
 export type LamportBudget = {
-  chargeOf(order: LamportOrder): GasCharge
+  chargeOf(cost: ChargedCost): GasCharge
   /** Runs in the transaction that ends the task. `lamports` is what was paid, 0n if nothing landed. */
   settle(tx: Tx, taskId: string, lamports: bigint): Promise<void>
 }
@@ -23,21 +15,10 @@ export type LamportBudget = {
 type LamportBudgetDeps = { budgetLamports: bigint; clock: Clock }
 
 export function createLamportBudget({ budgetLamports, clock }: LamportBudgetDeps): LamportBudget {
+  const name = 'budget for fees and rent on Solana'
+  const budget = { name, decimals: lamportDecimals, budgetUnits: budgetLamports, clock }
   return {
-    chargeOf: ({ chainId, lamports, fullExit }) => ({
-      chainId,
-      wei: lamports,
-      budgetWei: fullExit ? null : budgetLamports,
-      refuse: (usedLamports) =>
-        sponsorBudgetUsed({
-          name: 'budget for fees and rent on Solana',
-          decimals: lamportDecimals,
-          budgetUnits: budgetLamports,
-          usedUnits: usedLamports,
-          requiredUnits: lamports,
-          clock,
-        }),
-    }),
+    chargeOf: (cost) => sponsorCharge(budget, cost),
     async settle(tx, taskId, lamports) {
       await query(tx, 'select sponsor_settle($1, $2::numeric)', [taskId, lamports])
     },

@@ -1,8 +1,8 @@
 import type { Token } from '#kernel/money/chains.ts'
-import type { Principal } from '#kernel/task/action.ts'
-import type { FoundProof, SoughtExecution } from '#kernel/task/forgotten-execution.ts'
+import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
 import type { SvmInstruction, SvmSpend } from '#kernel/task/signer.ts'
-import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
+import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-effect.ts'
+import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 
 /** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances as proof. */
@@ -10,41 +10,18 @@ import type { Landing } from '#upstreams/solana/landing.ts'
 export const effectKind = 'svm_transaction'
 export const nonceKind = 'svm'
 
-export type SvmPlan = {
-  chainId: string
-  account: string
-  operation: string
+export type SvmPlan = SponsoredPlan & {
   /** The instructions lack a compute budget, which is added later. The sponsor pays the rent of token accounts. */
   instructions: SvmInstruction[]
   lookupTables: string[]
   /** What may leave the wallet; each receiver is one of the `recipients`. */
   spends: SvmSpend[]
-  tokens: string[]
-  recipients: string[]
-  usdMicros: bigint
-  exit: boolean
-  principal?: Principal
-  /** May also use the sponsor's reserve. */
-  fullExit?: boolean
-  /** Only a node that has reached this slot is asked. */
-  minSlot?: bigint
-  /** Called before the signature, and after the look-up of an earlier execution. */
-  refusal?(): Promise<EndResult<never> | undefined>
 }
 
 /** A node said at this slot, above the last valid block, that it does not know the signature. */
 export type Absence = { signature: string; slot: string; at_ms: number }
 
-export type SvmTaskData = {
-  polls?: number
-  absence?: Absence | null
-  /** Shown to the user. */
-  transactions?: JsonObject[]
-  balance_changes?: JsonObject[]
-  /** Says what is known while the outcome is unknown; it is shown with the message of the task. */
-  note?: string | null
-  sought?: SoughtExecution | null
-}
+export type SvmTaskData = SponsoredTaskData & { absence?: Absence | null }
 
 export type ProvenLanding = Landing & { signature: string }
 

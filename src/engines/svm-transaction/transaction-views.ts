@@ -1,5 +1,6 @@
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { SolanaChainRow, Token } from '#kernel/money/chains.ts'
+import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import { attemptOf } from './landing.ts'
@@ -18,25 +19,17 @@ export function transactionsOf(
   { task, effect, port }: TransactionSource,
   { status, slot }: { status: ShownStatus; slot?: bigint },
 ): JsonObject[] {
-  const { id, explorerUrl } = port.chain.row
-  const view = (signature: string, shown: ShownStatus, block: number | null): JsonObject => ({
-    chain_id: id,
-    tx_hash: signature,
-    explorer_url: `${explorerUrl}/tx/${signature}`,
-    status: shown,
-    block,
-    nonce: null,
-  })
+  const { row } = port.chain
   const { externalId } = attemptOf(effect)
   const known = (task.data.transactions ?? []).filter(
-    ({ tx_hash, chain_id }) => tx_hash !== externalId || chain_id !== id,
+    ({ tx_hash, chain_id }) => tx_hash !== externalId || chain_id !== row.id,
   )
   const earlier = task.effects
     .filter((each) => each.kind === effectKind && each.id !== effect.id && each.status === 'dropped')
     .map((each) => attemptOf(each).externalId)
     .filter((signature) => !known.some(({ tx_hash }) => tx_hash === signature))
-    .map((signature) => view(signature, 'dropped', null))
-  return [...known, ...earlier, view(externalId, status, slot === undefined ? null : Number(slot))]
+    .map((signature) => transactionView(row, { txHash: signature, status: 'dropped' }))
+  return [...known, ...earlier, transactionView(row, { txHash: externalId, status, block: slot })]
 }
 
 export const balanceChangesOf = (

@@ -13,6 +13,7 @@ import {
 } from '#kernel/task/forgotten-execution.ts'
 import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
+import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
   GasCharge,
   Intent,
@@ -81,8 +82,6 @@ const openedMax = 10_000
  * valid block is in the intent: only a finalised block above it proves that the bytes are void.
  */
 const validForMs = 10 * 60_000
-/** A trial of the admission that is older than this is composed again by the step `sign`. */
-const trialMsMax = 3_000
 
 export function createSvmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const { budget, policy } = deps
@@ -157,9 +156,8 @@ export function createSvmTransactions(deps: SvmTransactionsDeps): SvmTransaction
     const { draft } = result
     const { feeLamports, rentLamports } = draft
     const charge = budget.chargeOf({
-      userId,
       chainId: plan.chainId,
-      lamports: feeLamports + rentLamports,
+      units: feeLamports + rentLamports,
       fullExit: plan.fullExit ?? false,
     })
     const signFirst: SignFirst<'confirm'> = async (task, { now }) => {
@@ -178,12 +176,7 @@ export function createSvmTransactions(deps: SvmTransactionsDeps): SvmTransaction
       feeLamports,
       rentLamports,
       charge,
-      // If custody or the sponsor is away, the task is accepted without a signature, and its step tries again.
-      signOnAccept: (task, context) =>
-        signFirst(task, context).catch((fault: unknown) => {
-          if (fault instanceof Fault && fault.retryable) return undefined
-          throw fault
-        }),
+      signOnAccept: unlessAway(signFirst),
     }
   }
 

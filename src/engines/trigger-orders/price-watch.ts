@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -174,7 +175,7 @@ function createQuotes({
   quotesPerMinute,
   nowMs: clockMs = monotonicMs,
 }: PriceWatchDeps) {
-  const remembered = new Map<string, Remembered>()
+  const remembered = new LRUCache<string, Remembered>({ max: rememberedMax })
   const turns = createQuoteTurns()
   const owners = createQuoteOwners(clockMs)
   const nearQuotes = createNearQuotes({
@@ -182,14 +183,6 @@ function createQuotes({
     ordersMax: nearOrdersMax,
   })
   const budget = createMinuteBudget(quotesPerMinute, clockMs)
-  const remember = (key: string, quote: Remembered): void => {
-    remembered.delete(key)
-    remembered.set(key, quote)
-    for (const oldest of remembered.keys()) {
-      if (remembered.size <= rememberedMax) break
-      remembered.delete(oldest)
-    }
-  }
 
   const isAwaited = (quote: Remembered | undefined): boolean =>
     quote?.coolUntilMs === 0 && clockMs() - quote.atMs <= agreeMsMax
@@ -217,17 +210,17 @@ function createQuotes({
 
   const decide = async (near: NearQuote, lease: MarketLease): Promise<void> => {
     const key = keyOf(near)
-    const first = remembered.get(key)
+    const first = remembered.peek(key)
     const answer = await ask(near)
     if (answer === 'no_share') return budget.giveBack(1)
     const { price } = answer
     const atMs = clockMs()
     const isCrossed = price !== undefined && crosses(near, price)
     if (!isCrossed) {
-      remember(key, { price: price ?? '0', atMs: Number.NEGATIVE_INFINITY, coolUntilMs: atMs + coolMs })
+      remembered.set(key, { price: price ?? '0', atMs: Number.NEGATIVE_INFINITY, coolUntilMs: atMs + coolMs })
       return
     }
-    remember(key, { price, atMs, coolUntilMs: 0 })
+    remembered.set(key, { price, atMs, coolUntilMs: 0 })
     if (!first || atMs - first.atMs > agreeMsMax) return
     const isLower = compareDecimals(price, first.price) < 0
     const range = { low: isLower ? price : first.price, high: isLower ? first.price : price }
@@ -261,7 +254,7 @@ function createQuotes({
         return userId === undefined ? [] : [{ ...each, user_id: userId }]
       })
       // A quote that reached its trigger comes first while a second one can confirm it; later it takes its turn.
-      const isFirst = (each: DueQuote) => isAwaited(remembered.get(keyOf(each)))
+      const isFirst = (each: DueQuote) => isAwaited(remembered.peek(keyOf(each)))
       const asked = turns.inTurns(due, isFirst).slice(0, budget.take(due.length))
       const startedMs = clockMs()
       let at = 0

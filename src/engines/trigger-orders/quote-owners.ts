@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { monotonicMs } from '#kernel/clock.ts'
 
 /**
@@ -28,13 +29,13 @@ type LastAsked = { userId: string; isAnswered: boolean }
 
 export function createQuoteOwners(nowMs: () => number = monotonicMs): QuoteOwners {
   /** When each user can be asked again. */
-  const restUntilMs = new Map<string, number>()
-  const lastAsked = new Map<string, LastAsked>()
+  const restUntilMs = new LRUCache<string, number>({ max: usersMax })
+  const lastAsked = new LRUCache<string, LastAsked>({ max: quotesMax })
   return {
     inTurn(quote, userIds) {
       const now = nowMs()
-      const ready = userIds.filter((userId) => (restUntilMs.get(userId) ?? 0) <= now)
-      const last = lastAsked.get(quote)
+      const ready = userIds.filter((userId) => (restUntilMs.peek(userId) ?? 0) <= now)
+      const last = lastAsked.peek(quote)
       if (!last) return ready.slice(0, triesMax)
       const isNext = (userId: string): boolean =>
         userId > last.userId || (last.isAnswered && userId === last.userId)
@@ -44,20 +45,11 @@ export function createQuoteOwners(nowMs: () => number = monotonicMs): QuoteOwner
     },
     answered(quote, userId) {
       restUntilMs.delete(userId)
-      remember(lastAsked, [quote, { userId, isAnswered: true }], quotesMax)
+      lastAsked.set(quote, { userId, isAnswered: true })
     },
     failed(quote, userId, waitMs) {
-      remember(restUntilMs, [userId, nowMs() + Math.min(waitMs, waitMsMax)], usersMax)
-      remember(lastAsked, [quote, { userId, isAnswered: false }], quotesMax)
+      restUntilMs.set(userId, nowMs() + Math.min(waitMs, waitMsMax))
+      lastAsked.set(quote, { userId, isAnswered: false })
     },
-  }
-}
-
-function remember<V>(values: Map<string, V>, [key, value]: [string, V], max: number): void {
-  values.delete(key)
-  values.set(key, value)
-  for (const oldest of values.keys()) {
-    if (values.size <= max) break
-    values.delete(oldest)
   }
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { NearQuote } from './store.ts'
 
 /**
@@ -20,16 +21,8 @@ export const keyOf = ({ market, quote_key: quoteKey }: Pick<TurnQuote, 'market' 
 export function createQuoteTurns(): QuoteTurns {
   let turn = 0
   /** The turn in which each quote and each user was last asked. */
-  const lastTurns = new Map<string, number>()
-  const lastTurnOf = (name: string): number => lastTurns.get(name) ?? 0
-  const remember = (name: string): void => {
-    lastTurns.delete(name)
-    lastTurns.set(name, turn)
-    for (const oldest of lastTurns.keys()) {
-      if (lastTurns.size <= rememberedMax) break
-      lastTurns.delete(oldest)
-    }
-  }
+  const lastTurns = new LRUCache<string, number>({ max: rememberedMax })
+  const lastTurnOf = (name: string): number => lastTurns.peek(name) ?? 0
   return {
     inTurns(quotes, isFirst) {
       const byAge = [...quotes].sort((one, other) => lastTurnOf(keyOf(one)) - lastTurnOf(keyOf(other)))
@@ -45,8 +38,8 @@ export function createQuoteTurns(): QuoteTurns {
     },
     asked(quote) {
       turn += 1
-      remember(keyOf(quote))
-      remember(quote.user_id)
+      lastTurns.set(keyOf(quote), turn)
+      lastTurns.set(quote.user_id, turn)
     },
   }
 }

@@ -11,6 +11,7 @@ import {
   outsideId,
   wouldEndUnseen,
 } from '#kernel/task/forgotten-execution.ts'
+import { notExecuted } from '#kernel/task/one-effect.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import {
   type AdmittedSpend,
@@ -112,11 +113,8 @@ function throwRetried(fault: unknown): never {
   throw new Fault('unavailable', fault.message, { cause: fault })
 }
 
-const failed = (code: string, message: string): OrderEnding => ({
-  end: 'failed',
-  outcome: 'not_executed',
-  error: { code, message, retryable: false },
-})
+const failed = (code: string, message: string): OrderEnding =>
+  notExecuted({ code, message, retryable: false })
 
 async function prepare<Input extends JsonObject & Attempts>(
   deps: RunOrderDeps,

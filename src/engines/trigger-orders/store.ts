@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, type Fault } from '#kernel/contract/fault.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import type { OrderRoom, TriggerOrder, TriggerStatus } from '#kernel/task/trigger-order.ts'
 import { type Queryable, query, settleAll } from '#store/query.ts'
@@ -256,10 +256,9 @@ export function isPriceStale(
 export const ordersPerUserMax = 200
 
 const limitFault = (open: number, field?: string): Fault =>
-  new Fault(
-    'conflict',
+  conflict(
     `${field === undefined ? '' : `\`${field}\`: `}At most ${ordersPerUserMax} limit orders and hooks wait per user: cancel some of them first`,
-    { extras: { reason: `${open} orders are open` } },
+    `${open} orders are open`,
   )
 
 /** Returns what the acceptance of a task counts against the order limit; a fault names the request's `field`. */

@@ -1,5 +1,7 @@
 import type { Owner } from '#engines/agent-links/owners.ts'
+import type { ActScope } from '#kernel/contract/caller.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
+import type { AgentsDeps } from './deps.ts'
 
 export type LinkedPair = { agentId: string; person: Pick<Owner, 'agentId'> }
 
@@ -13,3 +15,17 @@ export const linkEvent = (
   subject: { kind: 'agent', id: agentId },
   data: { agent_id: agentId, person_id: person.agentId, by },
 })
+
+/** Every caller adds to the logs in the same order, because each addition locks the event log of its user. */
+export async function publish(
+  { events }: Pick<AgentsDeps, 'events'>,
+  { tx, afterCommit }: ActScope,
+  users: readonly string[],
+  event: NewEvent,
+): Promise<void> {
+  const ordered = [...users].sort()
+  for (const userId of ordered) await events.add(tx, userId, [event])
+  afterCommit(() => {
+    for (const userId of ordered) events.notify(userId)
+  })
+}

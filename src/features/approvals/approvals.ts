@@ -4,7 +4,7 @@ import { assertEstablished, assertUncontested, personOf, usersOf } from '#engine
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import { invalid, notFound } from '#kernel/contract/fault.ts'
-import { implement, type Operation } from '#kernel/contract/operation.ts'
+import { type InputOf, implement, type Operation } from '#kernel/contract/operation.ts'
 import { assertFreshPerson } from '#kernel/task/fresh-person.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
@@ -32,67 +32,74 @@ const view = ({ approval_id, task_id, intent, intent_sha256, requested_at, expir
 })
 
 export function createApprovals(deps: ApprovalsDeps): Operation[] {
-  const { approvals, clock, db, page, waitingMax, coolingMs } = deps
-
-  /** A request that another person decides about gets the same answer as one that does not exist. */
-  const findFor = async ({ tx }: RequestFacts, { userId }: Caller, approvalId: string) => {
-    const found = await approvals.find(tx!, approvalId)
-    const owner = found && (await personOf(tx!, found.user_id, { lock: true }))
-    const isOwn = found?.user_id === userId
-    if (!found || (!isOwn && owner?.userId !== userId)) throw notFound('approval', 'approvals_list')
-    return { found, owner }
-  }
-  const decide = async (
-    decision: 'approved' | 'declined',
-    { approval_id: approvalId }: Approval,
-    { caller, request: { tx, afterCommit } }: { caller: Caller; request: RequestFacts },
-  ) => {
-    const { approval: decided, readers } = await approvals.decide(tx!, {
-      approvalId,
-      decision,
-      by: caller.agentId,
-    })
-    afterCommit!(() => approvals.decided({ readers }))
-    return {
-      ...view(decided),
-      decision,
-      decided_by: decided.decided_by ?? '',
-      decided_at: decided.decided_at?.toISOString() ?? null,
-    }
-  }
-
+  const { approvals, db, waitingMax } = deps
   return implement(contract, {
     async list(_input, { userId }) {
       const waiting = await approvals.list(await usersOf(db, userId))
       return { approvals: waiting.approvals.map(view), total: waiting.total, max: waitingMax }
     },
-    async approve({ approval_id, intent_sha256 }, caller, request) {
-      const { found, owner } = await findFor(request, caller, approval_id)
-      const confirmUrl = page(approval_id)
-      assertFreshPerson(caller, clock.now(), {
-        intent_sha256: found.intent_sha256,
-        expires_at: found.expires_at.toISOString(),
-        ...(confirmUrl && { confirm_url: confirmUrl }),
-      })
-      assertUncontested(owner?.contestedAt ?? null)
-      // What an act sets through a young link ends with the link, but tokens that a hook sells do not come back.
-      if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
-        assertEstablished(
-          owner?.linkedAt ?? null,
-          { now: clock.now(), coolingMs },
-          (until) => `you approve its requests from ${until} on`,
-        )
-      if (intent_sha256 !== undefined && intent_sha256 !== found.intent_sha256)
-        throw invalid(
-          'intent_sha256',
-          'value_error',
-          'Input should be that of the request: `approvals_list` has it',
-        )
-      return decide('approved', found, { caller, request })
-    },
+    approve: (input, caller, request) => approve(deps, input, { caller, request }),
     async decline({ approval_id }, caller, request) {
-      const { found } = await findFor(request, caller, approval_id)
-      return decide('declined', found, { caller, request })
+      const { found } = await findFor(deps, approval_id, { caller, request })
+      return decide(deps, 'declined', found, { caller, request })
     },
   })
+}
+
+type Asked = { caller: Caller; request: RequestFacts }
+
+/** A request that another person decides about gets the same answer as one that does not exist. */
+async function findFor({ approvals }: ApprovalsDeps, approvalId: string, { caller, request: { tx } }: Asked) {
+  const found = await approvals.find(tx!, approvalId)
+  const owner = found && (await personOf(tx!, found.user_id, { lock: true }))
+  const isOwn = found?.user_id === caller.userId
+  if (!found || (!isOwn && owner?.userId !== caller.userId)) throw notFound('approval', 'approvals_list')
+  return { found, owner }
+}
+
+async function approve(
+  deps: ApprovalsDeps,
+  { approval_id, intent_sha256 }: InputOf<(typeof contract)['entries']['approve']>,
+  asked: Asked,
+) {
+  const { clock, page, coolingMs } = deps
+  const { found, owner } = await findFor(deps, approval_id, asked)
+  const confirmUrl = page(approval_id)
+  assertFreshPerson(asked.caller, clock.now(), {
+    intent_sha256: found.intent_sha256,
+    expires_at: found.expires_at.toISOString(),
+    ...(confirmUrl && { confirm_url: confirmUrl }),
+  })
+  assertUncontested(owner?.contestedAt ?? null)
+  // What an act sets through a young link ends with the link, but tokens that a hook sells do not come back.
+  if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
+    assertEstablished(
+      owner?.linkedAt ?? null,
+      { now: clock.now(), coolingMs },
+      (until) => `you approve its requests from ${until} on`,
+    )
+  if (intent_sha256 !== undefined && intent_sha256 !== found.intent_sha256)
+    throw invalid(
+      'intent_sha256',
+      'value_error',
+      'Input should be that of the request: `approvals_list` has it',
+    )
+  return decide(deps, 'approved', found, asked)
+}
+
+async function decide(
+  { approvals }: ApprovalsDeps,
+  decision: 'approved' | 'declined',
+  { approval_id: approvalId }: Approval,
+  { caller, request: { tx, afterCommit } }: Asked,
+) {
+  const decided = { approvalId, decision, by: caller.agentId }
+  const { approval, readers } = await approvals.decide(tx!, decided)
+  afterCommit!(() => approvals.decided({ readers }))
+  return {
+    ...view(approval),
+    decision,
+    decided_by: approval.decided_by ?? '',
+    decided_at: approval.decided_at?.toISOString() ?? null,
+  }
 }

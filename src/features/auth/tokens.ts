@@ -16,11 +16,11 @@ type TokensDeps = {
   random: Random
   /** Makes every instance, including this one, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
-  entriesMax?: number
   /** Verifies an access token of the authorization server; absent if none is served. */
   personCaller?: (token: string, hash: string) => Promise<Caller>
 }
 
+const entriesMax = 10_000
 /** At most this many queries run at once, however many bad tokens arrive. */
 const lookUpsMax = 4
 /** At most this many tokens share a query: a flood of bad tokens must not delay a good one. */
@@ -67,14 +67,7 @@ function assertActive({ caller, suspended }: CachedCaller): Caller {
   return caller
 }
 
-export function createTokens({
-  db,
-  clock,
-  random,
-  publishRevoked,
-  personCaller,
-  entriesMax = 10_000,
-}: TokensDeps): Tokens {
+export function createTokens({ db, clock, random, publishRevoked, personCaller }: TokensDeps): Tokens {
   const known = createTtlCache<CachedCaller>({
     ttlMs: knownMs,
     entriesMax,

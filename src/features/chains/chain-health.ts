@@ -15,21 +15,14 @@ export type ProbedChain = { id: string; head: (signal: AbortSignal) => Promise<u
 type ChainHealthDeps = {
   chains: readonly ProbedChain[]
   clock: { now(): Date }
-  everyMs?: number
-  slowMs?: number
 }
 type ProbeResult = { okAt: Date | null; failures: number; tookMs: number }
 
-const everyMsDefault = 5_000
-const slowMsDefault = 1_500
+const everyMs = 5_000
+const slowMs = 1_500
 const failuresForDown = 2
 
-export function openChainHealth({
-  chains,
-  clock,
-  everyMs = everyMsDefault,
-  slowMs = slowMsDefault,
-}: ChainHealthDeps): ChainHealth {
+export function openChainHealth({ chains, clock }: ChainHealthDeps): ChainHealth {
   const results = new Map<string, ProbeResult>()
   const stop = new AbortController()
 

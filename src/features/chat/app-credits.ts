@@ -43,7 +43,7 @@ export async function reserveAppCredits(
   if (row) return BigInt(row.reserved)
   throw new Fault(
     'insufficient_credits',
-    'This app has spent the credits that its person allows it in a day: the person allows more by connecting it again, or the operator does, and the day ends at midnight UTC',
+    'This app may spend no more credits of its person today: the person allows more by connecting it again, or the operator does, and the next day begins at midnight UTC',
     { extras: { required: Number(min), reason: 'credits of the app in a day' } },
   )
 }

@@ -79,6 +79,8 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
       input: call.input,
       caller,
       key: deps.keyOf(call.id),
+      // The key names the turn.
+      keyMadeAt: turn.askedAt,
       signal: AbortSignal.timeout(startMs),
     })
     return answer as Json

@@ -3,11 +3,12 @@ import type { TaskQueries } from '#durable/task/task-queries.ts'
 import { Fault, type Issue, notFound } from '#kernel/contract/fault.ts'
 import { implement, type Operation, type StreamItem } from '#kernel/contract/operation.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
+import type { Queryable } from '#store/query.ts'
 import { admitTurn } from './admission.ts'
 import { contract } from './contract.ts'
 import { createAppend } from './event-writer.ts'
 import { type ChatEvent, type ChatEventData, type EventName, idOf, isLast } from './events.ts'
-import { createListeners } from './listeners.ts'
+import { type ChatListeners, createListeners } from './listeners.ts'
 import { decide, recommendationsOf } from './recommendations.ts'
 import { completeEnd, type RunTurnDeps, runTurn, stepMs } from './run-turn.ts'
 import * as store from './store.ts'
@@ -31,7 +32,7 @@ const begunMax = 1_000
 const listedEvents = { events: 2_000, bytes: 1_048_576 }
 
 export function createChat(deps: ChatDeps): Operation[] {
-  const { db, clock } = deps
+  const { db } = deps
   let known: ReadonlyMap<string, Tool> | undefined
   const tools = () => {
     known ??= toolsOf(deps.operations())
@@ -46,34 +47,7 @@ export function createChat(deps: ChatDeps): Operation[] {
     append: createAppend(db, deps.isUnavailable),
   }
   const begun = new LRUCache<string, JsonObject>({ max: begunMax })
-
-  /** Yields the events of a turn as they were stored, or builds them from its row if they were deleted. */
-  async function* eventsOf(
-    turn: { chatId: string; userId: string },
-    from: number,
-    signal: AbortSignal,
-  ): AsyncGenerator<ChatEvent> {
-    let seq = from
-    const meta = begun.get(turn.chatId)
-    if (meta && seq === 0) {
-      begun.delete(turn.chatId)
-      seq = 1
-      yield { seq, event: 'meta', data: meta }
-    }
-    for await (const event of listeners.follow(turn, seq, signal)) {
-      seq = event.seq
-      yield event
-      if (isLast(event.event)) return
-    }
-    if (!signal.aborted) yield* foldedEvents(await ownTurn(turn.userId, turn.chatId), seq)
-  }
-
-  async function ownTurn(userId: string, chatId: string): Promise<store.ChatTurnRow> {
-    const turn = await store.turnOf(db, chatId)
-    if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')
-    return turn
-  }
-
+  const followed: FollowDeps = { db, listeners, begun, files: deps.files }
   return implement(contract, {
     stream: {
       stepTimeoutMs: stepMs,
@@ -85,62 +59,96 @@ export function createChat(deps: ChatDeps): Operation[] {
       completeEnd: (task, end) => completeEnd(deps, task, end),
       subscribe(chatId, { userId }, { lastEventId, signal }) {
         const seq = cursorOf(chatId, lastEventId)
-        return items(chatId, eventsOf({ chatId, userId }, seq, signal))
+        return items(chatId, eventsOf(followed, { chatId, userId }, seq, signal))
       },
-      async collect(chatId, { userId }, { signal }) {
-        const ended = AbortSignal.any([signal, AbortSignal.timeout(collectMs)])
-        for await (const _ of eventsOf({ chatId, userId }, 0, ended));
-        const [recommendations, files] = await Promise.all([
-          recommendationsOf(db, [chatId]),
-          filesOf(db, [chatId]),
-        ])
-        return answerOf(await ownTurn(userId, chatId), {
-          recommendations,
-          files: await fileViews(deps.files, files),
-        })
-      },
+      collect: (chatId, { userId }, { signal }) => collect(followed, { chatId, userId }, signal),
     },
-
     threads: async ({ skip = 0, limit = 10 }, { userId }) =>
       (await store.threadsOf(db, userId, { skip, limit })).map(summaryOf),
-
-    async thread({ thread_id }, { userId }) {
-      const thread = await store.findThread(db, userId, thread_id)
-      if (!thread) throw notFound('thread', 'chat_threads')
-      const turns = await store.turnsOf(db, thread.thread_id)
-      const ids = turns.map(({ chat_id }) => chat_id)
-      const [events, recommendations, files] = await Promise.all([
-        store.newestEvents(db, ids, listedEvents),
-        recommendationsOf(db, ids),
-        filesOf(db, ids),
-      ])
-      const recommendationsByTurn = Map.groupBy(recommendations, ({ chat_id }) => chat_id)
-      const filesByTurn = Map.groupBy(files, ({ chat_id }) => chat_id)
-      const messages = turns.map(async (turn) =>
-        messagesOf(turn, {
-          events: events.get(turn.chat_id) ?? [],
-          recommendations: recommendationsByTurn.get(turn.chat_id) ?? [],
-          files: await fileViews(deps.files, filesByTurn.get(turn.chat_id) ?? []),
-        }),
-      )
-      return (await Promise.all(messages)).flat()
-    },
-
-    decide: decide({ ...deps, tools, clock }),
-
+    thread: ({ thread_id }, { userId }) => messagesIn(deps, userId, thread_id),
+    decide: decide({ ...deps, tools }),
     async cancel({ chat_id }, { userId }, { tx, afterCommit }) {
       // The check keeps a user from cancelling a task of another kind here.
-      await ownTurn(userId, chat_id)
+      await ownTurn(tx!, userId, chat_id)
       const act = { tx: tx!, afterCommit: afterCommit! }
       const { status, cancel_requested } = await deps.tasks.cancel(userId, chat_id, act)
       return { chat_id, status, cancel_requested }
     },
-
     async files({ chat_id }, { userId }) {
-      await ownTurn(userId, chat_id)
+      await ownTurn(db, userId, chat_id)
       return { chat_id, files: await fileViews(deps.files, await filesOf(db, [chat_id])) }
     },
   })
+}
+
+type FollowDeps = Pick<ChatDeps, 'db' | 'files'> & {
+  listeners: ChatListeners
+  /** The first event of turns that began on this instance. */
+  begun: LRUCache<string, JsonObject>
+}
+type OwnTurn = { chatId: string; userId: string }
+
+/** Yields the events of a turn as they were stored, or builds them from its row if they were deleted. */
+async function* eventsOf(
+  { db, listeners, begun }: FollowDeps,
+  turn: OwnTurn,
+  from: number,
+  signal: AbortSignal,
+): AsyncGenerator<ChatEvent> {
+  let seq = from
+  const meta = begun.get(turn.chatId)
+  if (meta && seq === 0) {
+    begun.delete(turn.chatId)
+    seq = 1
+    yield { seq, event: 'meta', data: meta }
+  }
+  for await (const event of listeners.follow(turn, seq, signal)) {
+    seq = event.seq
+    yield event
+    if (isLast(event.event)) return
+  }
+  if (!signal.aborted) yield* foldedEvents(await ownTurn(db, turn.userId, turn.chatId), seq)
+}
+
+async function ownTurn(db: Queryable, userId: string, chatId: string): Promise<store.ChatTurnRow> {
+  const turn = await store.turnOf(db, chatId)
+  if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')
+  return turn
+}
+
+async function collect(followed: FollowDeps, turn: OwnTurn, signal: AbortSignal) {
+  const { db } = followed
+  const { chatId, userId } = turn
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(collectMs)])
+  for await (const _ of eventsOf(followed, turn, 0, ended));
+  const [recommendations, files] = await Promise.all([recommendationsOf(db, [chatId]), filesOf(db, [chatId])])
+  return answerOf(await ownTurn(db, userId, chatId), {
+    recommendations,
+    files: await fileViews(followed.files, files),
+  })
+}
+
+async function messagesIn(deps: Pick<ChatDeps, 'db' | 'files'>, userId: string, threadId: string) {
+  const { db } = deps
+  const thread = await store.findThread(db, userId, threadId)
+  if (!thread) throw notFound('thread', 'chat_threads')
+  const turns = await store.turnsOf(db, thread.thread_id)
+  const ids = turns.map(({ chat_id }) => chat_id)
+  const [events, recommendations, files] = await Promise.all([
+    store.newestEvents(db, ids, listedEvents),
+    recommendationsOf(db, ids),
+    filesOf(db, ids),
+  ])
+  const recommendationsByTurn = Map.groupBy(recommendations, ({ chat_id }) => chat_id)
+  const filesByTurn = Map.groupBy(files, ({ chat_id }) => chat_id)
+  const messages = turns.map(async (turn) =>
+    messagesOf(turn, {
+      events: events.get(turn.chat_id) ?? [],
+      recommendations: recommendationsByTurn.get(turn.chat_id) ?? [],
+      files: await fileViews(deps.files, filesByTurn.get(turn.chat_id) ?? []),
+    }),
+  )
+  return (await Promise.all(messages)).flat()
 }
 
 async function* items(chatId: string, events: AsyncIterable<ChatEvent>): AsyncGenerator<Item> {

@@ -25,13 +25,13 @@ export const chatFacts = ({ hasModel }: { hasModel: boolean }) => ({
 
 export const defaultAgent: Agent = 'ProAgent'
 
-/** What a turn costs: the price of its agent or its tokens, and never more than was held. */
-export function chargeOf(
-  agent: Agent,
-  heldUnits: bigint,
-  { usage, prices }: { usage: Usage | undefined; prices: ModelPrices | undefined },
-): bigint {
-  const base = creditsOfAgent[agent]
+type Costs = { usage: Usage | undefined; prices: ModelPrices | undefined; isHeld: boolean }
+/**
+ * What a turn costs: the price of its agent or its tokens, and never more than was drawn for it. Where money was on
+ * hold, only the tokens cost.
+ */
+export function chargeOf(agent: Agent, heldUnits: bigint, { usage, prices, isHeld }: Costs): bigint {
+  const base = isHeld ? 0n : creditsOfAgent[agent]
   const cost = usage && prices ? creditsOfUsage(usage, prices) : 0n
   const charge = cost > base ? cost : base
   return charge < heldUnits ? charge : heldUnits

@@ -232,7 +232,8 @@ async function settleTurn(
   const drawn = await ledger.drawn(db, turn.chat_id)
   const held = sumOf(drawn)
   const { seq } = await store.spokenOf(db, turn.chat_id)
-  const charge = chargeOf(turn.agent as Agent, held, { usage: ending.usage, prices })
+  const isHeld = await store.isHeld(db, turn.chat_id)
+  const charge = chargeOf(turn.agent as Agent, held, { usage: ending.usage, prices, isHeld })
   const used = seq <= 1 ? 0n : charge
   const { status, stopReason: stop_reason } = ending
   const result = { chat_id: turn.chat_id, thread_id: turn.thread_id, stop_reason, credits_used: Number(used) }

@@ -76,6 +76,17 @@ export type StoredResult = { call_id: string; output: JsonObject }
 export const callsOf = (db: Queryable, chatId: string): Promise<StoredResult[]> =>
   query(db, 'select call_id, output from chat_call where chat_id = $1', [chatId])
 
+/** Whether a call of the turn was refused because money is on hold, and the turn has made no file either. */
+export async function isHeld(db: Queryable, chatId: string): Promise<boolean> {
+  const rows = await query(
+    db,
+    `select 1 from chat_call where chat_id = $1 and output @> '{"is_held": true}'
+       and not exists (select from chat_file where chat_id = $1) limit 1`,
+    [chatId],
+  )
+  return rows.length > 0
+}
+
 /** Reads the newest events of turns except chunks, up to a number of bytes, because their number is unlimited. */
 export async function newestEvents(
   db: Queryable,

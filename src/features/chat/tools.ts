@@ -109,7 +109,12 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
           v4_event: 'tool_started',
           data: { id, name, arguments: input },
         })
-      const { result, recommendation } = await perform(deps, parts, call, { proposed, made, start, taint })
+      const { result, recommendation, isHeld } = await perform(deps, parts, call, {
+        proposed,
+        made,
+        start,
+        taint,
+      })
       made.push({ call, result })
       const output: JsonObject = result.ok
         ? { output: result.output }
@@ -123,7 +128,12 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
         {
           call: {
             call_id: id,
-            output: { ok: result.ok, fetched_at: result.fetchedAt.toISOString(), ...output },
+            output: {
+              ok: result.ok,
+              fetched_at: result.fetchedAt.toISOString(),
+              ...output,
+              ...(isHeld && { is_held: true }),
+            },
           },
           ...(recommendation && { recommendation }),
         },
@@ -152,7 +162,8 @@ function toResult(stored: JsonObject): ToolResult {
 const isProposal = (result: ToolResult | undefined): boolean =>
   result?.ok === true && isRecord(result.output) && 'recommendation_id' in result.output
 
-type Performed = { result: ToolResult; recommendation?: JsonObject }
+/** `isHeld`: the call was refused because money is on hold. */
+type Performed = { result: ToolResult; recommendation?: JsonObject; isHeld?: boolean }
 
 type Performing = { proposed: Set<string>; made: readonly MadeCall[]; start: Starter; taint: Taint }
 
@@ -205,7 +216,11 @@ async function perform(
     return { result: { ok: true, output: bounded(output as Json), fetchedAt } }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return { result: { ok: false, code: error.code, message: messageOf(error), fetchedAt } }
+    const { code, extras } = error
+    return {
+      result: { ok: false, code, message: messageOf(error), fetchedAt },
+      isHeld: extras.reason === 'money_on_hold',
+    }
   }
 }
 

@@ -34,41 +34,46 @@ export type Credits = {
   draw(userId: string, credits: bigint, reason: string, max?: bigint): Promise<Draw>
 }
 
-export function createCredits({ db, ledger, clock }: CreditsDeps): Credits {
-  const buckets = async (queryable: Queryable, userId: string) => {
+type ReadBuckets = Credits['buckets']
+
+const createOperations = ({ db }: CreditsDeps, buckets: ReadBuckets): Operation[] =>
+  implement(contract, {
+    async available(_input, { userId }) {
+      const live = await buckets(db, userId)
+      const total = totalOf(live)
+      return {
+        credits_available: Number(total),
+        credits_available_decimal: String(total),
+        buckets: live.map((each) => ({
+          kind: each.kind,
+          credits: Number(each.credits),
+          expires_at: each.expiresAt?.toISOString() ?? null,
+        })),
+      }
+    },
+    async history({ before, limit = 20 }, { userId }) {
+      const { items, next } = await historyOf(db, userId, { before, limit })
+      return { items, next_before: next }
+    },
+    async packs() {
+      const rows = packs.map((each) => ({
+        pack_id: each.packId,
+        price_usd: each.priceUsd,
+        credits: each.credits,
+      }))
+      return { packs: rows }
+    },
+  })
+
+export function createCredits(deps: CreditsDeps): Credits {
+  const { db, ledger, clock } = deps
+  const buckets: ReadBuckets = async (queryable, userId) => {
     const subAccounts = await ledger.subAccounts(queryable, userId, creditsAsset)
     const expiries = await store.expiriesOf(queryable, userId)
     return liveBuckets(subAccounts, expiries, clock.now())
   }
-
   return {
-    operations: implement(contract, {
-      async available(_input, { userId }) {
-        const live = await buckets(db, userId)
-        const total = totalOf(live)
-        return {
-          credits_available: Number(total),
-          credits_available_decimal: String(total),
-          buckets: live.map((each) => ({
-            kind: each.kind,
-            credits: Number(each.credits),
-            expires_at: each.expiresAt?.toISOString() ?? null,
-          })),
-        }
-      },
-      async history({ before, limit = 20 }, { userId }) {
-        const { items, next } = await historyOf(db, userId, { before, limit })
-        return { items, next_before: next }
-      },
-      async packs() {
-        const rows = packs.map((each) => ({
-          pack_id: each.packId,
-          price_usd: each.priceUsd,
-          credits: each.credits,
-        }))
-        return { packs: rows }
-      },
-    }),
+    operations: createOperations(deps, buckets),
     async grantSignup(tx, userId, now) {
       const subAccount = subAccountOf('signup')
       await store.addExpiry(tx, userId, subAccount, later(now, signupMs))

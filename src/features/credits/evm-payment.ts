@@ -1,6 +1,6 @@
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { Payment } from '#upstreams/evm/till.ts'
@@ -41,11 +41,8 @@ export const evmTrial = ({ batches, wire, evmAddressOf }: EvmPaymentDeps): Payme
     // Which task is named does not change what the call does.
     const call = { to: till.address, value: amountUnits, data: wire.payData(userId) }
     const simulation = await batches.simulate(chainId, account, [call])
-    if (!simulation.ok)
-      throw new Fault('conflict', `The payment would fail: ${simulation.reason}`, {
-        extras: { reason: simulation.reason },
-      })
-    return batches.gasCharge({ userId, chainId, gas: simulation.gas, fullExit: false })
+    if (!simulation.ok) throw conflict(`The payment would fail: ${simulation.reason}`, simulation.reason)
+    return batches.gasCharge({ chainId, gas: simulation.gas, fullExit: false })
   },
 })
 

@@ -7,7 +7,7 @@ import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { notExecuted, oneEffect } from '#kernel/task/one-effect.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import type { AccountRef, Steps } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
@@ -272,15 +272,11 @@ const isEvmAddress = (address: string): boolean => address.startsWith('0x')
 
 const notSold = () => new Fault('unavailable', 'Credits are not sold on this chain any more')
 
-const outdated = {
-  end: 'failed',
-  outcome: 'not_executed',
-  error: {
-    code: 'expired',
-    message: 'The price was too old before the payment could be signed; nothing was paid',
-    retryable: true,
-  },
-} as const
+const outdated = notExecuted({
+  code: 'expired',
+  message: 'The price was too old before the payment could be signed; nothing was paid',
+  retryable: true,
+})
 
 /** The payment of a lost task was found again, and an operator may have settled it. */
 async function credited(

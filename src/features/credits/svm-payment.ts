@@ -1,6 +1,6 @@
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { SvmPlan } from '#engines/svm-transaction/transaction-rules.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict } from '#kernel/contract/fault.ts'
 import type { SvmInstruction } from '#kernel/task/signer.ts'
 import {
   actionOf,
@@ -44,9 +44,7 @@ export const svmTrial = (deps: SvmPaymentDeps): PaymentTrial<SvmTill> => ({
     const payment = { taskId: userId, account, address: till.address, amountUnits, usdMicros: 0n }
     const trial = await deps.svm.trial({ userId }, planOf(deps, till, payment))
     if (trial.ok) return trial.charge
-    throw new Fault('conflict', `The payment would fail: ${trial.reason}`, {
-      extras: { reason: trial.reason },
-    })
+    throw conflict(`The payment would fail: ${trial.reason}`, trial.reason)
   },
 })
 

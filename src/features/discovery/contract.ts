@@ -39,7 +39,7 @@ export const contract = group('discovery', {
   health: read('GET /health', {
     summary: 'Whether the gateway and its dependencies are healthy',
     description:
-      'Use it to monitor the gateway; it needs no credential. 200 with `degraded` means that an upstream is silent, or that money is on hold; 503 means that the database is down. Next: retry after `Retry-After` seconds while it answers 503.',
+      'Use it to monitor the gateway; it needs no credential. 200 with `degraded` means that an upstream is silent, that money is on hold, or that the operator has stopped trading; 503 means that the database is down. Next: retry after `Retry-After` seconds while it answers 503.',
     access: 'public',
     faults: ['unavailable'],
     output: T.Object(
@@ -63,6 +63,10 @@ export const contract = group('discovery', {
               on_hold: T.Array(T.Object({ scope: Text, reason: Text, since: Time }), {
                 description:
                   'Why money waits: accepted, signed and fired is nothing of the scope, which is a chain id or `all`',
+              }),
+              stopped_since: T.Union([Time, T.Null()], {
+                description:
+                  'Since when the kill switch of the operator stops what opens or spends, for all users; null while it is off',
               }),
               replicated: Nullable(
                 T.Boolean({

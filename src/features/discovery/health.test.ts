@@ -13,6 +13,7 @@ const well = {
   upstreams: async () => ({ base: { status: 'ok' as const, lastOkAt: new Date(0) } }),
   custody: () => 'ok' as const,
   money: () => ({ holds: [], isReplicated: null }),
+  stoppedSince: async () => null,
   checkMsMax: 50,
 }
 
@@ -50,6 +51,7 @@ test('an unreachable upstream, slow upstreams or a stuck queue degrade the healt
       }),
     },
     { money: () => ({ holds: [], isReplicated: false }) },
+    { stoppedSince: async () => new Date(0) },
     { runner: async () => ({ queueDepth: 9, oldestPendingSeconds: 600 }) },
   ]
   for (const part of worse) {

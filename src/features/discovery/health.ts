@@ -27,6 +27,8 @@ type HealthDeps = {
   /** The last known result of unwrapping a wallet key. */
   custody: () => Health
   money: () => MoneyFacts
+  /** Since when the operator's kill switch stops all users; null while it is off. */
+  stoppedSince: () => Promise<Date | null>
   checkMsMax?: number
 }
 
@@ -48,10 +50,11 @@ export function createHealthCheck(deps: HealthDeps): () => HealthReport | Promis
 
 async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<HealthReport> {
   const ms = deps.checkMsMax ?? checkMsDefault
-  const [store, runner, upstreams] = await Promise.all([
+  const [store, runner, upstreams, stoppedSince = null] = await Promise.all([
     timed(deps.store, ms),
     within(deps.runner, ms),
     within(deps.upstreams, ms),
+    within(deps.stoppedSince, ms),
   ])
   const checks = {
     store: { status: store === undefined ? ('down' as const) : ('ok' as const), latency_ms: store ?? null },
@@ -61,7 +64,7 @@ async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<Health
       oldest_pending_seconds: runner?.oldestPendingSeconds ?? null,
     },
     custody: { status: deps.custody() },
-    money: moneyCheck(deps.money()),
+    money: moneyCheck(deps.money(), stoppedSince),
     upstreams: Object.fromEntries(
       Object.entries(upstreams ?? {}).map(([name, { status, lastOkAt }]) => [
         name,
@@ -82,11 +85,12 @@ async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<Health
   return { body: { status, version, environment, time, uptime_seconds: uptimeSeconds, checks }, down }
 }
 
-function moneyCheck({ holds, isReplicated }: MoneyFacts) {
-  const isHeld = holds.length > 0
+function moneyCheck({ holds, isReplicated }: MoneyFacts, stoppedSince: Date | null) {
+  const isDegraded = holds.length > 0 || stoppedSince !== null || isReplicated === false
   return {
-    status: isHeld || isReplicated === false ? ('degraded' as const) : ('ok' as const),
+    status: isDegraded ? ('degraded' as const) : ('ok' as const),
     on_hold: holds.map(({ scope, reason, since }) => ({ scope, reason, since: since.toISOString() })),
+    stopped_since: stoppedSince?.toISOString() ?? null,
     replicated: isReplicated,
   }
 }

@@ -5,7 +5,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { counter, gauge, type Metric } from '#kernel/metrics.ts'
-import type { StepContext, StepResult, TaskKind } from '#kernel/task/task.ts'
+import type { StepResult, TaskKind } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import * as store from './earn-account.ts'
@@ -43,87 +43,20 @@ export const auditSchedule = (now: Date): NewSchedule => ({
   firstAt: now,
 })
 
-export function createEarnAudit(deps: AuditDeps) {
-  const { db, transact, events, vault, readSettled, finalBlock, evmAddressOf, clock, log } = deps
-  const vaultRef = store.vaultRefOf(vault)
+export function createEarnAudit(given: AuditDeps) {
   const counts = { compared: 0, failed: 0, mismatches: 0 }
-
-  const setAccountState = (userId: string, address: string, data: Record<string, string | null>) =>
-    transact(async (tx) => {
-      const now = clock.now()
-      const { state, reason } = data
-      const isChanged =
-        state === 'frozen'
-          ? await store.freezeEarnAccount(tx, userId, vaultRef, { reason: reason ?? '', by: auditor, now })
-          : await store.unfreezeEarnAccount(tx, userId, vaultRef, auditor)
-      if (!isChanged) return false
-      const subject = { kind: 'account', id: address }
-      const eventData = { chain_id: vault.chainId, vault_address: vault.address, ...data }
-      await events.add(tx, userId, [{ type: 'security.flagged', subject, data: eventData }])
-      return true
-    })
-
-  const freeze = async (userId: string, address: string, missing: bigint): Promise<void> => {
-    const reason = `the positions have ${missing} more shares than the account holds on the chain`
-    const code = 'earn_shares_missing'
-    if (!(await setAccountState(userId, address, { state: 'frozen', code, reason }))) return
-    counts.mismatches += 1
-    events.notify(userId)
-    log.error({ userId, code, reason }, 'earn account frozen: deposits into the vault are refused')
+  const deps = { ...given, vaultRef: store.vaultRefOf(given.vault), counts }
+  const auditKind: TaskKind = {
+    kind,
+    version: 1,
+    priority: 2,
+    steps: { compare: (_task, { signal }) => compareDue(deps, signal) },
   }
-
-  const unfreeze = async (userId: string, address: string): Promise<void> => {
-    if (!(await setAccountState(userId, address, { state: 'active', unfrozen_by: auditor }))) return
-    events.notify(userId)
-    log.warn({ userId }, 'earn account unfrozen: positions and chain agree again')
-  }
-
-  const compare = async (account: store.EarnAccount, block: bigint): Promise<void> => {
-    const { user_id: userId } = account
-    const address = await evmAddressOf(userId)
-    const reading = await readSettled(userId, address, { block })
-    const now = clock.now()
-    if (!reading) return void (await store.compareAgainAt(db, account, later(now, confirmMs)))
-    counts.compared += 1
-    const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
-    const difference = reading.onChainUnits - booked
-    const comparison = { mismatch: difference === 0n ? null : difference, now }
-    // Any account can send shares to another, so a surplus does not freeze the account; the positions show it.
-    if (difference >= 0n) {
-      if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(userId, address)
-      const nextAt = later(now, recheckMs)
-      return void (await store.noteComparison(db, reading.account, { ...comparison, since: null, nextAt }))
-    }
-    const isSame = account.mismatch !== null && BigInt(account.mismatch) === difference
-    const since = isSame ? (account.mismatch_since ?? now) : now
-    const isLasting = now.getTime() - since.getTime() >= confirmMs
-    if (isLasting) await freeze(userId, address, -difference)
-    const nextAt = later(now, isLasting ? recheckMs : confirmMs)
-    await store.noteComparison(db, reading.account, { ...comparison, since, nextAt })
-  }
-
-  const step = async (_task: unknown, { signal }: StepContext): Promise<StepResult> => {
-    const block = await finalBlock()
-    const due = await store.dueAccounts(db, vaultRef, clock.now(), batchMax)
-    for (const account of due) {
-      if (signal.aborted) break
-      try {
-        await compare(account, block)
-      } catch (error) {
-        if (!(error instanceof Fault)) throw error
-        counts.failed += 1
-        await store.compareAgainAt(db, account, later(clock.now(), confirmMs * 2))
-      }
-    }
-    return { end: 'completed', outcome: 'executed', result: { compared: due.length } }
-  }
-
-  const auditKind: TaskKind = { kind, version: 1, priority: 2, steps: { compare: step } }
   const metrics = async (): Promise<Metric[]> => [
     gauge(
       'portico_earn_accounts_frozen',
       'Users whose deposits into the vault are frozen, of all instances',
-      await store.frozenCount(db, vaultRef),
+      await store.frozenCount(deps.db, deps.vaultRef),
     ),
     counter(
       'portico_earn_reconciliations_total',
@@ -142,4 +75,88 @@ export function createEarnAudit(deps: AuditDeps) {
     ),
   ]
   return { kind: auditKind, metrics }
+}
+
+type CompareDeps = AuditDeps & {
+  vaultRef: store.VaultRef
+  counts: Record<'compared' | 'failed' | 'mismatches', number>
+}
+type Audited = { userId: string; address: string }
+
+const setAccountState = (
+  { transact, events, vault, vaultRef, clock }: CompareDeps,
+  { userId, address }: Audited,
+  data: Record<string, string | null>,
+): Promise<boolean> =>
+  transact(async (tx) => {
+    const now = clock.now()
+    const { state, reason } = data
+    const isChanged =
+      state === 'frozen'
+        ? await store.freezeEarnAccount(tx, userId, vaultRef, { reason: reason ?? '', by: auditor, now })
+        : await store.unfreezeEarnAccount(tx, userId, vaultRef, auditor)
+    if (!isChanged) return false
+    const subject = { kind: 'account', id: address }
+    const eventData = { chain_id: vault.chainId, vault_address: vault.address, ...data }
+    await events.add(tx, userId, [{ type: 'security.flagged', subject, data: eventData }])
+    return true
+  })
+
+async function freeze(deps: CompareDeps, audited: Audited, missing: bigint): Promise<void> {
+  const reason = `the positions have ${missing} more shares than the account holds on the chain`
+  const code = 'earn_shares_missing'
+  if (!(await setAccountState(deps, audited, { state: 'frozen', code, reason }))) return
+  const { userId } = audited
+  deps.counts.mismatches += 1
+  deps.events.notify(userId)
+  deps.log.error({ userId, code, reason }, 'earn account frozen: deposits into the vault are refused')
+}
+
+async function unfreeze(deps: CompareDeps, audited: Audited): Promise<void> {
+  if (!(await setAccountState(deps, audited, { state: 'active', unfrozen_by: auditor }))) return
+  const { userId } = audited
+  deps.events.notify(userId)
+  deps.log.warn({ userId }, 'earn account unfrozen: positions and chain agree again')
+}
+
+async function compare(deps: CompareDeps, account: store.EarnAccount, block: bigint): Promise<void> {
+  const { db, readSettled, clock, counts } = deps
+  const { user_id: userId } = account
+  const address = await deps.evmAddressOf(userId)
+  const reading = await readSettled(userId, address, { block })
+  const now = clock.now()
+  if (!reading) return void (await store.compareAgainAt(db, account, later(now, confirmMs)))
+  counts.compared += 1
+  const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
+  const difference = reading.onChainUnits - booked
+  const comparison = { mismatch: difference === 0n ? null : difference, now }
+  // Any account can send shares to another, so a surplus does not freeze the account; the positions show it.
+  if (difference >= 0n) {
+    if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(deps, { userId, address })
+    const nextAt = later(now, recheckMs)
+    return void (await store.noteComparison(db, reading.account, { ...comparison, since: null, nextAt }))
+  }
+  const isSame = account.mismatch !== null && BigInt(account.mismatch) === difference
+  const since = isSame ? (account.mismatch_since ?? now) : now
+  const isLasting = now.getTime() - since.getTime() >= confirmMs
+  if (isLasting) await freeze(deps, { userId, address }, -difference)
+  const nextAt = later(now, isLasting ? recheckMs : confirmMs)
+  await store.noteComparison(db, reading.account, { ...comparison, since, nextAt })
+}
+
+async function compareDue(deps: CompareDeps, signal: AbortSignal): Promise<StepResult> {
+  const { db, vaultRef, clock, counts } = deps
+  const block = await deps.finalBlock()
+  const due = await store.dueAccounts(db, vaultRef, clock.now(), batchMax)
+  for (const account of due) {
+    if (signal.aborted) break
+    try {
+      await compare(deps, account, block)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      counts.failed += 1
+      await store.compareAgainAt(db, account, later(clock.now(), confirmMs * 2))
+    }
+  }
+  return { end: 'completed', outcome: 'executed', result: { compared: due.length } }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { BatchTrial } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
@@ -112,11 +112,8 @@ async function fundDeposit(deps: VaultTaskDeps, request: DepositAttempt) {
   const [{ block, ...cash }, firstTrial, { apy }] = await Promise.all([readCash(), tryBatch(), rates.yield()])
   const { simulation, signOnAccept } = await trialOfBlock(block, firstTrial, tryBatch)
   if (!simulation.ok)
-    throw new Fault('conflict', `The vault would reject the deposit: ${simulation.reason}`, {
-      extras: { reason: simulation.reason },
-    })
-  const gasOrder = { userId, chainId: vault.chainId, gas: simulation.gas, fullExit: false }
-  const gas = await batches.gasCharge(gasOrder)
+    throw conflict(`The vault would reject the deposit: ${simulation.reason}`, simulation.reason)
+  const gas = await batches.gasCharge({ chainId: vault.chainId, gas: simulation.gas, fullExit: false })
   return { account, apy, gas, seen: { ...cash, reread: readCash }, signOnAccept }
 }
 
@@ -154,10 +151,9 @@ function assertNotFrozen(account: EarnAccount | undefined): void {
 
 function assertPositionLimit(openPositions: number): void {
   if (openPositions < openPositionsMax) return
-  throw new Fault(
-    'conflict',
+  throw conflict(
     `A user has at most ${openPositionsMax} positions with shares: give the \`position_id\` of one of them, or withdraw one`,
-    { extras: { reason: `${openPositions} positions have shares` } },
+    `${openPositions} positions have shares`,
   )
 }
 

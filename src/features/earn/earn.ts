@@ -19,7 +19,7 @@ import { createPositionsReader } from './positions.ts'
 import { createSettledReader } from './settled-reading.ts'
 import { createSnapshotKind, snapshotSchedule } from './snapshot.ts'
 import { createEarnSync } from './sync.ts'
-import { createVaultRates, priceText } from './vault-rates.ts'
+import { createVaultRates, priceText, type VaultRates } from './vault-rates.ts'
 import { createWithdraw } from './withdraw.ts'
 
 export type EarnDeps = {
@@ -40,6 +40,49 @@ export type EarnDeps = {
   random: Random
   limits?: EarnLimits
 }
+type ViewDeps = Pick<EarnDeps, 'vault' | 'chain'> & { limits: EarnLimits; rates: VaultRates }
+
+async function infoView({ vault, chain, rates, limits }: ViewDeps) {
+  const [{ state, at }, { apy, apy7d, apy30d }] = await Promise.all([rates.state(), rates.yield()])
+  return {
+    vault_address: vault.address,
+    chain_id: vault.chainId,
+    vault_chain_name: chain.displayName,
+    asset: 'USDC' as const,
+    apy,
+    apy_7d: apy7d,
+    apy_30d: apy30d,
+    apy_source: 'share_price' as const,
+    performance_fee_percentage: null,
+    share_price: priceText(vault, state.price),
+    total_assets_usdc: fromUnits(state.totalAssetsUnits, usdcDecimals),
+    min_deposit_usdc: limits.minDepositUsdc,
+    min_withdraw_usdc: limits.minWithdrawUsdc,
+    as_of: at.toISOString(),
+  }
+}
+
+async function vaultView({ vault, chain, rates }: ViewDeps) {
+  const { state } = await rates.state()
+  return {
+    chain_id: vault.chainId,
+    vault_address: vault.address,
+    asset: { address: chain.usdc, symbol: 'USDC', decimals: usdcDecimals },
+    share_decimals: state.shareDecimals,
+    total_assets: String(state.totalAssetsUnits),
+    total_supply: String(state.totalSupplyUnits),
+    convert_to_assets_one: String(state.oneShareUnits),
+    as_of_block: Number(state.block),
+    raw: {
+      asset: state.asset,
+      decimals: state.shareDecimals,
+      totalAssets: String(state.totalAssetsUnits),
+      totalSupply: String(state.totalSupplyUnits),
+      block_time: new Date(state.blockTimeSeconds * 1_000).toISOString(),
+    },
+  }
+}
+
 export function createEarn(deps: EarnDeps) {
   const { db, vault, chain, clock, limits = earnLimits } = deps
   const { usdc } = chain
@@ -52,47 +95,8 @@ export function createEarn(deps: EarnDeps) {
   const positionsOf = createPositionsReader({ ...comparisonDeps, chainName: chain.displayName, rates })
 
   const operations = implement(contract, {
-    async info() {
-      const [{ state, at }, { apy, apy7d, apy30d }] = await Promise.all([rates.state(), rates.yield()])
-      return {
-        vault_address: vault.address,
-        chain_id: vault.chainId,
-        vault_chain_name: chain.displayName,
-        asset: 'USDC' as const,
-        apy,
-        apy_7d: apy7d,
-        apy_30d: apy30d,
-        apy_source: 'share_price' as const,
-        performance_fee_percentage: null,
-        share_price: priceText(vault, state.price),
-        total_assets_usdc: fromUnits(state.totalAssetsUnits, usdcDecimals),
-        min_deposit_usdc: limits.minDepositUsdc,
-        min_withdraw_usdc: limits.minWithdrawUsdc,
-        as_of: at.toISOString(),
-      }
-    },
-
-    async vault() {
-      const { state } = await rates.state()
-      return {
-        chain_id: vault.chainId,
-        vault_address: vault.address,
-        asset: { address: usdc, symbol: 'USDC', decimals: usdcDecimals },
-        share_decimals: state.shareDecimals,
-        total_assets: String(state.totalAssetsUnits),
-        total_supply: String(state.totalSupplyUnits),
-        convert_to_assets_one: String(state.oneShareUnits),
-        as_of_block: Number(state.block),
-        raw: {
-          asset: state.asset,
-          decimals: state.shareDecimals,
-          totalAssets: String(state.totalAssetsUnits),
-          totalSupply: String(state.totalSupplyUnits),
-          block_time: new Date(state.blockTimeSeconds * 1_000).toISOString(),
-        },
-      }
-    },
-
+    info: () => infoView(vaultTask),
+    vault: () => vaultView(vaultTask),
     enable: depositTask,
     deposit: depositTask,
     withdraw: createWithdraw(vaultTask),

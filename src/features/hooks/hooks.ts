@@ -17,12 +17,13 @@ import type { Clock } from '#kernel/clock.ts'
 import { type ActScope, type Asker, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
-import { chainByRef, namedToken, type TokenFacts } from '#kernel/contract/token-ref.ts'
+import { sellableToken, type TokenAt, type TokenFacts } from '#kernel/contract/token-ref.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/money/chains.ts'
+import { assetOf, type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
+import { askPolicy } from '#kernel/task/admission.ts'
 import { ApprovalRequired, approvalDetail } from '#kernel/task/approval.ts'
 import { armedExecutionId } from '#kernel/task/execution-id.ts'
 import { askerOf } from '#kernel/task/fresh-person.ts'
@@ -151,30 +152,13 @@ async function prepareHooks(
       { what: 'A hook', requiredUnits: 1n, availableUnits: 0n },
     )
   const isExit = swaps.isExitLoss(input.max_price_impact_bps)
-  const action: PlannedAction = {
-    userId,
-    operation: hookKind,
-    chainId: chain.id,
-    tokens: [token.address, chain.usdc],
-    recipients: [],
-    usdMicros: 0n,
-    // The sale is checked again when the hook fires, and one that is refused now would not sell.
-    exit: isExit,
-    principal,
-    ...(!isExit && { acceptedLossBps: input.max_price_impact_bps! }),
-  }
-  const [displayed, mark, reserved] = await Promise.all([
+  const facts = hookFacts({ chain, token }, isExit ? undefined : input.max_price_impact_bps)
+  const [displayed, mark, asked] = await Promise.all([
     pricer.displayPrices([market]),
     pricer.sellPrice(asset, available, userId).catch((error: unknown) => {
       throw renameFields(error, saleFields(input))
     }),
-    policy.check(action).then(
-      () => undefined,
-      (error: unknown) => {
-        if (error instanceof ApprovalRequired) return error
-        throw error
-      },
-    ),
+    askPolicy(policy, { ...facts, userId, principal }),
     assertOrderLimit(db, userId, { added: legs.length }),
   ])
   if (!displayed.has(market))
@@ -204,8 +188,23 @@ async function prepareHooks(
       at: clock.now(),
     })
   })
+  const reserved = asked instanceof ApprovalRequired ? asked : undefined
   return { rows, ids: rows.map(({ id }) => id), reserved, chain, token, expiresAt }
 }
+
+/** The sale is checked again when the hook fires, and one that is refused now would not sell. */
+const hookFacts = (
+  { chain, token }: Pick<TokenAt, 'chain' | 'token'>,
+  acceptedLossBps: number | undefined,
+): Omit<PlannedAction, 'userId'> => ({
+  operation: hookKind,
+  chainId: chain.id,
+  tokens: [token.address, chain.usdc],
+  recipients: [],
+  usdMicros: 0n,
+  exit: acceptedLossBps === undefined,
+  ...(acceptedLossBps !== undefined && { acceptedLossBps }),
+})
 
 function saleFields({ chain }: HooksInput) {
   const chainField = chain === undefined ? 'chain_id' : 'chain'
@@ -221,12 +220,15 @@ function saleFields({ chain }: HooksInput) {
 async function heldToken({ chains, tokenFacts }: HooksDeps, input: HooksInput) {
   if ((input.chain_id === undefined) === (input.chain === undefined))
     throw exactlyOneOf('chain_id', 'chain', { hasBoth: input.chain !== undefined })
-  const field = input.chain_id === undefined ? 'chain' : 'chain_id'
-  const chain = chainByRef(chains, (input.chain_id ?? input.chain)!, field)
-  if (!sellsTokens(chain))
-    throw invalid(field, 'unsupported_chain', `Hooks do not serve ${chain.displayName}`)
-  const named = { ref: input.token_address, field: 'token_address' }
-  const { token } = await namedToken(chain, named, tokenFacts)
+  const { chain, token } = await sellableToken(
+    { group: 'Hooks', chains, tokenFacts },
+    {
+      chain: (input.chain_id ?? input.chain)!,
+      chainField: input.chain_id === undefined ? 'chain' : 'chain_id',
+      token: input.token_address,
+      field: 'token_address',
+    },
+  )
   if (sameAddress(chain, token.address, chain.usdc))
     throw invalid(
       'token_address',

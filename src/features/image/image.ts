@@ -14,7 +14,7 @@ import {
 } from '#kernel/contract/operation.ts'
 import { type Random, sha256 } from '#kernel/id.ts'
 import { postDraw } from '#kernel/task/draw.ts'
-import type { StepResult, TaskView } from '#kernel/task/task.ts'
+import type { StepContext, StepResult, TaskView } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Images, LoadedImage } from '#upstreams/images/images.ts'
@@ -56,85 +56,84 @@ export const creditsPerCall = 1n
 /** This is longer than the time limits of the image service and of the file store together. */
 const stepTimeoutMs = 80_000
 
-export function createImage(deps: ImageDeps): Operation[] {
-  const { credits, files, ledger, random } = deps
-  const admit = async (input: Input, { userId }: Pick<Asker, 'userId'>) => {
-    const size = sizeOf(input.image_size ?? null)
-    if (!size)
-      throw invalid(
-        'image_size',
-        'value_error',
-        `Input should be a named size or <height>x<width>, each from ${sideMin} to ${sideMax}`,
-      )
-    const data: Data = {
-      prompt: input.query,
-      width: size.width,
-      height: size.height,
-      count: input.num_images ?? 1,
-      steps: input.num_inference_steps ?? 4,
-      // The seed is chosen here, so that a second attempt after a crash makes the same images.
-      seed: input.seed ?? Buffer.from(random.bytes(4)).readUInt32BE(),
-      user: input.user,
-    }
-    const draw = await credits.draw(userId, creditsPerCall, 'image')
-    return { data, first: 'make' as const, draw }
-  }
-
-  const make = async (
-    task: TaskView<Data>,
-    { signal }: { signal: AbortSignal },
-  ): Promise<StepResult<Data, 'make'>> => {
-    const { data, userId, id } = task
-    const { prompt, width, height, count, steps, seed } = data
-    const made = await deps.images.make({ prompt, size: { width, height }, count, steps, seed }, signal)
-    const loaded = await deps.images.load(made, signal)
-    const stored = await storeAll(loaded, { files, userId, taskId: id })
-    const result: Result = {
-      images: stored,
-      inference_seconds: made.inferenceSeconds,
-      seed: made.seed,
-      has_nsfw_concepts: loaded.map(({ flagged }) => flagged),
-      prompt,
-    }
-    return {
-      end: 'completed',
-      outcome: 'executed',
-      result,
-      moves: postDraw(await ledger.drawn(deps.db, id), creditsPerCall),
-    }
-  }
-
-  return implement(contract, {
+export const createImage = (deps: ImageDeps): Operation[] =>
+  implement(contract, {
     create: {
       ...taskOf({
-        admit,
-        steps: { make },
+        admit: (input: Input, asker: Pick<Asker, 'userId'>) => admit(deps, input, asker),
+        steps: { make: (task: TaskView<Data>, context: StepContext) => make(deps, task, context) },
         // The service charges for each request, so a failure goes back to the caller, who decides whether to repeat it.
         retry: { attemptsMax: 1, firstMs: 0, maxMs: 0 },
         stepTimeoutMs,
         payerOf: payerOf(deps),
-        finish: async (task: EndedTask, payer: Caller) => {
-          const result = resultOf(task)
-          const addressed = await Promise.all(
-            result.images.map(async ({ file_id, sha256: digest, width, height, content_type }) => ({
-              url: await files.urlOf({ id: file_id, sha256: digest }),
-              width,
-              height,
-              content_type,
-            })),
-          )
-          return {
-            images: addressed,
-            timings: { inference: result.inference_seconds },
-            seed: result.seed,
-            has_nsfw_concepts: result.has_nsfw_concepts,
-            prompt: result.prompt,
-            credits_available: await credits.available(payer.userId),
-          }
-        },
+        finish: (task: EndedTask, payer: Caller) => finish(deps, task, payer),
       }),
     },
   })
+
+async function admit({ credits, random }: ImageDeps, input: Input, { userId }: Pick<Asker, 'userId'>) {
+  const size = sizeOf(input.image_size ?? null)
+  if (!size)
+    throw invalid(
+      'image_size',
+      'value_error',
+      `Input should be a named size or <height>x<width>, each from ${sideMin} to ${sideMax}`,
+    )
+  const data: Data = {
+    prompt: input.query,
+    width: size.width,
+    height: size.height,
+    count: input.num_images ?? 1,
+    steps: input.num_inference_steps ?? 4,
+    // The seed is chosen here, so that a second attempt after a crash makes the same images.
+    seed: input.seed ?? Buffer.from(random.bytes(4)).readUInt32BE(),
+    user: input.user,
+  }
+  const draw = await credits.draw(userId, creditsPerCall, 'image')
+  return { data, first: 'make' as const, draw }
+}
+
+async function make(
+  { db, files, images, ledger }: ImageDeps,
+  { data, userId, id }: TaskView<Data>,
+  { signal }: StepContext,
+): Promise<StepResult<Data, 'make'>> {
+  const { prompt, width, height, count, steps, seed } = data
+  const made = await images.make({ prompt, size: { width, height }, count, steps, seed }, signal)
+  const loaded = await images.load(made, signal)
+  const result: Result = {
+    images: await storeAll(loaded, { files, userId, taskId: id }),
+    inference_seconds: made.inferenceSeconds,
+    seed: made.seed,
+    has_nsfw_concepts: loaded.map(({ flagged }) => flagged),
+    prompt,
+  }
+  return {
+    end: 'completed',
+    outcome: 'executed',
+    result,
+    moves: postDraw(await ledger.drawn(db, id), creditsPerCall),
+  }
+}
+
+async function finish({ credits, files }: ImageDeps, task: EndedTask, { userId }: Caller) {
+  const { images, inference_seconds, seed, has_nsfw_concepts, prompt } = resultOf(task)
+  const addressed = await Promise.all(
+    images.map(async ({ file_id, sha256: digest, width, height, content_type }) => ({
+      url: await files.urlOf({ id: file_id, sha256: digest }),
+      width,
+      height,
+      content_type,
+    })),
+  )
+  return {
+    images: addressed,
+    timings: { inference: inference_seconds },
+    seed,
+    has_nsfw_concepts,
+    prompt,
+    credits_available: await credits.available(userId),
+  }
 }
 
 type StoreOptions = { files: Files; userId: string; taskId: string }

@@ -1,17 +1,22 @@
 import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
-import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
+import { marketOf, type QuotedTrade, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import {
   assertOrderLimit,
   insertTriggerOrders,
   orderRoom,
   ordersById,
 } from '#engines/trigger-orders/store.ts'
-import type { OrderSwap, SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { OrderSwap, PreparedOrder, SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/contract/fault.ts'
-import { chainByRef, namedToken, type TokenFacts } from '#kernel/contract/token-ref.ts'
-import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/money/chains.ts'
+import {
+  type ServedTokens,
+  sellableToken,
+  type TokenAt,
+  type TokenFacts,
+} from '#kernel/contract/token-ref.ts'
+import { assetOf, type Chain, sameAddress } from '#kernel/money/chains.ts'
 import { unitsWorth } from '#kernel/money/money.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
@@ -62,19 +67,8 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
   const { db, pricer, swaps, policy, clock } = deps
   if ((input.amount === undefined) === (input.amount_usd === undefined))
     throw exactlyOneOf('amount', 'amount_usd', { hasBoth: input.amount !== undefined })
-  const origin = await tokenAt(deps, {
-    chain: input.chain_id_in,
-    chainField: 'chain_id_in',
-    token: input.token_in,
-    field: 'token_in',
-  })
-  const destination = await tokenAt(deps, {
-    chain: input.chain_id_out ?? input.chain_id_in,
-    chainField: 'chain_id_out',
-    token: input.token_out,
-    field: 'token_out',
-  })
-  const trigger = await triggerToken(deps, input, destination)
+  const tokens = await orderTokens(deps, input)
+  const { origin, destination, trigger } = tokens
   const expiresAt = expiryOf(input, clock.now())
   const swap: OrderSwap = {
     chainIn: origin.chain.id,
@@ -103,42 +97,10 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
       'unavailable',
       `There is no trusted price of ${trigger.token.symbol}, so the order could not fire`,
     )
-  const names = {
-    in: assetOf(origin.chain, origin.token.address),
-    out: assetOf(destination.chain, destination.token.address),
-  }
-  const triggerName = assetOf(trigger.chain, trigger.token.address)
-  const priced: LimitOrderData['priced'] =
-    triggerName === names.out ? 'out' : triggerName === names.in ? 'in' : null
-  const { inUnits } = prepared.amounts
-  const order: LimitOrderData = {
-    chain_id_in: origin.chain.id,
-    chain_id_out: destination.chain.id,
-    token_in: origin.token.address,
-    token_out: destination.token.address,
-    decimals_in: origin.token.decimals,
-    decimals_out: destination.token.decimals,
-    amount: String(inUnits),
-    price_usd_trigger: input.price_usd_trigger,
-    condition: input.condition,
-    trigger_token_address: trigger.token.address,
-    trigger_token_chain: trigger.chain.id,
-    priced,
-    usdc: isUsdc(origin) ? 'in' : isUsdc(destination) ? 'out' : null,
-    slippage_bps: swap.slippageBps,
-  }
-  const trade =
-    priced === null
-      ? {
-          tokenIn: triggerName,
-          tokenOut: assetOf(trigger.chain, trigger.chain.usdc),
-          amountInUnits: triggerUnits(prepared.action.usdMicros, trigger.token, input.price_usd_trigger),
-          priced: 'in' as const,
-        }
-      : { tokenIn: names.in, tokenOut: names.out, amountInUnits: inUnits, priced }
+  const { order, trade } = pricedOrder({ ...input, slippage_bps: swap.slippageBps }, tokens, prepared)
   const quoteKey = quoteKeyOf(trade)
   // The route of the swap is quoted already.
-  if (priced === null) await assertQuoted(deps, quoteKey, userId)
+  if (order.priced === null) await assertQuoted(deps, quoteKey, userId)
   const data: CreateData = {
     order,
     market,
@@ -149,6 +111,74 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
   // The value counts against the limits when the order is executed.
   const action = { ...prepared.action, operation: 'limit_order_create', usdMicros: 0n }
   return { action, data }
+}
+
+type OrderTokens = Record<'origin' | 'destination' | 'trigger', TokenAt>
+
+async function orderTokens(
+  { chains, tokenFacts }: LimitOrderDeps,
+  input: LimitOrderInput,
+): Promise<OrderTokens> {
+  const served: ServedTokens = { group: 'Limit orders', chains, tokenFacts }
+  const origin = await sellableToken(served, {
+    chain: input.chain_id_in,
+    chainField: 'chain_id_in',
+    token: input.token_in,
+    field: 'token_in',
+  })
+  const destination = await sellableToken(served, {
+    chain: input.chain_id_out ?? input.chain_id_in,
+    chainField: 'chain_id_out',
+    token: input.token_out,
+    field: 'token_out',
+  })
+  const trigger = await sellableToken(served, {
+    chain: input.trigger_token_chain ?? destination.chain.id,
+    chainField: 'trigger_token_chain',
+    token: input.trigger_token_address ?? destination.token.address,
+    field: 'trigger_token_address',
+  })
+  if (!isUsdc(trigger)) return { origin, destination, trigger }
+  throw invalid(
+    'trigger_token_address',
+    'unsupported_asset',
+    'The trigger is about USDC, whose price is 1: name the token whose price counts, as `token_in` of a sale',
+  )
+}
+
+const isUsdc = ({ chain, token }: TokenAt): boolean => sameAddress(chain, token.address, chain.usdc)
+const assetAt = ({ chain, token }: TokenAt): string => assetOf(chain, token.address)
+
+/** Returns the stored order, and the trade whose quotes trigger it. */
+function pricedOrder(
+  input: LimitOrderInput & { slippage_bps: number },
+  { origin, destination, trigger }: OrderTokens,
+  { action, amounts }: PreparedOrder,
+): { order: LimitOrderData; trade: QuotedTrade } {
+  const [tokenIn, tokenOut] = [assetAt(origin), assetAt(destination)]
+  const triggerToken = assetAt(trigger)
+  const priced = triggerToken === tokenOut ? 'out' : triggerToken === tokenIn ? 'in' : null
+  const order: LimitOrderData = {
+    chain_id_in: origin.chain.id,
+    chain_id_out: destination.chain.id,
+    token_in: origin.token.address,
+    token_out: destination.token.address,
+    decimals_in: origin.token.decimals,
+    decimals_out: destination.token.decimals,
+    amount: String(amounts.inUnits),
+    price_usd_trigger: input.price_usd_trigger,
+    condition: input.condition,
+    trigger_token_address: trigger.token.address,
+    trigger_token_chain: trigger.chain.id,
+    priced,
+    usdc: isUsdc(origin) ? 'in' : isUsdc(destination) ? 'out' : null,
+    slippage_bps: input.slippage_bps,
+  }
+  if (priced !== null) return { order, trade: { tokenIn, tokenOut, amountInUnits: amounts.inUnits, priced } }
+  // As much of the trigger token as is worth the order at the trigger price.
+  const amountInUnits = unitsWorth(action.usdMicros, trigger.token.decimals, input.price_usd_trigger) || 1n
+  const usdc = assetOf(trigger.chain, trigger.chain.usdc)
+  return { order, trade: { tokenIn: triggerToken, tokenOut: usdc, amountInUnits, priced: 'in' } }
 }
 
 /** The fields of the request by the names of the swap, which knows both chains and the amount in units. */
@@ -167,44 +197,6 @@ async function assertQuoted({ pricer }: LimitOrderDeps, quoteKey: string, userId
       `Input should be a price at which the trigger token can be sold for the value of the order: ${fault.message}`,
     )
   })
-}
-
-const isUsdc = ({ chain, token }: TokenAt): boolean => sameAddress(chain, token.address, chain.usdc)
-
-/** How much of the trigger token is worth the order at the trigger price. */
-const triggerUnits = (micros: bigint, { decimals }: Token, price: string): bigint =>
-  unitsWorth(micros, decimals, price) || 1n
-
-type Named = { chain: string | number; chainField: string; token: string; field: string }
-type TokenAt = { chain: Chain; token: Token }
-
-async function tokenAt({ chains, tokenFacts }: LimitOrderDeps, named: Named): Promise<TokenAt> {
-  const chain = chainByRef(chains, named.chain, named.chainField)
-  if (!sellsTokens(chain))
-    throw invalid(named.chainField, 'unsupported_chain', `Limit orders do not serve ${chain.displayName}`)
-  const { token } = await namedToken(chain, { ref: named.token, field: named.field }, tokenFacts)
-  return { chain, token }
-}
-
-async function triggerToken(
-  deps: LimitOrderDeps,
-  { trigger_token_address: ref, trigger_token_chain: chainRef }: LimitOrderInput,
-  destination: TokenAt,
-): Promise<TokenAt> {
-  const chain = chainRef ?? destination.chain.id
-  const token = ref ?? destination.token.address
-  const found = await tokenAt(deps, {
-    chain,
-    chainField: 'trigger_token_chain',
-    token,
-    field: 'trigger_token_address',
-  })
-  if (!sameAddress(found.chain, found.token.address, found.chain.usdc)) return found
-  throw invalid(
-    'trigger_token_address',
-    'unsupported_asset',
-    'The trigger is about USDC, whose price is 1: name the token whose price counts, as `token_in` of a sale',
-  )
 }
 
 type CreateTask = TaskView<CreateData>

@@ -134,7 +134,7 @@ const PolicyChanged = T.Object(
     ),
     fields: T.Array(Text, { description: 'Limits that were changed' }),
     effective_at: Nullable(Time),
-    by: T.String({ description: 'The agent, or empty' }),
+    by: T.String({ description: 'The agent or the person, or `operator` where an operator confirmed it' }),
     recipient: T.Optional(
       T.Object(
         {
@@ -156,6 +156,14 @@ const AgentLink = T.Object(
     by: T.String({ description: 'Who did it: the agent, the person, or `operator`' }),
   },
   { $id: 'AgentLinkData', ...open },
+)
+const AppCreditsChanged = T.Object(
+  {
+    client_id: T.String({ description: 'The app' }),
+    credits_per_day: T.Integer({ description: 'What it may spend of the credits of the person in a day' }),
+    by: OneOf(['operator'], { description: 'Who changed it' }),
+  },
+  { $id: 'AppCreditsChangedData', ...open },
 )
 const ApprovalChanged = T.Object(
   {
@@ -277,6 +285,7 @@ export const eventData = {
   'agent.unlinked': AgentLink,
   'agent.link_contested': AgentLink,
   'agent.link_accepted': AgentLink,
+  'app.credits_changed': AppCreditsChanged,
   'security.flagged': SecurityFlagged,
   'webhook.created': WebhookCreated,
   'webhook.updated': WebhookUpdated,

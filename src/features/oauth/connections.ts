@@ -2,6 +2,7 @@ import type { Transact } from '#durable/transactions.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { isOwnClient } from '#kernel/contract/caller.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Grants } from './grants.ts'
 import type { Payload, Records } from './records.ts'
@@ -43,19 +44,15 @@ export async function allowCredits(
   )
 }
 
-/** Whether the person has connected the app, and it has not ended since. */
-export async function isConnected(
-  db: Queryable,
-  accountId: string,
-  { clientId, now }: { clientId: string; now: Date },
-): Promise<boolean> {
-  const rows = await query(
+/** Returns the client ids of the apps that the person has connected, without those whose connection has ended. */
+export async function connectedApps(db: Queryable, accountId: string, now: Date): Promise<string[]> {
+  const rows = await query<{ client_id: string }>(
     db,
-    `select 1 from oauth_record where model = 'Grant' and account_id = $1 and payload->>'clientId' = $2
-       and expires_at > $3 limit 1`,
-    [accountId, clientId, now],
+    `select distinct payload->>'clientId' as client_id from oauth_record
+       where model = 'Grant' and account_id = $1 and expires_at > $2 order by client_id`,
+    [accountId, now],
   )
-  return rows.length > 0
+  return rows.map(({ client_id }) => client_id).filter((each) => !isOwnClient(each))
 }
 
 type ConnectionsDeps = {
@@ -80,13 +77,15 @@ const scopesOf = (resources: unknown): string[] => [
   ...new Set(Object.values((resources ?? {}) as Record<string, string>).flatMap((each) => each.split(' '))),
 ]
 
-async function nameOf(db: Queryable, clientId: string): Promise<string> {
+/** Names an app at the beginning of a sentence. */
+export async function appText(db: Queryable, clientId: string): Promise<string> {
   const [row] = await query<{ name: string | null }>(
     db,
     `select payload->>'client_name' as name from oauth_record where model = 'Client' and id = $1`,
     [clientId],
   )
-  return mailName(row?.name ?? URL.parse(clientId)?.host ?? '')
+  const name = mailName(row?.name ?? URL.parse(clientId)?.host ?? '')
+  return name === '' ? 'An app without a name' : `The app “${name}”`
 }
 
 export function createConnections({
@@ -105,8 +104,7 @@ export function createConnections({
       )
       await transact(async (tx) => {
         await records.of('Grant', tx).upsert(grantId, grant, expiresInSeconds)
-        const name = await nameOf(tx, String(grant.clientId))
-        const app = name === '' ? 'An app without a name' : `The app “${name}”`
+        const app = await appText(tx, String(grant.clientId))
         const may = ['see your wallets, orders and history', ...allowed].join('; ')
         await mailQueue.add(tx, String(grant.accountId), 'app_connected', {
           text: `${app} was connected. It may ${may}.`,

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
+import { parseJson } from '#kernel/wire/json.ts'
 
 /** This module checks what an authenticator signed. It loads the library with the first passkey. */
 
@@ -39,15 +40,11 @@ type CredentialJson = { id: string; response: Record<string, unknown> }
 /** Parses the credential that the page sent; returns undefined if it is none. */
 export function readCredential(text: string): CredentialJson | undefined {
   if (text.length > credentialLengthMax) return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    const { id, response } = (value ?? {}) as Record<string, unknown>
-    if (!isText(id) || !/^[\w-]{1,1400}$/.test(id)) return undefined
-    if (typeof response !== 'object' || response === null) return undefined
-    return { ...(value as CredentialJson), id, response: response as Record<string, unknown> }
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  const { id, response } = (value ?? {}) as Record<string, unknown>
+  if (!isText(id) || !/^[\w-]{1,1400}$/.test(id)) return undefined
+  if (typeof response !== 'object' || response === null) return undefined
+  return { ...(value as CredentialJson), id, response: response as Record<string, unknown> }
 }
 
 /** Pages of this gateway are never framed, but the library accepts a framed use if the browser names no frame. */

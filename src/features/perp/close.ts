@@ -1,13 +1,8 @@
 import { assertWorth, limitPriceOf } from '#engines/venue/orders/order-checks.ts'
 import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import { exitFacts, type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
-import {
-  clockSkewMs,
-  defaultSlippagePercent,
-  tradeDeadlineMs,
-  withAgent,
-} from '#engines/venue/orders/trade-admission.ts'
+import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { reduciblePart } from '#engines/venue/records/own-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -55,40 +50,26 @@ async function checkClose(
   const asked = input.size === undefined ? sizeMax : pricing.roundSize(input.size, market)
   const size = compareDecimals(asked, sizeMax) > 0 ? sizeMax : asked
   const mid = mids.get(market.symbol) ?? market.markPrice
-  const price =
-    limit ??
-    pricing.boundPrice(mid, {
-      percent: input.slippage_pct ?? defaultSlippagePercent,
-      isBuy,
-      grid: market,
-    })
+  const price = orderPrice(input, { limit, mid, isBuy, market }, pricing)
   // The venue values an order at its own price, which for a sale is below the mid price.
   const worthPrice = isBuy ? (limit ?? mid) : price
   // A full close has no minimum, as dust could otherwise never be closed.
   if (size !== held)
     assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
-  const action: PlannedAction = {
-    userId,
-    operation: 'perp_close',
-    chainId,
-    tokens: [assetKey('perp', market.symbol)],
-    recipients: [],
-    usdMicros: 0n,
-    exit: true,
-  }
-  const data: OrderTaskData = {
-    operation: 'perp_close',
-    role: 'close',
-    market: 'perp',
-    symbol: market.symbol,
-    asset: market.asset,
+  const operation = 'perp_close'
+  const tokens = [assetKey('perp', market.symbol)]
+  const basis = {
+    operation,
+    kind: 'perp' as const,
+    market,
     account,
     agent: agent.address,
+    sinceMs: state.timeMs,
+  }
+  const data: OrderTaskData = {
+    ...orderBasis(basis, clock),
+    role: 'close',
     exit: true,
-    size_decimals: market.sizeDecimals,
-    price_decimals: market.priceDecimals,
-    ahead_ms: clockSkewMs(clock, state.timeMs),
-    since_ms: state.timeMs,
     is_buy: isBuy,
     size,
     ...(compareDecimals(asked, held) > 0 && { asked_size: asked }),
@@ -96,10 +77,6 @@ async function checkClose(
     tif: limit === undefined ? 'ioc' : 'gtc',
     reduce_only: true,
     usd_micros: '0',
-    transfer_usd: null,
-    leverage: null,
-    tp: null,
-    sl: null,
   }
-  return { action, data }
+  return { action: { userId, chainId, ...exitFacts(operation, tokens) }, data }
 }

@@ -231,7 +231,7 @@ export async function fundDeposit(
   // An account without a key still has the default mode, and reading the mode costs much weight.
   const { current } = await deps.agents.of(userId)
   const unified = current !== undefined && knownUnified(await venue.accountMode(account))
-  const gas = await batches.gasCharge({ userId, chainId: route.chainId, gas: trial.gas, fullExit: false })
+  const gas = await batches.gasCharge({ chainId: route.chainId, gas: trial.gas, fullExit: false })
   const data: FundTaskData = {
     account,
     amount_units: String(amountUnits),

@@ -38,10 +38,27 @@ export const renewalSchedule = (now: Date): NewSchedule => ({
 })
 
 export function createKeyRenewal(deps: KeyRenewalDeps) {
-  const { db, transact, enqueue, clock, log } = deps
-  const steps = setupSteps(deps)
+  const renewalKind = createRenewalKind(deps)
+  const renew = (userId: string) => renewKey(deps, renewalKind, userId)
+  const sweep = () => renewExpiring(deps, renew)
+  const sweepTaskKind: TaskKind = {
+    kind: sweepKind,
+    version: 1,
+    priority: 2,
+    steps: {
+      async sweep() {
+        return { end: 'completed', outcome: 'executed', result: { due: await sweep() } }
+      },
+    },
+    retry: { attemptsMax: 20, firstMs: 1_000, maxMs: 120_000 },
+  }
+  return { kinds: [renewalKind, sweepTaskKind], renew, sweep }
+}
+export type KeyRenewal = ReturnType<typeof createKeyRenewal>
 
-  const renewalKind = defineTaskKind<SetupTaskData, 'sign' | 'confirm'>({
+function createRenewalKind(deps: KeyRenewalDeps): TaskKind {
+  const steps = setupSteps(deps)
+  return defineTaskKind<SetupTaskData, 'sign' | 'confirm'>({
     kind,
     version: 1,
     priority: 0,
@@ -63,63 +80,49 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
     },
     retry: { attemptsMax: 50, firstMs: 500, maxMs: 60_000 },
   })
-
-  const isRenewing = async (handle: Queryable, userId: string): Promise<boolean> =>
-    (
-      await query(
-        handle,
-        `select id from task where user_id = $1 and kind = $2 and status in ('pending', 'running') limit 1`,
-        [userId, kind],
-      )
-    ).length > 0
-
-  const renew = async (userId: string): Promise<void> => {
-    if (await isRenewing(db, userId)) return
-    const admission = await admitSetup(deps, { exit: true })(
-      { rotate: true },
-      { userId, principal: 'gateway' },
-    )
-    await transact(async (tx) => {
-      if (!(await isRenewing(tx, userId)))
-        await enqueue(tx, { userId, kind: renewalKind, input: {}, admission })
-    })
-  }
-
-  /**
-   * Renews keys that expire soon or have expired. A user without funds has a new key that the venue keeps
-   * rejecting; such users come last and in turn, so that they delay nobody else.
-   */
-  const sweep = async (): Promise<number> => {
-    const rows = await query<{ user_id: string }>(
-      db,
-      `select due.user_id from agent_wallet due
-         left join agent_wallet waiting on waiting.user_id = due.user_id and waiting.venue = due.venue
-           and waiting.approved_at is null and waiting.retired_at is null
-       where due.venue = $1 and due.approved_at is not null and due.retired_at is null and due.expires_at < $2::timestamptz
-       order by waiting.id is not null, case when waiting.id is not null then md5(due.user_id || $2::timestamptz::text) end,
-         due.expires_at limit $3`,
-      [venueName, later(clock.now(), renewAheadMs), batchMax],
-    )
-    for (const { user_id: userId } of rows)
-      await renew(userId).catch((error: unknown) => {
-        if (!(error instanceof Fault)) throw error
-        log.warn({ error, userId }, 'trading key not renewed: the next round retries')
-      })
-    return rows.length
-  }
-
-  const sweepTaskKind: TaskKind = {
-    kind: sweepKind,
-    version: 1,
-    priority: 2,
-    steps: {
-      async sweep() {
-        return { end: 'completed', outcome: 'executed', result: { due: await sweep() } }
-      },
-    },
-    retry: { attemptsMax: 20, firstMs: 1_000, maxMs: 120_000 },
-  }
-
-  return { kinds: [renewalKind, sweepTaskKind], renew, sweep }
 }
-export type KeyRenewal = ReturnType<typeof createKeyRenewal>
+
+async function isRenewing(db: Queryable, userId: string): Promise<boolean> {
+  const running = await query(
+    db,
+    `select id from task where user_id = $1 and kind = $2 and status in ('pending', 'running') limit 1`,
+    [userId, kind],
+  )
+  return running.length > 0
+}
+
+async function renewKey(deps: KeyRenewalDeps, renewalKind: TaskKind, userId: string): Promise<void> {
+  if (await isRenewing(deps.db, userId)) return
+  const asker = { userId, principal: 'gateway' as const }
+  const admission = await admitSetup(deps, { exit: true })({ rotate: true }, asker)
+  await deps.transact(async (tx) => {
+    if (!(await isRenewing(tx, userId)))
+      await deps.enqueue(tx, { userId, kind: renewalKind, input: {}, admission })
+  })
+}
+
+/**
+ * Renews keys that expire soon or have expired. A user without funds has a new key that the venue keeps
+ * rejecting; such users come last and in turn, so that they delay nobody else.
+ */
+async function renewExpiring(
+  { db, clock, log }: KeyRenewalDeps,
+  renew: (userId: string) => Promise<void>,
+): Promise<number> {
+  const rows = await query<{ user_id: string }>(
+    db,
+    `select due.user_id from agent_wallet due
+       left join agent_wallet waiting on waiting.user_id = due.user_id and waiting.venue = due.venue
+         and waiting.approved_at is null and waiting.retired_at is null
+     where due.venue = $1 and due.approved_at is not null and due.retired_at is null and due.expires_at < $2::timestamptz
+     order by waiting.id is not null, case when waiting.id is not null then md5(due.user_id || $2::timestamptz::text) end,
+       due.expires_at limit $3`,
+    [venueName, later(clock.now(), renewAheadMs), batchMax],
+  )
+  for (const { user_id: userId } of rows)
+    await renew(userId).catch((error: unknown) => {
+      if (!(error instanceof Fault)) throw error
+      log.warn({ error, userId }, 'trading key not renewed: the next round retries')
+    })
+  return rows.length
+}

@@ -1,20 +1,13 @@
 import type { TransferAmount } from '#engines/venue/orders/collateral-transfer.ts'
-import {
-  assertExit,
-  assertTick,
-  assertTif,
-  limitPriceOf,
-  orderSize,
-  type Sizing,
-} from '#engines/venue/orders/order-checks.ts'
+import { checkedExits, limitPriceOf, orderSize, type Sizing } from '#engines/venue/orders/order-checks.ts'
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import {
   type AgentDeps,
-  clockSkewMs,
-  defaultSlippagePercent,
+  orderBasis,
+  orderPrice,
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
@@ -69,43 +62,37 @@ function sideOf({ is_buy, side }: OpenInput): boolean {
 
 type Leverage = { is_cross: boolean; value: number }
 
-function assertLeverage(
+/** Returns the leverage that the request asks for, after the checks of the market. */
+function askedLeverage(
   { leverage, is_cross }: OpenInput,
   { maxLeverage, onlyIsolated, symbol }: PerpMarket,
-): void {
+): Partial<Leverage> {
   if (leverage !== undefined && leverage > maxLeverage)
     throw invalid(
       'leverage',
       'less_than_equal',
       `Input should be less than or equal to ${maxLeverage}, the maximum of ${symbol}`,
-      {
-        le: maxLeverage,
-      },
+      { le: maxLeverage },
     )
   if (is_cross === true && onlyIsolated)
     throw invalid(
       'is_cross',
       'literal_error',
       `Input should be false: ${symbol} allows isolated margin only`,
-      {
-        expected: 'false',
-      },
+      { expected: 'false' },
     )
+  return { ...(leverage !== undefined && { value: leverage }), ...(is_cross !== undefined && { is_cross }) }
 }
 
 /** The leverage comes from the request, the position, the market's setting, or is 1. */
-function leverageOf(
-  { leverage, is_cross }: OpenInput,
+const leverageOf = (
+  { value, is_cross }: Partial<Leverage>,
+  known: Position | LeverageSetting | undefined,
   { maxLeverage, onlyIsolated }: PerpMarket,
-  { position, setting }: { position: Position | undefined; setting: LeverageSetting | undefined },
-): Leverage {
-  const known = position ?? setting
-  const isCross = is_cross ?? known?.isCross ?? true
-  return {
-    is_cross: isCross && !onlyIsolated,
-    value: leverage ?? Math.min(known?.leverage ?? 1, maxLeverage),
-  }
-}
+): Leverage => ({
+  is_cross: (is_cross ?? known?.isCross ?? true) && !onlyIsolated,
+  value: value ?? Math.min(known?.leverage ?? 1, maxLeverage),
+})
 
 /** An older setting may have been changed by another client, and setting it again costs little. */
 const settingTrustedMs = 3_600_000
@@ -143,31 +130,14 @@ function assertPosition(
     )
 }
 
-type Exits = { input: OpenInput; market: PerpMarket; isBuy: boolean; reference: string }
-
-function exitsOf(
-  { input, market, isBuy, reference }: Exits,
-  pricing: Sizing,
-): Pick<OrderTaskData, 'tp' | 'sl'> {
-  const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
-  if (input.reduce_only && (tp_price ?? sl_price) !== undefined)
-    throw invalid(
-      tp_price === undefined ? 'sl_price' : 'tp_price',
-      'exactly_one_of',
-      'A reduce-only order takes no `tp_price` or `sl_price`: leave them out, or set them later with `perp_tp_sl`',
-      { fields: ['reduce_only', 'tp_price', 'sl_price'] },
-    )
-  const exit = (leg: 'tp' | 'sl', { price, isMarket }: { price: string | undefined; isMarket: boolean }) => {
-    if (price === undefined) return null
-    const field = `${leg}_price`
-    assertTick(price, market, field, pricing)
-    assertExit({ leg, price, isBuy, reference, field, isLimit: reference === input.limit_price })
-    return { price, isMarket }
-  }
-  return {
-    tp: exit('tp', { price: tp_price, isMarket: tp_is_market }),
-    sl: exit('sl', { price: sl_price, isMarket: sl_is_market }),
-  }
+function assertNoExits({ reduce_only, tp_price, sl_price }: OpenInput): void {
+  if (!reduce_only || (tp_price ?? sl_price) === undefined) return
+  throw invalid(
+    tp_price === undefined ? 'sl_price' : 'tp_price',
+    'exactly_one_of',
+    'A reduce-only order takes no `tp_price` or `sl_price`: leave them out, or set them later with `perp_tp_sl`',
+    { fields: ['reduce_only', 'tp_price', 'sl_price'] },
+  )
 }
 
 type Entry = { isBuy: boolean; limit: string | undefined; mark: string }
@@ -180,7 +150,10 @@ export const admitOpen = (deps: TradeDeps) =>
   createAdmission({
     policy: deps.policy,
     reread: (userId, admit) => rereadBalances(deps, userId, admit),
-    check: (request: OpenRequest, { userId }) => checkOpen(deps, openInputOf(request), userId),
+    async check(request: OpenRequest, { userId }) {
+      const market = requireMarket('perp', await deps.venue.perps(), request.asset)
+      return checkOpen(deps, openInputOf(request), { userId, market })
+    },
     async fund(order, { isLast }) {
       assertPosition(order.position, order.market, order)
       return order.reduces ? { transfer_usd: null } : transferForMargin(deps.venue, order, { isLast })
@@ -199,30 +172,25 @@ const readFor = (deps: TradeDeps, query: { userId: string; account: string; symb
     recentSpendings(deps, query.userId),
   ])
 
-async function checkOpen(deps: TradeDeps, input: OpenInput, userId: string) {
-  const { venue, pricing, chainId, limits } = deps
+async function checkOpen(
+  deps: TradeDeps,
+  input: OpenInput,
+  { userId, market }: { userId: string; market: PerpMarket },
+) {
+  const { pricing } = deps
   const isBuy = sideOf(input)
-  assertTif(input)
-  const market = requireMarket('perp', await venue.perps(), input.asset)
-  assertLeverage(input, market)
+  const asked = askedLeverage(input, market)
+  assertNoExits(input)
   const limit = limitPriceOf(input, market, pricing)
   const account = await deps.evmAddressOf(userId)
-  const reduces = input.reduce_only === true
   const { agent, read } = await withAgent(deps, userId, () =>
     readFor(deps, { userId, account, symbol: market.symbol }),
   )
   const [state, mids, setting, spendings] = read
   const position = positionOf(state, market.symbol)
-  const leverage = leverageOf(input, market, { position, setting })
+  const margin = leverageOf(asked, position ?? setting, market)
   const mid = mids.get(market.symbol) ?? market.markPrice
-  const price =
-    limit ??
-    pricing.boundPrice(mid, {
-      percent: input.slippage_pct ?? defaultSlippagePercent,
-      isBuy,
-      grid: market,
-    })
-  const reference = referenceOf({ isBuy, limit, mark: mid })
+  const price = orderPrice(input, { limit, mid, isBuy, market }, pricing)
   const size = orderSize(
     { size: input.size, notional: input.notional_usd },
     {
@@ -230,57 +198,70 @@ async function checkOpen(deps: TradeDeps, input: OpenInput, userId: string) {
       price: limit ?? mid,
       // The venue values an order at its own price, which for a sale is below the mid price.
       worthPrice: isBuy ? (limit ?? mid) : price,
-      minimum: limits.minOrderUsd,
+      minimum: deps.limits.minOrderUsd,
       notionalField: 'notional_usd',
       mayRoundUp: true,
     },
     pricing,
   )
-  const exits = exitsOf({ input, market, isBuy, reference }, pricing)
-  const notional = pricing.notionalMicros(price, size, 'up')
-  const action: PlannedAction = {
-    userId,
-    operation: 'perp_open',
-    chainId,
-    tokens: [assetKey('perp', market.symbol)],
-    recipients: [],
-    usdMicros: reduces ? 0n : notional,
-    exit: reduces,
-    terms: actionTerms(
-      `${isBuy ? 'Buy' : 'Sell'} ${size} ${market.symbol} perpetuals at ${leverage.value}x leverage on Hyperliquid`,
-      {
-        venue: 'Hyperliquid',
-        asset: market.symbol,
-        amount: size,
-        token: market.symbol,
-        cost: `The trading fee of Hyperliquid. About ${marginText(notional, leverage.value)} USD of your balance there secures the position, and may be lost`,
-      },
-    ),
+  const reference = referenceOf({ isBuy, limit, mark: mid })
+  const order = {
+    isBuy,
+    reduces: input.reduce_only === true,
+    size,
+    price,
+    tif: limit === undefined ? ('ioc' as const) : (input.tif ?? 'gtc'),
+    exits: checkedExits(input, { market, isBuy, reference }, pricing),
+    notional: pricing.notionalMicros(price, size, 'up'),
+    leverage: margin.value,
   }
-  const tif = limit === undefined ? ('ioc' as const) : (input.tif ?? 'gtc')
-  const order = { isBuy, reduces, size, price, tif, exits, notional, leverage: leverage.value }
-  return { ...order, action, market, account, agent, state, position, spendings, margin: leverage, setting }
+  const action = { userId, chainId: deps.chainId, ...openFacts(order, market) }
+  return { ...order, action, market, account, agent, state, position, spendings, margin, setting }
 }
 type CheckedOpen = Awaited<ReturnType<typeof checkOpen>>
+
+type OpenFacts = { isBuy: boolean; reduces: boolean; size: string; notional: bigint; leverage: number }
+
+const openFacts = (
+  { isBuy, reduces, size, notional, leverage }: OpenFacts,
+  { symbol }: PerpMarket,
+): Omit<PlannedAction, 'userId' | 'chainId'> => ({
+  operation: 'perp_open',
+  tokens: [assetKey('perp', symbol)],
+  recipients: [],
+  usdMicros: reduces ? 0n : notional,
+  exit: reduces,
+  terms: actionTerms(
+    `${isBuy ? 'Buy' : 'Sell'} ${size} ${symbol} perpetuals at ${leverage}x leverage on Hyperliquid`,
+    {
+      venue: 'Hyperliquid',
+      asset: symbol,
+      amount: size,
+      token: symbol,
+      cost: `The trading fee of Hyperliquid. About ${marginText(notional, leverage)} USD of your balance there secures the position, and may be lost`,
+    },
+  ),
+})
 
 function openTaskData(
   order: CheckedOpen,
   transfer: TransferAmount | { transfer_usd: null },
   clock: Clock,
 ): OrderTaskData {
-  const { action, market, state, position, reduces, margin, setting } = order
+  const { action, market, account, agent, state, position, reduces, margin, setting } = order
+  const { operation } = action
+  const basis = {
+    operation,
+    kind: 'perp' as const,
+    market,
+    account,
+    agent: agent.address,
+    sinceMs: state.timeMs,
+  }
   return {
-    operation: action.operation,
-    market: 'perp',
-    symbol: market.symbol,
-    asset: market.asset,
-    account: order.account,
-    agent: order.agent.address,
-    exit: reduces,
-    size_decimals: market.sizeDecimals,
-    price_decimals: market.priceDecimals,
-    ahead_ms: clockSkewMs(clock, state.timeMs),
+    ...orderBasis(basis, clock),
     since_ms: state.timeMs - clockToleranceMs,
+    exit: reduces,
     is_buy: order.isBuy,
     size: order.size,
     price: order.price,

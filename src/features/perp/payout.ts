@@ -19,7 +19,7 @@ type PayoutDeps = {
   route: FundingRoute
   limits: Pick<PerpLimits, 'withdrawFeeUsd'>
 }
-type PayoutTaskData = ActionTaskData & {
+export type PayoutTaskData = ActionTaskData & {
   account: string
   amount_usd: string
   since_ms: number

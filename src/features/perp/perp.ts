@@ -73,33 +73,17 @@ export function createPerp(deps: PerpDeps) {
     },
 
     setupStatus: async (_input, { userId }) => status(userId),
-    setup: taskOf({
-      admit: admitSetup(setUp, { exit: false }),
-      steps: setupSteps(setUp),
-      retry: setupRetry,
-    }),
+    setup: taskOf({ admit: admitSetup(setUp, { exit: false }), steps: setupSteps(setUp), retry: setupRetry }),
 
     orders: async (_input, { userId }) =>
       ordersOf({ db, venue, views }, userId, await viewedAccountOf(userId)),
 
-    open: taskOf({
-      admit: admitOpen(trade),
-      steps,
-    }),
-    close: taskOf({
-      admit: admitClose(exit),
-      steps,
-    }),
-    cancel: taskOf({
-      admit: admitCancel(exit, cancelled),
-      steps: cancelSteps(exit),
-    }),
+    open: taskOf({ admit: admitOpen(trade), steps }),
+    close: taskOf({ admit: admitClose(exit), steps }),
+    cancel: taskOf({ admit: admitCancel(exit, cancelled), steps: cancelSteps(exit) }),
     ...createPositionOperations(exit),
     fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work), looksUp: true }),
-    withdraw: taskOf({
-      admit: admitWithdraw(exit),
-      steps: withdrawSteps(exit),
-    }),
+    withdraw: taskOf({ admit: admitWithdraw(exit), steps: withdrawSteps(exit) }),
   })
   const renewal = createKeyRenewal(setUp)
   return {

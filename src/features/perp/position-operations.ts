@@ -16,10 +16,7 @@ type Deps = TradeDeps & CancelAllDeps & TpSlDeps & { venue: Hyperliquid; policy:
 export function createPositionOperations(deps: Deps) {
   const { db, venue } = deps
   return {
-    tpSl: taskOf({
-      admit: admitTpSl(deps),
-      steps: tpSlSteps(deps),
-    }),
+    tpSl: taskOf({ admit: admitTpSl(deps), steps: tpSlSteps(deps) }),
     cancelAll: taskOf({
       admit: (input: PerpInput<'cancelAll'>, asker: Asker) => admitPerpCancelAll(deps, input, asker),
       steps: cancelAllSteps(deps),

@@ -44,25 +44,8 @@ const unwind = (order_outcome: PlacedOrder): RepairResult => ({
 })
 
 export function createBracketRepair(deps: BracketRepairDeps) {
-  const { venue, pricing } = deps
+  const { venue } = deps
   const finish = createFinish(venue)
-
-  /** Ends the task, or closes the position if its stop is missing. */
-  const afterRepair = (task: PerpOrderTask, placed: readonly Exit[]) => {
-    const { entry, exits } = storedOutcome(task)
-    const now = exits.map((exit) =>
-      exit.state === 'missing' ? placed.find(({ leg }) => leg === exit.leg)! : exit,
-    )
-    const without = now.filter(({ state }) => state === 'missing')
-    if (without.some(({ leg }) => leg === 'sl') || (without.length > 0 && !task.data.sl))
-      return unwind({ entry, exits: now })
-    const lost = without[0]
-    const error = lost
-      ? { code: 'venue_rejected', message: `The take-profit was not placed: ${lost.error}` }
-      : null
-    return finish(task, { entry, exits: now }, error)
-  }
-
   const repair = createEffect({
     steps: { sign: 'repair', confirm: 'repaired' },
     driver: venueDriver<PerpOrderTaskData, PlacedExits, RepairStep>(deps, {
@@ -76,44 +59,65 @@ export function createBracketRepair(deps: BracketRepairDeps) {
       onRejected(task, { message: error }) {
         const { exits } = storedOutcome(task)
         return afterRepair(
+          finish,
           task,
           exits.map((exit) => ({ ...exit, orderId: null, error })),
         )
       },
     }),
-    async plan(task): Promise<VenuePlan<PerpOrderTaskData, RepairStep> | RepairResult> {
-      const order_outcome = storedOutcome(task)
-      const { entry, exits } = order_outcome
-      if (entry.status === 'resting') return unwind(order_outcome)
-      const { account, symbol } = task.data
-      const [fills, state] = await Promise.all([entryFills(venue, task, entry), venue.account(account)])
-      const size = sumFills(fills).size
-      const missing = missingLegs(exits)
-      const held = positionOf(state, symbol)?.signedSize.replace('-', '')
-      // Position exits are OCO and end with the position, so they must not apply to an older part of it.
-      const coversPosition = held !== undefined && compareDecimals(held, size) === 0
-      const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
-      const only = (leg: ExitLeg) => missing.includes(leg)
-      return {
-        ...exitsPlan(task, pricing, { size, grouping, suffix: repairSuffix, only }),
-        data: { order_outcome },
-        onRefused: () => unwind(order_outcome),
-      }
-    },
+    plan: (task) => planRepair(deps, task),
     async settle(task, found, { signal }) {
       const placed = task.data.repairs
       const completion = { actionKey, found, placed, signal, suffix: repairSuffix }
       const { exits, waiting } = await completePlacement(venue, task, completion)
       return waiting
         ? deps.signedActions.waitForRecords(task, 'repaired', { repairs: waiting })
-        : afterRepair(task, exits)
+        : afterRepair(finish, task, exits)
     },
   })
-
   return {
     repairBracket: (task: PerpOrderTask, context: StepContext, { entry, exits }: OrderOutcome) =>
       repair.sign({ ...task, data: { ...task.data, order_outcome: { entry, exits } } }, context),
     steps: { repair: repair.sign, repaired: repair.confirm, ...unwindSteps(deps, finish) },
+  }
+}
+
+/** Ends the task, or closes the position if its stop is missing. */
+function afterRepair(finish: Finish, task: PerpOrderTask, placed: readonly Exit[]) {
+  const { entry, exits } = storedOutcome(task)
+  const now = exits.map((exit) =>
+    exit.state === 'missing' ? placed.find(({ leg }) => leg === exit.leg)! : exit,
+  )
+  const without = now.filter(({ state }) => state === 'missing')
+  if (without.some(({ leg }) => leg === 'sl') || (without.length > 0 && !task.data.sl))
+    return unwind({ entry, exits: now })
+  const lost = without[0]
+  const error = lost
+    ? { code: 'venue_rejected', message: `The take-profit was not placed: ${lost.error}` }
+    : null
+  return finish(task, { entry, exits: now }, error)
+}
+
+async function planRepair(
+  { venue, pricing }: BracketRepairDeps,
+  task: PerpOrderTask,
+): Promise<VenuePlan<PerpOrderTaskData, RepairStep> | RepairResult> {
+  const order_outcome = storedOutcome(task)
+  const { entry, exits } = order_outcome
+  if (entry.status === 'resting') return unwind(order_outcome)
+  const { account, symbol } = task.data
+  const [fills, state] = await Promise.all([entryFills(venue, task, entry), venue.account(account)])
+  const size = sumFills(fills).size
+  const missing = missingLegs(exits)
+  const held = positionOf(state, symbol)?.signedSize.replace('-', '')
+  // Position exits are OCO and end with the position, so they must not apply to an older part of it.
+  const coversPosition = held !== undefined && compareDecimals(held, size) === 0
+  const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
+  const only = (leg: ExitLeg) => missing.includes(leg)
+  return {
+    ...exitsPlan(task, pricing, { size, grouping, suffix: repairSuffix, only }),
+    data: { order_outcome },
+    onRefused: () => unwind(order_outcome),
   }
 }
 

@@ -1,14 +1,9 @@
-import { assertExit, assertTick, assertWorth, type Sizing } from '#engines/venue/orders/order-checks.ts'
+import { assertWorth, checkedExits } from '#engines/venue/orders/order-checks.ts'
 import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import {
-  exitFacts,
-  type OrderTaskData,
-  type PlacedExits,
-  type WantedExit,
-} from '#engines/venue/orders/order-task.ts'
+import { exitFacts, type OrderTaskData, type PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
-import { clockSkewMs, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { orderBasis, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, recentOrders } from '#engines/venue/records/store.ts'
@@ -33,26 +28,6 @@ export type TpSlData = OrderTaskData & {
   earlier?: EarlierExit[]
 }
 
-type Wanted = { market: PerpMarket; isLong: boolean; mark: string }
-
-function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Sizing) {
-  const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
-  const exit = (
-    leg: ExitLeg,
-    { price, isMarket }: { price: string | undefined; isMarket: boolean },
-  ): WantedExit | null => {
-    if (price === undefined) return null
-    const field = `${leg}_price`
-    assertTick(price, market, field, pricing)
-    assertExit({ leg, price, isBuy: isLong, reference: mark, field })
-    return { price, isMarket }
-  }
-  return {
-    tp: exit('tp', { price: tp_price, isMarket: tp_is_market }),
-    sl: exit('sl', { price: sl_price, isMarket: sl_is_market }),
-  }
-}
-
 export const admitTpSl = (deps: TradeDeps) =>
   createAdmission({
     policy: deps.policy,
@@ -65,15 +40,13 @@ async function checkTpSl(
   input: TpSlInput,
   userId: string,
 ): Promise<{ action: PlannedAction; data: TpSlData }> {
-  const { venue, pricing, chainId, clock, limits } = deps
+  const { venue, pricing, chainId, clock } = deps
   if ((input.tp_price ?? input.sl_price) === undefined)
     throw invalid(
       'tp_price',
       'missing',
       'At least one of `tp_price` and `sl_price` is required: add one of them',
-      {
-        fields: ['tp_price', 'sl_price'],
-      },
+      { fields: ['tp_price', 'sl_price'] },
     )
   const market = requireKnownMarket('perp', await venue.perps(), input.asset)
   const account = await deps.evmAddressOf(userId)
@@ -89,49 +62,54 @@ async function checkTpSl(
   const isLong = !position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')
   const mark = markOf(position, market) ?? market.markPrice
-  const exits = exitsOf(input, { market, isLong, mark }, pricing)
-  const size = input.size === undefined ? held : pricing.roundSize(input.size, market)
-  if (compareDecimals(size, held) > 0)
-    throw invalid(
-      'size',
-      'less_than_equal',
-      `Input should be less than or equal to ${held}, the size of the position`,
-      {
-        le: held,
-      },
-    )
-  if (input.size !== undefined && size !== held) {
-    const { minOrderUsd: minimum } = limits
-    assertWorth({ size, price: mark, minimum, field: 'size', market }, pricing)
-  }
+  const exits = checkedExits(input, { market, isBuy: isLong, reference: mark }, pricing)
+  const operation = 'perp_tp_sl'
   const tokens = [assetKey('perp', market.symbol)]
-  const action: PlannedAction = { userId, chainId, ...exitFacts('perp_tp_sl', tokens) }
-  const data: TpSlData = {
-    operation: 'perp_tp_sl',
-    market: 'perp',
-    symbol: market.symbol,
-    asset: market.asset,
-    size_decimals: market.sizeDecimals,
-    price_decimals: market.priceDecimals,
+  const basis = {
+    operation,
+    kind: 'perp' as const,
+    market,
     account,
     agent: agent.address,
-    ahead_ms: clockSkewMs(clock, state.timeMs),
-    since_ms: state.timeMs,
+    sinceMs: state.timeMs,
+  }
+  const data: TpSlData = {
+    ...orderBasis(basis, clock),
     // This is the side of the position; its exits have the opposite side.
     is_buy: isLong,
-    size,
+    size: exitSize(deps, input.size, { held, mark, market }),
     price: mark,
     tif: 'gtc',
     reduce_only: true,
     exit: true,
     usd_micros: '0',
-    transfer_usd: null,
-    leverage: null,
     ...exits,
     follows_position: input.size === undefined,
     replace: input.replace ?? true,
   }
-  return { action, data }
+  return { action: { userId, chainId, ...exitFacts(operation, tokens) }, data }
+}
+
+type Held = { held: string; mark: string; market: PerpMarket }
+
+/** Returns the size that the exits cover, by default that of the position. */
+function exitSize(
+  { pricing, limits }: TradeDeps,
+  asked: string | undefined,
+  { held, mark, market }: Held,
+): string {
+  if (asked === undefined) return held
+  const size = pricing.roundSize(asked, market)
+  if (compareDecimals(size, held) > 0)
+    throw invalid(
+      'size',
+      'less_than_equal',
+      `Input should be less than or equal to ${held}, the size of the position`,
+      { le: held },
+    )
+  if (size !== held)
+    assertWorth({ size, price: mark, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
+  return size
 }
 
 type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }

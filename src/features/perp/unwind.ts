@@ -12,7 +12,7 @@ import {
   planOf,
 } from '#engines/venue/orders/order-task.ts'
 import { cloidOf } from '#engines/venue/orders/signed-action.ts'
-import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
+import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -88,10 +88,8 @@ const missingReason = (exits: readonly Exit[]): string => {
     exits.find(({ state }) => state === 'missing')
   return missing?.error ?? 'an exit is missing'
 }
-const later: StepResult<PerpOrderTaskData, UnwindStep> = {
-  park: { afterMs: 1_000, next: 'unwind' },
-  state: 'settling',
-}
+type UnwindResult = StepResult<PerpOrderTaskData, UnwindStep>
+const later = { park: { afterMs: 1_000, next: 'unwind' }, state: 'settling' } satisfies UnwindResult
 
 export function unwindSteps(
   deps: UnwindDeps,
@@ -143,7 +141,6 @@ const closeKey = ({ closings = 0 }: PerpOrderTaskData): string => `close${closin
 
 /** Closes what is open of the entry's fills, and repeats that until nothing is. */
 function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTaskData, UnwindStep> {
-  const { venue, pricing } = deps
   const steps: EffectSteps<PerpOrderTaskData, UnwindStep> = createEffect({
     steps: { sign: 'unwind', confirm: 'closed' },
     driver: venueDriver<PerpOrderTaskData, string, UnwindStep>(deps, {
@@ -152,7 +149,7 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
         parseReply: ([leg]) => leg && (leg.type === 'filled' ? leg.size : '0'),
         async lookUp({ allRecords }) {
           const { account, since_ms: sinceMs } = data
-          const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
+          const lookup = createOrderLookup(deps.venue, { account, sinceMs, allRecords })
           return (await lookup.find({ cloid: cloidOf(executionId, closeKey(data)) }))?.filledSize
         },
       }),
@@ -160,54 +157,61 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
       retry: ({ closings = 1 }) => ({ closings: closings - 1 }),
       onRejected: (task, _outcome, context) => steps.sign(task, context),
     }),
-    async plan(task, { now }) {
-      const { executionId, data } = task
-      const { closings = 0, closed_size: closedSize = '0' } = data
-      const { entry, exits } = storedOutcome(task)
-      // This is asked before the records are read, so that the records are newer.
-      const isFinal = await isEntryShown(venue, data, entry)
-      const size = await openSize(venue, task, { entry, closedSize })
-      // The entry is stored as ended, so that no later step cancels it again.
-      const known = { order_outcome: { entry, exits }, closed_size: closedSize }
-      const finishBy = (message: string) =>
-        finish(task, { entry, exits, closedSize }, { code: 'venue_rejected', message })
-      if (compareDecimals(size, '0') === 0) {
-        const closed = `The bracket could not be placed (${missingReason(exits)}), so the position was closed`
-        if (isFinal) return finishBy(closed)
-        const { entry_ended_ms: endedMs } = data
-        const entry_ended_ms = endedMs ?? now.getTime() + data.ahead_ms
-        const afterMs = endedMs === undefined ? readLagMs : 1_000
-        return { ...later, park: { afterMs, next: 'unwind' }, data: { ...known, entry_ended_ms } }
-      }
-      if (closings >= closesMax) return finishBy('The position is open without its stop: close it')
-      const mid = (await venue.mids()).get(data.symbol) ?? data.price
-      const isBuy = !data.is_buy
-      const signed = { ...known, closings: closings + 1 }
-      const leg = closeKey({ ...data, ...signed })
-      const order: VenueOrder = {
-        asset: data.asset,
-        isBuy,
-        size,
-        reduceOnly: true,
-        when: { tif: 'ioc' },
-        price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(data) }),
-        cloid: cloidOf(executionId, leg),
-      }
-      return {
-        ...planOf(data),
-        facts: factsOf(data, { usdMicros: 0n, exit: true }),
-        action: { type: 'order' as const, orders: [order], grouping: 'none' as const },
-        notes: [{ cloid: order.cloid, leg, symbol: data.symbol }],
-        data: signed,
-        onRefused: () => ({ ...later, data: known }),
-      }
-    },
+    plan: (task, { now }) => planClose(deps, finish, task, now),
     settle(task, filledSize, context) {
       const closed_size = addDecimals(task.data.closed_size ?? '0', filledSize)
       return steps.sign({ ...task, data: { ...task.data, closed_size } }, context)
     },
   })
   return steps
+}
+
+async function planClose(
+  { venue, pricing }: UnwindDeps,
+  finish: Finish,
+  task: PerpOrderTask,
+  now: Date,
+): Promise<VenuePlan<PerpOrderTaskData, UnwindStep> | UnwindResult> {
+  const { executionId, data } = task
+  const { closings = 0, closed_size: closedSize = '0' } = data
+  const { entry, exits } = storedOutcome(task)
+  // This is asked before the records are read, so that the records are newer.
+  const isFinal = await isEntryShown(venue, data, entry)
+  const size = await openSize(venue, task, { entry, closedSize })
+  // The entry is stored as ended, so that no later step cancels it again.
+  const known = { order_outcome: { entry, exits }, closed_size: closedSize }
+  const finishBy = (message: string) =>
+    finish(task, { entry, exits, closedSize }, { code: 'venue_rejected', message })
+  if (compareDecimals(size, '0') === 0) {
+    const closed = `The bracket could not be placed (${missingReason(exits)}), so the position was closed`
+    if (isFinal) return finishBy(closed)
+    const { entry_ended_ms: endedMs } = data
+    const entry_ended_ms = endedMs ?? now.getTime() + data.ahead_ms
+    const afterMs = endedMs === undefined ? readLagMs : 1_000
+    return { ...later, park: { afterMs, next: 'unwind' }, data: { ...known, entry_ended_ms } }
+  }
+  if (closings >= closesMax) return finishBy('The position is open without its stop: close it')
+  const mid = (await venue.mids()).get(data.symbol) ?? data.price
+  const isBuy = !data.is_buy
+  const signed = { ...known, closings: closings + 1 }
+  const leg = closeKey({ ...data, ...signed })
+  const order: VenueOrder = {
+    asset: data.asset,
+    isBuy,
+    size,
+    reduceOnly: true,
+    when: { tif: 'ioc' },
+    price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(data) }),
+    cloid: cloidOf(executionId, leg),
+  }
+  return {
+    ...planOf(data),
+    facts: factsOf(data, { usdMicros: 0n, exit: true }),
+    action: { type: 'order', orders: [order], grouping: 'none' },
+    notes: [{ cloid: order.cloid, leg, symbol: data.symbol }],
+    data: signed,
+    onRefused: () => ({ ...later, data: known }),
+  }
 }
 
 /** Whether every read shows what the entry filled; the reply to its cancel reports no size. */

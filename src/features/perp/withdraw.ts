@@ -1,6 +1,6 @@
 import { claimArrival, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts'
-import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
+import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
 import { noTransfer, transferEffect } from '#engines/venue/orders/collateral-transfer.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
@@ -8,13 +8,8 @@ import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import type { ActionPlan } from '#engines/venue/orders/signed-action.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
 import { type AgentDeps, clockSkewMs, venueForExit } from '#engines/venue/orders/trade-admission.ts'
-import { type ActionSearch, type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
-import {
-  type CashSource,
-  reconciledTransfers,
-  recordsDisagree,
-} from '#engines/venue/records/cash-reconciliation.ts'
-import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
+import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
+import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedByAnother, claimTransfer } from '#engines/venue/records/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -24,10 +19,10 @@ import { type BalanceAttempt, createAdmission } from '#kernel/task/admission.ts'
 import { createEffect } from '#kernel/task/one-effect.ts'
 import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
-import type { Steps, TaskView, Tx } from '#kernel/task/task.ts'
+import type { StepResult, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
@@ -51,6 +46,7 @@ import {
   swapAfterWithdrawal,
   swapNext,
 } from './withdraw-swap.ts'
+import { withdrawalSearch } from './withdrawal-search.ts'
 import { withdrawnBefore } from './withdrawn-before.ts'
 
 /** This module withdraws collateral to the wallet: the venue debits it at once, and its bridge pays it out later. */
@@ -87,8 +83,6 @@ type WithdrawTaskData = TransferTaskData &
 type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive' | SwapAfterStep
 
 const admissionMs = 10 * 60_000
-/** The list contains a withdrawal only after its payout, so until then its absence proves nothing. */
-const graceMs = 15 * 60_000
 
 const factsOf = (account: string): ActionPlan['facts'] => ({
   operation: 'perp_withdraw',
@@ -198,10 +192,11 @@ const floored = (usd: string): string => {
   return fraction === '' ? whole : `${whole}.${fraction.slice(0, usdDecimals)}`
 }
 
+type PayoutSearch = ReturnType<typeof createPayoutSearch>
+type WithdrawTask = TaskView<WithdrawTaskData>
+
 export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, WithdrawStep> {
-  const { chain, route, changed } = deps
   const payouts = createPayoutSearch(deps)
-  const { arrivalOf, payoutOf } = payouts
   const onRejected = (_task: TaskView, { message }: NotExecutedOutcome) =>
     failed(deps.rejections.codeOfRejection(message), message)
   const withdrawal = createEffect({
@@ -233,114 +228,99 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
     next: withdrawal.sign,
     onRejected,
   })
-
   return {
     begin: transfer.sign,
     transferred: transfer.confirm,
     withdraw: withdrawal.sign,
     confirm: withdrawal.confirm,
-
     async arrive(task, { now }) {
-      const { amount_usd, first_block, from_block } = task.data
-      const asked = toUnits(amount_usd, usdcDecimals)
-      const from = BigInt(from_block)
-      const { number: to } = await chain.head()
-      if (to < from) return waitForTransfer(task, now, 'arrive')
-      // The venue lists the withdrawal only after the payout, minutes later, and the list costs request
-      // budget. It is therefore read once the chain shows a possible payout, and again with the next poll if
-      // it is still behind.
-      const known = task.data.payout
-      const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
-      const polls = pollsOf(task)
-      let payout = known
-      let { payout_read_poll } = task.data
-      const isReadDue = isListReadDue(near, polls, payout_read_poll)
-      if (!known && near.found && !isReadDue) return waitForTransfer(task, now, 'arrive')
-      if (!known && isReadDue) {
-        payout = await payoutOf(task)
-        payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
-        if (!payout && near.found) return waitForTransfer(task, now, 'arrive', { payout_read_poll })
-      }
-      const { found, searchedTo } =
-        payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
-      if (!found) {
-        // The payout has been made, so a search that reached the head without it has missed it.
-        const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
-        const next = nextBlock(from, searchedTo, chain.row.confirmations)
-        return waitForTransfer(task, now, 'arrive', {
-          from_block: isMissed ? first_block : String(next),
-          ...(payout_read_poll !== undefined && { payout_read_poll }),
-          ...(payout && { payout }),
-        })
-      }
-      const { key, arrival } = found
-      const paid = arrival.amountUnits
-      changed(task.userId, route.chainId)
-      const balance_changes = [arrivedView(route, String(paid))]
-      const writes = async (tx: Tx) => {
-        const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
-        if (!mine) throw claimedByAnother('payout')
-        const { txHash, index } = arrival
-        const paidTo = { chain: chain.row, txHash, part: String(index), account: task.data.account }
-        await claimArrival(tx, paidTo, { claimant: venuePayouts, at: now })
-      }
-      if (task.data.destination) {
-        const swap = swapNext({ units: String(paid), txHash: arrival.txHash, at: now.toISOString() })
-        return { ...swap, data: { ...swap.data, balance_changes }, writes }
-      }
-      return {
-        end: 'completed',
-        outcome: 'executed',
-        result: {
-          // `amount` is the payout; `withdrawn_usd` is the payout plus the fee.
-          amount: String(paid),
-          amount_usd: fromUnits(paid, usdcDecimals),
-          fee_usd: fromUnits(asked - paid, usdcDecimals),
-          withdrawn_usd: amount_usd,
-          chain_id: route.chainId,
-          token_address: route.token,
-          tx_hash: arrival.txHash,
-          credited_at: now.toISOString(),
-          moved_from_spot_usd: task.data.transfer_usd,
-        },
-        data: { balance_changes },
-        writes,
-      }
+      const { found, data } = await findPayout(deps, payouts, task)
+      return found ? arrived(deps, task, found, now) : waitForTransfer(task, now, 'arrive', data)
     },
-
     ...swapAfterWithdrawal(deps),
   }
 }
 
-/** The venue lists a withdrawal only after its payout, so its absence counts once the records agree without it. */
-const withdrawalSearch = (
-  { venue }: WithdrawDeps,
-  task: TaskView<WithdrawTaskData>,
-  { ownIn, assertNotArrived }: ReturnType<typeof createPayoutSearch>,
-): ActionSearch<true> => ({
-  graceMs,
-  parseReply: () => true,
-  async lookUp({ isLast }) {
-    if (ownIn(task, await venue.ledgerSince(task.data.account, task.data.since_ms))) return true
-    if (!isLast) return undefined
-    // The list that matches the balance may be newer than the one above.
-    if (ownIn(task, await consistentTransfers(venue, task))) return true
-    await assertNotArrived(task)
-    return undefined
-  },
-})
+type Search = {
+  found?: NonNullable<Awaited<ReturnType<PayoutSearch['arrivalOf']>>['found']>
+  data?: Partial<Pick<WithdrawTaskData, 'from_block' | 'payout' | 'payout_read_poll'>>
+}
 
-/** Returns the transfers of the account. Throws if its balance shows a payout that the list does not contain. */
-async function consistentTransfers(
-  venue: WithdrawDeps['venue'],
-  { data }: TaskView<WithdrawTaskData>,
-): Promise<LedgerUpdate[]> {
-  const { account, amount_usd, since_ms: sinceMs, cash_before: total, unified_free_before } = data
-  if (unified_free_before === null)
-    return reconciledTransfers(venue, account, { balanceKey: cashBalanceKey, total, sinceMs })
-  // Trades change this balance too, so only the size of the decrease is compared.
-  const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
-  if (lost >= toUnits(amount_usd, usdcDecimals))
-    throw recordsDisagree('the free balance decreased without a matching transfer')
-  return venue.ledgerSince(account, sinceMs)
+/**
+ * The venue lists the withdrawal only after the payout, minutes later, and the list costs request budget. It is
+ * therefore read once the chain shows a possible payout, and again with the next poll if it is still behind.
+ */
+async function findPayout(
+  { chain }: WithdrawDeps,
+  { arrivalOf, payoutOf }: PayoutSearch,
+  task: WithdrawTask,
+): Promise<Search> {
+  const { amount_usd, first_block, from_block, payout: known } = task.data
+  const from = BigInt(from_block)
+  const { number: to } = await chain.head()
+  if (to < from) return {}
+  const upperUnits = toUnits(amount_usd, usdcDecimals)
+  const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(upperUnits))
+  const polls = pollsOf(task)
+  let payout = known
+  let { payout_read_poll } = task.data
+  const isReadDue = isListReadDue(near, polls, payout_read_poll)
+  if (!known && near.found && !isReadDue) return {}
+  if (!known && isReadDue) {
+    payout = await payoutOf(task)
+    payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
+    if (!payout && near.found) return { data: { payout_read_poll } }
+  }
+  const { found, searchedTo } = payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
+  if (found) return { found }
+  // The payout has been made, so a search that reached the head without it has missed it.
+  const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
+  const next = nextBlock(from, searchedTo, chain.row.confirmations)
+  const data = {
+    from_block: isMissed ? first_block : String(next),
+    ...(payout_read_poll !== undefined && { payout_read_poll }),
+    ...(payout && { payout }),
+  }
+  return { data }
+}
+
+/** Ends the withdrawal with its payout, or goes on with the swap of it. */
+function arrived(
+  { chain, route, changed }: WithdrawDeps,
+  task: WithdrawTask,
+  { key, arrival }: NonNullable<Search['found']>,
+  now: Date,
+): StepResult<WithdrawTaskData, WithdrawStep> {
+  const { account, amount_usd, destination, transfer_usd } = task.data
+  const { amountUnits: paid, txHash, index } = arrival
+  changed(task.userId, route.chainId)
+  const balance_changes = [arrivedView(route, String(paid))]
+  const writes = async (tx: Tx) => {
+    const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
+    if (!mine) throw claimedByAnother('payout')
+    const paidTo = { chain: chain.row, txHash, part: String(index), account }
+    await claimArrival(tx, paidTo, { claimant: venuePayouts, at: now })
+  }
+  if (destination) {
+    const swap = swapNext({ units: String(paid), txHash, at: now.toISOString() })
+    return { ...swap, data: { ...swap.data, balance_changes }, writes }
+  }
+  return {
+    end: 'completed',
+    outcome: 'executed',
+    result: {
+      // `amount` is the payout; `withdrawn_usd` is the payout plus the fee.
+      amount: String(paid),
+      amount_usd: fromUnits(paid, usdcDecimals),
+      fee_usd: fromUnits(toUnits(amount_usd, usdcDecimals) - paid, usdcDecimals),
+      withdrawn_usd: amount_usd,
+      chain_id: route.chainId,
+      token_address: route.token,
+      tx_hash: txHash,
+      credited_at: now.toISOString(),
+      moved_from_spot_usd: transfer_usd,
+    },
+    data: { balance_changes },
+    writes,
+  }
 }

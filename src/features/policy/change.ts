@@ -1,9 +1,9 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import { type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
-import type { MailKind } from '#engines/person-mails/mail-text.ts'
+import { confirmedText, type MailKind } from '#engines/person-mails/mail-text.ts'
 import type { Clock } from '#kernel/clock.ts'
-import type { ActScope, Caller } from '#kernel/contract/caller.ts'
+import { type ActScope, actorOf, type Caller } from '#kernel/contract/caller.ts'
 import type { Random } from '#kernel/id.ts'
 import type { ActRequests } from '#kernel/task/act-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
@@ -34,14 +34,14 @@ type ChangeResult<T> = {
   mail?: { kind: MailKind; text: string; effectiveAt?: Date } | undefined
 }
 
-const changedEvent = (userId: string, agentId: string, changed: Changed) => ({
+const changedEvent = (userId: string, by: string, changed: Changed) => ({
   type: 'policy.changed',
   subject: { kind: 'policy', id: userId },
   data: {
     cause: changed.cause,
     fields: 'fields' in changed ? changed.fields.map((field) => fieldNames[field]) : [],
     effective_at: ('effectiveAt' in changed && changed.effectiveAt?.toISOString()) || null,
-    by: agentId,
+    by,
   },
 })
 
@@ -60,10 +60,11 @@ export async function change<T>(
   await events.add(
     tx,
     userId,
-    changed.map((each) => changedEvent(userId, caller.agentId, each)),
+    changed.map((each) => changedEvent(userId, actorOf(caller), each)),
   )
   // A person reads what was loosened for them. Without sign-in there is no person to read it.
-  if (mail && caller.person) await mailQueue.add(tx, caller.userId, mail.kind, mail)
+  if (mail && caller.person)
+    await mailQueue.add(tx, caller.userId, mail.kind, { ...mail, text: mail.text + confirmedText(caller) })
   if (changed.length > 0) afterCommit(() => events.notify(userId))
   if (mail) afterCommit(mailQueue.wake)
   return answer

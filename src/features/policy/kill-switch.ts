@@ -1,13 +1,14 @@
 import { assertEstablished, assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, type Fault } from '#kernel/contract/fault.ts'
 import { confirmedAct, type InputOf } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
+import { gauge, type Metric } from '#kernel/metrics.ts'
 import type { RequestedAct } from '#kernel/task/act-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { isOperatorText } from '#kernel/task/operator-text.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import type { JsonObject } from '#kernel/wire/json.ts'
+import type { Queryable } from '#store/query.ts'
 import { change, type OperationsDeps } from './change.ts'
 import type { contract } from './contract.ts'
 import { resumedText, whose } from './person-mail-texts.ts'
@@ -22,91 +23,106 @@ const switchView = (since: Date | null) => ({
 })
 
 const stoppedByOperator = (): Fault =>
-  new Fault('conflict', 'The operator has stopped trading for this user: only the operator ends it', {
-    extras: { reason: 'stopped by the operator' },
-  })
+  conflict(
+    'The operator has stopped trading for this user: only the operator ends it',
+    'stopped by the operator',
+  )
 
 /** Everybody sets the switch at once. A person confirms its lifting; only the operator lifts the operator's switch. */
-export function createKill(deps: OperationsDeps) {
-  const { clock, coolingMs, acts } = deps
-  const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
-  /** Returns undefined if the switch is off. Throws if the person may not lift it, or not yet. */
-  const findLiftable = async (tx: Tx, by: string, subject: Subject) => {
-    const set = await store.switchesOf(tx, idOf(subject))
-    const ofOperator = set.filter((each) => isOperatorText(each.set_by))
-    const ofUsers = set.filter((each) => !isOperatorText(each.set_by))
-    if (set.length === 0) return undefined
-    if (ofUsers.length === 0) throw stoppedByOperator()
-    if (ofUsers.some(({ set_by: setBy }) => setBy !== by))
-      assertEstablished(
-        subject.linkedAt,
-        { now: clock.now(), coolingMs },
-        (until) => `until ${until} its trading can be allowed again only where nobody but you has stopped it`,
-      )
-    const times = ofUsers.map(({ pressed_at: pressedAt }) => pressedAt)
-    return {
-      setBy: ofUsers.map((each) => each.set_by),
-      lastSetAt: times.reduce((last, at) => (at > last ? at : last)),
-      /** The operator's switch outlasts the lifting. */
-      operatorSince: ofOperator[0]?.since ?? null,
-    }
-  }
+export const createKill = (deps: OperationsDeps) =>
+  confirmedAct(
+    (input: KillInput, caller: Caller, facts: RequestFacts) => kill(deps, input, caller, facts),
+    async (input, person) => (scope) => lift(deps, input as LiftInput, person, scope),
+  )
 
-  const stop = async (tx: Tx, setBy: string, { now, subject }: { now: Date; subject: Subject }) => {
-    const before = await store.switchesOf(tx, idOf(subject))
-    await store.setSwitch(tx, idOf(subject), { since: now, setBy })
-    const isNew = before.every(({ set_by: known }) => known !== setBy)
-    return {
-      answer: switchView(before[0]?.since ?? now),
-      changed: isNew ? [{ cause: 'paused' as const }] : [],
-    }
-  }
+const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
 
-  const run = async (
-    { on, for_agent: forAgent }: KillInput,
-    caller: Caller,
-    facts: RequestFacts,
-  ): Promise<ReturnType<typeof switchView> | RequestedAct> => {
-    const scope = actOf(facts)
-    const { tx } = scope
-    const by = { caller, forAgent }
-    if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))
-    const subject = await subjectOf(tx, caller, forAgent, { lock: true })
-    const found = await findLiftable(tx, caller.agentId, subject)
-    if (!found) return switchView(null)
-    assertScope(caller, 'propose')
-    const act = {
-      operation: 'policy_kill',
-      input: { for_agent: subject.agentId, on: false, since: found.lastSetAt.toISOString() },
-      text: `Allow trading again for ${whose(subject, caller)}`,
-      details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
-    }
-    return acts.requestAct(scope, act, caller)
+/** Returns undefined if the switch is off. Throws if the person may not lift it, or not yet. */
+async function findLiftable({ clock, coolingMs }: OperationsDeps, tx: Tx, by: string, subject: Subject) {
+  const set = await store.switchesOf(tx, idOf(subject))
+  const ofOperator = set.filter((each) => isOperatorText(each.set_by))
+  const ofUsers = set.filter((each) => !isOperatorText(each.set_by))
+  if (set.length === 0) return undefined
+  if (ofUsers.length === 0) throw stoppedByOperator()
+  if (ofUsers.some(({ set_by: setBy }) => setBy !== by))
+    assertEstablished(
+      subject.linkedAt,
+      { now: clock.now(), coolingMs },
+      (until) => `until ${until} its trading can be allowed again only where nobody but you has stopped it`,
+    )
+  const times = ofUsers.map(({ pressed_at: pressedAt }) => pressedAt)
+  return {
+    setBy: ofUsers.map((each) => each.set_by),
+    lastSetAt: times.reduce((last, at) => (at > last ? at : last)),
+    /** The operator's switch outlasts the lifting. */
+    operatorSince: ofOperator[0]?.since ?? null,
   }
-
-  const apply = async (input: JsonObject, person: Caller) => (scope: ActScope) => {
-    const { for_agent: forAgent, since } = input as KillInput & { since?: string }
-    return change(deps, { caller: person, forAgent }, scope, async (tx, _now, subject) => {
-      assertUncontested(subject.contestedAt)
-      const found = await findLiftable(tx, person.agentId, subject)
-      if (!found) return { answer: switchView(null), changed: [] }
-      if (since !== undefined && found.lastSetAt.toISOString() !== since)
-        throw new Fault(
-          'conflict',
-          'Trading was stopped again since its end was asked for: ask for it again',
-          {
-            extras: { reason: 'the switch was set again' },
-          },
-        )
-      for (const setBy of found.setBy) await store.clearSwitch(tx, idOf(subject), { setBy })
-      const answer = switchView(found.operatorSince)
-      if (answer.on) return { answer, changed: [] }
-      return {
-        answer,
-        changed: [{ cause: 'resumed' }],
-        mail: { kind: 'trading_resumed', text: resumedText(subject) },
-      }
-    })
-  }
-  return confirmedAct(run, apply)
 }
+
+async function stop(tx: Tx, setBy: string, { now, subject }: { now: Date; subject: Subject }) {
+  const before = await store.switchesOf(tx, idOf(subject))
+  await store.setSwitch(tx, idOf(subject), { since: now, setBy })
+  const isNew = before.every(({ set_by: known }) => known !== setBy)
+  return {
+    answer: switchView(before[0]?.since ?? now),
+    changed: isNew ? [{ cause: 'paused' as const }] : [],
+  }
+}
+
+async function kill(
+  deps: OperationsDeps,
+  { on, for_agent: forAgent }: KillInput,
+  caller: Caller,
+  facts: RequestFacts,
+): Promise<ReturnType<typeof switchView> | RequestedAct> {
+  const scope = actOf(facts)
+  const { tx } = scope
+  const by = { caller, forAgent }
+  if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))
+  const subject = await subjectOf(tx, caller, forAgent, { lock: true })
+  const found = await findLiftable(deps, tx, caller.agentId, subject)
+  if (!found) return switchView(null)
+  assertScope(caller, 'propose')
+  const act = {
+    operation: 'policy_kill',
+    input: { for_agent: subject.agentId, on: false, since: found.lastSetAt.toISOString() },
+    text: `Allow trading again for ${whose(subject, caller)}`,
+    details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
+  }
+  return deps.acts.requestAct(scope, act, caller)
+}
+
+type LiftInput = KillInput & { since?: string }
+
+const lift = (
+  deps: OperationsDeps,
+  { for_agent: forAgent, since }: LiftInput,
+  person: Caller,
+  scope: ActScope,
+) =>
+  change(deps, { caller: person, forAgent }, scope, async (tx, _now, subject) => {
+    assertUncontested(subject.contestedAt)
+    const found = await findLiftable(deps, tx, person.agentId, subject)
+    if (!found) return { answer: switchView(null), changed: [] }
+    if (since !== undefined && found.lastSetAt.toISOString() !== since)
+      throw conflict(
+        'Trading was stopped again since its end was asked for: ask for it again',
+        'the switch was set again',
+      )
+    for (const setBy of found.setBy) await store.clearSwitch(tx, idOf(subject), { setBy })
+    const answer = switchView(found.operatorSince)
+    if (answer.on) return { answer, changed: [] }
+    return {
+      answer,
+      changed: [{ cause: 'resumed' }],
+      mail: { kind: 'trading_resumed', text: resumedText(subject) },
+    }
+  })
+
+export const killSwitchMetrics = (db: Queryable) => async (): Promise<Metric[]> => [
+  gauge(
+    'portico_kill_switch_on',
+    'The kill switch of the operator stops what opens or spends, for all users',
+    (await store.readStoppedSince(db)) === null ? 0 : 1,
+  ),
+]

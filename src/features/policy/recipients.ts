@@ -1,10 +1,11 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import { assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
+import { confirmedText } from '#engines/person-mails/mail-text.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { type ActScope, actOf, type Caller } from '#kernel/contract/caller.ts'
-import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
+import { type ActScope, actOf, actorOf, type Caller } from '#kernel/contract/caller.ts'
+import { conflict, Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { chainByRef } from '#kernel/contract/token-ref.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
@@ -86,13 +87,15 @@ async function findWanted(
   const { label, agents = subject.linkedAt === null ? 'denied' : 'allowed' } = input
   const known = rows.find((each) => each.chain_id === chain.id && each.address === address)
   if (known && (known.label !== label || known.agents !== agents))
-    throw new Fault('conflict', 'The address is a recipient already: remove it before you add it otherwise', {
-      extras: { reason: `recipient ${known.recipient_id} has this address` },
-    })
+    throw conflict(
+      'The address is a recipient already: remove it before you add it otherwise',
+      `recipient ${known.recipient_id} has this address`,
+    )
   if (!known && rows.length >= recipientsMax)
-    throw new Fault('conflict', `A user has at most ${recipientsMax} recipients: remove one first`, {
-      extras: { reason: `${rows.length} recipients exist` },
-    })
+    throw conflict(
+      `A user has at most ${recipientsMax} recipients: remove one first`,
+      `${rows.length} recipients exist`,
+    )
   return { subject, known, agents }
 }
 
@@ -115,9 +118,9 @@ async function add(deps: RecipientsDeps, prepared: Prepared, person: Caller, { t
     effective_at: later(now, coolingMs),
   }
   await store.insertRecipient(tx, row)
-  await events.add(tx, row.user_id, [changedEvent(row, person.agentId, 'recipient_added')])
+  await events.add(tx, row.user_id, [changedEvent(row, actorOf(person), 'recipient_added')])
   if (person.person) {
-    const text = recipientText(subject, { ...row, chain: chain.displayName })
+    const text = recipientText(subject, { ...row, chain: chain.displayName }) + confirmedText(person)
     await deps.mailQueue.add(tx, person.userId, 'recipient_added', { text, effectiveAt: row.effective_at })
     afterCommit(deps.mailQueue.wake)
   }

@@ -195,6 +195,15 @@ const subjectOf = (id: SwitchId): string => {
   return id.scope === 'user' ? id.userId : ''
 }
 
+/** Since when the operator stops all users; null if nobody does. */
+export async function readStoppedSince(db: Queryable): Promise<Date | null> {
+  const [row] = await query<{ since: Date | null }>(
+    db,
+    `select min(since) as since from kill_switch where scope = 'global' and subject = ''`,
+  )
+  return row!.since
+}
+
 /** Each who sets a switch has a row of the switch. Setting it again changes only `pressed_at`. */
 export const setSwitch = (
   db: Queryable,

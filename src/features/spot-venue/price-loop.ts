@@ -120,4 +120,3 @@ export function createPriceLoop({
   }
   return loop
 }
-export type PriceLoop = ReturnType<typeof createPriceLoop>

@@ -2,7 +2,7 @@ import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently, recentlyCancelled, usualLagMs } from '#engines/venue/orders/read-after-write.ts'
 import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
-import { recentSpendings } from '#engines/venue/orders/spending.ts'
+import { recentSpendings, type Spendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
 import { later } from '#kernel/clock.ts'
@@ -118,107 +118,12 @@ export function triggerSteps(
   deps: SpotDeps,
   selling: Steps<SpotOrderTaskData, SpotOrderStep>,
 ): Steps<TriggerTaskData, TriggerStep, TriggerStep, TriggerInput> {
-  const { venue, pricing, clock, limits } = deps
-
-  /** The lowest price is 10 % below the mid price, or the one at which the size reaches the venue's minimum. */
-  const priceOf = (size: string, mid: string, market: Parameters<typeof pricing.minPrice>[2]) => {
-    const bound = pricing.boundPrice(mid, { percent: exitSlippagePercent, isBuy: false, grid: market })
-    const minPrice = pricing.minPrice(limits.minOrderUsd, size, market)
-    return compareDecimals(minPrice, bound) > 0 ? minPrice : bound
-  }
-
-  const saleTaskData = async (
-    task: TriggerTask,
-  ): Promise<SpotOrderTaskData | FailedResult<Record<never, never>>> => {
-    const { symbol, leg, size: wanted } = task.input
-    const market = await requireKnownSpotMarket(venue, symbol)
-    const [account, agent] = await Promise.all([
-      deps.evmAddressOf(task.userId),
-      requireAgent(deps, task.userId),
-    ])
-    const cloid = cloidOf(task.executionId, 'entry')
-    const [placed, balances, state, mids, spendings] = await Promise.all([
-      outsideId(task) && venue.order(account, cloid),
-      venue.spotBalances(account, [market.base]),
-      venue.account(account),
-      venue.mids(),
-      recentSpendings(deps, task.userId),
-    ])
-    const sale = (size: string, price: string): SpotOrderTaskData => ({
-      ...baseTaskData(
-        {
-          operation: 'spot_trigger',
-          market,
-          account,
-          agent: agent.address,
-          sinceMs: state.timeMs,
-        },
-        clock,
-      ),
-      is_buy: false,
-      size,
-      price,
-      tif: 'ioc',
-      exit: true,
-      usd_micros: '0',
-      held_before: heldOf(balances, market),
-      role: leg,
-    })
-    // A task that the database forgot has placed the sale, so today's balance must not end this one.
-    if (placed) return sale(placed.order.origSize, placed.order.price)
-    const free = freeOf(balances, market.base)
-    const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
-    const isNothing = compareDecimals(size, '0') === 0
-    const isWithin = (ms: number) => clock.now() < later(task.createdAt, ms)
-    const left = toFixedPoint(free) - spendings.onSpot(balances, market.base).amount
-    // The venue refuses a size that is gone. If a spend stays unclear, the venue decides after the usual lag.
-    const mayBeSpent = toFixedPoint(size) > left && isWithin(usualLagMs)
-    // A read after the lag shows all that happened before the price was reached.
-    const mayLag = async () =>
-      isWithin(readLagMs) &&
-      (isNothing || (isShort(free, wanted) && (await mayGrow(deps, task, market, balances))))
-    if (mayBeSpent || (await mayLag()))
-      throw new Fault('unavailable', `The balance of ${symbol} may be out of date; the sale is retried`)
-    if (isNothing)
-      return failed(
-        'insufficient_balance',
-        `The trigger fired, but the free balance of ${symbol} is too small to sell`,
-      )
-    const mid = midOf(mids, market)
-    const price = priceOf(size, mid, market)
-    if (compareDecimals(price, mid) > 0)
-      return failed(
-        'venue_rejected',
-        `The venue requires an order value of at least ${limits.minOrderUsd} ${quoteToken}; ${size} ${symbol} is worth less`,
-      )
-    return sale(size, price)
-  }
-
-  const prepare = async (task: TriggerTask, { now }: StepContext): Promise<TriggerResult> => {
-    const waitMs = task.input.closed ? later(task.createdAt, closedRetryMs).getTime() - now.getTime() : 0
-    if (waitMs > 0) return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
-    try {
-      const found = await saleTaskData(task)
-      if (!('symbol' in found)) return found
-      return { next: 'begin', data: found }
-    } catch (fault) {
-      if (!(fault instanceof Fault)) throw fault
-      if (fault.code === 'setup_incomplete') await deps.renewKey(task.userId)
-      // An empty order book is a transient condition.
-      if (!fault.retryable && fault.code !== 'market_closed') return failed(fault.code, fault.message)
-      const remainingMs = task.deadline.getTime() - now.getTime()
-      if (remainingMs < failureReserveMs)
-        return failed('expired', `The sale was not possible before the deadline: ${fault.message}`)
-      throw fault.retryable ? fault : new Fault('unavailable', fault.message)
-    }
-  }
-
   const withRearm =
     (step: (task: TriggerTask, context: StepContext) => Promise<TriggerResult>) =>
     async (task: TriggerTask, context: StepContext): Promise<TriggerResult> =>
       withTriggerId(task, rearm(task, context.now, await step(task, context)))
   return {
-    prepare: withRearm(prepare),
+    prepare: withRearm((task, { now }) => prepareSale(deps, task, now)),
     begin: withRearm(selling.begin),
     transferred: withRearm(selling.transferred),
     leverage: withRearm(selling.leverage),
@@ -226,4 +131,106 @@ export function triggerSteps(
     confirm: withRearm(selling.confirm),
     siblings_cancelled: withRearm(selling.siblings_cancelled),
   }
+}
+
+async function prepareSale(deps: SpotDeps, task: TriggerTask, now: Date): Promise<TriggerResult> {
+  const waitMs = task.input.closed ? later(task.createdAt, closedRetryMs).getTime() - now.getTime() : 0
+  if (waitMs > 0) return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
+  try {
+    const found = await saleTaskData(deps, task)
+    if (!('symbol' in found)) return found
+    return { next: 'begin', data: found }
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    if (fault.code === 'setup_incomplete') await deps.renewKey(task.userId)
+    // An empty order book is a transient condition.
+    if (!fault.retryable && fault.code !== 'market_closed') return failed(fault.code, fault.message)
+    const remainingMs = task.deadline.getTime() - now.getTime()
+    if (remainingMs < failureReserveMs)
+      return failed('expired', `The sale was not possible before the deadline: ${fault.message}`)
+    throw fault.retryable ? fault : new Fault('unavailable', fault.message)
+  }
+}
+
+async function saleTaskData(
+  deps: SpotDeps,
+  task: TriggerTask,
+): Promise<SpotOrderTaskData | FailedResult<Record<never, never>>> {
+  const { venue, clock } = deps
+  const { symbol, leg } = task.input
+  const market = await requireKnownSpotMarket(venue, symbol)
+  const [account, agent] = await Promise.all([
+    deps.evmAddressOf(task.userId),
+    requireAgent(deps, task.userId),
+  ])
+  const cloid = cloidOf(task.executionId, 'entry')
+  const [placed, balances, state, mids, spendings] = await Promise.all([
+    outsideId(task) && venue.order(account, cloid),
+    venue.spotBalances(account, [market.base]),
+    venue.account(account),
+    venue.mids(),
+    recentSpendings(deps, task.userId),
+  ])
+  // A task that the database forgot has placed the sale, so today's balance must not end this one.
+  const sale = placed
+    ? { size: placed.order.origSize, price: placed.order.price }
+    : await freshSale(deps, task, { market, balances, spendings, mids })
+  if ('end' in sale) return sale
+  const basis = { operation: 'spot_trigger', market, account, agent: agent.address, sinceMs: state.timeMs }
+  return {
+    ...baseTaskData(basis, clock),
+    ...sale,
+    is_buy: false,
+    tif: 'ioc',
+    exit: true,
+    usd_micros: '0',
+    held_before: heldOf(balances, market),
+    role: leg,
+  }
+}
+
+type Seen = {
+  market: SpotMarket
+  balances: readonly SpotBalance[]
+  spendings: Spendings
+  mids: ReadonlyMap<string, string>
+}
+
+/** Throws while a read may lag behind what was bought or sold. */
+async function freshSale(
+  deps: SpotDeps,
+  task: TriggerTask,
+  { market, balances, spendings, mids }: Seen,
+): Promise<{ size: string; price: string } | FailedResult<Record<never, never>>> {
+  const { pricing, clock, limits } = deps
+  const { symbol, size: wanted } = task.input
+  const free = freeOf(balances, market.base)
+  const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
+  const isNothing = compareDecimals(size, '0') === 0
+  const isWithin = (ms: number) => clock.now() < later(task.createdAt, ms)
+  const left = toFixedPoint(free) - spendings.onSpot(balances, market.base).amount
+  // The venue refuses a size that is gone. If a spend stays unclear, the venue decides after the usual lag.
+  const mayBeSpent = toFixedPoint(size) > left && isWithin(usualLagMs)
+  // A read after the lag shows all that happened before the price was reached.
+  const mayLag = async () =>
+    isWithin(readLagMs) &&
+    (isNothing || (isShort(free, wanted) && (await mayGrow(deps, task, market, balances))))
+  if (mayBeSpent || (await mayLag()))
+    throw new Fault('unavailable', `The balance of ${symbol} may be out of date; the sale is retried`)
+  if (isNothing)
+    return failed(
+      'insufficient_balance',
+      `The trigger fired, but the free balance of ${symbol} is too small to sell`,
+    )
+  const mid = midOf(mids, market)
+  // The lowest price is 10 % below the mid price, or the one at which the size reaches the venue's minimum.
+  const bound = pricing.boundPrice(mid, { percent: exitSlippagePercent, isBuy: false, grid: market })
+  const minPrice = pricing.minPrice(limits.minOrderUsd, size, market)
+  const price = compareDecimals(minPrice, bound) > 0 ? minPrice : bound
+  if (compareDecimals(price, mid) > 0)
+    return failed(
+      'venue_rejected',
+      `The venue requires an order value of at least ${limits.minOrderUsd} ${quoteToken}; ${size} ${symbol} is worth less`,
+    )
+  return { size, price }
 }

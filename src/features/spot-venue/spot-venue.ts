@@ -37,6 +37,15 @@ const factsOf = ({ limits, triggerHost }: Pick<SpotVenueDeps, 'limits' | 'trigge
   trigger_host: triggerHost,
 })
 
+async function listMarkets({ venue, limits }: SpotDeps, { search_text }: SpotInput<'markets'>) {
+  const list = await usdcMarkets(venue, pricesMaxAgeMs)
+  const part = search_text?.toLowerCase() ?? ''
+  const rows = currentMarkets(list)
+    .map((market) => marketView(market, limits.minOrderUsd))
+    .filter(({ symbol, base }) => `${symbol} ${base}`.toLowerCase().includes(part))
+  return { markets: rows, total: rows.length, as_of: new Date(list.at).toISOString() }
+}
+
 async function listOrders({ db, venue, views, viewedAccountOf }: SpotDeps, userId: string) {
   const account = await viewedAccountOf(userId)
   const [{ value: all, atMs: ordersAtMs }, { value: balances, atMs: balancesAtMs }, { markets }, triggers] =
@@ -86,7 +95,7 @@ export function createSpotVenue({ agents, priceTriggers, priceCheckMs, log, ...g
     agentOf: async (userId) => (await agents.of(userId)).current,
     onAgentRevoked: agents.retired,
   }
-  const { db, venue, evmAddressOf, limits } = deps
+  const { db, venue, evmAddressOf } = deps
   // Exits take rate budget before spending, and accepted tasks take it before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
   const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
@@ -94,29 +103,11 @@ export function createSpotVenue({ agents, priceTriggers, priceCheckMs, log, ...g
   const cancelAll = cancelAllSteps(exit)
 
   const operations = implement(contract, {
-    async markets({ search_text }) {
-      const list = await usdcMarkets(venue, pricesMaxAgeMs)
-      const part = search_text?.toLowerCase() ?? ''
-      const rows = currentMarkets(list)
-        .map((market) => marketView(market, limits.minOrderUsd))
-        .filter(({ symbol, base }) => `${symbol} ${base}`.toLowerCase().includes(part))
-      return { markets: rows, total: rows.length, as_of: new Date(list.at).toISOString() }
-    },
-
+    markets: (input) => listMarkets(deps, input),
     orders: (_input, { userId }) => listOrders(deps, userId),
-
-    buy: taskOf({
-      admit: admitBuy(deps),
-      steps: buying,
-    }),
-    sell: taskOf({
-      admit: admitSell(exit),
-      steps: selling,
-    }),
-    tpSl: taskOf({
-      admit: admitTpSl(exit),
-      steps: tpSlSteps(exit),
-    }),
+    buy: taskOf({ admit: admitBuy(deps), steps: buying }),
+    sell: taskOf({ admit: admitSell(exit), steps: selling }),
+    tpSl: taskOf({ admit: admitTpSl(exit), steps: tpSlSteps(exit) }),
     cancel: taskOf({
       admit: (input: SpotInput<'cancel'>, asker: Asker) => admitSpotCancel(exit, input, asker),
       steps: spotCancelSteps(exit),

@@ -3,7 +3,6 @@ import { transferableFromPerp } from '#engines/venue/orders/collateral-transfer.
 import {
   assertExit,
   assertTick,
-  assertTif,
   assertWorth,
   limitPriceOf,
   orderSize,
@@ -12,12 +11,7 @@ import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
 import { startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
-import {
-  clockSkewMs,
-  defaultSlippagePercent,
-  tradeDeadlineMs,
-  withAgent,
-} from '#engines/venue/orders/trade-admission.ts'
+import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { reduciblePart } from '#engines/venue/records/own-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -64,27 +58,12 @@ export const heldOf = (
   total: balances.find((each) => each.coin === base)?.total ?? '0',
 })
 
-type OrderBasis = { operation: string; market: SpotMarket; account: string; agent: string; sinceMs: number }
-
 export const baseTaskData = (
-  { operation, market, account, agent, sinceMs }: OrderBasis,
+  basis: Omit<Parameters<typeof orderBasis>[0], 'kind'>,
   clock: SpotDeps['clock'],
 ): Omit<SpotOrderTaskData, 'is_buy' | 'size' | 'price' | 'tif' | 'exit' | 'usd_micros'> => ({
-  operation,
-  market: 'spot',
-  symbol: market.symbol,
-  asset: market.asset,
-  account,
-  agent,
-  size_decimals: market.sizeDecimals,
-  price_decimals: market.priceDecimals,
-  ahead_ms: clockSkewMs(clock, sinceMs),
-  since_ms: sinceMs,
+  ...orderBasis({ ...basis, kind: 'spot' }, clock),
   reduce_only: false,
-  transfer_usd: null,
-  leverage: null,
-  tp: null,
-  sl: null,
   gateway_exits: [],
 })
 
@@ -162,18 +141,11 @@ const startOrder = (data: SpotOrderTaskData) => ({
 async function checkBuy(deps: SpotDeps, input: BuyInput, userId: string) {
   const { pricing, clock, limits } = deps
   const market = await requireSpotMarket(deps.venue, input.asset)
-  assertTif(input)
   const limit = limitPriceOf(input, market, pricing)
   const accountState = await readAccount(deps, userId, [quoteToken, market.base])
   const { account, agent, balances, sinceMs, mids } = accountState
   const mid = midOf(mids, market)
-  const price =
-    limit ??
-    pricing.boundPrice(mid, {
-      percent: input.slippage_pct ?? defaultSlippagePercent,
-      isBuy: true,
-      grid: market,
-    })
+  const price = orderPrice(input, { limit, mid, isBuy: true, market }, pricing)
   const size = orderSize(
     { size: input.size, notional: input.notional_usdc },
     // The size follows from the bound price, so that the cost never exceeds the requested notional.
@@ -266,17 +238,10 @@ export const admitSell = (deps: SpotDeps) =>
 async function checkSell(deps: SpotDeps, input: SellInput, userId: string) {
   const { pricing, clock } = deps
   const market = await requireKnownSpotMarket(deps.venue, input.asset)
-  assertTif(input)
   const limit = limitPriceOf(input, market, pricing)
   const accountState = await readAccount(deps, userId, [market.base])
   const { account, agent, balances, sinceMs, mids } = accountState
-  const price =
-    limit ??
-    pricing.boundPrice(midOf(mids, market), {
-      percent: input.slippage_pct ?? defaultSlippagePercent,
-      isBuy: false,
-      grid: market,
-    })
+  const price = orderPrice(input, { limit, mid: midOf(mids, market), isBuy: false, market }, pricing)
   const action = spotAction(deps, {
     userId,
     operation: 'spot_sell',

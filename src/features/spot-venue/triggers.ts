@@ -1,7 +1,7 @@
 import { insertTriggerOrders, marketsWithOrders } from '#engines/trigger-orders/store.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { armedExecutionId } from '#kernel/task/execution-id.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
@@ -134,12 +134,9 @@ export async function assertTriggerLimit(db: Queryable, userId: string): Promise
     [userId, triggerKind],
   )
   if ((row?.count ?? 0) + triggersPerTask <= openTriggersMax) return
-  throw new Fault(
-    'conflict',
+  throw conflict(
     `The gateway holds at most ${openTriggersMax} exits per user: cancel some of them first`,
-    {
-      extras: { reason: `${row?.count} exits are open` },
-    },
+    `${row?.count} exits are open`,
   )
 }
 

@@ -1,7 +1,7 @@
 import type { BatchTrial } from '#engines/evm-batch/batch.ts'
 import { later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { valueMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -90,7 +90,7 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
     seen: { ...cash, reread: readCash },
     data: {
       ...data,
-      heads: await heads,
+      ...(await heads),
       quote: quote as JsonObject,
       policy,
       security,
@@ -117,25 +117,29 @@ export const soldData = (deps: SwapDeps, prepared: PreparedSwap): SwapTaskData =
   quote: quoteOf(deps, prepared, { quoteId: null, fees: prepared.fees }),
 })
 
-/** Reads the head of each chain before the swap. No earlier block can pay it, whatever the chain's clock says. */
+type Heads = Required<Pick<SwapTaskData, 'heads' | 'head_seconds'>>
+/** Reads the head of each chain before the swap. No earlier block can pay it, whatever other clocks say. */
 async function headsOf(
   { evmOf, solana }: SwapDeps,
   { terms, route }: PreparedSwap,
-): Promise<Record<string, number>> {
-  if (route.settledBy !== 'status') return {}
+): Promise<Heads | undefined> {
+  if (route.settledBy !== 'status') return undefined
   const ids = [...new Set([terms.origin.chain.id, terms.destination.chain.id])]
-  const read = async (id: string) =>
-    id === solana?.row.id ? solana.slot() : (await evmOf(id)?.head())?.number
-  const heads = await Promise.all(
+  const read = async (id: string): Promise<{ number: bigint; timestampSeconds?: number } | undefined> =>
+    id === solana?.row.id ? { number: await solana.slot() } : evmOf(id)?.head()
+  const found: Heads = { heads: {}, head_seconds: {} }
+  await Promise.all(
     ids.map(async (id) => {
       const head = await read(id).catch((fault: unknown) => {
         if (fault instanceof Fault) return undefined
         throw fault
       })
-      return [id, head] as const
+      if (!head) return
+      found.heads[id] = Number(head.number)
+      if (head.timestampSeconds !== undefined) found.head_seconds[id] = head.timestampSeconds
     }),
   )
-  return Object.fromEntries(heads.flatMap(([id, head]) => (head === undefined ? [] : [[id, Number(head)]])))
+  return found
 }
 
 type Tried = { gas: GasCharge; signOnAccept: BatchTrial['signOnAccept'] | undefined }
@@ -144,8 +148,7 @@ type SwapTrial = { prepared: PreparedSwap; data: SwapTaskData; executionId: stri
 async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTrial): Promise<Tried> {
   const { userId, origin } = prepared.terms
   const asker = { userId, executionId }
-  const wouldFail = (reason: string) =>
-    new Fault('conflict', `The swap would fail: ${reason}`, { extras: { reason } })
+  const wouldFail = (reason: string) => conflict(`The swap would fail: ${reason}`, reason)
   if (prepared.safe.family === 'solana') {
     const trial = await deps.svm.trial(asker, svmPlan(data))
     if (!trial.ok) throw wouldFail(trial.reason)
@@ -178,7 +181,6 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
   const { steps } = route
   const now = clock.now()
   const signUntil = later(now, terms.deadlineSeconds * 1_000)
-  const isBound = prepared.quoteExpiresAt !== null
   return {
     origin: {
       chain_id: origin.chain.id,
@@ -203,8 +205,8 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
     provider: route.provider,
     provider_request_id: route.providerRequestId,
     deposit_id: route.depositId,
-    quote_id: isBound ? prepared.quoteId : null,
-    claim: isBound ? uuidv7(now, random) : null,
+    quote_id: terms.quoteId,
+    claim: terms.quoteId === null ? null : uuidv7(now, random),
     quote: {},
     policy: {},
     security: [],
@@ -227,8 +229,8 @@ export async function dryRun(
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
   const { terms, route, attached } = prepared
   const bound = prepared.quoteExpiresAt
-    ? { quoteId: input.quote_id!, expiresAt: prepared.quoteExpiresAt }
-    : await saveQuote(deps, terms, input, route)
+    ? { quoteId: terms.quoteId, expiresAt: prepared.quoteExpiresAt }
+    : await saveQuote(deps, terms, route)
   return {
     task_id: null,
     poll_url: null,

@@ -8,7 +8,7 @@ import type {
   PreparedOrder,
   SwapExecution,
 } from '#engines/trigger-orders/swap-execution.ts'
-import { chainNotServed } from '#kernel/contract/token-ref.ts'
+import { chainNotServed, type TokenAt } from '#kernel/contract/token-ref.ts'
 import { assetOf, sameAddress } from '#kernel/money/chains.ts'
 import { combineWrites } from '#kernel/task/one-effect.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
@@ -26,7 +26,6 @@ import {
   walletUnits,
 } from './route/prepare.ts'
 import { accountOn, valueAtPrice } from './route/request.ts'
-import type { SwapToken } from './route/terms.ts'
 import { changesOf } from './settle/changes.ts'
 import { filledOf } from './settle/filled.ts'
 import { type NamedSwapSteps, swapSteps } from './steps.ts'
@@ -92,7 +91,7 @@ async function orderQuoteOut(
   { origin, destination, amountInUnits }: OrderTrade,
   userId: string,
 ): Promise<bigint> {
-  const swapToken = ({ chain, token }: OrderTrade['origin']): SwapToken => ({
+  const swapToken = ({ chain, token }: OrderTrade['origin']): TokenAt => ({
     chain,
     token,
     isNative: sameAddress(chain, token.address, chain.native.address),

@@ -6,7 +6,7 @@ import { chainNotServed } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/money/chains.ts'
 import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect, notExecuted } from '#kernel/task/one-effect.ts'
 import type { EndResult, StepContext, StepResultOf } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
@@ -104,7 +104,10 @@ async function foundDeposit(
   const requestId = left > 0n ? await provider?.requestOf(signature) : undefined
   if (requestId === undefined) return undefined
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(slot) }
-  return { proof: { signature }, data: { ...foundTerms(data, left), provider_request_id: requestId, heads } }
+  return {
+    proof: { signature },
+    data: { ...foundTerms(data, left), provider_request_id: requestId, heads, head_seconds: {} },
+  }
 }
 
 const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
@@ -122,11 +125,8 @@ const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, trac
 
 type NotSigned = { code: string; message: string; provider: string }
 
-const notSigned = (reason: NotSigned): EndResult<never> => ({
-  end: 'failed',
-  outcome: 'not_executed',
-  error: errorOf({ ...reason, reason: null, refundReason: null }),
-})
+const notSigned = (reason: NotSigned): EndResult<never> =>
+  notExecuted(errorOf({ ...reason, reason: null, refundReason: null }))
 
 const rowOf = ({ evmOf }: SwapDeps, chainId: string): EvmChainRow => {
   const chain = evmOf(chainId)
@@ -174,7 +174,7 @@ async function foundProof(
   const named = { provider_request_id: requestId, deposit_id: deposit!.requestId }
   // The fill may be older than the task.
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(receipt.block) }
-  return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads } }
+  return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads, head_seconds: {} } }
 }
 
 /** Proves what left the account and, on a single chain, what arrived. The event of a deposit names its request. */

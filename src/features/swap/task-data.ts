@@ -35,6 +35,8 @@ export type SwapTaskData = BatchTaskData &
     settled_by: 'receipt' | 'status'
     /** The newest block or slot at the admission, for each chain on which a payment can end the swap. */
     heads?: Record<string, number>
+    /** When these blocks were made, by the clocks of their chains. */
+    head_seconds?: Record<string, number>
     provider: string
     provider_request_id: string
     /** It is undefined in tasks of an earlier version, whose deposits name the request itself. */

@@ -1,5 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
+import { notExecuted } from '#kernel/task/one-effect.ts'
 import type { Admission, Step, TaskKind } from '#kernel/task/task.ts'
 import type { Faucet } from '#upstreams/faucet/faucet.ts'
 import type { Wallet } from './store.ts'
@@ -58,15 +59,11 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
         // These credits may be missing from a node that lags behind.
         data: { credits: paid.flatMap(({ credits }) => credits) },
       }
-    return {
-      end: 'failed',
-      outcome: 'not_executed',
-      error: {
-        code: 'upstream_rejected',
-        message: refused[0] ?? 'No configured chain matches the wallets',
-        upstream: 'faucet',
-      },
-    }
+    return notExecuted({
+      code: 'upstream_rejected',
+      message: refused[0] ?? 'No configured chain matches the wallets',
+      upstream: 'faucet',
+    })
   }
   return {
     kind: faucetGrantKind,

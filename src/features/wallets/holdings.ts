@@ -26,7 +26,6 @@ type HoldingsDeps = {
   basesOf: (userId: string) => Promise<CostBasis[]>
   ordersOf: (userId: string) => Promise<SellingOrder[]>
   clock: Clock
-  freshMs?: number
 }
 export type HoldingsRequest = { family?: Chain['family'] | undefined; force: boolean }
 export type HoldingsAnswer = {
@@ -47,7 +46,7 @@ export type Holdings = {
 }
 
 /** This is below two seconds, so that a deposit is visible within two seconds on every instance. */
-const freshMsDefault = 1_000
+const freshMs = 1_000
 const entriesMax = 20_000
 
 type ChainResult = { row: Chain; known: Partial<CachedReading> & { error: string | null } }
@@ -61,10 +60,9 @@ export function createHoldings({
   basesOf,
   ordersOf,
   clock,
-  freshMs,
 }: HoldingsDeps): Holdings {
   const cache = createHoldingsCache({
-    freshMs: freshMs ?? freshMsDefault,
+    freshMs,
     entriesMax,
     now: () => clock.now(),
     nowMs: monotonicMs,

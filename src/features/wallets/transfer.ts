@@ -3,7 +3,7 @@ import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
-import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { conflict, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type InputOf, taskOf } from '#kernel/contract/operation.ts'
 import { chainByRef, tokenByRef } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
@@ -199,9 +199,7 @@ async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving)
   const { accounts } = await svm.accounts([deps.tokenAccountOf(owner, token.address, programId)])
   if (accounts[0]?.owner === programId) return programId
   const reason = `the recipient has no account for ${token.symbol}`
-  throw new Fault('conflict', `The transfer would fail: ${reason}; its owner opens one first`, {
-    extras: { reason },
-  })
+  throw conflict(`The transfer would fail: ${reason}; its owner opens one first`, reason)
 }
 
 type ChargeOrder = { chain: Chain; userId: string; executionId: string | undefined; data: TransferTaskData }
@@ -210,8 +208,7 @@ async function chargeOf(
   deps: TransferDeps,
   { chain, userId, executionId, data }: ChargeOrder,
 ): Promise<GasCharge> {
-  const refuse = (reason: string) =>
-    new Fault('conflict', `The transfer would fail: ${reason}`, { extras: { reason } })
+  const refuse = (reason: string) => conflict(`The transfer would fail: ${reason}`, reason)
   if (chain.family === 'solana') {
     const trial = await deps.svm.trial({ userId, executionId }, svmPlan(deps, data))
     if (!trial.ok) throw refuse(trial.reason)
@@ -220,7 +217,7 @@ async function chargeOf(
   const { account, calls } = evmPlan(deps, data)
   const simulation = await deps.batches.simulate(chain.id, account, calls)
   if (!simulation.ok) throw refuse(simulation.reason)
-  return deps.batches.gasCharge({ userId, chainId: chain.id, gas: simulation.gas, fullExit: false })
+  return deps.batches.gasCharge({ chainId: chain.id, gas: simulation.gas, fullExit: false })
 }
 
 const actionOf = (data: TransferTaskData): Omit<PlannedAction, 'userId'> => ({

@@ -14,6 +14,8 @@ export type Caller = {
   token?: { hash: string; expiresAt: Date }
   /** Set if a chat makes the call by itself, before its user has seen it, or if a run of a schedule does. */
   via?: 'chat' | ScheduleRun
+  /** Set if an operator confirmed the act in place of the person. */
+  confirmedBy?: 'operator'
   /** The backend whose key was presented. A backend has no user. */
   backend?: Backend
   /** The person who signed in with OAuth. `userId` is the person's even before the sign-up. */
@@ -55,6 +57,9 @@ export const isOwnClient = (clientId: string): boolean => ownClientIds.includes(
 /** Returns the connected app that makes the call, or null for a key pair and for the gateway's pages. */
 export const appOf = ({ person }: Pick<Caller, 'person'>): string | null =>
   person && !isOwnClient(person.clientId) ? person.clientId : null
+
+/** Returns who made a change, as its event says. */
+export const actorOf = ({ agentId, confirmedBy }: Caller): string => confirmedBy ?? agentId
 
 export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
   principal: Principal

@@ -114,6 +114,10 @@ export class Fault extends Error {
   }
 }
 
+/** The state of an object forbids the action; `reason` says which state. */
+export const conflict = (sentence: string, reason: string): Fault =>
+  new Fault('conflict', sentence, { extras: { reason } })
+
 /** Who owns a budget. The use of one owner never reduces the budget of another. */
 export type BudgetOwner = 'user' | 'backend' | 'address' | 'instance' | 'platform'
 export type SpentBudget = { budget: string; owner: BudgetOwner; retryAfterSeconds: number }
@@ -132,10 +136,9 @@ export const internalFault = (cause: unknown, { mayHaveActed }: { mayHaveActed: 
   })
 
 /** Returns a 422 for one field; `field` is a path such as `amount_usdc` or `tokens.0.address`. */
-export function invalid(field: string, type: string, msg: string, ctx?: Record<string, unknown>): Fault {
+export const invalid = (field: string, type: string, msg: string, ctx?: Record<string, unknown>): Fault => {
   const path = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
-  const issue: Issue = { path, msg, type, ...(ctx && { ctx }) }
-  return new Fault('validation', msg, { issues: [issue] })
+  return new Fault('validation', msg, { issues: [{ path, msg, type, ...(ctx && { ctx }) }] })
 }
 
 /** Renames the fields in the issues of an inner call's error to the names that the request uses. */

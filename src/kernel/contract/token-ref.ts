@@ -1,4 +1,4 @@
-import { type Chain, nativeSentinel, sameAddress, type Token } from '#kernel/money/chains.ts'
+import { type Chain, nativeSentinel, sameAddress, sellsTokens, type Token } from '#kernel/money/chains.ts'
 import { Fault, invalid } from './fault.ts'
 
 /** Relay's id of Solana, which some clients send. */
@@ -91,15 +91,24 @@ export function tokenByRef(
 /** Reads what a token's contract says about itself; returns undefined if the address is no token contract. */
 export type TokenFacts = (chainId: string, address: string) => Promise<Token | undefined>
 
-export async function namedToken(
-  chain: Pick<Chain, 'id' | 'family' | 'native' | 'tokens' | 'displayName'>,
-  { ref, field }: { ref: string; field: string },
-  tokenFacts: TokenFacts,
-): Promise<{ token: Token; isNative: boolean }> {
-  const found = tokenByRef(chain, ref, field)
-  if ('token' in found) return found
+/** How a request names a token, and by which fields. */
+type TokenRef = { chain: string | number; chainField: string; token: string; field: string }
+export type TokenAt = { chain: Chain; token: Token; isNative: boolean }
+
+export type ServedTokens = { group: string; chains: readonly Chain[]; tokenFacts: TokenFacts }
+
+/** Finds a token on a chain that the group serves; throws a 422 on the field that is wrong. */
+export async function sellableToken(
+  { group, chains, tokenFacts }: ServedTokens,
+  { chain: chainRef, chainField, token: tokenRef, field }: TokenRef,
+): Promise<TokenAt> {
+  const chain = chainByRef(chains, chainRef, chainField)
+  if (!sellsTokens(chain))
+    throw invalid(chainField, 'unsupported_chain', `${group} do not serve ${chain.displayName}`)
+  const found = tokenByRef(chain, tokenRef, field)
+  if ('token' in found) return { chain, ...found }
   const token = await tokenFacts(chain.id, found.unlisted)
-  if (token) return { token, isNative: false }
+  if (token) return { chain, token, isNative: false }
   if (chain.family === 'evm')
     throw invalid(field, 'unsupported_asset', `Input should be a token on ${chain.displayName}`)
   const possible = [chain.native, ...chain.tokens].map(({ symbol }) => symbol)

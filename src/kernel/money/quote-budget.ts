@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { createRateWindow, type RateWindow } from '#kernel/async/rate-window.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
@@ -40,16 +41,11 @@ export function createQuoteBudget({ max, windowMs, provider, nowMs }: QuoteBudge
   const open = (percent: number) =>
     createRateWindow({ max: Math.floor((max * percent) / 100), windowMs: windowMs + slotMs, slotMs })
   const all = open(100)
-  const windows = new Map<string, RateWindow>()
+  const windows = new LRUCache<string, RateWindow>({ max: usersMax })
   const windowOf = (user: string, name: QuoteUrgency | 'all'): RateWindow => {
     const key = `${name}:${user}`
     const window = windows.get(key) ?? open(name === 'all' ? userShareOfAll : userShare[name])
-    windows.delete(key)
     windows.set(key, window)
-    for (const oldest of windows.keys()) {
-      if (windows.size <= usersMax) break
-      windows.delete(oldest)
-    }
     return window
   }
 

@@ -1,4 +1,3 @@
-import type { FaultCode } from '#kernel/contract/fault.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import type { QuoteUrgency } from './quote-budget.ts'
 
@@ -105,22 +104,6 @@ export type StatusRequest = {
   originTxHash: string | null
 }
 
-/**
- * The codes that the calls throw as a `Fault`: `validation` with an issue on a field of the swap request,
- * `policy_denied` with the reason `sanctioned`, and `unavailable` after the adapter's retries, with
- * `retry_after` if the provider gives it.
- */
-export type SwapProviderFault = Extract<
-  FaultCode,
-  | 'validation'
-  | 'no_route'
-  | 'insufficient_liquidity'
-  | 'conflict'
-  | 'policy_denied'
-  | 'unavailable'
-  | 'upstream_changed'
->
-
 export type SwapProvider = {
   name: string
   /** Asks for a route; it reserves and moves nothing. */
@@ -129,10 +112,4 @@ export type SwapProvider = {
   status(request: StatusRequest, signal?: AbortSignal): Promise<ProviderStatus>
   /** Returns the id with which a deposit's status is requested, or undefined if the provider does not name it. */
   requestOf(depositTxHash: string): Promise<string | undefined>
-}
-
-/** The contracts of one provider on one EVM chain, from configuration. A quote that names others is refused. */
-export type ProviderContracts = {
-  targets: readonly string[]
-  spenders: readonly string[]
 }

@@ -2,6 +2,7 @@ import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { createWindowCounter } from '#kernel/async/window-counter.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import type { Chain } from './chains.ts'
 import type { Assessment } from './security.ts'
@@ -25,11 +26,11 @@ type Service = {
 type Options = {
   net: Net
   requestsPerMinute?: number
-  timeoutMs?: number
-  freshMs?: number
   nowMs?: () => number
 }
 
+const timeoutMs = 2_500
+const freshMs = 30_000
 const maxBytes = 1024 * 1024
 const entriesMax = 5_000
 const pauseMsMax = 60_000
@@ -42,7 +43,7 @@ const traderShare = 25
 
 /** Asks one service over HTTP, within limits of time, size and number, and pauses if the service asks for that. */
 export function createTokenReports(service: Service, options: Options): TokenReports {
-  const { net, requestsPerMinute = 60, timeoutMs = 2_500, freshMs = 30_000, nowMs = monotonicMs } = options
+  const { net, requestsPerMinute = 60, nowMs = monotonicMs } = options
   const { source, covers, urlOf, assess } = service
   const cache = createTtlCache<Assessment>({ ttlMs: freshMs, entriesMax, nowMs })
   const requests = createWindowCounter({ keysMax: usersMax, nowMs })
@@ -72,7 +73,10 @@ export function createTokenReports(service: Service, options: Options): TokenRep
       pausedUntilMs = nowMs() + Math.min(retryAfterMs ?? pauseMsDefault, pauseMsMax)
     if (status === 429 || status >= 500)
       throw new Fault('unavailable', `${source} answered with status ${status}`)
-    return assess({ status, body: parsed(source, body) }, address)
+    const json = parseJson(body)
+    if (json === undefined)
+      throw new Fault('unavailable', `${source} answered with something that is not JSON`)
+    return assess({ status, body: json }, address)
   }
 
   return {
@@ -92,14 +96,6 @@ export function createTokenReports(service: Service, options: Options): TokenRep
 
 export const isShareUsedUp = (error: unknown): boolean =>
   error instanceof Fault && error.extras.budget === 'reports' && error.extras.budget_of === 'account'
-
-function parsed(source: string, body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    throw new Fault('unavailable', `${source} answered with something that is not JSON`)
-  }
-}
 
 const textMax = 120
 

@@ -72,7 +72,7 @@ export const createAdmission =
   }
 
 /** The need for an approval is not thrown here: a person is asked only if the funds suffice. */
-const askPolicy = (policy: Pick<Policy, 'check'>, action: PlannedAction) =>
+export const askPolicy = (policy: Pick<Policy, 'check'>, action: PlannedAction) =>
   policy.check(action).catch((error: unknown) => {
     if (error instanceof ApprovalRequired) return error
     throw error

@@ -1,4 +1,4 @@
-import type { EffectUpdate, StepContext, StepResultOf, TaskView, Tx } from './task.ts'
+import type { EffectUpdate, StepContext, StepEnd, StepResultOf, TaskView, Tx } from './task.ts'
 
 /**
  * A signed effect as two steps of a task: one signs and stores the bytes, the next sends them and determines the
@@ -75,18 +75,17 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
 export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
   createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
 
+type TaskError = Extract<StepEnd, { error: unknown }>['error']
+export const notExecuted = (error: TaskError) => ({ end: 'failed', outcome: 'not_executed', error }) as const
+
 /** Ends a task whose transaction is not signed, because it would fail. */
-export const wouldFail = ({ displayName }: { displayName: string }, reason: string) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code: 'tx_failed',
-      message: `The transaction would fail: ${reason}`,
-      retryable: false,
-      upstream: displayName,
-    },
-  }) as const
+export const wouldFail = ({ displayName: upstream }: { displayName: string }, reason: string) =>
+  notExecuted({
+    code: 'tx_failed',
+    message: `The transaction would fail: ${reason}`,
+    retryable: false,
+    upstream,
+  })
 
 type Writes = ((tx: Tx) => Promise<void>) | undefined
 export const combineWrites =

@@ -5,6 +5,15 @@ export type JsonObject = { [key: string]: Json }
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Returns undefined if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Equal values give equal texts: keys are sorted, and undefined fields count as absent. */
 export function canonicalJson(value: unknown): string {
   if (value === undefined || value === null) return 'null'

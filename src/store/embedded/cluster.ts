@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import {
   closeSync,
   constants,
@@ -41,8 +42,13 @@ const run = promisify(execFile)
 const windows = process.platform === 'win32'
 export const superuser = 'portico'
 const logBytesMax = 8 * 1024 * 1024
-const stopFastMs = 8_000
-const stopTimeoutMs = 10_000
+const createMsMax = 120_000
+/** A gateway that stops forces the end earlier. */
+const fastMsMax = 10_000
+/** The time that the fast shutdown has where a stop is forced. */
+const forcedFastMsMax = 1_000
+/** Children that ignore the immediate shutdown are killed by the server after five seconds. */
+const stopMsMax = 17_000
 /** This is above every system's limit on process ids, so no process has it. */
 const unusedPid = 2_147_483_647
 
@@ -69,7 +75,7 @@ export function addressOf(paths: ClusterPaths): Address | undefined {
 export async function initCluster(
   paths: ClusterPaths,
   binaries: Binaries,
-  { durable }: { durable: boolean },
+  { durable, stopped }: { durable: boolean; stopped: AbortSignal },
 ): Promise<void> {
   const draft = `${paths.data}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
   mkdirSync(draft, { mode: 0o700 })
@@ -78,18 +84,47 @@ export async function initCluster(
   words.push(...(windows ? ['-A', 'scram-sha-256', `--pwfile=${passwordFile(paths)}`] : ['-A', 'trust']))
   if (!durable) words.push('--no-sync')
   try {
-    await run(binaries.initdb, words, { ...spawnOptions(paths.account), timeout: 120_000 })
+    await runInitdb(binaries.initdb, words, { account: paths.account, stopped })
     renameSync(draft, paths.data)
     syncFolder(paths.home)
   } catch (cause) {
     rmSync(draft, { recursive: true, force: true })
     if (majorOf(paths) !== undefined) return
-    const reason = (cause as { stderr?: string }).stderr?.trim() || errorMessage(cause)
-    throw new StoreRefusal(`The database could not be created in ${paths.data}: ${reason}`, { cause })
+    throw new StoreRefusal(`The database could not be created in ${paths.data}: ${errorMessage(cause)}`, {
+      cause,
+    })
   }
 }
 
+/** initdb leads a process group of its own, so that the servers that it runs end with it. */
+async function runInitdb(
+  command: string,
+  words: string[],
+  { account, stopped }: { account: Account | undefined; stopped: AbortSignal },
+): Promise<void> {
+  const limit = AbortSignal.any([stopped, AbortSignal.timeout(createMsMax)])
+  limit.throwIfAborted()
+  const child = spawn(command, words, {
+    ...spawnOptions(account),
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: !windows,
+  })
+  let errorText = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errorText += chunk.toString()
+  })
+  const kill = () => (windows ? child.kill('SIGKILL') : child.pid && signal(-child.pid, 'SIGKILL'))
+  limit.addEventListener('abort', kill, { once: true })
+  const [code, signalName] = await once(child, 'close').finally(() =>
+    limit.removeEventListener('abort', kill),
+  )
+  if (code !== 0) throw new Error(errorText.trim() || `initdb ended with ${code ?? signalName}`)
+}
+
 export type LaunchedServer = { process: ChildProcess; failureText(): string }
+
+export const hasEnded = ({ process: { exitCode, signalCode } }: LaunchedServer): boolean =>
+  exitCode !== null || signalCode !== null
 
 /** Detached, so that Ctrl-C in the terminal does not stop the server before the gateway has finished its work. */
 export async function launchServer(
@@ -139,23 +174,52 @@ export async function launchServer(
   return { process: child, failureText: () => failure || tailOf(paths.log, offset) }
 }
 
-/** Uses the fast shutdown, because a SIGTERM would wait for every client to disconnect. */
-export async function stopServer(paths: ClusterPaths, pgCtl?: string): Promise<boolean> {
+type StopOptions = { forced?: AbortSignal | undefined; pgCtl?: string | undefined }
+
+export async function stopServer(paths: ClusterPaths, { forced, pgCtl }: StopOptions = {}): Promise<boolean> {
   const pid = postmasterPid(paths)
   if (pid === undefined) return true
   if (windows && pgCtl) {
-    const words = ['stop', '-D', paths.data, '-m', 'fast', '-t', String(stopTimeoutMs / 1000)]
+    const words = ['stop', '-D', paths.data, '-m', 'fast', '-t', String(stopMsMax / 1000)]
     await run(pgCtl, words, spawnOptions(undefined)).catch(() => {})
     return postmasterPid(paths) !== pid
   }
-  const started = performance.now()
+  return shutDown({
+    send: (name) => signal(pid, name),
+    // The pid file is deleted after the final checkpoint. The process id proves nothing, since a zombie has it.
+    isRunning: () => postmasterPid(paths) === pid,
+    forced,
+  })
+}
+
+/** Stops a server that may not accept connections yet. */
+export const abortLaunch = (launched: LaunchedServer, forced: AbortSignal | undefined): Promise<boolean> =>
+  shutDown({
+    send: (name) => launched.process.kill(name),
+    isRunning: () => !hasEnded(launched),
+    forced,
+  })
+
+/** The fast shutdown comes first, because a SIGTERM would wait for every client to disconnect. */
+async function shutDown({
+  send,
+  isRunning,
+  forced,
+}: {
+  send: (name: 'SIGINT' | 'SIGQUIT') => void
+  isRunning: () => boolean
+  forced: AbortSignal | undefined
+}): Promise<boolean> {
+  const startedMs = performance.now()
   let isImmediate = false
-  signal(pid, 'SIGINT')
-  // The pid file is deleted after the final checkpoint. The process id proves nothing, since a zombie has it.
-  while (postmasterPid(paths) === pid) {
-    const elapsedMs = performance.now() - started
-    if (elapsedMs > stopTimeoutMs) return false
-    if (elapsedMs > stopFastMs && !isImmediate) isImmediate = signal(pid, 'SIGQUIT')
+  send('SIGINT')
+  while (isRunning()) {
+    const elapsedMs = performance.now() - startedMs
+    if (elapsedMs > stopMsMax) return false
+    if (!isImmediate && elapsedMs > (forced?.aborted ? forcedFastMsMax : fastMsMax)) {
+      isImmediate = true
+      send('SIGQUIT')
+    }
     await delay(10)
   }
   return true
@@ -168,13 +232,12 @@ export function postmasterPid(paths: ClusterPaths): number | undefined {
 
 const pidFile = (paths: ClusterPaths) => readIfPresent(join(paths.data, 'postmaster.pid'))?.split('\n')
 
-function signal(pid: number, name: NodeJS.Signals): true {
+function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
     if (errorCode(error) !== 'ESRCH') throw error
   }
-  return true
 }
 
 /**

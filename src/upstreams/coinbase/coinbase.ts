@@ -10,12 +10,14 @@ export type Coinbase = {
   spotUsd(symbol: string): Promise<string>
 }
 
-type Options = { url: string; net: Net; timeoutMs?: number; freshMs?: number }
+type Options = { url: string; net: Net }
 
+const timeoutMs = 1_500
+const freshMs = 10_000
 const entriesMax = 100
 const maxBytes = 64 * 1024
 
-export function createCoinbase({ url, net, timeoutMs = 1_500, freshMs = 10_000 }: Options): Coinbase {
+export function createCoinbase({ url, net }: Options): Coinbase {
   async function fetchSpot(symbol: string): Promise<string> {
     const { status, body } = await net.fetch({
       url: `${url}/v2/prices/${encodeURIComponent(symbol)}-USD/spot`,

@@ -1,14 +1,9 @@
 import { canonicalDecimal } from '#kernel/money/money.ts'
-import { isRecord } from '#kernel/wire/json.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 
 /** Returns undefined if the body is malformed, or prices another pair. */
 export function spotPriceOf(body: string, base: string, currency: string): string | undefined {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body)
-  } catch {
-    return undefined
-  }
+  const parsed = parseJson(body)
   if (!isRecord(parsed) || !isRecord(parsed.data)) return undefined
   const { amount, base: pricedCoin, currency: pricedIn } = parsed.data
   if (typeof amount !== 'string' || pricedIn !== currency) return undefined

@@ -13,14 +13,14 @@ type Options = {
   log: Log
   /** Makes the key of a message that has none; the service recognises a repeated message by it. */
   newKey: () => string
-  pausesMs?: readonly number[]
 }
 
 const timeoutMs = 5_000
+const pausesMs = [250, 1_000]
 const replyBytesMax = 64 * 1_024
 
 /** Sends until the service accepts the message, or throws `unavailable` after the last attempt. */
-export function createEmailService({ url, token, net, log, newKey, pausesMs = [250, 1_000] }: Options) {
+export function createEmailService({ url, token, net, log, newKey }: Options) {
   const attempt = async ({ to, subject, text }: EmailMessage, key: string): Promise<number | undefined> => {
     const request = {
       url,

@@ -1,4 +1,4 @@
-import { type Random, systemRandom } from '#kernel/id.ts'
+import { systemRandom } from '#kernel/id.ts'
 import type { EvmChainRow, Token } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import type { Net } from '#kernel/wire/net.ts'
@@ -102,12 +102,13 @@ export type Evm = {
   probe(token: string, signal?: AbortSignal): Promise<TokenProbe>
 }
 
-type Options = { row: EvmChainRow; net: Net; timeoutMs?: number; random?: Random }
+type Options = { row: EvmChainRow; net: Net }
 
+const timeoutMs = 5_000
 const delegationPrefix = '0xef0100'
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 
-export function createEvm({ row, net, timeoutMs = 5_000, random = systemRandom }: Options): Evm {
+export function createEvm({ row, net }: Options): Evm {
   const node = createNode({ row, net, timeoutMs })
   const searchLogs = createLogSearch({ row, rpc: node.rpc })
   return {
@@ -139,7 +140,7 @@ export function createEvm({ row, net, timeoutMs = 5_000, random = systemRandom }
     suggestedPriority: () => readSuggestedPriority(node),
     sendRaw: (raw) => sendRaw(node, raw),
     receipts: (hashes) => readReceipts(node, hashes),
-    probe: (token, signal) => probeToken({ node, random }, token, signal),
+    probe: (token, signal) => probeToken({ node, random: systemRandom }, token, signal),
   }
 }
 

@@ -79,7 +79,7 @@ const task = (taskId: string, hash: string) => {
   let seen: string | undefined
   return {
     taskId,
-    hashes: [hash],
+    subject: [hash],
     afterMs: 60_000,
     isNews: ({ receipts: [receipt] }: { receipts: (Receipt | undefined)[] }) => receipt?.blockHash !== seen,
     see: (blockHash: string) => {

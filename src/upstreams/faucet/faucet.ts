@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { isRecord } from '#kernel/wire/json.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 
 /** What the faucet says that it paid; it does not have to say so. */
@@ -9,16 +9,16 @@ export type Faucet = {
   fund(order: { chainId: string; address: string; id: string }): Promise<FaucetCredit[]>
 }
 
-type Options = { url: string; net: Net; timeoutMs?: number }
+type Options = { url: string; net: Net }
 
-export const createFaucet = ({ url, net, timeoutMs = 10_000 }: Options): Faucet => ({
+export const createFaucet = ({ url, net }: Options): Faucet => ({
   async fund({ chainId, address, id }) {
     const { status, body } = await net.fetch({
       url: `${url}/fund`,
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ chain_id: chainId, address, id }),
-      timeoutMs,
+      timeoutMs: 10_000,
       maxBytes: 64 * 1024,
     })
     if (status >= 200 && status < 300) return creditsOf(body)
@@ -43,10 +43,6 @@ function creditsOf(body: string): FaucetCredit[] {
 }
 
 function recordIn(body: string): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(body)
-    return isRecord(parsed) ? parsed : {}
-  } catch {
-    return {}
-  }
+  const parsed = parseJson(body)
+  return isRecord(parsed) ? parsed : {}
 }

@@ -6,8 +6,6 @@ import { isPublicAddress } from '#kernel/wire/public-address.ts'
 /** Fetches addresses that strangers name: only public hosts over https, without redirects. */
 
 type GuardOptions = {
-  timeoutMs?: number
-  bytesMax?: number
   connections?: number
   /** Allows addresses of this machine too, over http and on any port; for development only. */
   allowLoopback?: boolean
@@ -21,6 +19,8 @@ export class RefusedAddress extends Error {
   override name = 'RefusedAddress'
 }
 
+const timeoutMs = 3_000
+const bytesMax = 64 * 1024
 const loopback = /^(?:127\.0\.0\.1|\[::1\]|localhost)$/
 const isLoopbackAddress = (address: string): boolean => address === '127.0.0.1' || address === '::1'
 
@@ -53,8 +53,6 @@ export type GuardedFetch = {
 } & AsyncDisposable
 
 export function openGuardedFetch({
-  timeoutMs = 3_000,
-  bytesMax = 64 * 1024,
   connections = 4,
   allowLoopback = false,
   lookup = systemLookup,

@@ -144,134 +144,26 @@ type State = {
   latches: Set<Latch>
 }
 
-export function createAccountViews({
-  venue,
-  clock,
-  perMinute,
-  subscribedSinceMs,
-  brief,
-}: AccountViewDeps): AccountViews {
-  const viewVenue = venue.withUrgency('view')
-  const nowMs = () => clock.now().getTime()
-  const shares = viewShares(perMinute, nowMs)
+type ViewContext = AccountViewDeps & {
+  nowMs: () => number
+  shares: ReturnType<typeof viewShares>
+  states: LRUCache<string, State>
+}
+
+export function createAccountViews(deps: AccountViewDeps): AccountViews {
+  const venue = deps.venue.withUrgency('view')
+  const nowMs = () => deps.clock.now().getTime()
   const states = new LRUCache<string, State>({ max: accountsMax })
-
-  const stateOf = (account: string): State => {
-    const known = states.get(account)
-    if (known) return known
-    const state: State = {
-      entries: new Map(),
-      requests: new Map(),
-      version: 0,
-      invalidatedMs: 0,
-      latches: new Set(),
-    }
-    states.set(account, state)
-    return state
-  }
-
-  const isPushCurrent = (account: string, part: Part, { atMs, pushed }: Entry): boolean => {
-    const sinceMs = perMinute > 0 && pushed ? subscribedSinceMs(account) : undefined
-    return sinceMs !== undefined && atMs >= sinceMs && nowMs() - atMs <= pushedFreshMs[part as PushedPart]
-  }
-  const isAnswerCurrent = (part: Part, { atMs, pushed, version }: Entry, state: State): boolean =>
-    perMinute > 0 && !pushed && version === state.version && Math.abs(nowMs() - atMs) <= freshMs[part]
-
-  /** Waits for a push if the gateway acted after the last one. */
-  const currentPush = async (account: string, part: Part, state: State): Promise<Entry | undefined> => {
-    const last = () => {
-      const entry = state.entries.get(part)
-      return entry && isPushCurrent(account, part, entry) ? entry : undefined
-    }
-    const { version, invalidatedMs } = state
-    const found = last()
-    if (!found || found.version === version) return found
-    const untilMs = invalidatedMs + pushWaitMs
-    using latch = createLatch()
-    state.latches.add(latch)
-    while (nowMs() <= untilMs && (last()?.version ?? 0) < version) {
-      latch.reset()
-      await latch.wait(untilMs - nowMs() + 1)
-    }
-    state.latches.delete(latch)
-    return last()
-  }
-
-  const request = (part: Part, state: State, read: () => Promise<unknown>): Promise<Entry> => {
-    const atMs = nowMs()
-    const { version } = state
-    const promise = read()
-      .then((value) => {
-        const entry: Entry = { value, atMs, pushed: false, version }
-        const known = state.entries.get(part)
-        const isNewest = !known || (known.atMs <= atMs && known.version <= version)
-        if (isNewest) state.entries.set(part, entry)
-        return entry
-      })
-      .finally(() => {
-        if (state.requests.get(part)?.promise === promise) state.requests.delete(part)
-      })
-    state.requests.set(part, { promise, version })
-    return promise
-  }
-
-  const briefReads: { [P in PushedPart]: (user: string) => Promise<Parts[P] | undefined> | undefined } = {
-    account: (user) =>
-      brief?.(user, 'clearinghouseState', (message) => parseAccount(message.clearinghouseState), briefMs),
-    openOrders: (user) =>
-      brief?.(user, 'openOrders', (message) => message.orders.flatMap(parseOrders), briefMs),
-    spotBalances: (user) =>
-      brief?.(user, 'spotState', (message) => parseBalances(message.spotState), briefMs),
-  }
-  const isReadBriefly = (account: string, part: Part): part is PushedPart =>
-    brief !== undefined && perMinute > 0 && part in briefReads && subscribedSinceMs(account) === undefined
-
-  const view = async <P extends Part>(
-    user: string,
-    part: P,
-    read: () => Promise<Parts[P]>,
-  ): Promise<Viewed<Parts[P]>> => {
-    const account = user.toLowerCase()
-    const state = stateOf(account)
-    const push = await currentPush(account, part, state)
-    if (push) return push as Viewed<Parts[P]>
-    const known = state.entries.get(part)
-    if (known && isAnswerCurrent(part, known, state)) return known as Viewed<Parts[P]>
-    const usable = known && nowMs() - known.atMs <= staleMaxMs ? known : undefined
-    const ahead = usable === undefined || usable.version < state.version
-    const weight = infoWeight(infoTypes[part])
-    const canPay = () => shares.take(account, weight, { ahead })
-    const noBudget = () => budgetFault(shares.waitMs(account, weight), 'view', 'account', perMinute)
-    const isBrief = isReadBriefly(account, part)
-    if (isBrief && !ahead && usable && nowMs() - usable.atMs <= briefEveryMs)
-      return usable as Viewed<Parts[P]>
-    const pending = state.requests.get(part)
-    const joined = pending && pending.version === state.version ? pending.promise : undefined
-    if (!joined && !isBrief && !canPay()) {
-      if (usable) return usable as Viewed<Parts[P]>
-      throw noBudget()
-    }
-    const readBriefly = async () => {
-      const seen = isBrief ? await briefReads[part](account) : undefined
-      if (seen !== undefined) return seen
-      if (!canPay()) throw noBudget()
-      return read()
-    }
-    try {
-      return (await (joined ?? request(part, state, isBrief ? readBriefly : read))) as Viewed<Parts[P]>
-    } catch (fault) {
-      if (usable && fault instanceof Fault && fault.code === 'unavailable') return usable as Viewed<Parts[P]>
-      throw fault
-    }
-  }
-
+  const context: ViewContext = { ...deps, nowMs, states, shares: viewShares(deps.perMinute, nowMs) }
+  const view = <P extends Part>(user: string, part: P, read: () => Promise<Parts[P]>) =>
+    viewPart(context, { account: user.toLowerCase(), part, read }) as Promise<Viewed<Parts[P]>>
   return {
-    account: (user) => view(user, 'account', () => viewVenue.account(user)),
-    openOrders: (user) => view(user, 'openOrders', () => viewVenue.openOrders(user)),
-    spotBalances: (user) => view(user, 'spotBalances', () => viewVenue.spotBalances(user, [])),
-    agents: (user) => view(user, 'agents', () => viewVenue.agents(user)),
-    mode: (user) => view(user, 'mode', () => viewVenue.accountMode(user)),
-    rateLimit: (user) => view(user, 'rateLimit', () => viewVenue.rateLimit(user)),
+    account: (user) => view(user, 'account', () => venue.account(user)),
+    openOrders: (user) => view(user, 'openOrders', () => venue.openOrders(user)),
+    spotBalances: (user) => view(user, 'spotBalances', () => venue.spotBalances(user, [])),
+    agents: (user) => view(user, 'agents', () => venue.agents(user)),
+    mode: (user) => view(user, 'mode', () => venue.accountMode(user)),
+    rateLimit: (user) => view(user, 'rateLimit', () => venue.rateLimit(user)),
     invalidate(user) {
       const state = states.get(user.toLowerCase())
       if (!state) return
@@ -279,9 +171,127 @@ export function createAccountViews({
       state.invalidatedMs = nowMs()
     },
     applyPush(user, part, value) {
-      const state = stateOf(user.toLowerCase())
+      const state = stateOf(states, user.toLowerCase())
       state.entries.set(part, { value, atMs: nowMs(), pushed: true, version: state.version })
       for (const latch of state.latches) latch.set()
     },
+  }
+}
+
+function stateOf(states: ViewContext['states'], account: string): State {
+  const known = states.get(account)
+  if (known) return known
+  const state: State = {
+    entries: new Map(),
+    requests: new Map(),
+    version: 0,
+    invalidatedMs: 0,
+    latches: new Set(),
+  }
+  states.set(account, state)
+  return state
+}
+
+/** A part of an account, and how it is read in full. */
+type PartRead = { account: string; part: Part; read: () => Promise<unknown> }
+
+function isPushCurrent(
+  { nowMs, perMinute, subscribedSinceMs }: ViewContext,
+  { account, part }: PartRead,
+  { atMs, pushed }: Entry,
+): boolean {
+  const sinceMs = perMinute > 0 && pushed ? subscribedSinceMs(account) : undefined
+  return sinceMs !== undefined && atMs >= sinceMs && nowMs() - atMs <= pushedFreshMs[part as PushedPart]
+}
+
+/** Waits for a push if the gateway acted after the last one. */
+async function currentPush(context: ViewContext, wanted: PartRead, state: State): Promise<Entry | undefined> {
+  const { nowMs } = context
+  const last = () => {
+    const entry = state.entries.get(wanted.part)
+    return entry && isPushCurrent(context, wanted, entry) ? entry : undefined
+  }
+  const { version, invalidatedMs } = state
+  const found = last()
+  if (!found || found.version === version) return found
+  const untilMs = invalidatedMs + pushWaitMs
+  using latch = createLatch()
+  state.latches.add(latch)
+  while (nowMs() <= untilMs && (last()?.version ?? 0) < version) {
+    latch.reset()
+    await latch.wait(untilMs - nowMs() + 1)
+  }
+  state.latches.delete(latch)
+  return last()
+}
+
+function request({ nowMs }: ViewContext, { part, read }: PartRead, state: State): Promise<Entry> {
+  const atMs = nowMs()
+  const { version } = state
+  const promise = read()
+    .then((value) => {
+      const entry: Entry = { value, atMs, pushed: false, version }
+      const known = state.entries.get(part)
+      const isNewest = !known || (known.atMs <= atMs && known.version <= version)
+      if (isNewest) state.entries.set(part, entry)
+      return entry
+    })
+    .finally(() => {
+      if (state.requests.get(part)?.promise === promise) state.requests.delete(part)
+    })
+  state.requests.set(part, { promise, version })
+  return promise
+}
+
+type BriefReads = {
+  [P in PushedPart]: (brief: VenueStreams['brief'], user: string) => Promise<Parts[P] | undefined> | undefined
+}
+const briefReads: BriefReads = {
+  account: (brief, user) =>
+    brief(user, 'clearinghouseState', (message) => parseAccount(message.clearinghouseState), briefMs),
+  openOrders: (brief, user) =>
+    brief(user, 'openOrders', (message) => message.orders.flatMap(parseOrders), briefMs),
+  spotBalances: (brief, user) =>
+    brief(user, 'spotState', (message) => parseBalances(message.spotState), briefMs),
+}
+
+async function viewPart(context: ViewContext, wanted: PartRead): Promise<Entry> {
+  const { nowMs, perMinute, shares, brief } = context
+  const { account, part, read } = wanted
+  const state = stateOf(context.states, account)
+  const push = await currentPush(context, wanted, state)
+  if (push) return push
+  const known = state.entries.get(part)
+  const isAnswerCurrent =
+    known &&
+    !known.pushed &&
+    known.version === state.version &&
+    Math.abs(nowMs() - known.atMs) <= freshMs[part]
+  if (known && perMinute > 0 && isAnswerCurrent) return known
+  const usable = known && nowMs() - known.atMs <= staleMaxMs ? known : undefined
+  const ahead = usable === undefined || usable.version < state.version
+  const weight = infoWeight(infoTypes[part])
+  const canPay = () => shares.take(account, weight, { ahead })
+  const noBudget = () => budgetFault(shares.waitMs(account, weight), 'view', 'account', perMinute)
+  const isBrief =
+    brief && perMinute > 0 && part in briefReads && context.subscribedSinceMs(account) === undefined
+  if (isBrief && !ahead && usable && nowMs() - usable.atMs <= briefEveryMs) return usable
+  const pending = state.requests.get(part)
+  const joined = pending && pending.version === state.version ? pending.promise : undefined
+  if (!joined && !isBrief && !canPay()) {
+    if (usable) return usable
+    throw noBudget()
+  }
+  const readBriefly = async () => {
+    const seen = brief && (await briefReads[part as PushedPart](brief, account))
+    if (seen !== undefined) return seen
+    if (!canPay()) throw noBudget()
+    return read()
+  }
+  try {
+    return await (joined ?? request(context, { ...wanted, read: isBrief ? readBriefly : read }, state))
+  } catch (fault) {
+    if (usable && fault instanceof Fault && fault.code === 'unavailable') return usable
+    throw fault
   }
 }

@@ -1,7 +1,7 @@
 import { fits } from '#kernel/contract/fits.ts'
 import * as T from '#kernel/contract/schema.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 import { decimalPattern, plain } from './decimals.ts'
-import { parseJson } from './records.ts'
 import { rejectionMessage } from './rejections.ts'
 
 const text = T.String()

@@ -1,4 +1,4 @@
-import { parseJson } from './records.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 
 /**
  * Checks frames of the venue's web socket before the client library reads them. The library trusts the form of

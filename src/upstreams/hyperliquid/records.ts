@@ -73,12 +73,3 @@ export const filterValues =
           }),
         )
       : value
-
-/** Returns undefined if the body is not JSON. */
-export function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
-}

@@ -59,8 +59,5 @@ export const rejectionMessage = (message: string): string =>
     .replace(/[\s,]*\basset=\d+/g, '')
     .trim()
 
-/** The nonce was used, by the same bytes or by others. */
-export const isSpentNonce = (message: string): boolean => /\bnonce\b/i.test(message)
-
 /** The venue does not know the signer as an agent. */
 export const isUnknownSigner = (message: string): boolean => message.startsWith('User or API Wallet')

@@ -29,10 +29,10 @@ export type VenueAddress = {
   /** An operator's own node, which serves some request types without a limit. */
   nodeUrl?: string | undefined
   nowMs: () => number
-  timeoutMs?: number
   onSkipped?: OnSkipped
 }
 
+const timeoutMs = 5_000
 const maxBytes = 8 * 1024 * 1024
 const json = { 'content-type': 'application/json', accept: 'application/json' }
 
@@ -74,7 +74,6 @@ export function createVenueRequests({
   egress = noEgress,
   nodeUrl,
   nowMs,
-  timeoutMs = 5_000,
   onSkipped,
 }: VenueAddress) {
   const ownNode = createOwnNode({ url: nodeUrl, net, nowMs })

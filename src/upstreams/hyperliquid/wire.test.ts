@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseExchangeReply } from './exchange-reply.ts'
-import { codeOfRejection, codeOfStatus, isSpentNonce, isUnknownSigner } from './rejections.ts'
+import { codeOfRejection, codeOfStatus, isUnknownSigner } from './rejections.ts'
 import { parseInfo } from './wire.ts'
 
 describe('the answers of the venue', () => {
@@ -84,7 +84,6 @@ describe('the answers of the venue', () => {
     assert.equal(codeOfStatus('tickRejected'), 'tick_invalid')
     assert.equal(codeOfStatus('minTradeSpotNtlRejected'), 'below_minimum')
     assert.equal(codeOfStatus('somethingElseRejected'), 'venue_rejected')
-    assert.ok(isSpentNonce('Invalid nonce: duplicate nonce 5') && !isSpentNonce('Insufficient margin'))
     assert.ok(isUnknownSigner('User or API Wallet 0x does not exist.') && !isUnknownSigner('Must deposit'))
   })
 })

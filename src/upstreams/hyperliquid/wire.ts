@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fits } from '#kernel/contract/fits.ts'
 import * as T from '#kernel/contract/schema.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 import { decimalPattern } from './decimals.ts'
 import {
   blankInvalid,
@@ -12,7 +13,6 @@ import {
   getField,
   mapField,
   type OnSkipped,
-  parseJson,
   type RecordFilter,
 } from './records.ts'
 

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { isRecord } from '#kernel/wire/json.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 
 /** fal's protocol for text to image, in its synchronous form. */
 
@@ -35,7 +35,7 @@ export const unreadable = (what: string): Fault =>
   new Fault('upstream_rejected', `The image service sent ${what}`, { extras: { upstream } })
 
 export function readAnswer(text: string, { count, seed }: ImageOrder): MadeImages {
-  const body = parsed(text)
+  const body = parseJson(text)
   if (!isRecord(body) || !Array.isArray(body.images)) throw unreadable('no images')
   const urls = body.images.map((each) => (isRecord(each) ? each.url : undefined))
   if (urls.length !== count) throw unreadable(`${urls.length} images instead of ${count}`)
@@ -48,14 +48,6 @@ export function readAnswer(text: string, { count, seed }: ImageOrder): MadeImage
     inferenceSeconds: typeof inference === 'number' && inference >= 0 ? inference : 0,
     seed: Number.isSafeInteger(body.seed) ? Number(body.seed) : seed,
     flagged: urls.map((_, at) => flags[at] === true),
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 
@@ -81,7 +73,7 @@ const fieldForm = /^[a-z_]{1,40}$/
 
 /** Returns the fields that a 422 in FastAPI's form names. */
 function fieldsOf(text: string): string {
-  const body = parsed(text)
+  const body = parseJson(text)
   const items = isRecord(body) && Array.isArray(body.detail) ? body.detail : []
   const names = items.flatMap((item) => {
     const last = isRecord(item) && Array.isArray(item.loc) ? item.loc.at(-1) : undefined

@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fits } from '#kernel/contract/fits.ts'
 import type * as T from '#kernel/contract/schema.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { Decrypted, Encrypted, ErrorReply } from './wire.ts'
 
@@ -19,9 +20,9 @@ type Options = {
   key: string
   mount?: string
   namespace?: string
-  timeoutMs?: number
 }
 
+const timeoutMs = 5_000
 const bytesMax = 64 * 1024
 const dekBytes = 32
 
@@ -30,7 +31,7 @@ const unexpectedReply = (cause?: unknown) =>
 
 /** A key-encryption key that never leaves Vault: each call is one request to its transit engine. */
 export function createVaultTransit(options: Options): VaultTransit {
-  const { net, id, url, token, key, mount = 'transit', namespace, timeoutMs = 5_000 } = options
+  const { net, id, url, token, key, mount = 'transit', namespace } = options
   const root = new URL(`v1/${mount}/`, url.endsWith('/') ? url : `${url}/`)
   const headers = {
     'content-type': 'application/json',
@@ -47,7 +48,7 @@ export function createVaultTransit(options: Options): VaultTransit {
     const reply = await net.fetch(request).catch((cause: unknown) => {
       throw new Fault('unavailable', 'The key service did not answer', { cause })
     })
-    const json = parsed(reply.body)
+    const json = parseJson(reply.body)
     if (reply.status !== 200)
       throw refusal(reply.status, fits(ErrorReply, json) ? json.errors : ['no reason given'])
     if (!fits(shape, json)) throw unexpectedReply()
@@ -77,14 +78,6 @@ export function createVaultTransit(options: Options): VaultTransit {
       if (dek.length !== dekBytes) throw unexpectedReply()
       return dek
     },
-  }
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
   }
 }
 

@@ -18,7 +18,6 @@ type LifiOptions = {
   clock: Clock
   apiKey?: string | undefined
   quotes?: QuoteBudget
-  timeoutMs?: number
 }
 
 const integrator = 'portico'
@@ -40,10 +39,9 @@ export function createLifi({
   clock,
   apiKey,
   quotes = unlimitedQuotes,
-  timeoutMs = 5_000,
 }: LifiOptions): SwapProvider {
   const rows = new Map(chains.filter(({ family }) => family === 'evm').map((row) => [row.id, row]))
-  const requests = createLifiRequests({ url, net, apiKey, timeoutMs })
+  const requests = createLifiRequests({ url, net, apiKey })
 
   function rowOf(chainId: string, field: string) {
     const row = rows.get(chainId)

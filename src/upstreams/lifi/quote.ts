@@ -2,18 +2,17 @@ import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { fullBps } from '#kernel/money/money.ts'
+import { type Fields, isAddress, secondsOf, textOf } from '#kernel/money/provider-answer.ts'
 import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/money/swap-provider.ts'
 import {
   addressOf,
-  bytesOf,
+  assertMinimum,
   changed,
-  type Fields,
   fieldsOf,
   hashOf,
-  isAddress,
+  hexOf,
   providerName,
   quantityOf,
-  textOf,
   unitsOf,
 } from './wire.ts'
 
@@ -25,9 +24,6 @@ type Reading = { request: RouteRequest; rows: ReadonlyMap<string, Row>; now: Dat
 
 const callBytesMax = 16 * 1024
 const feesMax = 16
-const etaSecondsMax = 86_400
-/** Providers round a minimum in their own way. */
-const roundingUnits = 1n
 const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 export const currencyOf = ({ native }: Row, token: string): string =>
@@ -88,14 +84,6 @@ function assertAction(action: Fields, { request, rows }: Reading): void {
     throw changed('a quote for another recipient')
 }
 
-/** A minimum below the requested slippage would let the filler take the difference. */
-function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
-  const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
-  if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)
-    throw changed('a minimum below the slippage')
-  if (minimumUnits > outUnits) throw changed('a minimum above its output')
-}
-
 function callOf(value: unknown, { request }: Reading) {
   const { to, data, value: sent, from, chainId, gasLimit } = fieldsOf(value, 'transaction')
   if (chainId !== Number(request.origin.chainId)) throw changed('a call on another chain')
@@ -109,7 +97,7 @@ function callOf(value: unknown, { request }: Reading) {
         kind,
         to: addressOf(to, 'target'),
         value: quantityOf(sent, 'value'),
-        data: bytesOf(data, 'calldata', callBytesMax),
+        data: hexOf(data, 'calldata', { bytesMax: callBytesMax, prefix: '0x' }),
       },
     ],
     gas,
@@ -143,6 +131,3 @@ function impactOf({ fromAmountUSD, toAmountUSD }: Fields): number {
   const lost = from > 0 && to >= 0 ? Math.round((1 - to / from) * Number(fullBps)) : 0
   return Number.isFinite(lost) ? Math.max(-10_000, Math.min(10_000, lost)) : 0
 }
-
-const secondsOf = (value: unknown): number =>
-  typeof value === 'number' && value >= 0 && value <= etaSecondsMax ? Math.ceil(value) : 0

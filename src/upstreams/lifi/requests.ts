@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { isRecord } from '#kernel/wire/json.ts'
+import { textOf } from '#kernel/money/provider-answer.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
-import { providerName, textOf } from './wire.ts'
+import { away, providerName } from './wire.ts'
 
 /** Sends requests to LI.FI. It counts quotes over two hours, so a rejected quote is not repeated for a while. */
 
@@ -15,9 +16,10 @@ type GetOptions = {
   /** A fault thrown here ends the request. */
   beforeAttempt?: () => void
 }
-type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
+type Options = { url: string; net: Net; apiKey: string | undefined }
 type Attempt = { value: unknown } | { retry: Fault }
 
+const timeoutMs = 5_000
 const maxBytes = 512 * 1024
 const attemptsMax = 2
 const retryMs = 300
@@ -27,14 +29,6 @@ const limitedMs = 60_000
 const limitedMsMax = 2 * 3_600_000
 const noQuote = 1002
 const noRouteCodes = [noQuote, 1003, 1004, 1007]
-
-const away = (why: string, retryAfterMs?: number) =>
-  new Fault('unavailable', `LI.FI ${why}; try again later`, {
-    extras: {
-      upstream: providerName,
-      ...(retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1_000) }),
-    },
-  })
 
 function faultOf(body: unknown): Fault | undefined {
   if (!isRecord(body) || typeof body.code !== 'number') return undefined
@@ -49,7 +43,7 @@ function faultOf(body: unknown): Fault | undefined {
   return undefined
 }
 
-export function createLifiRequests({ url, net, apiKey, timeoutMs }: Options): LifiRequests {
+export function createLifiRequests({ url, net, apiKey }: Options): LifiRequests {
   const headers = {
     accept: 'application/json',
     ...(apiKey !== undefined && { 'x-lifi-api-key': apiKey }),
@@ -69,13 +63,9 @@ export function createLifiRequests({ url, net, apiKey, timeoutMs }: Options): Li
       limitedUntilMs.set(path, monotonicMs() + waitMs)
       throw away('limits its requests', waitMs)
     }
-    let json: unknown
-    try {
-      json = JSON.parse(reply.body)
-    } catch {
-      // A proxy in front of LI.FI answers with a page.
-      return { retry: away('sent no JSON') }
-    }
+    const json = parseJson(reply.body)
+    // A proxy in front of LI.FI answers with a page.
+    if (json === undefined) return { retry: away('sent no JSON') }
     if (status === 200) return { value: json }
     const fault = faultOf(json)
     if (fault) throw fault

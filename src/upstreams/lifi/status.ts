@@ -1,14 +1,14 @@
 import type { Chain } from '#kernel/money/chains.ts'
+import { isAddress, isHash, isUnits, textOf } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { nativeName } from './quote.ts'
-import { changed, fieldsOf, textOf } from './wire.ts'
+import { changed, fieldsOf } from './wire.ts'
 
 /** Reads what LI.FI says about a transfer. An unknown word means that it is not over. */
 
 type Rows = ReadonlyMap<string, Pick<Chain, 'id' | 'native'>>
 
-const hash = /^0x[0-9a-fA-F]{64}$/
 /** The gateway's words for causes, as the first provider named them. */
 const reasons: Readonly<Record<string, string>> = {
   SLIPPAGE_EXCEEDED: 'SLIPPAGE',
@@ -48,7 +48,7 @@ export function statusOf(body: unknown, request: StatusRequest, rows: Rows): Pro
 const isAt = (side: unknown, chainId: string): boolean => isRecord(side) && side.chainId === Number(chainId)
 
 function txOf(side: unknown, chainId: string): ProviderTx[] {
-  if (!isRecord(side) || typeof side.txHash !== 'string' || !hash.test(side.txHash)) return []
+  if (!isRecord(side) || !isHash(side.txHash)) return []
   // The chains could not prove a payment on another chain than the expected one.
   if (side.chainId !== undefined && side.chainId !== Number(chainId)) return []
   return [{ chainId, txHash: side.txHash.toLowerCase() }]
@@ -58,12 +58,12 @@ function paymentOf(side: unknown, chainId: string, rows: Rows): ProviderStatus['
   if (!isRecord(side) || !isRecord(side.token)) return null
   const { amount, token, txHash } = side
   const row = rows.get(chainId)
-  if (!row || typeof token.address !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(token.address)) return null
-  if (typeof amount !== 'string' || !/^\d{1,78}$/.test(amount)) return null
+  if (!row || !isAddress(token.address)) return null
+  if (!isUnits(amount)) return null
   return {
     chainId,
     token: token.address.toLowerCase() === nativeName ? row.native.address : token.address,
     amountUnits: BigInt(amount),
-    txHash: typeof txHash === 'string' && hash.test(txHash) ? txHash.toLowerCase() : null,
+    txHash: isHash(txHash) ? txHash.toLowerCase() : null,
   }
 }

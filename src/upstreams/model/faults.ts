@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { foreignText } from '#kernel/money/token-reports.ts'
-import { isRecord } from '#kernel/wire/json.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 
 /** Translates the failures of a model endpoint for the caller of a turn. No fault text contains the key. */
 
@@ -22,14 +22,6 @@ export function endpointWords(body: unknown, key: string | undefined): string {
   return foreignText(key === undefined ? words : words.replaceAll(key, '[key]'))
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 export const isRetried = (status: number): boolean => status === 429 || status >= 500
 
 export function statusFault({ status, body, retryAfterMs, model, key }: Failure): Fault {
@@ -37,7 +29,7 @@ export function statusFault({ status, body, retryAfterMs, model, key }: Failure)
   // Endpoints repeat a part of the key here, so their words stay out.
   if (status === 401 || status === 403)
     return new Fault('upstream_rejected', 'The model endpoint does not accept the key', { extras })
-  const cause = new Error(`model endpoint ${status}: ${endpointWords(parsed(body), key)}`)
+  const cause = new Error(`model endpoint ${status}: ${endpointWords(parseJson(body), key)}`)
   if (isRetried(status)) {
     const sentence =
       status === 429
@@ -77,7 +69,7 @@ export const unreadable = (what: string): Fault =>
   new Fault('upstream_changed', `The model endpoint sent ${what}`, { extras: { upstream } })
 
 export function eventFields(data: string): Record<string, unknown> {
-  const fields = parsed(data)
+  const fields = parseJson(data)
   if (!isRecord(fields)) throw unreadable('an event that is no JSON object')
   return fields
 }

@@ -31,11 +31,11 @@ type Options = {
   limits: ModelLimits
   /** The pauses between attempts; its maximum is also the longest pause that an endpoint may ask for. */
   backoff?: Backoff
-  attemptsMax?: number
 }
 
 const errorBytesMax = 64 * 1024
 const endMsMax = 200
+const attemptsMax = 3
 const anthropicVersion = '2023-06-01'
 
 const interfaces = {
@@ -84,7 +84,6 @@ export function createModelEndpoint({
   random,
   limits,
   backoff = { firstMs: 500, maxMs: 20_000 },
-  attemptsMax = 3,
 }: Options): Model {
   const { path, body, reader: createReader, headers } = interfaces[api]
   /** What this model refuses, learned once for all turns. */

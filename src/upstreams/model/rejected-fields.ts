@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/wire/json.ts'
+import { isRecord, parseJson } from '#kernel/wire/json.ts'
 
 /** Optional fields that some models refuse. Each refusal is learned once, and the request is sent without the field. */
 
@@ -35,12 +35,7 @@ function wordsOf(parsed: Record<string, unknown>): { param: unknown; head: strin
 /** Returns the optional field that a 400 or 422 is about, if any. */
 export function rejectedField(status: number, body: string): OptionalField | undefined {
   if (status !== 400 && status !== 422) return undefined
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body)
-  } catch {
-    return undefined
-  }
+  const parsed = parseJson(body)
   if (!isRecord(parsed)) return undefined
   const { param, head } = wordsOf(parsed)
   if (refusesPrefix.test(head)) return 'prefix'

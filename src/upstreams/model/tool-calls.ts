@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
+import { isRecord, type JsonObject, parseJson } from '#kernel/wire/json.ts'
 import type { ModelEvent, ReaderOptions, ToolArguments } from './turn.ts'
 
 /** Assembles calls from pieces that arrive in any order. */
@@ -25,12 +25,8 @@ const extraCharactersMax = 8_192
 export function parseArguments(text: string): ToolArguments {
   // A call without arguments has no text for them.
   if (text.trim() === '') return { isValid: true, value: {} }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return { isValid: false, problem: 'the arguments are no valid JSON' }
-  }
+  const value = parseJson(text)
+  if (value === undefined) return { isValid: false, problem: 'the arguments are no valid JSON' }
   if (!isRecord(value)) return { isValid: false, problem: 'the arguments are no JSON object' }
   return { isValid: true, value: value as JsonObject }
 }

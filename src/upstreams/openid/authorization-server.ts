@@ -1,6 +1,7 @@
 import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 
 /** An authorization server of somebody else, whose tokens this gateway accepts. */
@@ -48,12 +49,8 @@ export function createAuthorizationServer({ issuer, net, clock }: Options): Auth
       })
     if (reply.status >= 500 || reply.status === 429) throw outage()
     if (reply.status !== 200) return undefined
-    try {
-      const parsed: unknown = JSON.parse(reply.body)
-      return typeof parsed === 'object' && parsed !== null ? (parsed as Document) : undefined
-    } catch {
-      return undefined
-    }
+    const parsed = parseJson(reply.body)
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Document) : undefined
   }
   const discover = async (): Promise<Document> => {
     for (const url of documentUrls(issuer)) {

@@ -13,8 +13,9 @@ export type Prices = {
   get(keys: readonly string[]): Promise<ReadonlyMap<string, Price>>
 }
 
-type Options = { url: string; net: Net; clock: Clock; timeoutMs?: number; freshMs?: number }
+type Options = { url: string; net: Net; clock: Clock; freshMs?: number }
 
+const timeoutMs = 1_500
 const confidenceMin = 0.9
 const ageMaxMs = 10 * 60_000
 const keysPerRequest = 80
@@ -22,7 +23,7 @@ const requestsMax = 4
 const entriesMax = 20_000
 const maxBytes = 1024 * 1024
 
-export function createPrices({ url, net, clock, timeoutMs = 1_500, freshMs = 10_000 }: Options): Prices {
+export function createPrices({ url, net, clock, freshMs = 10_000 }: Options): Prices {
   async function fetchPrices(keys: readonly string[]): Promise<ReadonlyMap<string, Price>> {
     const path = keys.map(encodeURIComponent).join(',')
     const { status, body } = await net.fetch({

@@ -1,7 +1,7 @@
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
-import { fullBps } from '#kernel/money/money.ts'
+import { type Fields, isAddress, isUnits, secondsOf, textOf } from '#kernel/money/provider-answer.ts'
 import type {
   ProposedRoute,
   RouteCall,
@@ -15,22 +15,18 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { ForeignNames } from './foreign-names.ts'
 import {
   addressOf,
+  assertMinimum,
   bpsOf,
   changed,
-  type Fields,
   fieldsOf,
   hexOf,
-  isAddress,
-  isUnits,
   listOf,
+  providerName,
   requestIdOf,
-  textOf,
   unitsOf,
 } from './wire.ts'
 
 /** Reads the answer to a quote, and refuses what contradicts the request; the swap checks targets and calldata. */
-
-export const providerName = 'relay'
 
 const stepsMax = 8
 const itemsMax = 4
@@ -39,9 +35,6 @@ const instructionsMax = 32
 const accountsMax = 64
 const tablesMax = 8
 const instructionBytesMax = 1_232
-const etaSecondsMax = 86_400
-/** Providers round a minimum in their own way. */
-const roundingUnits = 1n
 
 type Reading = { request: RouteRequest; names: ForeignNames; now: Date }
 
@@ -116,14 +109,6 @@ function amountAt(value: unknown, expected: TokenOnChain, { names }: Reading): b
   return unitsOf(amount, 'amount')
 }
 
-/** A minimum below the requested slippage would let the solver take the difference. */
-function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
-  const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
-  if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)
-    throw changed('a minimum below the slippage')
-  if (minimumUnits > outUnits) throw changed('a minimum above its output')
-}
-
 function assertParties({ sender, recipient }: Fields, { request, names }: Reading): void {
   const isAt = (chainId: string, given: unknown, expected: string) => {
     const row = names.rowOf(chainId)
@@ -138,9 +123,6 @@ function toolOf({ route }: Fields): string {
   const { origin } = fieldsOf(route ?? {}, 'route')
   return textOf(fieldsOf(origin ?? {}, 'route').router) ?? providerName
 }
-
-const secondsOf = (value: unknown): number =>
-  typeof value === 'number' && value >= 0 && value <= etaSecondsMax ? Math.ceil(value) : 0
 
 /** Returns the relayer's gas and service fee. They are shown and decide nothing, so unreadable ones are left out. */
 function feesOf(value: unknown, { names }: Reading): RouteFee[] {
@@ -218,12 +200,12 @@ function evmStepsOf(steps: readonly Fields[], { request, names }: Reading) {
     const kind = kindOf(step)
     return itemsOf(step).map((data) => {
       if (names.publicId(data.chainId) !== request.origin.chainId) throw changed('a call on another chain')
-      const from = addressOf(data.from, 'evm', 'sender')
+      const from = addressOf(data.from, 'sender')
       if (from.toLowerCase() !== request.user.toLowerCase()) throw changed('a call of another sender')
       if (data.gas !== undefined && data.gas !== null) gas = gasOf(data.gas, gas)
       return {
         kind,
-        to: addressOf(data.to, 'evm', 'target'),
+        to: addressOf(data.to, 'target'),
         value: unitsOf(data.value, 'value'),
         data: hexOf(data.data, 'calldata', { bytesMax: callBytesMax, prefix: '0x' }),
       }
@@ -244,19 +226,19 @@ function solanaStepsOf(steps: readonly Fields[]) {
   if (!data || others.length > 0) throw changed('not exactly one transaction')
   const instructions = listOf(data.instructions, 'instructions', instructionsMax).map(instructionOf)
   const tables = listOf(data.addressLookupTableAddresses ?? [], 'lookup tables', tablesMax)
-  const lookupTables = tables.map((each) => addressOf(each, 'solana', 'lookup table'))
+  const lookupTables = tables.map((each) => addressOf(each, 'lookup table', 'solana'))
   return { family: 'solana' as const, instructions, lookupTables }
 }
 
 function instructionOf(value: unknown): SolanaInstruction {
   const { programId, keys, data } = fieldsOf(value, 'instruction')
   return {
-    programId: addressOf(programId, 'solana', 'program'),
+    programId: addressOf(programId, 'program', 'solana'),
     accounts: listOf(keys, 'accounts', accountsMax).map((key) => {
       const { pubkey, isSigner, isWritable } = fieldsOf(key, 'account')
       if (typeof isSigner !== 'boolean' || typeof isWritable !== 'boolean')
         throw changed('an account without its rights')
-      return { address: addressOf(pubkey, 'solana', 'account'), isSigner, isWritable }
+      return { address: addressOf(pubkey, 'account', 'solana'), isSigner, isWritable }
     }),
     data: hexOf(data, 'instruction', { bytesMax: instructionBytesMax, prefix: '' }),
   }

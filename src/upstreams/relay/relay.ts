@@ -5,9 +5,10 @@ import { type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { foreignNames } from './foreign-names.ts'
-import { providerName, routeOf } from './quote.ts'
+import { routeOf } from './quote.ts'
 import { createRelayRequests } from './requests.ts'
 import { requestIdIn, statusOf, withReasons } from './status.ts'
+import { providerName } from './wire.ts'
 
 /** Relay: swaps on one chain, and deposits that its solver fills on another. */
 
@@ -19,7 +20,6 @@ type RelayOptions = {
   /** The reasons of refunds are only answered with a key. */
   apiKey?: string | undefined
   quotes?: QuoteBudget
-  timeoutMs?: number
 }
 
 /** Asks for a shorter route, for a transaction on Solana that became too large. */
@@ -32,10 +32,9 @@ export function createRelay({
   clock,
   apiKey,
   quotes = unlimitedQuotes,
-  timeoutMs = 5_000,
 }: RelayOptions): SwapProvider {
   const names = foreignNames(chains)
-  const requests = createRelayRequests({ url, net, apiKey, timeoutMs })
+  const requests = createRelayRequests({ url, net, apiKey })
 
   const bodyOf = ({ origin, destination, ...request }: RouteRequest) => ({
     user: request.user,

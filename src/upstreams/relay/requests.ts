@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { errorOf, faultOf, isRetried } from './errors.ts'
+import { away } from './wire.ts'
 
 /** Sends requests to Relay, and repeats them a few times if the reply is no answer. */
 
@@ -15,7 +17,7 @@ type PostOptions = {
   /** A fault thrown here ends the request. */
   beforeAttempt: () => void
 }
-type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
+type Options = { url: string; net: Net; apiKey: string | undefined }
 type Sent = {
   method: 'GET' | 'POST'
   path: string
@@ -25,29 +27,14 @@ type Sent = {
 }
 type Attempt = { value: unknown } | { retry: Fault; afterMs?: number | undefined }
 
+const timeoutMs = 5_000
 const maxBytes = 256 * 1024
 const backoff = { firstMs: 200, maxMs: 1_000 }
 /** If Relay asks for a longer wait, the caller decides. */
 const waitMsMax = 2_000
 const tooBusy = 429
 
-const parsed = (body: string): { json: unknown } | undefined => {
-  try {
-    return { json: JSON.parse(body) as unknown }
-  } catch {
-    return undefined
-  }
-}
-
-const away = (why: string, retryAfterMs?: number) =>
-  new Fault('unavailable', `The solver ${why}; try again later`, {
-    extras: {
-      upstream: 'relay',
-      ...(retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1_000) }),
-    },
-  })
-
-export function createRelayRequests({ url, net, apiKey, timeoutMs }: Options): RelayRequests {
+export function createRelayRequests({ url, net, apiKey }: Options): RelayRequests {
   const headers = {
     accept: 'application/json',
     'content-type': 'application/json',
@@ -65,11 +52,11 @@ export function createRelayRequests({ url, net, apiKey, timeoutMs }: Options): R
     if (reply instanceof Fault) return { retry: away('does not answer') }
     const { status, retryAfterMs } = reply
     if (status === tooBusy) return { retry: away('limits its requests', retryAfterMs), afterMs: retryAfterMs }
-    const found = parsed(reply.body)
+    const json = parseJson(reply.body)
     // A proxy in front of Relay answers with a page.
-    if (!found) return { retry: away('sent no JSON') }
-    if (status === 200) return { value: found.json }
-    const error = errorOf(found.json)
+    if (json === undefined) return { retry: away('sent no JSON') }
+    if (status === 200) return { value: json }
+    const error = errorOf(json)
     if (error && !isRetried(error)) throw faultOf(error)
     return { retry: away(`answered with status ${status}`, retryAfterMs), afterMs: retryAfterMs }
   }

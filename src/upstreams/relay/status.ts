@@ -1,7 +1,8 @@
+import { isUnits, textOf } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import type { ForeignNames } from './foreign-names.ts'
-import { changed, fieldsOf, textOf } from './wire.ts'
+import { changed, fieldsOf } from './wire.ts'
 
 /** Reads what Relay says about a request. An unknown word means that it is not over. */
 
@@ -80,7 +81,7 @@ function refundOf(status: ProviderStatus, value: unknown, names: ForeignNames): 
       ? names.token(chainId, currency.address)
       : undefined
   if (chainId === undefined || token === undefined) return null
-  if (typeof amount !== 'string' || !/^\d{1,78}$/.test(amount)) return null
+  if (!isUnits(amount)) return null
   const txHash = status.destinationTxs.findLast((each) => each.chainId === chainId)?.txHash ?? null
   return { chainId, token, amountUnits: BigInt(amount), txHash }
 }

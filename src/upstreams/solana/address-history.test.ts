@@ -49,6 +49,18 @@ test('a list that goes on, or one of no moment, needs no first block', async () 
   assert.equal(node.asked.length, 1)
 })
 
+test('a list since a slot ends where the node keeps that slot, whatever the time of its blocks', async () => {
+  const sinceSlot = { ...newest, since: 8n }
+  const node = nodeOf(1, [{ slot: 8, seconds: null }])
+  assert.equal((await node.read('a', sinceSlot)).length, 1)
+  assert.equal(node.asked.length, 1)
+  await assert.rejects(
+    nodeOf(0, [{ slot: 9, seconds: null }]).read('a', sinceSlot),
+    /keeps no history from before slot 9; slot 8 is needed/,
+  )
+  await assert.rejects(nodeOf(0, []).read('a', sinceSlot), /no blocks/)
+})
+
 test('the time of a first block is read once, and that of another one anew', async () => {
   const node = nodeOf(0, [{ slot: 7, seconds: secondsAt(-90_000) }])
   await node.read('a', newest)

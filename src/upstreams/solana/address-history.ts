@@ -9,8 +9,8 @@ export type HistoryOptions = {
   commitment: 'confirmed' | 'finalized'
   before?: string | undefined
   limit: number
-  /** A complete list fails if the node keeps no blocks from before this moment. */
-  since?: Date | undefined
+  /** A complete list fails if the node keeps no blocks from before this moment, or not this slot. */
+  since?: Date | bigint | undefined
 }
 export type ReadHistory = (address: string, options: HistoryOptions) => Promise<HistoryEntry[]>
 
@@ -21,6 +21,19 @@ const firstBlocksMax = 5
 
 /** Blocks are listed, because a node without any also names slot 0 as its first available one, and knows its time. */
 const firstBlocks = { method: 'getBlocksWithLimit', params: [0, firstBlocksMax, { commitment: 'confirmed' }] }
+
+const pruned = (first: string, needed: string): Fault =>
+  new Fault('unavailable', `The Solana node keeps no history from before ${first}; ${needed} is needed`)
+
+function assertStored([first]: readonly bigint[], slot: bigint): void {
+  if (first === undefined) throw broken('no blocks')
+  if (first > slot) throw pruned(`slot ${first}`, `slot ${slot}`)
+}
+
+function assertStoredSince(storedFrom: Date, since: Date): void {
+  if (Number(storedFrom) > Number(since) - blockTimeErrorMs)
+    throw pruned(storedFrom.toISOString(), since.toISOString())
+}
 
 export function createAddressHistory(rpc: JsonRpc): ReadHistory {
   /** The time of a block never changes, but the first block does, so that is requested with every list. */
@@ -47,11 +60,9 @@ export function createAddressHistory(rpc: JsonRpc): ReadHistory {
     const [listed, blocks] = await rpc(since === undefined ? [list] : [list, firstBlocks])
     const entries = historyOf(resultOf(listed!), limit)
     if (since === undefined || entries.length === limit) return entries
-    const storedFrom = new Date(Number(await readTime(slotsOf(resultOf(blocks!), firstBlocksMax))) * 1_000)
-    if (Number(storedFrom) <= Number(since) - blockTimeErrorMs) return entries
-    throw new Fault(
-      'unavailable',
-      `The Solana node keeps no history from before ${storedFrom.toISOString()}; ${since.toISOString()} is needed`,
-    )
+    const slots = slotsOf(resultOf(blocks!), firstBlocksMax)
+    if (typeof since === 'bigint') assertStored(slots, since)
+    else assertStoredSince(new Date(Number(await readTime(slots)) * 1_000), since)
+    return entries
   }
 }

@@ -5,7 +5,7 @@ import type { HistoryEntry, HistoryOptions, Solana } from './solana.ts'
 
 export const pageMax = 1_000
 
-type HistoryRange = Pick<HistoryOptions, 'commitment'> & { since: Date }
+type HistoryRange = Pick<HistoryOptions, 'commitment' | 'since'>
 
 /**
  * A node that does not know the signature from which to continue answers as if nothing preceded it. Each page

@@ -4,7 +4,7 @@ import { base58 } from './base58.ts'
 import { memo, transferLamports } from './instruction-builder.ts'
 import { compileMessage, joinTransaction } from './message.ts'
 import { findTransfers, paymentsTo, transfersTo, walletChanges } from './payments.ts'
-import type { HistoryEntry, LandedTransaction, Solana } from './solana.ts'
+import type { HistoryEntry, HistoryOptions, LandedTransaction, Solana } from './solana.ts'
 
 const key = (fill: number) => base58(new Uint8Array(32).fill(fill))
 const [sponsor, user, wallet, mint, other, native] = [1, 2, 3, 4, 5, 6].map(key) as [
@@ -113,6 +113,22 @@ test('the history is read back to the slot, in pages, and each unknown transacti
   assert.deepEqual(read.toSorted(), expected.map((n) => `s${n}`).toSorted())
   assert.equal(transfers.length, expected.length)
   assert.equal(searchedTo, 2_600n)
+})
+
+test('what the node has thrown away was not searched, but for a search of everything', async () => {
+  const sought: unknown[] = []
+  const chain = {
+    row: { id: '7565164', displayName: 'Solana', finality: 'confirmed', native: { address: native } },
+    height: async () => ({ slot: 2_600n, height: 2_600n }),
+    async history(_address: string, { since }: HistoryOptions) {
+      sought.push(since)
+      return []
+    },
+  } as unknown as Solana
+  const search = { wallet, tokens: [], isKnown: async () => new Set<string>() }
+  await findTransfers(chain, { ...search, fromSlot: 990n })
+  await findTransfers(chain, { ...search, fromSlot: 0n })
+  assert.deepEqual(sought, [990n, undefined])
 })
 
 test('each transfer of one transaction is a payment, where its message states all of them', () => {

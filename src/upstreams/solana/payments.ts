@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
+import { historyPages } from './history-pages.ts'
 import { svmDecoder } from './instructions.ts'
 import { readArrival } from './landing.ts'
 import { accountKeysOf, InvalidMessageError, splitTransaction } from './message.ts'
@@ -19,7 +20,10 @@ export type FoundTransfer = {
   amountUnits: bigint
   memo: string | undefined
 }
-/** Transactions before `fromSlot`, and known ones, are not examined. */
+/**
+ * Transactions before `fromSlot`, and known ones, are not examined. A node that keeps less fails the search; from slot 0
+ * on, what it keeps is enough.
+ */
 export type TransferSearch = {
   wallet: string
   tokens: readonly string[]
@@ -30,7 +34,6 @@ export type FoundTransfers = { transfers: FoundTransfer[]; searchedTo: bigint }
 
 type PaymentChain = Pick<Solana, 'row' | 'height' | 'history' | 'transaction'>
 
-const pageMax = 1_000
 const pagesMax = 10
 const parallelMax = 10
 
@@ -77,15 +80,15 @@ async function listedSince(
 
 async function historySince(chain: PaymentChain, address: string, fromSlot: bigint): Promise<HistoryEntry[]> {
   const found: HistoryEntry[] = []
-  for (let page = 0; page < pagesMax; page++) {
-    const before = found.at(-1)?.signature
-    const entries = await chain.history(address, { commitment: chain.row.finality, before, limit: pageMax })
-    found.push(...entries)
-    const oldest = entries.at(-1)
-    if (!oldest || entries.length < pageMax || oldest.slot < fromSlot)
-      return found.filter(({ slot }) => slot >= fromSlot)
+  const range = { commitment: chain.row.finality, since: fromSlot > 0n ? fromSlot : undefined }
+  let pages = 0
+  for await (const page of historyPages(chain, address, range)) {
+    if (pages++ === pagesMax)
+      throw new Fault('unavailable', `${address} has too many new transactions on ${chain.row.displayName}`)
+    found.push(...page.filter(({ slot }) => slot >= fromSlot))
+    if (page.some(({ slot }) => slot < fromSlot)) break
   }
-  throw new Fault('unavailable', `${address} has too many new transactions on ${chain.row.displayName}`)
+  return found
 }
 
 type Target = { wallet: string; tokens: readonly string[]; signature: string; native: string }

@@ -58,7 +58,7 @@ test('all signatures that are waited for share the requests, of at most 256 each
 test('a parked task is woken at its news, again where it was not parked yet, and then forgotten', async () => {
   const { watcher, known, woken, parked, requests, until } = createNode()
   const isNews = ({ status }: { status: SignatureStatus | undefined }) => status !== undefined
-  assert.ok(watcher.wakeOnNews({ taskId: 't', signature: 's', afterMs: timeoutMs, isNews }))
+  assert.ok(watcher.wakeOnNews({ taskId: 't', subject: 's', afterMs: timeoutMs, isNews }))
   using watch = watcher.watch('other')
   await watch.next({ timeoutMs })
   await until(() => requests.some((request) => request.includes('s')))

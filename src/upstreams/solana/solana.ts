@@ -107,20 +107,21 @@ export type Solana = {
 /** A node that has not reached the slot answers with a failure. */
 export type StateAt = { commitment: Commitment; minSlot: bigint }
 
-type Options = { row: SolanaChainRow; net: Net; timeoutMs?: number }
+type Options = { row: SolanaChainRow; net: Net }
 type Node = {
   rpc: JsonRpc
   call(call: RpcCall, signal?: AbortSignal): Promise<unknown>
   callAll(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]>
 }
 
+const timeoutMs = 5_000
 const confirmed = { commitment: 'confirmed' }
 /** These are limits of the protocol. */
 export const statusesMax = 256
 const accountsMax = 100
 const priceAccountsMax = 128
 
-export function createSolana({ row, net, timeoutMs = 5_000 }: Options): Solana {
+export function createSolana({ row, net }: Options): Solana {
   const single = createJsonRpc({
     url: row.rpcUrl,
     net,

@@ -26,7 +26,9 @@ export const shownApp = ({
   may: [
     'Reads',
     ...actingScopes.filter((scope) => scopes.includes(scope)).map((scope) => mayTexts[scope]),
-    ...(scopes.includes('chat') ? [`spends up to ${creditsPerDay} credits a day`] : []),
+    ...(scopes.includes('chat')
+      ? [creditsPerDay === 0 ? 'spends no credits' : `spends up to ${creditsPerDay} credits a day`]
+      : []),
   ],
   postsTo: postsTo.map((origin) => URL.parse(origin)?.host ?? origin),
   connectedAt,

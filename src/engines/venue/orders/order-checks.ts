@@ -2,6 +2,7 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
+import type { OrderTaskData, WantedExit } from './order-task.ts'
 
 /** Rounds to lots and ticks; the venue's adapter supplies it. */
 export type Sizing = {
@@ -23,12 +24,19 @@ export function assertTick(price: string, grid: Grid, field: string, { isOnTick,
   )
 }
 
-type Priced = { order_type?: 'market' | 'limit'; limit_price?: string }
+type Priced = { order_type?: 'market' | 'limit'; limit_price?: string; tif?: OrderTaskData['tif'] }
 
-/** Returns undefined for a market order. */
+/** Returns undefined for a market order, which takes liquidity, as post-only forbids. */
 export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string | undefined {
-  const { order_type = 'market', limit_price } = input
+  const { order_type = 'market', limit_price, tif } = input
   if (order_type === 'market') {
+    if (tif === 'alo')
+      throw invalid(
+        'tif',
+        'literal_error',
+        'A market order takes liquidity, which `alo` (post only) forbids: send `order_type` limit with it',
+        { expected: "'ioc' or 'gtc'" },
+      )
     if (limit_price === undefined) return undefined
     throw invalid(
       'limit_price',
@@ -40,17 +48,6 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
     throw invalid('limit_price', 'missing', 'Field required: a limit order needs `limit_price`')
   assertTick(limit_price, grid, 'limit_price', sizing)
   return limit_price
-}
-
-/** A market order takes liquidity, which post-only forbids. */
-export function assertTif({ order_type = 'market', tif }: Priced & { tif?: 'gtc' | 'ioc' | 'alo' }): void {
-  if (order_type !== 'market' || tif !== 'alo') return
-  throw invalid(
-    'tif',
-    'literal_error',
-    'A market order takes liquidity, which `alo` (post only) forbids: send `order_type` limit with it',
-    { expected: "'ioc' or 'gtc'" },
-  )
 }
 
 type Sized = { size: string | undefined; notional: string | undefined }
@@ -129,4 +126,25 @@ export function assertExit({ leg, price, isBuy, reference, field, isLimit = fals
   throw above
     ? invalid(field, 'greater_than', msg, { gt: reference })
     : invalid(field, 'less_than', msg, { lt: reference })
+}
+
+type ExitInput = Partial<Record<'limit_price' | 'tp_price' | 'sl_price', string>> &
+  Partial<Record<'tp_is_market' | 'sl_is_market', boolean>>
+type Exited = Pick<ExitCheck, 'isBuy' | 'reference'> & { market: Grid }
+
+/** Returns the exits that the request has for a position. */
+export function checkedExits(
+  input: ExitInput,
+  { market, isBuy, reference }: Exited,
+  sizing: Sizing,
+): Record<'tp' | 'sl', WantedExit | null> {
+  const exit = (leg: 'tp' | 'sl'): WantedExit | null => {
+    const field = `${leg}_price` as const
+    const price = input[field]
+    if (price === undefined) return null
+    assertTick(price, market, field, sizing)
+    assertExit({ leg, price, isBuy, reference, field, isLimit: reference === input.limit_price })
+    return { price, isMarket: input[`${leg}_is_market`] ?? true }
+  }
+  return { tp: exit('tp'), sl: exit('sl') }
 }

@@ -1,14 +1,18 @@
 import { findAccount } from '#engines/venue/records/account-store.ts'
+import type { MarketKind } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Agent } from '#kernel/money/venue.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
+import type { OrderTaskData } from './order-task.ts'
+import type { Pricing } from './venue-orders.ts'
 
 /** Admission checks that every trade at the venue shares. */
 
 export const tradeDeadlineMs = 60_000
-export const defaultSlippagePercent = '0.5'
+const defaultSlippagePercent = '0.5'
 
 export type AgentDeps = {
   agentOf: (userId: string) => Promise<Agent | undefined>
@@ -96,3 +100,43 @@ export async function venueForExit<Venue>(
 /** Returns how far the venue's clock is ahead of ours, never negative. */
 export const clockSkewMs = (clock: Clock, venueMs: number): number =>
   Math.max(0, venueMs - clock.now().getTime())
+
+type PricedOrder = { limit: string | undefined; mid: string; isBuy: boolean; market: Grid }
+
+/** Returns the limit; for a market order it is the worst price that the slippage allows. */
+export const orderPrice = (
+  { slippage_pct: percent = defaultSlippagePercent }: { slippage_pct?: string },
+  { limit, mid, isBuy, market }: PricedOrder,
+  { boundPrice }: Pricing,
+): string => limit ?? boundPrice(mid, { percent, isBuy, grid: market })
+
+type OrderBasis = {
+  operation: string
+  kind: MarketKind
+  market: Grid & { symbol: string; asset: number }
+  account: string
+  agent: string
+  /** The venue's time of the read that the order is based on. */
+  sinceMs: number
+}
+
+/** Returns the data that an order has before its side, its size and its price. */
+export const orderBasis = (
+  { operation, kind, market, account, agent, sinceMs }: OrderBasis,
+  clock: Clock,
+): Omit<OrderTaskData, 'is_buy' | 'size' | 'price' | 'tif' | 'reduce_only' | 'exit' | 'usd_micros'> => ({
+  operation,
+  market: kind,
+  symbol: market.symbol,
+  asset: market.asset,
+  account,
+  agent,
+  size_decimals: market.sizeDecimals,
+  price_decimals: market.priceDecimals,
+  ahead_ms: clockSkewMs(clock, sinceMs),
+  since_ms: sinceMs,
+  transfer_usd: null,
+  leverage: null,
+  tp: null,
+  sl: null,
+})

@@ -48,132 +48,143 @@ const overlapMs = 5_000
 const outcomeWindowMs = 24 * 3_600_000
 const separateModes = ['default', 'disabled']
 
-export function createAccountComparer({ db, transact, venue, ingest, onUnfrozen }: AccountComparerDeps) {
-  const readBalances = async ({
-    account,
-    checks_balances: checksBalances,
-  }: Pick<VenueAccount, 'account' | 'checks_balances'>) => {
-    const [state, spot] = await Promise.all([
-      venue.account(account),
-      checksBalances ? venue.spotHoldings(account) : Promise.resolve({ balances: [], unread: [] }),
-    ])
-    const unread = [
-      ...state.unread.map((symbol) => symbol && positionBalanceKey(symbol)),
-      ...spot.unread.map((token) => token && spotBalanceKey(token)),
-    ]
-    if (unread.includes(null))
-      throw new Fault(
-        'unavailable',
-        'Hyperliquid shows a position or a balance in an unknown format and without a name',
-      )
-    return {
-      atMs: state.timeMs,
-      observed: observedBalances(state, spot.balances, { balances: checksBalances }),
-      unread,
-    }
-  }
+type Comparing = Pick<VenueAccount, 'account' | 'checks_balances'>
 
-  const readFills = (account: string, sinceMs: number) =>
-    readAllPages((from) => venue.fillsSince(account, from), sinceMs, 'fills')
-  const readFillsOf = async (account: string, sinceMs: number): Promise<Facts> => ({
-    fills: await readFills(account, sinceMs),
-  })
-  const readChanges = async (account: string, sinceMs: number) => ({
-    fundings: await readAllPages((from) => venue.fundingSince(account, from), sinceMs, 'fundings'),
-    updates: await readAllPages((from) => venue.ledgerSince(account, from), sinceMs, 'updates'),
-  })
+export const createAccountComparer = (deps: AccountComparerDeps) => ({
+  /** `thorough` reads the fills even if no difference exists, as after a gap in the stream. */
+  compare: (account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> =>
+    account.state === 'unfreezing' ? rebaseline(deps, account) : compare(deps, account, { thorough }),
 
-  /** Starts a new baseline; differences until then are recorded as adjustments. */
-  const rebaseline = async (account: VenueAccount): Promise<ComparisonResult> => {
-    const sinceMs = Math.max(Number(account.reconciled_through_ms) - overlapMs, 0)
-    for (const read of [readFillsOf, readChanges]) await ingest(account, await read(account.account, sinceMs))
-    const checksBalances = separateModes.includes(await venue.accountMode(account.account))
-    const seen = await readBalances({ ...account, checks_balances: checksBalances })
-    const fills = await readFills(account.account, seen.atMs)
-    const { fundings, updates } = await readChanges(account.account, seen.atMs)
-    if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs))
-      return { type: 'indeterminate' }
-    const isUnfrozen = await transact(async (tx) => {
-      const current = await findAccount(tx, account.user_id, { lock: true })
-      // The account was frozen again meanwhile.
-      if (current?.state !== 'unfreezing') return false
-      const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
-      const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
-      const found = compareBalances(expected, seen.observed, entries)
-      await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
-      await record.addUnfrozen(tx, account, { reason, atMs: seen.atMs })
-      await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
-      await onUnfrozen(tx, current)
-      return true
-    })
-    return isUnfrozen ? { type: 'matched', atMs: seen.atMs } : { type: 'indeterminate' }
-  }
+  /** Imports the fills of a frozen account without comparing it. */
+  async importFills(account: VenueAccount): Promise<void> {
+    const lastMs = Math.max(await record.lastFillMs(deps.db, account), Number(account.reconciled_through_ms))
+    await deps.ingest(account, await readFills(deps, account.account, Math.max(lastMs - overlapMs, 0)))
+  },
+})
 
-  const checkOutcomes = async (account: VenueAccount, atMs: number): Promise<ComparisonResult> => {
-    const [wrong] = await record.outcomeMismatches(db, account, atMs - outcomeWindowMs)
-    if (!wrong) return { type: 'matched', atMs }
-    const reason = `task ${wrong.task_id} reports ${wrong.said}, but ${wrong.filled} was filled`
-    return { type: 'mismatch', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
-  }
-
-  /** `found` holds differences beyond the venue's rounding, and `rounding` those within it. */
-  const findDifferences = async (account: VenueAccount, seen: Awaited<ReturnType<typeof readBalances>>) => {
-    const { expected, entries } = await record.expectedAt(db, account, seen.atMs)
-    // Balances that the venue shows in an unknown format are skipped.
-    const readable = ({ balanceKey }: Difference) => !seen.unread.includes(balanceKey)
-    const found = compareBalances(expected, seen.observed, entries).filter(readable)
-    return { found, entries, rounding: compareBalances(expected, seen.observed, 0).filter(readable) }
-  }
-
-  /** If one balance serves both sides, only positions are comparable. */
-  const onlyComparable = async (
-    account: VenueAccount,
-    found: readonly Difference[],
-  ): Promise<Difference[]> => {
-    if (!account.checks_balances || found.every(isPosition)) return [...found]
-    if (separateModes.includes(await venue.accountMode(account.account))) return [...found]
-    await disableBalanceChecks(db, account)
-    return found.filter(isPosition)
-  }
-
+async function readBalances(
+  { venue }: AccountComparerDeps,
+  { account, checks_balances: checksBalances }: Comparing,
+) {
+  const [state, spot] = await Promise.all([
+    venue.account(account),
+    checksBalances ? venue.spotHoldings(account) : Promise.resolve({ balances: [], unread: [] }),
+  ])
+  const unread = [
+    ...state.unread.map((symbol) => symbol && positionBalanceKey(symbol)),
+    ...spot.unread.map((token) => token && spotBalanceKey(token)),
+  ]
+  if (unread.includes(null))
+    throw new Fault(
+      'unavailable',
+      'Hyperliquid shows a position or a balance in an unknown format and without a name',
+    )
   return {
-    /** `thorough` reads the fills even if no difference exists, as after a gap in the stream. */
-    async compare(account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> {
-      if (account.state === 'unfreezing') return rebaseline(account)
-      const seen = await readBalances(account)
-      // Records up to the baseline are never imported.
-      const explainedMs = Math.max(Number(account.reconciled_through_ms), Number(account.baseline_at_ms))
-      const sinceMs = Math.max(explainedMs - overlapMs, 0)
-      let compared = await findDifferences(account, seen)
-      for (const read of [readFillsOf, readChanges]) {
-        if (compared.found.length === 0 && !(thorough && read === readFillsOf)) break
-        const foreign = await ingest(account, await read(account.account, sinceMs))
-        if (foreign?.isCertain) return { type: 'foreign', mismatch: foreign }
-        if (foreign) return { type: 'mismatch', found: [], atMs: seen.atMs, mismatch: foreign }
-        compared = await findDifferences(account, seen)
-      }
-      const { atMs } = seen
-      const found = await onlyComparable(account, compared.found)
-      if (found.length > 0) {
-        const code = found.some(isPosition) ? 'position' : 'balance'
-        // If balances do not freeze an account, the mismatch may last, and all lists were read.
-        if (code === 'balance')
-          await rollBaseline({ db, transact }, account, { ...compared, atMs, rounding: [] })
-        return { type: 'mismatch', found, atMs, mismatch: { code, reason: describeDifferences(found) } }
-      }
-      const result = await checkOutcomes(account, atMs)
-      // Differences that are not comparable are not rounding.
-      const rounding = compared.found.length > 0 ? [] : compared.rounding
-      if (result.type === 'matched')
-        await rollBaseline({ db, transact }, account, { ...compared, atMs, rounding })
-      return result
-    },
-
-    /** Imports the fills of a frozen account without comparing it. */
-    async importFills(account: VenueAccount): Promise<void> {
-      const sinceMs =
-        Math.max(await record.lastFillMs(db, account), Number(account.reconciled_through_ms)) - overlapMs
-      await ingest(account, await readFillsOf(account.account, Math.max(sinceMs, 0)))
-    },
+    atMs: state.timeMs,
+    observed: observedBalances(state, spot.balances, { balances: checksBalances }),
+    unread,
   }
+}
+
+type Read = (deps: AccountComparerDeps, account: string, sinceMs: number) => Promise<Facts>
+
+const readFills: Read = async ({ venue }, account, sinceMs) => ({
+  fills: await readAllPages((from) => venue.fillsSince(account, from), sinceMs, 'fills'),
+})
+const readChanges: Read = async ({ venue }, account, sinceMs) => ({
+  fundings: await readAllPages((from) => venue.fundingSince(account, from), sinceMs, 'fundings'),
+  updates: await readAllPages((from) => venue.ledgerSince(account, from), sinceMs, 'updates'),
+})
+
+/** Starts a new baseline; differences until then are recorded as adjustments. */
+async function rebaseline(deps: AccountComparerDeps, account: VenueAccount): Promise<ComparisonResult> {
+  const { transact, venue, ingest, onUnfrozen } = deps
+  const sinceMs = Math.max(Number(account.reconciled_through_ms) - overlapMs, 0)
+  for (const read of [readFills, readChanges])
+    await ingest(account, await read(deps, account.account, sinceMs))
+  const checksBalances = separateModes.includes(await venue.accountMode(account.account))
+  const seen = await readBalances(deps, { ...account, checks_balances: checksBalances })
+  const { fills = [] } = await readFills(deps, account.account, seen.atMs)
+  const { fundings = [], updates = [] } = await readChanges(deps, account.account, seen.atMs)
+  if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs))
+    return { type: 'indeterminate' }
+  const isUnfrozen = await transact(async (tx) => {
+    const current = await findAccount(tx, account.user_id, { lock: true })
+    // The account was frozen again meanwhile.
+    if (current?.state !== 'unfreezing') return false
+    const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
+    const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
+    const found = compareBalances(expected, seen.observed, entries)
+    await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
+    await record.addUnfrozen(tx, account, { reason, atMs: seen.atMs })
+    await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
+    await onUnfrozen(tx, current)
+    return true
+  })
+  return isUnfrozen ? { type: 'matched', atMs: seen.atMs } : { type: 'indeterminate' }
+}
+
+async function checkOutcomes(db: Queryable, account: VenueAccount, atMs: number): Promise<ComparisonResult> {
+  const [wrong] = await record.outcomeMismatches(db, account, atMs - outcomeWindowMs)
+  if (!wrong) return { type: 'matched', atMs }
+  const reason = `task ${wrong.task_id} reports ${wrong.said}, but ${wrong.filled} was filled`
+  return { type: 'mismatch', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
+}
+
+/** `found` holds differences beyond the venue's rounding, and `rounding` those within it. */
+async function findDifferences(
+  db: Queryable,
+  account: VenueAccount,
+  seen: Awaited<ReturnType<typeof readBalances>>,
+) {
+  const { expected, entries } = await record.expectedAt(db, account, seen.atMs)
+  // Balances that the venue shows in an unknown format are skipped.
+  const readable = ({ balanceKey }: Difference) => !seen.unread.includes(balanceKey)
+  const found = compareBalances(expected, seen.observed, entries).filter(readable)
+  return { found, entries, rounding: compareBalances(expected, seen.observed, 0).filter(readable) }
+}
+
+/** If one balance serves both sides, only positions are comparable. */
+async function onlyComparable(
+  { db, venue }: AccountComparerDeps,
+  account: VenueAccount,
+  found: readonly Difference[],
+): Promise<Difference[]> {
+  if (!account.checks_balances || found.every(isPosition)) return [...found]
+  if (separateModes.includes(await venue.accountMode(account.account))) return [...found]
+  await disableBalanceChecks(db, account)
+  return found.filter(isPosition)
+}
+
+async function compare(
+  deps: AccountComparerDeps,
+  account: VenueAccount,
+  { thorough }: { thorough: boolean },
+): Promise<ComparisonResult> {
+  const { db, ingest } = deps
+  const seen = await readBalances(deps, account)
+  // Records up to the baseline are never imported.
+  const explainedMs = Math.max(Number(account.reconciled_through_ms), Number(account.baseline_at_ms))
+  const sinceMs = Math.max(explainedMs - overlapMs, 0)
+  let compared = await findDifferences(db, account, seen)
+  for (const read of [readFills, readChanges]) {
+    if (compared.found.length === 0 && !(thorough && read === readFills)) break
+    const foreign = await ingest(account, await read(deps, account.account, sinceMs))
+    if (foreign?.isCertain) return { type: 'foreign', mismatch: foreign }
+    if (foreign) return { type: 'mismatch', found: [], atMs: seen.atMs, mismatch: foreign }
+    compared = await findDifferences(db, account, seen)
+  }
+  const { atMs } = seen
+  const found = await onlyComparable(deps, account, compared.found)
+  if (found.length > 0) {
+    const code = found.some(isPosition) ? 'position' : 'balance'
+    // If balances do not freeze an account, the mismatch may last, and all lists were read.
+    if (code === 'balance') await rollBaseline(deps, account, { ...compared, atMs, rounding: [] })
+    return { type: 'mismatch', found, atMs, mismatch: { code, reason: describeDifferences(found) } }
+  }
+  const result = await checkOutcomes(db, account, atMs)
+  // Differences that are not comparable are not rounding.
+  const rounding = compared.found.length > 0 ? [] : compared.rounding
+  if (result.type === 'matched') await rollBaseline(deps, account, { ...compared, atMs, rounding })
+  return result
 }

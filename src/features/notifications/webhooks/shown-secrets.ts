@@ -1,6 +1,6 @@
 import { type CreateInput, webhooksMax } from '#features/notifications/webhooks-contract.ts'
 import { type ActScope, actOf, appOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { conflict } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { secretText } from './signature.ts'
 import { find, isOwn, lock, noWebhook } from './webhook-access.ts'
@@ -21,9 +21,10 @@ async function insert(deps: WebhooksDeps, { input, url, made, caller }: Insertio
   const existing = await store.webhooksOf(tx, userId)
   assertUnused(existing, caller, { url })
   if (existing.length >= webhooksMax)
-    throw new Fault('conflict', `A user has at most ${webhooksMax} webhooks: delete one first`, {
-      extras: { reason: `${existing.length} webhooks exist` },
-    })
+    throw conflict(
+      `A user has at most ${webhooksMax} webhooks: delete one first`,
+      `${existing.length} webhooks exist`,
+    )
   const { types = null, description = '' } = input
   const row = {
     webhook_id: made.row.webhook_id,

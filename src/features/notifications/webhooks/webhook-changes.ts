@@ -2,7 +2,7 @@ import type { EventLog } from '#durable/events/event-log.ts'
 import { urlLengthMax } from '#features/notifications/webhooks-contract.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { ActScope, Caller } from '#kernel/contract/caller.ts'
-import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { conflict, invalid } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -59,9 +59,10 @@ export const view = (row: Webhook) => ({
 })
 
 const urlTaken = ({ webhook_id: id }: Webhook) =>
-  new Fault('conflict', 'A webhook has this address already: `webhooks_update` changes it', {
-    extras: { reason: `webhook ${id} has this address` },
-  })
+  conflict(
+    'A webhook has this address already: `webhooks_update` changes it',
+    `webhook ${id} has this address`,
+  )
 
 /** Adds the event of a change; this must be the last statement of its transaction. */
 export async function addEvent(

@@ -1,12 +1,13 @@
+import type { TokenAt } from '#kernel/contract/token-ref.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits } from '#kernel/money/money.ts'
 import type { ActionTerms } from '#kernel/task/action.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
 import { swapLimits } from './limits.ts'
-import type { SwapTerms, SwapToken } from './terms.ts'
+import type { SwapTerms } from './terms.ts'
 
 /** The symbol of a token that nobody has reviewed can imitate any other, so its address is named first. */
-const nameOf = ({ chain, token, isNative }: SwapToken): string =>
+const nameOf = ({ chain, token, isNative }: TokenAt): string =>
   isNative || chain.tokens.some(({ address }) => sameAddress(chain, address, token.address))
     ? token.symbol
     : `${token.address} (unreviewed, calls itself ${token.symbol})`

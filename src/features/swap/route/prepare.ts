@@ -2,6 +2,7 @@ import type { SwapInput } from '#features/swap/contract.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
 import { arrivalAction } from '#features/swap/task-data.ts'
 import { Fault, renameFields } from '#kernel/contract/fault.ts'
+import type { TokenAt } from '#kernel/contract/token-ref.ts'
 import { type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fullBps, toMicros, unitsWorth } from '#kernel/money/money.ts'
@@ -18,16 +19,14 @@ import { feesMicros, type QuotedFee } from './quote-view.ts'
 import { storedQuote } from './quotes.ts'
 import { assetNameOf, priceKeyOf, providerFields, type SwapFields, termsOf, valueAtPrice } from './request.ts'
 import { type SafeRoute, safeRoute } from './route-checks.ts'
-import type { SwapTerms, SwapToken } from './terms.ts'
+import type { AskedTerms, SwapTerms } from './terms.ts'
 
 /** This module does what a dry run and a swap share before the acceptance, so that a request fails alike in both. */
 
 export type PreparedSwap = {
-  terms: SwapTerms
+  terms: AskedTerms
   route: ProposedRoute
   safe: SafeRoute
-  /** The id of the bound quote that is executed. */
-  quoteId: string | null
   quoteExpiresAt: Date | null
   usdMicros: bigint
   outMicros: bigint | null
@@ -55,16 +54,16 @@ export async function prepareSwap(
   { userId, fields, urgency, isAhead = false, asksPolicy }: PrepareOptions,
 ): Promise<PreparedSwap> {
   const asked = await termsOf(deps, input, { userId, ...(fields && { fields }) })
-  const { quote_id: quoteId } = input
+  const { quoteId } = asked
   // Quotes and token checks are scarce and shared by all users, so nobody gets one for more than the wallet holds.
   if (!quoteId && !isAhead) await assertHeld(deps, asked, asksPolicy)
-  const stored = quoteId ? await storedQuote(deps, asked, { ...input, quote_id: quoteId }) : undefined
+  const stored = quoteId ? await storedQuote(deps, { ...asked, quoteId }) : undefined
   const security = await assertSafe(deps, asked)
   const terms = stored ? await quotedTerms(deps, asked, stored.route) : asked
   const wanted = isAhead ? 'watch' : (urgency ?? urgencyOf(terms, { isExecuted: !input.dryrun }))
   const route =
     stored?.route ??
-    (await routeNaming(deps, terms, { fields: providerFields(input, fields), urgency: wanted }))
+    (await routeNaming(deps, terms, { fields: providerFields(terms.given, fields), urgency: wanted }))
   const safe = safeRoute(deps, route, terms)
   const outMicros = await valueAtPrice(deps, terms.destination, route.amountOutUnits)
   const usdMicros = countedValue(terms, outMicros)
@@ -98,7 +97,6 @@ export async function prepareSwap(
     terms,
     route,
     safe,
-    quoteId: quoteId || null,
     quoteExpiresAt: stored?.expiresAt ?? null,
     usdMicros,
     outMicros,
@@ -148,9 +146,9 @@ async function assertHeld(
 /** An amount in dollars keeps the units that it had when the quote was made. */
 const quotedTerms = async (
   deps: SwapDeps,
-  terms: SwapTerms,
+  terms: AskedTerms,
   { amountInUnits }: ProposedRoute,
-): Promise<SwapTerms> => ({
+): Promise<AskedTerms> => ({
   ...terms,
   amountInUnits,
   valueInMicros: await valueAtPrice(deps, terms.origin, amountInUnits),
@@ -244,7 +242,7 @@ function countedValue({ valueInMicros, origin }: SwapTerms, outMicros: bigint | 
 async function feesOf(deps: SwapDeps, terms: SwapTerms, route: ProposedRoute): Promise<QuotedFee[]> {
   const { origin, destination } = terms
   const coins = [origin, destination].map(({ chain }) => ({ chain, token: chain.native, isNative: true }))
-  const known: SwapToken[] = [origin, destination, ...coins]
+  const known: TokenAt[] = [origin, destination, ...coins]
   return Promise.all(
     route.fees.map(async ({ type, chainId, token, amountUnits, isIncluded }): Promise<QuotedFee> => {
       const end = known.find(
@@ -271,7 +269,7 @@ function assertFees(
 /** Reads the ledger before the chain, so that a hold that settles in between invalidates the balance. */
 export async function cashCovering(
   deps: SwapDeps,
-  { terms, wallet }: Pick<PreparedSwap, 'terms' | 'wallet'>,
+  { terms, wallet }: { terms: SwapTerms; wallet: AccountRef },
 ): Promise<ReadBalance> {
   const { chain, token } = terms.origin
   const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)

@@ -1,4 +1,3 @@
-import type { SwapInput } from '#features/swap/contract.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
@@ -8,7 +7,7 @@ import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { quoteMs, quotesPerUserMax } from './limits.ts'
 import { storedRoute, toRoute } from './stored-route.ts'
-import type { SwapTerms } from './terms.ts'
+import type { AskedTerms } from './terms.ts'
 
 /** This module stores bound quotes. A dry run creates one, and at most one task executes it. */
 
@@ -19,15 +18,12 @@ type Row = { request: JsonObject; route: JsonObject; expires_at: Date; claim: st
  * The fields that a request has to repeat to execute a quote. The amount is compared as it was given, because
  * the units of a dollar amount change with the price.
  */
-const boundFields = (
-  { origin, destination, recipient, ...terms }: SwapTerms,
-  { amount, amount_usd: amountUsd }: SwapInput,
-): JsonObject => ({
+const boundFields = ({ origin, destination, recipient, ...terms }: AskedTerms): JsonObject => ({
   chain_id_in: origin.chain.id,
   chain_id_out: destination.chain.id,
   token_in: origin.token.address,
   token_out: destination.token.address,
-  ...(amount === undefined ? { amount_usd: String(amountUsd) } : { amount: String(amount) }),
+  ...terms.given,
   recipient,
   slippage_bps: terms.slippageBps,
   deadline_seconds: terms.deadlineSeconds,
@@ -36,8 +32,7 @@ const boundFields = (
 /** Stores a quote, and deletes the user's oldest ones beyond the limit. */
 export async function saveQuote(
   { db, clock, random }: Pick<SwapDeps, 'db' | 'clock' | 'random'>,
-  terms: SwapTerms,
-  input: SwapInput,
+  terms: AskedTerms,
   route: ProposedRoute,
 ): Promise<{ quoteId: string; expiresAt: Date }> {
   const now = clock.now()
@@ -48,7 +43,7 @@ export async function saveQuote(
     terms.userId,
     now,
     expiresAt,
-    boundFields(terms, input),
+    boundFields(terms),
     storedRoute(route),
     quotesPerUserMax,
   ]
@@ -66,10 +61,9 @@ export async function saveQuote(
 /** Throws if the user has no such quote, if it has expired or was executed, or if the request differs from it. */
 export async function storedQuote(
   { db, clock }: Pick<SwapDeps, 'db' | 'clock'>,
-  terms: SwapTerms,
-  input: SwapInput & { quote_id: string },
+  terms: AskedTerms & { quoteId: string },
 ): Promise<StoredRoute> {
-  const quoteId = input.quote_id
+  const { quoteId } = terms
   const [row] = isUuid(quoteId)
     ? await query<Row>(
         db,
@@ -84,7 +78,7 @@ export async function storedQuote(
     throw new Fault('quote_expired', 'The quote has expired; ask for another one with `dryrun`', {
       extras: { quote_id: quoteId, expired_at: row.expires_at.toISOString() },
     })
-  if (canonicalJson(row.request) !== canonicalJson(boundFields(terms, input)))
+  if (canonicalJson(row.request) !== canonicalJson(boundFields(terms)))
     throw invalid('quote_id', 'value_error', 'Input should be the quote of this very request')
   return { route: toRoute(row.route), expiresAt: row.expires_at }
 }

@@ -5,12 +5,12 @@ import { providerFields } from './request.ts'
 
 test('a fault of a provider names the field that the request has', () => {
   const tooLow = invalid('amount', 'below_minimum', 'Too low')
-  const pathOf = (input: { amount?: string }, fields?: Parameters<typeof providerFields>[1]) => {
-    const renamed = renameFields(tooLow, providerFields(input, fields)) as typeof tooLow
+  const pathOf = (...given: Parameters<typeof providerFields>) => {
+    const renamed = renameFields(tooLow, providerFields(...given)) as typeof tooLow
     return renamed.issues[0]!.path
   }
   assert.deepEqual(pathOf({ amount: '1' }), ['amount'])
-  assert.deepEqual(pathOf({}), ['amount_usd'])
+  assert.deepEqual(pathOf({ amount_usd: '1' }), ['amount_usd'])
   const names = {
     chain_id_in: 'source_chain_id',
     chain_id_out: 'destination_chain_id',
@@ -20,10 +20,10 @@ test('a fault of a provider names the field that the request has', () => {
     amount_usd: 'usd',
   }
   assert.deepEqual(pathOf({ amount: '1' }, names), ['source_amount'])
-  assert.deepEqual(pathOf({}, names), ['usd'])
+  assert.deepEqual(pathOf({ amount_usd: '1' }, names), ['usd'])
   const ofChain = renameFields(
     invalid('chain_id_in', 'unsupported_chain', 'No'),
-    providerFields({}, names),
+    providerFields({ amount_usd: '1' }, names),
   ) as typeof tooLow
   assert.deepEqual(ofChain.issues[0]!.path, ['source_chain_id'])
 })

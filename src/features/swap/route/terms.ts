@@ -1,10 +1,9 @@
-import type { Chain, Token } from '#kernel/money/chains.ts'
+import type { TokenAt } from '#kernel/contract/token-ref.ts'
 
-export type SwapToken = { chain: Chain; token: Token; isNative: boolean }
 export type SwapTerms = {
   userId: string
-  origin: SwapToken
-  destination: SwapToken
+  origin: TokenAt
+  destination: TokenAt
   /** The user's account on the origin chain. */
   account: string
   /** The user's account on the destination chain. */
@@ -18,3 +17,7 @@ export type SwapTerms = {
   deadlineSeconds: number
   maxFeeBps: number | null
 }
+
+export type GivenAmount = { amount: string } | { amount_usd: string }
+/** The terms of a request, with its amount as it was given and the quote that it executes. */
+export type AskedTerms = SwapTerms & { given: GivenAmount; quoteId: string | null }

@@ -122,13 +122,30 @@ test('a payout of the venue is no fill, also beside one', async () => {
 
 test('a payment of before the swap is none of its own, by its position and not by clocks', () => {
   const createdAt = new Date(1_000_000)
-  const byClock = { createdAt, head: undefined }
+  const chain = { createdAt, family: 'evm', headAt: undefined } as const
+  const byClock = { ...chain, head: undefined }
   assert.equal(isEarlier({ at: new Date(939_999), block: 9 }, byClock), true)
   assert.equal(isEarlier({ at: new Date(940_000), block: 9 }, byClock), false)
   assert.equal(isEarlier({ at: undefined, block: 9 }, byClock), false)
   const late = { at: new Date(0), block: 100 }
-  assert.equal(isEarlier(late, { createdAt, head: 104 }), false)
-  assert.equal(isEarlier({ ...late, at: createdAt }, { createdAt, head: 105 }), true)
+  assert.equal(isEarlier(late, { ...chain, head: 104 }), false)
+  assert.equal(isEarlier({ ...late, at: createdAt }, { ...chain, head: 105 }), true)
+})
+
+test('a payment of just before the swap is none of its own either, but one in a block that has replaced another is', () => {
+  const createdAt = new Date(1_000_000)
+  const headAt = new Date(999_000)
+  const begin = { createdAt, family: 'evm', head: 104, headAt } as const
+  for (const [block, at, isBefore] of [
+    [104, headAt, true],
+    [101, new Date(996_000), true],
+    [103, new Date(1_001_000), false],
+    [105, headAt, false],
+  ] as const)
+    assert.equal(isEarlier({ block, at }, begin), isBefore, `${block}`)
+  const onSolana = { ...begin, family: 'solana', headAt: undefined } as const
+  assert.equal(isEarlier({ block: 103, at: undefined }, onSolana), true)
+  assert.equal(isEarlier({ block: 104, at: undefined }, onSolana), false)
 })
 
 test('of several transfers of one transaction a swap takes the one that fits it, else those that are too small', () => {

@@ -1,4 +1,4 @@
-import { type EvmChainRow, type SwapContracts, sameAddress } from '#kernel/money/chains.ts'
+import { type Chain, type EvmChainRow, type SwapContracts, sameAddress } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { BlockTransaction, Evm, Log } from '#upstreams/evm/evm.ts'
@@ -25,19 +25,31 @@ export type Arrival = {
 /** The clocks of chains and instances differ by less than this. */
 const skewMs = 60_000
 
-/** How many blocks or slots a fork at the tip can take back. */
-const forkBlocks = 4
+/** How many blocks a fork at the tip can take back. A slot is read once it is confirmed, and stays. */
+const forkBlocksOf: Record<Chain['family'], number> = { evm: 4, solana: 0 }
 
 export type Begin = {
   createdAt: Date
+  family: Chain['family']
   /** The newest block or slot of the chain at the admission; undefined if its node did not answer. */
   head: number | undefined
+  /** When that block was made; undefined if it was not stored. */
+  headAt: Date | undefined
 }
 
-/** Whether the payment was made before the task that it would end. Clocks decide only if a position is unknown. */
-export function isEarlier({ at, block }: Pick<Arrival, 'at' | 'block'>, { createdAt, head }: Begin): boolean {
-  if (head !== undefined && block !== null) return block < head - forkBlocks
-  return at !== undefined && at.getTime() < createdAt.getTime() - skewMs
+/**
+ * Whether the payment was made before the task that it would end. A fork may have replaced the newest blocks since, and
+ * those are younger than the block that was read. Clocks other than that of the chain decide only if a position is unknown.
+ */
+export function isEarlier(
+  { at, block }: Pick<Arrival, 'at' | 'block'>,
+  { createdAt, family, head, headAt }: Begin,
+): boolean {
+  if (head === undefined || block === null)
+    return at !== undefined && at.getTime() < createdAt.getTime() - skewMs
+  const forkBlocks = forkBlocksOf[family]
+  if (block < head - forkBlocks) return true
+  return block <= head && at !== undefined && headAt !== undefined && at <= headAt
 }
 
 /** Returns each of the payments that no event numbers, and their sum, which is void once one of them was counted. */

@@ -10,7 +10,7 @@ import type { ProviderStatus, ProviderTx } from '#kernel/money/swap-provider.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { announcedOn } from './announced.ts'
-import { type Arrival, type Gain, isEarlier, paymentsOf, type Range } from './arrivals.ts'
+import { type Arrival, type Begin, type Gain, isEarlier, paymentsOf, type Range } from './arrivals.ts'
 
 export type Found = { arrival: Arrival; gain: Gain; txHash: string }
 export type Place = {
@@ -167,7 +167,7 @@ async function paymentsAt(
   { announced, claims }: PaymentSearch,
   { chain, owner, wanted, coinMax }: Side,
 ): Promise<Paid> {
-  const begin = { createdAt: task.createdAt, head: task.data.heads?.[chain.id] }
+  const begin = beginOn(chain, task)
   const token = coinMax === undefined ? wanted[0]!.token.address : chain.native.address
   const unitsMax = coinMax ?? BigInt(task.data.amount_in)
   const seen: Seen[] = []
@@ -192,6 +192,12 @@ async function paymentsAt(
     returns: payments.filter(({ place }) => !place.isFill),
     isPending,
   }
+}
+
+function beginOn({ id, family }: Chain, { createdAt, data }: SwapTask): Begin {
+  const headSeconds = data.head_seconds?.[id]
+  const headAt = headSeconds === undefined ? undefined : new Date(headSeconds * 1_000)
+  return { createdAt, family, head: data.heads?.[id], headAt }
 }
 
 const gainsIn = (chain: Chain, { gained }: Arrival, { address }: Token): Gain[] =>

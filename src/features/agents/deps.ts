@@ -1,0 +1,28 @@
+import type { EventLog } from '#durable/events/event-log.ts'
+import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
+import type { AssertSigned } from '#features/auth/signed-act.ts'
+import type { SignupGrants } from '#features/credits/signup-grants.ts'
+import type { SignInLimits } from '#features/oauth/sign-in-limits.ts'
+import type { PolicyFeature } from '#features/policy/policy.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { Queryable } from '#store/query.ts'
+
+export type AgentsDeps = {
+  db: Queryable
+  clock: Clock
+  random: Random
+  events: Pick<EventLog, 'add' | 'notify'>
+  /** How long an agent may end a new link without its person. */
+  coolingMs: number
+  limits: SignInLimits
+  policy: Pick<PolicyFeature, 'endLink' | 'dropPending'>
+  acts: ActRequests
+  /** Throws unless the key of the calling agent has just signed the act. */
+  assertSigned: AssertSigned
+  signups: Pick<SignupGrants, 'forLink'>
+  mailQueue: MailQueue
+  /** It is undefined if no page is served. */
+  linkPage: () => string | undefined
+}
