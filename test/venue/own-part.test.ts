@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ScheduleRun } from '#kernel/contract/caller.ts'
 import { query } from '#store/query.ts'
-import { insertSchedule } from '../chat/schedule-fixture.ts'
+import { authorityFields, insertSchedule, runToEnd } from '../chat/schedule-fixture.ts'
 import { eventually } from '../harness/gateway.ts'
 import { startReconciler } from './reconcilers.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
@@ -62,6 +62,8 @@ describe('a run that reduces', () => {
       'the fill',
       60_000,
     )
+  const grantCredits = ({ id }: User) =>
+    app.main.taskEngine.transact((tx) => app.main.features.credits.grantSignup(tx, id, new Date()))
   const positionOf = async (user: User) => (await app.call('perp_orders', {}, user)).positions[0]?.size
 
   test('closes its own part of a position, once, and leaves the rest', async () => {
@@ -111,6 +113,38 @@ describe('a run that reduces', () => {
     const closed = await trade('perp_close', { asset: 'BTC' }, reducing(await runOf(user, schedule)))
     assert.equal(closed.result.filled_size, '0.008')
     assert.equal(await positionOf(user), undefined)
+  })
+
+  test('closes by the words of its query, though chats may start nothing, and no other position', async () => {
+    const user = await app.trader()
+    await app.price('ETH', 3_000)
+    const words = 'close my btc long'
+    const schedule = await insertSchedule(app.main.db, user.id, {
+      query: words,
+      operations: ['perp_close'],
+      authority: authorityFields(user.caller),
+    })
+    await trade('perp_open', { asset: 'ETH', side: 'long', size: '0.1' }, user)
+    const opened = await trade(
+      'perp_open',
+      { asset: 'BTC', side: 'long', size: '0.02' },
+      await runOf(user, schedule),
+    )
+    await imported(user, opened.task_id)
+    await query(
+      app.main.db,
+      `update strategy_execution set status = 'completed', ended_at = now()
+      where strategy_id = $1`,
+      [schedule],
+    )
+    await grantCredits(user)
+    const run = await runToEnd(app.main, { id: schedule, userId: user.id })
+    assert.deepEqual([run.status, run.outcome], ['completed', 'executed'], JSON.stringify(run))
+    const { positions } = await app.call('perp_orders', {}, user)
+    assert.deepEqual(
+      positions.map(({ asset, size }) => [asset, size]),
+      [['ETH', '0.1']],
+    )
   })
 
   test('sells what it has bought on spot, less the fee, and not what was there before', async () => {
