@@ -124,6 +124,7 @@ export const laterFiles: readonly Later[] = [
       'test/venue/position-exits.test.ts',
       'test/venue/venue-replies.test.ts',
       'test/venue/first-fills.test.ts',
+      'test/venue/own-part.test.ts',
     ],
   },
   {
@@ -254,6 +255,7 @@ export const defaultFiles: readonly string[] = [
   'test/journeys/recharge.test.ts',
   'test/journeys/recipients.test.ts',
   'test/journeys/registration.test.ts',
+  'test/journeys/schedule-days.test.ts',
   'test/journeys/schedules.test.ts',
   'test/journeys/sdk.test.ts',
   'test/journeys/security.test.ts',

@@ -76,8 +76,9 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
       return finish(session, tx, executions, { became: 'known', taskId: known })
     }
     const task = adoptedTask(executions, session.clock.now())
+    const positionId = await openPosition(session, tx, executions)
+    if (positionId !== undefined) task.data.position_id = positionId
     await insertTask(tx, task)
-    await openPosition(session, tx, executions)
     if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: task.id, venue })
     if (order) await endOrder(tx, order, task)
     await appendEvents(tx, userId, [taskEvent('task.completed', task)], task.updated_at)
@@ -179,13 +180,13 @@ function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
 
 /**
  * A user whose first deposit was lost has no position to which a sync could add its shares, so an empty one is
- * opened. The comparison with the chain finds the shares.
+ * opened. The sync, or the repeat of the deposit, fills it.
  */
 async function openPosition(
   { config, clock }: Session,
   tx: Tx,
   executions: readonly Execution[],
-): Promise<void> {
+): Promise<string | undefined> {
   const { EARN_CHAIN_ID: chainId, EARN_VAULT_ADDRESS: address } = config
   const vaultRef = vaultRefOf({ chainId, address })
   const isShare = ({ token_address: token }: JsonObject) => String(token).toLowerCase() === vaultRef.vault
@@ -193,10 +194,11 @@ async function openPosition(
     ({ chain, balance_changes: changes }) =>
       chain === chainId && changes.some((each) => isShare(each) && BigInt(String(each.amount)) > 0n),
   )
-  if (!bought || (await newestPosition(tx, bought.user_id, vaultRef))) return
+  if (!bought || (await newestPosition(tx, bought.user_id, vaultRef))) return undefined
   const { user_id: userId, executed_at: createdAt } = bought
   const position = { positionId: uuidv7(createdAt, systemRandom), createdAt, now: clock.now() }
   await addChange(tx, userId, vaultRef, { ...position, assetsUnits: 0n, sharesUnits: 0n, block: 0n })
+  return position.positionId
 }
 
 type Noted = Execution & { taskId: string; venue: ExecutedOrder | FoundWithdrawal }

@@ -42,6 +42,8 @@ export function onStopSignals(
 
 /** What then runs still is ended at once, which takes a second or two. */
 const stopMsMax = 8_500
+/** The last resort, where even that hangs. */
+const forcedMsMax = 6_000
 
 type Stopped = {
   gateway: Promise<{ close(): Promise<void> }>
@@ -59,16 +61,20 @@ export const stopOf =
     if (cancelled.aborted) return
     printLine(`portico stopping (${cause})`)
     cancelling.abort()
+    const end = (isClosed: boolean): never => {
+      printLine(isClosed ? 'portico stopped' : 'portico stopped before everything was closed')
+      process.exit(isClosed ? 0 : 1)
+    }
     setTimeout(() => forcing.abort(), stopMsMax).unref()
+    forced.addEventListener('abort', () => setTimeout(() => end(false), forcedMsMax).unref())
     const isClosed = await close(gateway, cancelled).then(
-      () => !forced.aborted,
+      () => true,
       (error: unknown) => {
         if (error !== forced.reason) log.error({ error }, 'shutdown failed')
         return false
       },
     )
-    printLine(isClosed ? 'portico stopped' : 'portico stopped before everything was closed')
-    process.exit(isClosed ? 0 : 1)
+    end(isClosed)
   }
 
 async function close(gateway: Stopped['gateway'], cancelled: AbortSignal): Promise<void> {

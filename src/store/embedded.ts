@@ -245,19 +245,34 @@ async function releaseInstance({ client }: ServerConnection): Promise<boolean> {
 }
 
 /** A server that does not answer serves no other instance either, so it is stopped. */
-async function release(start: LaunchContext, connection: ServerConnection): Promise<void> {
-  const { paths, progress, forced } = start
+async function release(
+  start: LaunchContext,
+  connection: ServerConnection,
+  { isLast = false } = {},
+): Promise<void> {
+  const { paths, progress } = start
   const { client } = connection
   try {
     if ((await withTimeLimit(releaseInstance(connection), releaseMsMax)) === false) return
-    if (windows) start.binaries ??= await chooseBinaries(start, majorOf(paths))
-    if (!(await stopServer(paths, { forced, pgCtl: start.binaries?.pgCtl })))
-      progress('The database server did not stop within the time limit')
+    await stopOwn(start)
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
+    // The connection may have ended alone: a second one finds out whether the server serves others.
+    if (isLast || postmasterPid(paths) === undefined) return
+    const again = await withTimeLimit(attach(start), releaseMsMax)
+    if (typeof again === 'object') return release(start, again, { isLast: true })
+    progress('The database server does not answer, and is stopped')
+    await stopOwn(start)
   } finally {
     await client.end().catch(() => {})
   }
+}
+
+async function stopOwn(start: LaunchContext): Promise<void> {
+  const { paths, progress, forced } = start
+  if (windows) start.binaries ??= await chooseBinaries(start, majorOf(paths))
+  if (!(await stopServer(paths, { forced, pgCtl: start.binaries?.pgCtl })))
+    progress('The database server did not stop within the time limit')
 }
 
 function urlOf(paths: ClusterPaths): string {

@@ -190,6 +190,7 @@ test('orders that fired, and requests, all after the backup, move nothing again 
     [['0', first.get('deposit-after')!.result.shares_delta]],
     'the first deposit of the user has a position that a sync fills',
   )
+  await executed(restored, '/v1/earn/sync', {}, 'synced')
 
   await eventually(
     async () => (await orderOf(restored)).status === 'executed' || undefined,
@@ -217,6 +218,12 @@ test('orders that fired, and requests, all after the backup, move nothing again 
     assert.deepEqual(shown(again), shown(first.get(key)!), key)
     assert.equal((await send(restored, path, body, key)).body.task_id, again.task_id, key)
   }
+  const synced = (await restored.call<Positions>('GET /v1/earn/positions')).body.positions
+  assert.deepEqual(
+    synced.map(({ shares, external_delta_shares: delta }) => [shares, delta]),
+    [[first.get('deposit-after')!.result.shares_delta, '0']],
+    'the repeat of the deposit books nothing that the sync has booked',
+  )
   const remaining = { ...held, credits: 950 }
   assert.deepEqual(await moneyOf(restored), remaining, 'nothing moved twice, and every credit is booked once')
   // What is not repeated is a stray payment; once it was returned, its repeat gives no credits.

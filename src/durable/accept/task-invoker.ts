@@ -5,7 +5,7 @@ import { isAdmitted, isEnded, type Task } from '#durable/task/task-row.ts'
 import { toTaskBrief, toTaskFullView } from '#durable/task/task-view.ts'
 import { MoneyHeld } from '#durable/time/money-hold.ts'
 import type { Transactions } from '#durable/transactions.ts'
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { requestExecutionId } from '#kernel/task/execution-id.ts'
@@ -108,9 +108,14 @@ async function acceptCall(
   }
 }
 
+/** The clocks of two instances differ by less. */
+const skewMsMax = 60_000
+
 /** The database may have forgotten what a key of before the hold has executed. */
 const heldOf = (error: MoneyHeld, { key, keyMadeAt }: InvokeOptions): MoneyHeld =>
-  keyMadeAt !== undefined && keyMadeAt > error.hold.since ? error : new MoneyHeld(error.hold, key)
+  keyMadeAt !== undefined && keyMadeAt > later(error.hold.since, skewMsMax)
+    ? error
+    : new MoneyHeld(error.hold, key)
 
 async function findTaskByKey(
   { transactions: { pool } }: TaskInvokerDeps,

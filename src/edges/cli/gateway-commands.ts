@@ -23,7 +23,7 @@ export const packageVersion =
 function run(args: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, [join(root!, 'scripts/with-node.cjs'), ...args], { stdio: 'inherit' })
   const forward = (signal: NodeJS.Signals) => child.kill(signal)
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, forward)
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.on(signal, forward)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => resolve(code ?? 1))

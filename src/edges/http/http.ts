@@ -69,7 +69,8 @@ export type HttpEdge = {
 
 const bodyLimitBytes = 256 * 1024
 const headerLimitBytes = 16 * 1024
-const drainMs = 8_000
+/** What is stored and closed after it has as long again before a stop is forced. */
+const drainMs = 5_000
 const healthPath = '/health'
 
 export async function openHttpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {

@@ -9,17 +9,19 @@ import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
 import { oneEffect } from '#kernel/task/one-effect.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
-import { type AccountRef, externalAccount } from '#kernel/task/task.ts'
+import { type AccountRef, externalAccount, type TaskView } from '#kernel/task/task.ts'
 import type { EarnInput } from './contract.ts'
 import { cashStateOf, type EarnAccount, minBlockFor, vaultRefOf } from './earn-account.ts'
 import { cashAsset, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
 import { openPositionsMax } from './limits.ts'
+import { adoptedPosition } from './store.ts'
 import {
   admissionMs,
   amountOf,
   minBlockOf,
   positionOf,
   settledFlow,
+  type VaultProof,
   type VaultTaskData,
   type VaultTaskDeps,
   vaultDriver,
@@ -195,30 +197,34 @@ async function awaitFreeCash(
   }
 }
 
-const depositSteps = (deps: VaultTaskDeps) => {
-  const { vault } = deps
-  return oneEffect({
-    driver: vaultDriver<VaultTaskData>(deps, vault.deposited),
+const depositSteps = (deps: VaultTaskDeps) =>
+  oneEffect({
+    driver: vaultDriver<VaultTaskData>(deps, deps.vault.deposited),
     plan: async (task) => ({
       ...batchOf(deps, task.data.account, BigInt(task.data.assets_units ?? '0')),
       minBlock: await minBlockOf(deps, task.userId),
     }),
-    settle(task, proof) {
-      const shares = shareAsset(vault)
-      return {
-        ...settledFlow(deps, task, proof, 1n),
-        spent: proof.flow.assetsUnits,
-        moves: [
-          {
-            move: 'transfer',
-            key: `${task.id}:shares`,
-            debit: externalAccount(shares),
-            credit: positionAccount(task.userId, shares, task.data.position_id),
-            amountUnits: proof.flow.sharesUnits,
-            reason: 'earn_deposit',
-          },
-        ],
-      }
-    },
+    settle: (task, proof) => settleDeposit(deps, task, proof),
   })
+
+async function settleDeposit(deps: VaultTaskDeps, task: TaskView<VaultTaskData>, proof: VaultProof) {
+  const asset = shareAsset(deps.vault)
+  const { userId, executionId } = task
+  // Without an effect of its own, the task has found an earlier execution, which may have a position.
+  const adopted =
+    task.effects.length === 0 ? await adoptedPosition(deps.db, { userId, executionId, asset }) : undefined
+  const position_id = adopted?.id ?? task.data.position_id
+  const settled = settledFlow(deps, { ...task, data: { ...task.data, position_id } }, proof, 1n)
+  const ended = { ...settled, data: { position_id }, spent: proof.flow.assetsUnits }
+  // A sync has booked these shares.
+  if (adopted?.has_shares) return { ...ended, writes: async () => {}, moves: [] }
+  const bought = {
+    move: 'transfer' as const,
+    key: `${task.id}:shares`,
+    debit: externalAccount(asset),
+    credit: positionAccount(userId, asset, position_id),
+    amountUnits: proof.flow.sharesUnits,
+    reason: 'earn_deposit',
+  }
+  return { ...ended, moves: [bought] }
 }

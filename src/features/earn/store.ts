@@ -1,4 +1,5 @@
 import type { JsonObject } from '#kernel/task/task.ts'
+import { adoptedKind } from '#store/found-effect.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import { positionPrefix } from './ledger-accounts.ts'
 
@@ -68,6 +69,22 @@ export const findPosition = (db: Queryable, userId: string, vaultRef: VaultRef, 
 
 export const newestPosition = (db: Queryable, userId: string, vaultRef: VaultRef) =>
   fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).orderBy('id', 'desc').limit(1))
+
+/** The position that `time adopt` opened for an earlier execution of a request, and whether a sync has filled it. */
+export async function adoptedPosition(
+  db: Queryable,
+  { userId, executionId, asset }: { userId: string; executionId: string; asset: string },
+): Promise<{ id: string; has_shares: boolean } | undefined> {
+  const [row] = await query<{ id: string; has_shares: boolean }>(
+    db,
+    `select t.data->>'position_id' as id, coalesce(a.has_units, false) as has_shares from task t
+       left join account a on a.owner = t.user_id and a.asset = $3
+         and a.sub_account = '${positionPrefix}' || (t.data->>'position_id')
+       where t.user_id = $1 and t.execution_id = $2 and t.kind = $4 and t.data ? 'position_id'`,
+    [userId, executionId, asset, adoptedKind],
+  )
+  return row
+}
 
 /**
  * Returns the newest tasks first, from the one after `after`. A range for each of the two kinds makes the

@@ -22,7 +22,7 @@ import { isLive } from '#kernel/task/task-state.ts'
 import { adoptedKind, replaceAdopted } from '#store/found-effect.ts'
 import { query } from '#store/query.ts'
 import type { PerpLimits } from './limits.ts'
-import { arrivedView, isNear } from './payout.ts'
+import { arrivedView, isNear, isPaid, type Payout } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
 
@@ -34,7 +34,7 @@ export type WithdrawOperatorDeps = WithdrawEndDeps & {
   limits: Pick<PerpLimits, 'withdrawFeeUsd'>
   swapEnd: OperatorEnd
 }
-type WithdrawTask = TaskView<SwapAfterData>
+type WithdrawTask = TaskView<SwapAfterData & { payout?: Payout }>
 type Ended = { ending: EndResult; finding: OperatorFinding }
 
 export const operatorEndOfWithdraw =
@@ -59,15 +59,18 @@ function endBeforePayout(
   const mayBeTaken = task.effects.some(isLive) && (outcome === 'executed' || isHeldBack(task))
   if (executedEffects(task).length === 0 && !mayBeTaken)
     return { refusal: 'The venue is not known to have taken the withdrawal: it was executed, or it was not.' }
-  if (outUnits === null && outcome === 'partial') return notPaid(deps, data, ending)
+  if (outUnits === null && outcome === 'partial' && !isHeldBack(task)) return notPaid(deps, data, ending)
   if (outUnits === null || payment?.logIndex === undefined || payment.logIndex === null)
     return {
       refusal: `--amount-out is required, the ${route.symbol} that arrived in smallest units, and --payment as <hash>:<log>.`,
     }
   const { txHash, logIndex } = payment
   const asked = toUnits(data.amount_usd, usdcDecimals)
-  if (!isNear(data, deps.limits)(outUnits))
-    return { refusal: `The venue pays out ${asked} units less a fee: --amount-out is another payment.` }
+  const isPayout = data.payout ? isPaid(data.payout) : isNear(data, deps.limits)
+  if (!isPayout(outUnits))
+    return {
+      refusal: `--amount-out is another payment: the venue pays out ${data.payout?.paid_units ?? `${asked} units less a fee`}.`,
+    }
   const received: Delivered = { units: String(outUnits), txHash, at: at.toISOString() }
   const patch = { ...ending.data, balance_changes: [arrivedView(route, received.units)] }
   const writes = (tx: Tx) => claimPayout(deps, tx, { task, txHash, logIndex, outUnits, at })

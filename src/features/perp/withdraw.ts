@@ -205,6 +205,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
       actionKey: 'withdraw',
       search: (task) => withdrawalSearch(deps, task, payouts),
       before: (task) => withdrawnBefore(deps, task),
+      listsLate: true,
       onRejected,
     }),
     plan: ({ data: { account, amount_usd: amount, ahead_ms: skewMs } }) => ({

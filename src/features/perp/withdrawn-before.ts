@@ -1,5 +1,6 @@
 import { signatureOf, unfrozenMs } from '#engines/venue/records/record-store.ts'
 import { toUnits, usdDecimals } from '#kernel/money/money.ts'
+import { adoptedKind } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 
@@ -25,22 +26,44 @@ export async function withdrawnBefore(
     [0n, toUnits(feeUsd ?? '0', usdDecimals)].some((fee) => toUnits(amountUsd, usdDecimals) + fee === asked)
   const equal = (await venue.ledgerSince(account, since_ms - withdrawnBeforeMs)).filter(isEqual)
   if (equal.length === 0) return undefined
-  const seenMs = await seenByOperator(db, userId)
-  for (const { nonce, hash, atMs } of equal)
-    if (atMs > seenMs && (await signatureOf(db, account.toLowerCase(), nonce)) !== 'own')
-      return { note: `the venue has paid out a withdrawal of ${amount} USD that no task made: ${hash}` }
+  const seen = await seenByOperator(db, userId)
+  for (const { nonce, hash, atMs } of equal) {
+    const owner = await ownerOf(db, account.toLowerCase(), nonce)
+    if (owner === 'ended' || atMs <= (owner === 'adopted' ? seen.asOthersMs : seen.anyMs)) continue
+    return { note: `the venue has paid out a withdrawal of ${amount} USD that no task made: ${hash}` }
+  }
   return undefined
 }
 
-/**
- * Until when an operator has examined the user's withdrawals: by unfreezing the account, which adopts what
- * left it, or by ending a task that such a withdrawal had stopped.
- */
-async function seenByOperator(db: Queryable, userId: string): Promise<number> {
-  const ended = await query<{ at: Date | null }>(
+/** Whether a task has made the withdrawal or ended as it, or `time adopt` has made one that nothing has replaced. */
+async function ownerOf(
+  db: Queryable,
+  account: string,
+  nonce: number | null,
+): Promise<'ended' | 'adopted' | undefined> {
+  const signature = await signatureOf(db, account, nonce)
+  if (signature !== 'found') return signature && 'ended'
+  const [adopted] = await query(
     db,
-    `select max(completed_at) as at from task where user_id = $1 and kind = 'perp_withdraw' and data ? 'unclear_before'`,
+    `select t.id from tx_attempt a join effect e on e.id = a.effect_id
+       join task t on t.id = e.task_id and t.kind = $2 where a.external_id = $1`,
+    [`${account}:${nonce}`, adoptedKind],
+  )
+  return adopted ? 'adopted' : 'ended'
+}
+
+/**
+ * Until when an operator has examined the user's withdrawals: by unfreezing the account, which adopts what left
+ * it, or by ending a task that such a withdrawal had stopped. An end as not executed says that they were others.
+ */
+async function seenByOperator(db: Queryable, userId: string): Promise<{ asOthersMs: number; anyMs: number }> {
+  const [ended] = await query<{ as_others: Date | null; any: Date | null }>(
+    db,
+    `select max(completed_at) filter (where outcome = 'not_executed') as as_others, max(completed_at) as any
+       from task where user_id = $1 and kind = 'perp_withdraw' and data ? 'unclear_before'`,
     [userId],
   )
-  return Math.max(await unfrozenMs(db, userId), ended[0]?.at?.getTime() ?? 0)
+  const unfrozen = await unfrozenMs(db, userId)
+  const since = (at: Date | null | undefined) => Math.max(unfrozen, at?.getTime() ?? 0)
+  return { asOthersMs: since(ended?.as_others), anyMs: since(ended?.any) }
 }

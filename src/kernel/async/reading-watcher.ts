@@ -87,14 +87,12 @@ export function createReadingWatcher<Subject, Reading>(
 
   const readOnce = async (): Promise<void> => {
     const chosen = deps.choose(waiters)
-    for (const waiter of chosen) waiter.isDue = false
+    // One whose request fails has its turn after the others.
+    for (const waiter of chosen) Object.assign(waiter, { isDue: false, readMs: monotonicMs() })
     try {
       const readings = await deps.read(chosen, waiters)
       failures = 0
-      for (const [index, waiter] of chosen.entries()) {
-        waiter.readMs = monotonicMs()
-        waiter.onReading(readings[index]!)
-      }
+      for (const [index, waiter] of chosen.entries()) waiter.onReading(readings[index]!)
     } catch (error) {
       failures += 1
       for (const waiter of chosen) {

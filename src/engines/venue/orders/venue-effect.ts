@@ -42,6 +42,8 @@ export type VenueAction<Data, Proof, Names extends string> = {
   search(task: TaskView<Data>): ActionSearch<Proof>
   /** Called before the first send if an earlier task of the execution may have sent it; undefined if it did not. */
   before?(task: TaskView<Data>): Promise<SentBefore<Data> | undefined>
+  /** `before` reads a list that shows an action late: that it found nothing is stored before the first send. */
+  listsLate?: true
   /** Returns the data changes for signing an exit again after the request limit; false makes it count as rejected. */
   retry?: false | ((data: Data) => Partial<Data>)
   /** Returns the result if the venue did not execute the action; by default, or if undefined, the task fails. */
@@ -61,7 +63,7 @@ export const venueDriver = <
   Names extends string = 'sign' | 'confirm',
 >(
   deps: VenueDriverDeps,
-  { actionKey, search, before, retry, onRejected }: VenueAction<Data, Proof, Names>,
+  { actionKey, search, before, listsLate, retry, onRejected }: VenueAction<Data, Proof, Names>,
 ): EffectDriver<Data, VenuePlan<Data, Names>, Proof, Names> => {
   const { signedActions } = deps
   const keyOf = (data: Data) => (typeof actionKey === 'string' ? actionKey : actionKey(data))
@@ -79,7 +81,7 @@ export const venueDriver = <
       const { known, ...how } = search(task)
       if (known !== undefined) return withEffects(await settle(known), [])
       const key = keyOf(task.data)
-      const waiting = before && (await stateBefore(task, { before, key, confirm: steps.confirm }))
+      const waiting = before && (await stateBefore(task, { before, key, confirm: steps.confirm, listsLate }))
       if (waiting) return waiting
       const outcome = await signedActions.confirm({ task, actionKey: key, signal, ...how })
       const notExecuted = async (rejection: NotExecutedOutcome): Promise<Result<Data, Names>> => {
@@ -105,6 +107,7 @@ type AskBefore<Data, Names> = {
   before: (task: TaskView<Data>) => Promise<SentBefore<Data> | undefined>
   key: string
   confirm: Names
+  listsLate: true | undefined
 }
 
 /**
@@ -114,13 +117,15 @@ type AskBefore<Data, Names> = {
  */
 async function stateBefore<Data extends ActionTaskData, Names extends string>(
   task: TaskView<Data>,
-  { before, key, confirm }: AskBefore<Data, Names>,
+  { before, key, confirm, listsLate }: AskBefore<Data, Names>,
 ): Promise<Result<Data, Names> | undefined> {
   const { data } = task
   const { id } = effectOf(task, key)
   if (outsideId(task) === undefined || data.looked_before === key || pollsOf(task) > 0) return undefined
   const sent = data.unclear_before ? { note: data.unclear_before } : await before(task).catch(ignoreFault)
-  if (!sent) return undefined
+  const asked = { looked_before: key }
+  if (!sent)
+    return listsLate && ofTask<ActionTaskData, Data, Names>({ next: confirm, state: 'signed', data: asked })
   const waiting = { outcome: 'unknown' as const, effects: [{ effectId: id, status: 'unknown' as const }] }
   // A look-up that failed is repeated before anything is sent.
   if (sent === 'failed')
@@ -135,7 +140,7 @@ async function stateBefore<Data extends ActionTaskData, Names extends string>(
     ...waiting,
     park: { afterMs: 0, next: confirm },
     state: 'reconciling',
-    data: { looked_before: key },
+    data: asked,
   })
   const { action } = effectOf(task, key).intent as { action?: { orders?: { cloid: string }[] } }
   const executions = (action?.orders ?? []).map(({ cloid }) => cloidExecutionId(cloid))
