@@ -65,14 +65,14 @@ export const stopOf =
       printLine(`portico ${sentence}`)
       process.exit(code)
     }
-    const giveUp = () => end('stopped before everything was closed', 1)
+    const exitForced = () => end('stopped before everything was closed', 1)
     setTimeout(() => forcing.abort(), stopMsMax).unref()
-    forced.addEventListener('abort', () => setTimeout(giveUp, forcedMsMax).unref())
+    forced.addEventListener('abort', () => setTimeout(exitForced, forcedMsMax).unref())
     await close(gateway, cancelled).catch((error: unknown) => {
       if (error !== forced.reason) log.error({ error }, 'shutdown failed')
-      giveUp()
+      exitForced()
     })
-    if (forced.aborted) giveUp()
+    if (forced.aborted) exitForced()
     end('stopped', 0)
   }
 
