@@ -26,14 +26,7 @@ import type { PerpInput } from './contract.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import {
-  arrivedView,
-  createPayoutSearch,
-  type FoundPayout,
-  findPayout,
-  type Payout,
-  type PayoutSearch,
-} from './payout.ts'
+import { arrivedView, createPayoutSearch, type FoundPayout, findPayout, type Payout } from './payout.ts'
 import {
   type Destination,
   prepareLeg,
