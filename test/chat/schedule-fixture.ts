@@ -71,7 +71,10 @@ export async function addSchedule(
 }
 
 /** Enqueues a run of the schedule for this moment. */
-export async function startRun({ transactions, taskEngine }: Instance, schedule: Schedule): Promise<string> {
+export async function startRun(
+  { transactions, taskEngine }: Pick<Instance, 'transactions' | 'taskEngine'>,
+  schedule: Schedule,
+): Promise<string> {
   const id = newId()
   const kind = taskEngine.kindOf('schedule_run')!
   await transactions.run(async (tx) => {
@@ -96,7 +99,11 @@ export async function startRun({ transactions, taskEngine }: Instance, schedule:
   return id
 }
 
-export const endOfRun = ({ db }: Instance, id: string, msMax?: number): Promise<StrategyExecutionRow> =>
+export const endOfRun = (
+  { db }: Pick<Instance, 'db'>,
+  id: string,
+  msMax?: number,
+): Promise<StrategyExecutionRow> =>
   eventually(
     async () => {
       const [row] = await query<StrategyExecutionRow>(db, 'select * from strategy_execution where id = $1', [
@@ -108,5 +115,7 @@ export const endOfRun = ({ db }: Instance, id: string, msMax?: number): Promise<
     msMax,
   )
 
-export const runToEnd = async (instance: Instance, schedule: Schedule): Promise<StrategyExecutionRow> =>
-  endOfRun(instance, await startRun(instance, schedule))
+export const runToEnd = async (
+  instance: Pick<Instance, 'db' | 'transactions' | 'taskEngine'>,
+  schedule: Schedule,
+): Promise<StrategyExecutionRow> => endOfRun(instance, await startRun(instance, schedule))

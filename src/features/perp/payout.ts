@@ -34,7 +34,7 @@ const unseenRepollAfter = 24
 /** An arrival that is smaller by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
 
-const isPaid =
+export const isPaid =
   ({ paid_units }: Payout) =>
   (amountUnits: bigint) =>
     amountUnits === BigInt(paid_units)
