@@ -97,7 +97,7 @@ async function assertRun(slot: Date, at: string): Promise<void> {
   assert.equal(body.credits_available, 200 - slots, `${at}: one credit for each chat`)
   const { rows: reported } = await app.admin.query<{ type: string; count: string }>(
     `select e.type, count(*) from user_event e
-     where e.type like 'schedule.%' and e.data ->> 'scheduled_for' = $1 group by e.type order by e.type`,
+     where e.type like 'schedule.%' and e.body ->> 'scheduled_for' = $1 group by e.type order by e.type`,
     [slot.toISOString()],
   )
   assert.deepEqual(
