@@ -29,11 +29,12 @@ describe('schedules with a fixed grid', () => {
   }
   const slotOf = async (id: string) =>
     (await fixture.rows<{ next_at: Date }>('select next_at from schedule where id = $1', id))[0]!.next_at
-  const tasksOf = (kind: string) => fixture.rows<{ id: string }>('select id from task where kind = $1', kind)
+  const findTasks = (kind: string) =>
+    fixture.rows<{ id: string }>('select id from task where kind = $1', kind)
   const made = (kind: string, count: number, msMax?: number) =>
     eventually(
       async () => {
-        const tasks = await tasksOf(kind)
+        const tasks = await findTasks(kind)
         return tasks.length >= count ? tasks : undefined
       },
       `${count} tasks ${kind}`,
@@ -65,7 +66,7 @@ describe('schedules with a fixed grid', () => {
       internal: [kindOf('refused'), kindOf('accepted')],
     })
     await made('accepted', 20)
-    assert.equal((await tasksOf('refused')).length, 0)
+    assert.equal((await findTasks('refused')).length, 0)
     assert.ok((await slotOf(refused)) < at)
   })
 

@@ -42,7 +42,7 @@ export type DueSource<Row extends { id: string }> = {
 }
 
 /** A row whose hint was lost is found within this time. */
-export const duePollMs = 10_000
+const duePollMs = 10_000
 const retryMs = 1_000
 /** How long after its time an instance that is not on duty serves a row. */
 const standInMs = 500

@@ -36,7 +36,7 @@ export const slotAfter = (
 ): Date | undefined => (calendar === null ? undefined : nextSlot(calendar, after))
 
 /**
- * Of the slots that are due only the newest may run, if it is on time or recent enough to be made up for. The
+ * Only the newest of the slots that are due may run, if it is on time or recent enough to be made up for. The
  * others are skipped together.
  */
 export function planSlots(due: DueSlots, now: Date, nextSlot: NextSlot): SlotPlan {

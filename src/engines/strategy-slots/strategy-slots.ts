@@ -176,7 +176,7 @@ async function recomputeSlots(deps: StrategySlotDeps): Promise<boolean> {
        order by s.tz_version limit $3 for update of s skip locked`,
       [tzVersion, now, batchMax],
     )
-    const slots = rows.map((row) => nextOrKept(row, now, nextSlot))
+    const slots = rows.map((row) => nextOrPresent(row, now, nextSlot))
     await query(
       tx,
       `update strategy s set next_at = n.at, following_at = null, tz_version = $3,
@@ -191,7 +191,7 @@ async function recomputeSlots(deps: StrategySlotDeps): Promise<boolean> {
 }
 
 /** A calendar that cannot be read fails at its slot, and does not hold up those of others. */
-function nextOrKept(row: StrategyDue, now: Date, nextSlot: NextSlot): Date | null {
+function nextOrPresent(row: StrategyDue, now: Date, nextSlot: NextSlot): Date | null {
   try {
     return slotAfter(row, now, nextSlot) ?? null
   } catch {
