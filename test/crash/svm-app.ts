@@ -109,10 +109,15 @@ export type SvmCrashApp = Awaited<ReturnType<typeof createSvmCrashApp>>
 
 export const sendUnits = 1_000_000n
 
-export const send = (url: string, sender: Sender, key: string, { wait = true } = {}) =>
+export const send = (
+  url: string,
+  sender: Sender,
+  key: string,
+  { wait = true, units = sendUnits } = {},
+) =>
   http<TaskBody>(`${url}/v1/test/send?wait=${wait}&timeout=60`, {
     method: 'POST',
     headers: { ...bearer(sender), 'idempotency-key': key },
-    body: { symbol: 'USDC', units: String(sendUnits) },
+    body: { symbol: 'USDC', units: String(units) },
     timeoutMs: 65_000,
   })
