@@ -2,17 +2,20 @@ import { appendEvents } from '#durable/events/append-events.ts'
 import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/events/notifier.ts'
 import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
+import { endSchedules } from '#features/schedules/access-end.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { Session } from './session.ts'
 
-/** Webhooks that a thief has added lose access like the tokens do. The caller notifies after the commit. */
+/** Webhooks and schedules of a thief lose access like the tokens do. The caller notifies after the commit. */
 export const endWebhooksOfApps =
   ({ clock }: Pick<Session, 'clock'>): EndApps =>
   async (tx, { personId, clientId }) => {
     const add = (to: Tx, userId: string, events: readonly NewEvent[]) =>
       appendEvents(to, userId, events, clock.now())
     const reason = clientId === undefined ? 'revoked' : 'disconnected'
+    const paused = await endSchedules(tx, { userId: personId, clientId, at: clock.now() })
     await endWebhooks({ add }, tx, { userId: personId, clientId, reason })
+    await add(tx, personId, paused)
     return () => {}
   }
 

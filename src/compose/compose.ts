@@ -5,12 +5,14 @@ import { contracts } from '#contracts.ts'
 import { openChainHealth } from '#features/chains/chain-health.ts'
 import { createUniverseReader } from '#features/chat/universe.ts'
 import { createInnerCalls } from '#invoke/inner-calls.ts'
+import type { Clock } from '#kernel/clock.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { type GuardedFetch, openGuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
+import { openWorldClock } from '#upstreams/world-clock/world-clock.ts'
 import { type AgentDeps, openAgentClient } from './agent-client.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
-import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
+import { type Core, type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
@@ -60,6 +62,19 @@ function labelsOf(urls: UpstreamUrls): Record<string, string> {
   )
 }
 
+type ScheduleClockDeps = { core: Core; control: string | undefined; net: Net }
+/** In the local environment the clock of schedules is that of the world, so that days pass when a person advances it. */
+async function openScheduleClock(
+  { core: { config, clock, log, taskEngine }, control, net }: ScheduleClockDeps,
+  overrides: Overrides,
+  parts: AsyncDisposableStack,
+): Promise<Clock> {
+  if (overrides.clock || config.ENVIRONMENT !== 'local' || control === undefined) return clock
+  const worldClock = parts.use(await openWorldClock({ url: control, net, clock, log }))
+  worldClock.onJump(taskEngine.announceSlots)
+  return worldClock
+}
+
 /** The composition root: builds every part behind the doors and hands it to those that need it; starts none. */
 export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const { urls, failpoints } = deps
@@ -75,6 +90,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const core = parts.use(await openCore(deps, overrides))
   const { config, clock, stores, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
+  const scheduleClock = await openScheduleClock({ core, control: urls.control, net }, overrides, parts)
   const models = openChatModels({ core, url: urls.model, net: client })
   const mails = openMails(core, net, overrides)
   if (mails.mailer) parts.use(mails.mailer)
@@ -86,6 +102,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const features = openFeatures(
     {
       core,
+      scheduleClock,
       urls,
       net,
       chains,

@@ -14,6 +14,7 @@ import { type OrderOverrides, openOrders, openSwapHooks } from './orders.ts'
 import type { Parts } from './parts.ts'
 import { openPolicy } from './policy.ts'
 import { openRecharge } from './recharge.ts'
+import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
 import { openSecurity } from './security.ts'
 import { openSwap } from './swap.ts'
@@ -79,6 +80,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     images,
     ...openPolicy(deps, access),
     openChat(chatDeps, overrides),
+    openSchedules(chatDeps),
     oauthSection(access.oauth),
     { operations: overrides.addOperations?.(deps) ?? [] },
   ]

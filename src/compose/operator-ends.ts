@@ -19,6 +19,7 @@ import type { limitOrderKind } from '#features/limit-orders/view.ts'
 import { operatorEndOfFund } from '#features/perp/fund-operator-end.ts'
 import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operator-end.ts'
 import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
+import type { runKindName } from '#features/schedules/run.ts'
 import type { triggerKind } from '#features/spot-venue/triggers.ts'
 import { createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
 import { isWholeFill, operatorEndOfSwap } from '#features/swap/settle/operator-end.ts'
@@ -55,6 +56,7 @@ type TaskKindName =
   | typeof faucetGrantKind
   | typeof grantKind
   | 'swap_late_payment'
+  | typeof runKindName
   | 'credits_payment_search'
   | 'earn_audit'
   | 'earn_snapshot'
@@ -136,12 +138,14 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     spot_tp_sl: reportedEnd,
     spot_trigger: reportedEnd,
     chat: hasNoEffect,
+    recommendations_refresh: hasNoEffect,
     image_create: hasNoEffect,
     limit_order_create: hasNoEffect,
     earn_sync: hasNoEffect,
     faucet_grant: hasNoEffect,
     credits_grant: hasNoEffect,
     swap_late_payment: hasNoEffect,
+    schedule_run: hasNoEffect,
     credits_payment_search: hasNoEffect,
     earn_audit: hasNoEffect,
     earn_snapshot: hasNoEffect,

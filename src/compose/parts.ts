@@ -3,6 +3,7 @@ import type { ChainHealth } from '#features/chains/chain-health.ts'
 import type { NamedUniverse } from '#features/chat/universe.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type { Clock } from '#kernel/clock.ts'
 import type { Answerer } from '#kernel/wire/answerer.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
@@ -17,6 +18,8 @@ import type { Venue } from './venue.ts'
 /** The parts of which sections are built; each section names those that it needs. */
 export type Parts = {
   core: Core
+  /** The clock of schedules. Tasks, tokens, approvals and retention have that of the core. */
+  scheduleClock: Clock
   urls: UpstreamUrls
   net: Net
   chains: Chains

@@ -17,6 +17,7 @@ import { createWebhookSecrets } from '#features/notifications/webhooks/webhook-s
 import { createWebhooks } from '#features/notifications/webhooks/webhooks.ts'
 import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
+import { endSchedules } from '#features/schedules/access-end.ts'
 import { createSealer } from '#kernel/wire/sealed-secret.ts'
 import type { Core } from './core.ts'
 import type { Parts } from './parts.ts'
@@ -33,16 +34,17 @@ const pollMsDefault = 10_000
 
 type WebhookParts = Pick<Parts, 'core' | 'custody' | 'webhookHttp'> & { auth: Pick<Auth, 'holdAccess'> }
 
-/** What apps have added ends with them, and so do the addresses of files. Without an app: the password of the person is new, or every access was ended. */
+/** What apps have added or activated ends with them, and so do the addresses of files. Without an app: the password of the person is new, or every access was ended. */
 export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier } }: Core) {
   const endApps: EndApps = async (tx, { personId: userId, clientId }) => {
     const reason = clientId === undefined ? 'revoked' : 'disconnected'
     await endFileLinks(tx, userId, clock.now())
+    const paused = await endSchedules(tx, { userId, clientId, at: clock.now() })
     const hasEnded = await endWebhooks(events, tx, { userId, clientId, reason })
+    await events.add(tx, userId, paused)
     return () => {
-      if (!hasEnded) return
-      notifier.broadcast([webhooksTopic(userId)])
-      events.notify(userId)
+      if (hasEnded) notifier.broadcast([webhooksTopic(userId)])
+      if (hasEnded || paused.length > 0) events.notify(userId)
     }
   }
   return { endApps, postedOrigins: (userId: string) => postedOrigins(db, userId) }

@@ -16,17 +16,18 @@ import { createChangePoller } from './events/change-poller.ts'
 import { createEventLog } from './events/event-log.ts'
 import { createLocalEvents } from './events/local-events.ts'
 import { createMailboxes } from './events/mailboxes.ts'
-import { createNotifier, type MessageBus, readyTopic } from './events/notifier.ts'
+import { createNotifier, type MessageBus, readyTopic, slotsTopic } from './events/notifier.ts'
 import { ledger } from './ledger/ledger.ts'
 import { createNonceSequences } from './run/nonces.ts'
 import { createRunner, type RunnerOptions } from './run/runner.ts'
-import { createWakeTasks } from './run/wake-tasks.ts'
+import { createWakeTasks, wakingParents } from './run/wake-tasks.ts'
 import { createTaskCounters } from './task/task-counters.ts'
 import { kindKey, newestKind } from './task/task-kinds.ts'
 import { createTaskQueries } from './task/task-queries.ts'
 import { createHeldCommits } from './time/held-commits.ts'
 import type { Durability } from './time/replication.ts'
 import type { Transactions } from './transactions.ts'
+import { type DueSource, startDueRows } from './upkeep/due-rows.ts'
 import { createScheduler } from './upkeep/scheduler.ts'
 
 type EngineDeps = {
@@ -93,11 +94,13 @@ export function createEngine(deps: EngineDeps) {
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
   const { holds, time, stepCommitter, intake } = createHeldCommits(deps, { instanceId, counters })
+  const wakeTasks = createWakeTasks({ transactions, notifier, clock })
+  const committer = wakingParents(stepCommitter, wakeTasks, log)
   const approvals = createApprovals(
     {
       transactions,
       intake,
-      committer: stepCommitter,
+      committer,
       events,
       notifier,
       kinds,
@@ -110,7 +113,7 @@ export function createEngine(deps: EngineDeps) {
   )
   const taskRunner = createRunner({
     transactions,
-    committer: stepCommitter,
+    committer,
     kinds,
     notifier,
     localEvents,
@@ -124,16 +127,9 @@ export function createEngine(deps: EngineDeps) {
     holds,
     decideWaiting: approvals.decideWaiting,
   })
-  const scheduler = createScheduler({
-    transactions,
-    intake,
-    kinds,
-    clock,
-    random,
-    log,
-    isOnDuty: taskRunner.isOnDuty,
-    claimNow: taskRunner.claimNow,
-  })
+  const { isOnDuty, claimNow } = taskRunner
+  const dueRows = { transactions, notifier, clock, log, isOnDuty, claimNow }
+  const scheduler = createScheduler({ ...dueRows, intake, kinds, random })
 
   return {
     instanceId,
@@ -150,16 +146,22 @@ export function createEngine(deps: EngineDeps) {
     approvals,
     enqueue: intake.enqueue,
     enqueueAll: intake.enqueueAll,
+    enqueueOnce: intake.enqueueOnce,
     appendEvents,
     /** Returns the newest version of a kind, or undefined if this instance does not know it. */
     kindOf: (name: string) => newestKind(kinds, name),
     announceQueued: () => notifier.notify([readyTopic]),
     /** True on one live instance, which polls often for what any of them may handle; the others poll rarely. */
-    isOnDuty: taskRunner.isOnDuty,
+    isOnDuty,
     /** False from the moment from which another instance may take what this one has claimed. */
     isLeaseHeld: taskRunner.isLeaseHeld,
-    wakeTasks: createWakeTasks({ transactions, notifier, clock }),
+    wakeTasks,
     schedules: scheduler,
+    /** Serves the rows of a table when they are due by the clock, until it is disposed of. */
+    startDueRows: <Row extends { id: string }>(source: DueSource<Row>, rowClock: Clock) =>
+      startDueRows({ ...dueRows, clock: rowClock }, source),
+    /** Makes the instances serve a slot that was made or moved; a lost hint costs one poll. */
+    announceSlots: () => notifier.notify([slotsTopic]),
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {
       const tasks = selectTasks(operations)

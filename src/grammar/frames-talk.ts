@@ -85,7 +85,7 @@ export const refusalFrames = framesOf({ domain: 'not offered', effect: 'none' },
     not: any('PERTX+QUESTION'),
     examples: ['every monday 9am buy $20 of btc'],
     refusal:
-      'Orders at a later time or in a rhythm are not offered here. A limit order waits for a price: ask "what is a limit order".',
+      'A chat does nothing at a later time or in a rhythm: `schedules_create` makes a schedule of the same sentence. A limit order waits for a price: ask "what is a limit order".',
   },
   {
     intent: 'image',

@@ -55,6 +55,17 @@ export const allowedImports: Record<string, readonly string[]> = {
     'type upstreams',
     'type features',
   ],
+  // Schedules in words.
+  'features/schedules': [
+    'kernel',
+    'store',
+    'engines',
+    'grammar',
+    'type durable',
+    'type invoke',
+    'type upstreams',
+    'type features',
+  ],
   // What every door needs for a call: input, admission, output and faults, without a transport.
   invoke: ['kernel', 'type durable'],
   'edges/http': ['kernel', 'invoke'],

@@ -8,7 +8,7 @@ import type { MessageBus } from '#durable/events/notifier.ts'
 import { createCommitter } from '#durable/run/commit.ts'
 import type { DatabaseTime } from '#durable/time/database-time.ts'
 import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
+import { type Clock, systemClock as clock } from '#kernel/clock.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { group, implement, type Operation, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
@@ -64,6 +64,7 @@ type InstanceOptions = {
   internal?: TaskKind[]
   admit?: Admit
   createBus?: (database: Database) => MessageBus
+  clock?: Clock
   log?: Log
   timeMemory?: TimeMemory
   /** Runs before the first heartbeat, as the start of the product does. */
@@ -177,6 +178,7 @@ export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
         overrides: {
           claimPollMs,
           ...(createBus && { createBus }),
+          ...(instanceOptions.clock && { clock: instanceOptions.clock }),
           ...(replicationGraceMs !== undefined && { replicationGraceMs }),
         },
         ...(log && { log }),

@@ -96,7 +96,7 @@ export const chatBudgetMutations = [
     ],
     ["via: 'chat' }", '}', 'an order of a chat counts as one of an agent'],
     [
-      'if (!startable.has(tool.operation.name)) return undefined',
+      'if (!startable.has(name) && !reducing.has(name)) return undefined',
       '',
       'a chat starts operations beyond trades and deposits',
     ],

@@ -48,8 +48,8 @@ export const chatMutations = [
   ...mutationsOf('src/features/chat/run-turn.ts', credits, [
     ["if (stop === 'suspended') throw", "if (stop === 'deadline') throw", 'a suspended user gets an answer'],
   ]),
-  ...mutationsOf('src/features/chat/caller.ts', credits, [
-    ['if (isRevoked) throw', 'if (false) throw', 'a revoked token goes on to call tools'],
+  ...mutationsOf('src/engines/stored-callers/stored-caller.ts', credits, [
+    ['if (isRevoked || isUnlinked) throw', 'if (isUnlinked) throw', 'a revoked token goes on to call tools'],
   ]),
   ...mutationsOf('src/features/chat/tools.ts', recommendations, [
     [

@@ -135,11 +135,7 @@ export const policyMutations = [
         'if (principal !== undefined) return null',
         'an agent acts above the limit without an approval',
       ],
-      [
-        'countedMicros(request) <= approvalAboveMicros) return null',
-        'request.usdMicros <= approvalAboveMicros) return null',
-        'an exit waits for an approval',
-      ],
+      ['countedMicros(request) <= limit', 'request.usdMicros <= limit', 'an exit waits for an approval'],
       [
         "return agents === 'approval' ||",
         "return agents === 'denied' ||",

@@ -90,7 +90,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/perp/withdraw.ts',
+    'src/features/perp/payout.ts',
     ['src/features/perp/withdraw.test.ts'],
     [
       [

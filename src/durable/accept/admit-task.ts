@@ -131,7 +131,7 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
 
 async function accept(
   { intake, runner, notifier, localEvents }: TaskAdmitterDeps,
-  { input, asker: { userId, executionId }, keyed, kind, request }: KnownRequest,
+  { input, asker: { userId, executionId, run }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
   using slot = runner.reserve(kind.priority, userId)
@@ -143,14 +143,15 @@ async function accept(
     key: keyed,
     leased: slot !== undefined,
     ...(executionId !== undefined && { executionId }),
+    ...(run && { parentId: run.run }),
     ...(request && { request }),
   }
   const { task, committedEvents, signed } = await intake.accept(wanted)
-  const run = slot?.take(task, signed)
+  const work = slot?.take(task, signed)
   if (slot) await yieldToFirstStep()
   else notifier.notify([readyTopic])
   localEvents.publish(task, committedEvents)
-  return { task, ...(run && { run }) }
+  return { task, ...(work && { run: work }) }
 }
 
 /** Lets the task's first requests leave before anyone is notified: a request leaves in the turn after it is made. */

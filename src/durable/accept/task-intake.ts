@@ -5,11 +5,11 @@ import { batchByArrival } from '#kernel/async/arrival-batches.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { isStatementTimeout } from '#store/conflict.ts'
-import { isLockTimeout } from '#store/lock-timeout.ts'
+import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { type ApprovedTask, resumeTask } from './accept-approved.ts'
 import { acceptInTransaction, type Decision } from './accept-in-transaction.ts'
-import { type Acceptance, insertAcceptances, type NewTask, refusalOf } from './acceptance.ts'
+import { type Acceptance, insertAcceptances, type NewTask, refusalOf, type Verdict } from './acceptance.ts'
 import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 import { accountBusy } from './faults.ts'
 import { signFirstStep } from './first-signature.ts'
@@ -26,6 +26,11 @@ export type TaskIntake = {
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
   /** Inserts several such tasks, all or none. */
   enqueueAll(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<string[]>
+  /**
+   * Inserts those whose key is free; undefined for the others, which exist already. It fails if a row stays locked, or
+   * if a task is refused for anything else.
+   */
+  enqueueOnce(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<(string | undefined)[]>
 }
 
 const batchSizeMax = 32
@@ -53,6 +58,10 @@ export function createTaskIntake(deps: IntakeDeps): TaskIntake {
       context.resumes.run(waiting.user_id, () => resumeTask(deps, waiting, approved)),
     enqueue: async (tx, wanted) => (await enqueueTasks(deps, tx, [wanted]))[0]!,
     enqueueAll: (tx, wanted) => enqueueTasks(deps, tx, wanted),
+    async enqueueOnce(tx, wanted) {
+      const decided = await insertUnleased(deps, tx, wanted, { lockWaitMs: batchLockWaitMs })
+      return decided.map((each) => (each.verdict.verdict === 'key_taken' ? undefined : acceptedId(each)))
+    },
   }
 }
 
@@ -123,29 +132,52 @@ async function acceptTogether(
 
 type UnleasedTask = Omit<NewTask, 'leased'>
 
-async function enqueueTasks(deps: IntakeDeps, tx: Tx, wanted: readonly UnleasedTask[]): Promise<string[]> {
+type Decided = { acceptance: Acceptance; verdict: Verdict }
+
+const enqueueTasks = async (deps: IntakeDeps, tx: Tx, wanted: readonly UnleasedTask[]): Promise<string[]> =>
+  (await insertUnleased(deps, tx, wanted)).map(acceptedId)
+
+function acceptedId({ acceptance: { task, wanted }, verdict }: Decided): string {
+  if (verdict.verdict !== 'accepted') throw refusalOf(verdict, wanted)
+  return task.id
+}
+
+/** Returns the decisions in the order of the tasks. */
+async function insertUnleased(
+  deps: IntakeDeps,
+  tx: Tx,
+  wanted: readonly UnleasedTask[],
+  lockWait: LockWait = {},
+): Promise<Decided[]> {
   const acceptances = await Promise.all(
     wanted.map(async (each) => {
       const acceptance = buildAcceptance(deps, { ...each, leased: false })
       return { ...acceptance, grant: acceptance.grant ?? (await acceptance.check?.()) }
     }),
   )
+  const verdicts = new Map<Acceptance, Verdict>()
   for (const together of withDistinctUsers(acceptances)) {
-    const verdicts = await insertAcceptances(tx, deps.instanceId, together)
-    for (const [n, verdict] of verdicts.entries())
-      if (verdict.verdict !== 'accepted') throw refusalOf(verdict, together[n]!.wanted)
+    const decided = await insertAcceptances(tx, deps.instanceId, together, lockWait)
+    for (const [n, verdict] of decided.entries()) verdicts.set(together[n]!, verdict)
   }
-  return acceptances.map(({ task }) => task.id)
+  return acceptances.map((acceptance) => ({ acceptance, verdict: verdicts.get(acceptance)! }))
 }
 
-/** Two acceptances of one user in one statement would spend the same balance and the same limits. */
+/**
+ * Two acceptances of one user in one statement would spend the same balance and the same limits. Those that reserve
+ * nothing share a statement.
+ */
 function withDistinctUsers(acceptances: readonly Acceptance[]): Acceptance[][] {
+  const plain = acceptances.filter((each) => !reserves(each))
   const rounds: Map<string, Acceptance>[] = []
-  for (const acceptance of acceptances) {
+  for (const acceptance of acceptances.filter(reserves)) {
     const userId = acceptance.task.user_id
     const free = rounds.find((round) => !round.has(userId))
     if (free) free.set(userId, acceptance)
     else rounds.push(new Map([[userId, acceptance]]))
   }
-  return rounds.map((round) => [...round.values()])
+  return [plain, ...rounds.map((round) => [...round.values()])].filter(({ length }) => length > 0)
 }
+
+const reserves = ({ wanted: { admission, request } }: Acceptance): boolean =>
+  Boolean(admission.spend || admission.draw || admission.orders || request)

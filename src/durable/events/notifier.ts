@@ -47,6 +47,8 @@ export const userOfAccessTopic = (topic: string): string | undefined =>
 export const sponsorsTopic = 'sponsors'
 /** An unleased task became ready. */
 export const readyTopic = 'ready'
+/** A slot of a schedule is due sooner than the next poll finds it. */
+export const slotsTopic = 'slots'
 /** Hints may have been lost while the bus was disconnected. This topic is only local. */
 export const gapTopic = 'gap'
 

@@ -1,7 +1,10 @@
 import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
+import { isEnded } from '#durable/task/task-row.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
+import type { Committer } from './commit.ts'
 
 /** Makes parked tasks due at once because what they wait for has happened; returns those that were parked. */
 export type WakeTasks = (taskIds: readonly string[]) => Promise<string[]>
@@ -22,3 +25,17 @@ export const createWakeTasks =
     if (woken.length > 0) notifier.notify([readyTopic])
     return woken.map(({ task_id }) => task_id)
   }
+
+/** Wakes the parent of each task that ends. A parent polls too, because an instance may die between the two. */
+export const wakingParents = (committer: Committer, wakeTasks: WakeTasks, log: Log): Committer => ({
+  ...committer,
+  async step(task, result) {
+    const committed = await committer.step(task, result)
+    const { parent_id: parentId } = task
+    if (committed && isEnded(committed.task) && parentId !== null)
+      void wakeTasks([parentId]).catch((error: unknown) =>
+        log.debug({ error, task: parentId }, 'parent not woken; it polls'),
+      )
+    return committed
+  },
+})

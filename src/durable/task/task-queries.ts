@@ -20,7 +20,7 @@ export type TaskQueries = {
   find(userId: string, taskId: string): Promise<Task>
   list(
     userId: string,
-    page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
+    page: { skip: number; limit: number } & TaskFilter,
   ): Promise<{ tasks: Task[]; total: number }>
   /** Uses the act's transaction if there is one: a second connection could deadlock the pool. */
   cancel(userId: string, taskId: string, act?: CancelAct): Promise<Task>
@@ -43,10 +43,22 @@ async function countUpToMax(pool: Queryable, matching: string, values: unknown[]
   return row?.n ?? 0
 }
 
-type TaskFilter = { status?: TaskStatus; kind?: string }
+type TaskFilter = { status?: TaskStatus; kind?: string; parentId?: string }
 
-/** Selects the ids of user $1's tasks, newest first, and only those of kind $2 if it is given. */
-function matchingSql({ status, kind }: TaskFilter): string {
+/** Selects the ids of user $1's tasks, newest first, and only those of the kind or the parent if these are given. */
+function matchingSql(filter: TaskFilter): { matching: string; values: string[] } {
+  const { status, kind, parentId } = filter
+  const kinds = kind === undefined ? [] : [kind]
+  if (parentId === undefined) return { matching: matchingOfUser(filter), values: kinds }
+  // A parent has few tasks, so only they need an index.
+  const ofStatus = status === undefined ? '' : `and status = '${status}'`
+  const ofKind = kind === undefined ? '' : 'and kind = $3'
+  const matching = `select id from task where user_id = $1 and parent_id = $2 ${ofStatus} ${ofKind} order by id desc`
+  return { matching, values: [parentId, ...kinds] }
+}
+
+/** The kind is parameter $2. */
+function matchingOfUser({ status, kind }: TaskFilter): string {
   // Range and order fit only the index by kind, which avoids a scan of other kinds.
   const ofKind = 'and kind >= $2 and kind <= $2 order by kind, id desc'
   if (status === undefined)
@@ -81,10 +93,10 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     find: (userId, taskId) => findTask(pool, userId, taskId),
 
     async list(userId, { skip, limit, ...filter }) {
-      const matching = matchingSql(filter)
-      const values = filter.kind === undefined ? [userId] : [userId, filter.kind]
+      const { matching, values: rest } = matchingSql(filter)
+      const values = [userId, ...rest]
       const next = values.length + 1
-      const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''}`
+      const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''} ${filter.parentId ?? ''}`
       const [rows, total] = await Promise.all([
         // An index-only scan finds the page, so only the rows of the page are read.
         query<Task>(

@@ -1,10 +1,13 @@
+import type { StoredCaller } from '#engines/stored-callers/stored-caller.ts'
 import { appOf, type Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatTurnRow } from '#store/tables/chat.ts'
-import { storedCallerOf } from './caller.ts'
 
 /** An app spends no more of a person's credits in a day than the person allows. */
+
+/** `appCredits` is the most that the answer takes of what its app may spend in a day. */
+type TurnCaller = StoredCaller & { appCredits?: number }
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
@@ -46,7 +49,7 @@ export async function reserveAppCredits(
 }
 
 export async function returnAppCredits(tx: Queryable, turn: ChatTurnRow, used: number): Promise<void> {
-  const { clientId, appCredits } = storedCallerOf(turn)
+  const { clientId, appCredits } = turn.caller as TurnCaller
   if (clientId === undefined || appCredits === undefined || appCredits <= used) return
   await query(
     tx,

@@ -13,12 +13,15 @@ import type { Tool } from './tool-registry.ts'
  */
 
 /** Transfers, withdrawals, approvals and keys are left out, and so are exits, which do not count against a limit. */
-const startable: ReadonlySet<string> = new Set([
+export const startable: ReadonlySet<string> = new Set([
   'swap_execute',
   'perp_open',
   'spot_venue_buy',
   'earn_deposit',
 ])
+
+/** In a run of a schedule these reduce what the schedule has opened, and no more, whatever is left of the limits. */
+export const reducing: ReadonlySet<string> = new Set(['perp_close', 'spot_venue_sell'])
 
 export type OwnWords = {
   order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
@@ -46,7 +49,12 @@ type StarterParts = {
 }
 /** Why a call that the user has ordered is recommended and not started. */
 export type NotStarted = { reason: string; detail: string }
-export type Starter = (call: ToolCall, tool: Tool) => Promise<{ output: Json } | NotStarted | undefined>
+/** `isAsked` says whether the words of the message ask for the call. */
+export type Starter = (
+  call: ToolCall,
+  tool: Tool,
+  isAsked: () => Promise<boolean>,
+) => Promise<{ output: Json } | NotStarted | undefined>
 
 const startMs = 60_000
 
@@ -64,12 +72,12 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     begun.set(call.id, call)
     return true
   }
-  const start = async (call: ToolCall, { operation }: Tool): Promise<Json> => {
+  const start = async (call: ToolCall, { operation }: Tool, caller: Caller): Promise<Json> => {
     signal.throwIfAborted()
     const answer = await deps.calls().call({
       operation,
       input: call.input,
-      caller: { ...(await deps.currentCaller()), via: 'chat' },
+      caller,
       key: deps.keyOf(call.id),
       // The key names the turn.
       keyMadeAt: turn.askedAt,
@@ -77,22 +85,33 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     })
     return answer as Json
   }
-  return async (call, tool) => {
-    if (!startable.has(tool.operation.name)) return undefined
+  return async (call, tool, isAsked) => {
+    const { name } = tool.operation
+    if (!startable.has(name) && !reducing.has(name)) return undefined
+    const caller = starterOf(await deps.currentCaller(), name)
+    if (!caller) return undefined
     // If an earlier run was stopped after the acceptance, the answer still says that the call was started.
     const isRepeat = earlier.some(({ id }) => id === call.id)
     const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))
-    if (!isStarted) {
+    if (!isStarted && reducing.has(name) && !(await isAsked())) return undefined
+    if (!isStarted && startable.has(name)) {
       if (!(await deps.hasBudget(turn.userId))) return undefined
       if (!(await isOrdered(call))) return undefined
     }
     await flush()
     try {
-      return { output: await start(call, tool) }
+      return { output: await start(call, tool, caller) }
     } catch (error) {
       return notStarted(error)
     }
   }
+}
+
+/** As whom a turn starts a call; undefined if it does not. What reduces is no order of a chat, but of the schedule. */
+function starterOf(caller: Caller, name: string): Caller | undefined {
+  const { via } = caller
+  if (typeof via !== 'object') return startable.has(name) ? { ...caller, via: 'chat' } : undefined
+  return { ...caller, via: reducing.has(name) ? { ...via, reducesOwn: true } : { ...via, isChat: true } }
 }
 
 function notStarted(error: unknown): NotStarted {
@@ -102,7 +121,7 @@ function notStarted(error: unknown): NotStarted {
   if (extras.outcome === 'unknown')
     throw new Error('it is not known whether the order was accepted', { cause: error })
   if (code === 'approval_required' || code === 'insufficient_scope') return { reason: code, detail: message }
-  if (code === 'policy_denied' && extras.rule === 'chat_per_day_usd')
-    return { reason: 'chat_per_day_usd', detail: message }
+  if (code === 'policy_denied' && (extras.rule === 'chat_per_day_usd' || extras.rule === 'own_position'))
+    return { reason: extras.rule, detail: message }
   throw error
 }

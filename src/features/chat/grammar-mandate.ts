@@ -8,7 +8,7 @@ import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import type { ToolCall } from '#kernel/wire/answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import type { OpenOwnWords } from './budget.ts'
+import { type OpenOwnWords, reducing, startable } from './budget.ts'
 import type { MadeCall, OpenMandate } from './mandate.ts'
 
 /** Allows the calls that the user's own words name, each once. */
@@ -53,6 +53,15 @@ export const grammarOwnWords =
         ),
     }
   }
+
+/** The operations that a message by itself has the chat of a run start; those that spend need the limit for chats. */
+export function orderedOperations(text: string, nowMs: number, registry: Registry) {
+  const ordered = ownOrders(text, { nowMs, state: {} }, registry).map(({ step }) => step.operation)
+  return {
+    operations: ordered.filter((operation) => startable.has(operation) || reducing.has(operation)),
+    isSpending: ordered.some((operation) => startable.has(operation)),
+  }
+}
 
 const isListedName = (text: string, { universe, bySymbol }: Names): boolean =>
   bySymbol.has(text.toLowerCase()) ||

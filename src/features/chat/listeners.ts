@@ -17,6 +17,7 @@ type LocalTurn = {
   events: ChatEvent[]
   stop: (cause: StopCause) => void
   heldUntil: Date
+  isUnattended: boolean
 }
 type Listener = { seq: () => number; wake: () => void }
 
@@ -38,10 +39,11 @@ const graceMsDefault = 10_000
 const gracesOfTakeover = 6
 const graceRemembered = 1_000
 
+type NewTurn = { chatId: string; userId: string; isUnattended: boolean }
 export type LocalRun = { stored(events: readonly ChatEvent[]): void } & Disposable
 export type ChatListeners = {
-  /** Registers a turn that runs here; `stop` is called when it has to end. */
-  run(turn: { chatId: string; userId: string }, events: ChatEvent[], stop: LocalTurn['stop']): LocalRun
+  /** Registers a turn that runs here; `stop` is called when it has to end. An unattended one needs no listener. */
+  run(turn: NewTurn, events: ChatEvent[], stop: LocalTurn['stop']): LocalRun
   /** Yields the events after `seq` as they are stored. It ends after the last event, or after the end of the turn. */
   follow(turn: { chatId: string; userId: string }, seq: number, signal: AbortSignal): AsyncIterable<ChatEvent>
 }
@@ -52,10 +54,10 @@ export function createListeners(deps: Deps): ChatListeners {
   const watch = watching(state)
 
   return {
-    run({ chatId, userId }, events, stop) {
+    run({ chatId, userId, isUnattended }, events, stop) {
       // If there are more events than `meta`, an earlier run has begun to answer.
       const graces = events.length > 1 ? gracesOfTakeover : 1
-      const turn = { events, stop, heldUntil: later(deps.clock.now(), graces * graceMs) }
+      const turn = { events, stop, heldUntil: later(deps.clock.now(), graces * graceMs), isUnattended }
       state.turns.set(chatId, turn)
       const watched = watch()
       return {
@@ -191,7 +193,7 @@ async function stopTurns({ deps, turns, listeners, left }: State): Promise<void>
     if (!turn) continue
     if (known.cancel_requested) turn.stop('cancelled')
     else if (known.is_suspended) turn.stop('suspended')
-    else if (listeners.has(known.chat_id) || clock.now() < turn.heldUntil) continue
+    else if (turn.isUnattended || listeners.has(known.chat_id) || clock.now() < turn.heldUntil) continue
     else if (known.listened_at < silentSince && (left.get(known.chat_id) ?? known.listened_at) < silentSince)
       turn.stop('client_gone')
   }

@@ -1,5 +1,6 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Files } from '#engines/files/files.ts'
+import { currentCaller, type StoredCaller } from '#engines/stored-callers/stored-caller.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -19,7 +20,6 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
-import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
 import {
   type AppendEvents,
@@ -98,7 +98,8 @@ export async function runTurn(
   using _limit = timeLimit(turn.agent as Agent, turn.created_at, deps.clock, () =>
     stopped.resolve('deadline'),
   )
-  const identity = { chatId: turn.chat_id, userId: turn.user_id }
+  const isUnattended = (turn.caller as StoredCaller).run !== undefined
+  const identity = { chatId: turn.chat_id, userId: turn.user_id, isUnattended }
   using run = listeners.run(identity, [...stored], stopped.resolve)
   const ended = new AbortController()
   const writer = createEventWriter({

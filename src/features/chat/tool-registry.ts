@@ -5,8 +5,11 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** These groups give or take access, or are the chat itself. */
 const closedGroups = ['auth', 'webhooks', 'chat']
-/** People decide in these groups, and some of their limits could be loosened, so a turn only reads them. */
-const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy']
+/**
+ * People decide in these groups, and some of their limits could be loosened, so a turn only reads them. Nor does it plan
+ * runs, since a text that it has read could plan them.
+ */
+const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy', 'schedules']
 const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 
 /**

@@ -192,8 +192,14 @@ async function perform(
     if (effect === 'change') {
       deps.calls().check(tool.operation, call.input)
       const text = recommendationText(tool.operation, call.input, deps.lists)
-      const isAsked = call.isFromModel !== true || (await isAllowed(deps, call, made))
-      const started = await start(call, tool)
+      let allowed: Promise<boolean> | undefined
+      // A use consumes a part of what the words allow, so that a call is looked for once.
+      const isInWords = () => {
+        allowed ??= isAllowed(deps, call, made)
+        return allowed
+      }
+      const isAsked = call.isFromModel !== true || (await isInWords())
+      const started = await start(call, tool, isInWords)
       if (started && 'output' in started)
         return { result: { ok: true, output: withStarted(bounded(started.output), text), fetchedAt } }
       // Text that a tool returned may have asked for this call, and the user has not.

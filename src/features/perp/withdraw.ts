@@ -17,7 +17,6 @@ import { invalid } from '#kernel/contract/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
 import { type BalanceAttempt, createAdmission } from '#kernel/task/admission.ts'
 import { createEffect } from '#kernel/task/one-effect.ts'
-import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { StepResult, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -27,16 +26,7 @@ import type { PerpInput } from './contract.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import {
-  arrivedView,
-  createPayoutSearch,
-  isListReadDue,
-  isPaid,
-  isUpTo,
-  nextBlock,
-  type Payout,
-  repollAfter,
-} from './payout.ts'
+import { arrivedView, createPayoutSearch, type FoundPayout, findPayout, type Payout } from './payout.ts'
 import {
   type Destination,
   prepareLeg,
@@ -192,7 +182,6 @@ const floored = (usd: string): string => {
   return fraction === '' ? whole : `${whole}.${fraction.slice(0, usdDecimals)}`
 }
 
-type PayoutSearch = ReturnType<typeof createPayoutSearch>
 type WithdrawTask = TaskView<WithdrawTaskData>
 
 export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, WithdrawStep> {
@@ -241,54 +230,11 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
   }
 }
 
-type Search = {
-  found?: NonNullable<Awaited<ReturnType<PayoutSearch['arrivalOf']>>['found']>
-  data?: Partial<Pick<WithdrawTaskData, 'from_block' | 'payout' | 'payout_read_poll'>>
-}
-
-/**
- * The venue lists the withdrawal only after the payout, minutes later, and the list costs request budget. It is
- * therefore read once the chain shows a possible payout, and again with the next poll if it is still behind.
- */
-async function findPayout(
-  { chain }: WithdrawDeps,
-  { arrivalOf, payoutOf }: PayoutSearch,
-  task: WithdrawTask,
-): Promise<Search> {
-  const { amount_usd, first_block, from_block, payout: known } = task.data
-  const from = BigInt(from_block)
-  const { number: to } = await chain.head()
-  if (to < from) return {}
-  const upperUnits = toUnits(amount_usd, usdcDecimals)
-  const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(upperUnits))
-  const polls = pollsOf(task)
-  let payout = known
-  let { payout_read_poll } = task.data
-  const isReadDue = isListReadDue(near, polls, payout_read_poll)
-  if (!known && near.found && !isReadDue) return {}
-  if (!known && isReadDue) {
-    payout = await payoutOf(task)
-    payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
-    if (!payout && near.found) return { data: { payout_read_poll } }
-  }
-  const { found, searchedTo } = payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
-  if (found) return { found }
-  // The payout has been made, so a search that reached the head without it has missed it.
-  const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
-  const next = nextBlock(from, searchedTo, chain.row.confirmations)
-  const data = {
-    from_block: isMissed ? first_block : String(next),
-    ...(payout_read_poll !== undefined && { payout_read_poll }),
-    ...(payout && { payout }),
-  }
-  return { data }
-}
-
 /** Ends the withdrawal with its payout, or goes on with the swap of it. */
 function arrived(
   { chain, route, changed }: WithdrawDeps,
   task: WithdrawTask,
-  { key, arrival }: NonNullable<Search['found']>,
+  { key, arrival }: FoundPayout,
   now: Date,
 ): StepResult<WithdrawTaskData, WithdrawStep> {
   const { account, amount_usd, destination, transfer_usd } = task.data

@@ -19,7 +19,7 @@ export function approvalNeeded(
   request: PolicyRequest,
   { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
 ): { rule: ApprovalRule; reason: string } | null {
-  const { principal = 'agent', operation, chainId, recipients, acceptedLossBps } = request
+  const { principal = 'agent', operation, chainId, recipients, acceptedLossBps, approvedMicros } = request
   if (principal === 'person' || principal === 'gateway') return null
   const isReserved = (address: string) => {
     const agents = recipientAt({ chainId, effectiveRecipients }, address)?.agents
@@ -34,7 +34,8 @@ export function approvalNeeded(
       rule: 'loss_bound',
       reason: `agents accept a loss of ${acceptedLossBps / 100} % of the value only with an approval`,
     }
-  if (approvalAboveMicros === null || countedMicros(request) <= approvalAboveMicros) return null
+  const isFree = (limit: bigint | null | undefined) => limit != null && countedMicros(request) <= limit
+  if (approvalAboveMicros === null || isFree(approvalAboveMicros) || isFree(approvedMicros)) return null
   return {
     rule: 'approval_above_usd',
     reason: `agents act above ${usd(approvalAboveMicros)} USD only with an approval`,

@@ -55,6 +55,8 @@ export type PolicySummary = {
   per_transaction_usd: string
   per_day_usd: string
   remaining_24h_usd: string
+  chat_per_day_usd: string
+  approval_above_usd: string | null
   paused: boolean
 }
 
@@ -160,6 +162,9 @@ export function createPolicy(deps: PolicyDeps): PolicyFeature {
         per_transaction_usd: rules.usd(limits.perTransactionMicros),
         per_day_usd: rules.usd(limits.perDayMicros),
         remaining_24h_usd: rules.usd(rules.remainingMicros({ limits, spentMicros })),
+        chat_per_day_usd: rules.usd(limits.chatPerDayMicros),
+        approval_above_usd:
+          limits.approvalAboveMicros === null ? null : rules.usd(limits.approvalAboveMicros),
         paused: paused !== null,
       }
     },

@@ -32,6 +32,8 @@ export type PolicyRequest = {
   exit: boolean
   /** The accepted loss, if it is more of the value than the default. */
   acceptedLossBps?: number
+  /** A person has approved values of up to this before. */
+  approvedMicros?: bigint | null
 }
 export type Pause =
   /** `person` pauses through the switch of the person to whom the agent is linked. */

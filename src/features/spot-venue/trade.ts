@@ -13,6 +13,7 @@ import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
 import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
+import { reduciblePart } from '#engines/venue/records/own-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { fromFixedPoint, fromUnits, mulDiv, toFixedPoint, toMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -219,9 +220,11 @@ export const admitSell = (deps: SpotDeps) =>
     policy: deps.policy,
     reread: (userId, admit) => rereadBalances(deps, userId, admit),
     check: (input: SellInput, { userId }) => checkSell(deps, input, userId),
-    async fund({ input, market, price, accountState }, { isLast }) {
+    async fund({ input, market, price, accountState }, { userId, run, isLast }) {
       const { balances, spendings } = accountState
-      const free = freeOf(balances, market.base)
+      const held = freeOf(balances, market.base)
+      const holding = { userId, market: 'spot', symbol: market.symbol, isLong: true, held } as const
+      const free = await reduciblePart(deps.db, run, holding)
       const { minOrderUsd: minimum } = deps.limits
       const size = saleSize(input, { market, price, free, minimum }, deps.pricing)
       const pending = spendings.onSpot(balances, market.base)

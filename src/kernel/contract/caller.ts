@@ -12,8 +12,8 @@ export type Caller = {
   scopes: ReadonlySet<Scope>
   /** The SHA-256 and the expiry of the opaque token that was presented. */
   token?: { hash: string; expiresAt: Date }
-  /** Set if a chat makes the call by itself, before its user has seen it. */
-  via?: 'chat'
+  /** Set if a chat makes the call by itself, before its user has seen it, or if a run of a schedule does. */
+  via?: 'chat' | ScheduleRun
   /** Set if an operator confirmed the act in place of the person. */
   confirmedBy?: 'operator'
   /** The backend whose key was presented. A backend has no user. */
@@ -27,6 +27,21 @@ export type Caller = {
     hasSignedUp: boolean
     signIn: SignIn
   }
+}
+
+/** The run of a schedule that makes a call. It acts for its user, and nobody watches. */
+export type ScheduleRun = {
+  schedule: string
+  /** The task of the run, which is the parent of the tasks that it starts. */
+  run: string
+  /** A person has approved values of up to this for each call; null: none. */
+  approvedMicros: bigint | null
+  /** The person to whom the agent was linked when the schedule was activated. */
+  personId?: string
+  /** Set if the chat of the run makes the call by itself. */
+  isChat?: true
+  /** Set for a call that may reduce what the schedule has opened, and nothing else. */
+  reducesOwn?: true
 }
 
 /** A server of the operator. `accountId` is the account that pays for its calls; if null, each call names a user. */
@@ -51,6 +66,7 @@ export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
   clientId?: string
   /** The execution id of the requested task; if absent, it is the id of the task. */
   executionId?: string
+  run?: ScheduleRun
 }
 
 export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }

@@ -66,6 +66,7 @@ const catalogue = {
   market_closed: { status: 409, retryable: false, when: 'the market does not trade now' },
   order_not_cancellable: { status: 409, retryable: false, when: 'the order has ended' },
   not_cancellable: { status: 409, retryable: false, when: 'the task can no longer be cancelled' },
+  limit_reached: { status: 409, retryable: false, when: 'the user has as many of them as a user may have' },
   conflict: { status: 409, retryable: false, when: 'the state of the object forbids the action' },
   body_too_large: { status: 413, retryable: false, when: 'the body is over the limit' },
   unsupported_media_type: { status: 415, retryable: false, when: 'the body is not JSON' },

@@ -38,6 +38,8 @@ export const transferOperation = 'wallets_transfer'
 /** An action whose task does not exist yet. `terms` are set if a person may have to approve it. */
 export type PlannedAction = Omit<Action, 'taskId'> & {
   terms?: ActionTerms
+  /** A person has approved values of up to this before; null: none. */
+  approvedMicros?: bigint | null
   /** The part of its value that may be lost, in hundredths of a percent; if absent, at most the default. */
   acceptedLossBps?: number
 }

@@ -10,7 +10,8 @@ import type { Admission, Spend } from './task.ts'
 
 /** `isLast` means that no further read follows, so spends that a read may not show yet count as spent. */
 export type BalanceAttempt = { isLast: boolean }
-export type Attempt = BalanceAttempt & Pick<Asker, 'userId' | 'principal' | 'executionId'>
+export type Attempt = BalanceAttempt & AttemptAsker
+type AttemptAsker = Pick<Asker, 'userId' | 'principal' | 'executionId' | 'run'>
 
 export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
   policy: Pick<Policy, 'check'>
@@ -46,14 +47,18 @@ export const createAdmission =
     reread,
     start,
   }: AdmissionParts<Input, Request, Funds, TaskStart<Data, First>>) =>
-  (
-    input: Input,
-    { userId, principal, executionId }: Pick<Asker, 'userId' | 'principal' | 'executionId'>,
-  ): Promise<Admission<Data, First>> => {
+  (input: Input, { userId, principal, executionId, run }: AttemptAsker): Promise<Admission<Data, First>> => {
     const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
-      const attempt = { userId, principal, isLast, ...(executionId !== undefined && { executionId }) }
+      const attempt = {
+        userId,
+        principal,
+        isLast,
+        ...(executionId !== undefined && { executionId }),
+        ...(run && { run }),
+      }
       const checked = await check(input, attempt)
-      const action: PlannedAction = { ...checked.action, principal }
+      const approved = run && { approvedMicros: run.approvedMicros }
+      const action: PlannedAction = { ...checked.action, principal, ...approved }
       const request = { ...checked, action }
       const asked = asksPolicy === 'first' ? await askPolicy(policy, action) : undefined
       const funds = await fund?.(request, attempt).catch(async (refusal: unknown) => {

@@ -8,7 +8,7 @@ export function isFreshPerson({ person }: Pick<Caller, 'person'>, now: Date): bo
 }
 
 const principalOf = ({ via, person }: Caller): Asker['principal'] => {
-  if (via === 'chat') return 'chat'
+  if (via === 'chat' || via?.isChat) return 'chat'
   return person ? 'app' : 'agent'
 }
 
@@ -18,6 +18,7 @@ export const askerOf = (caller: Caller): Asker => ({
   agentId: caller.agentId,
   principal: principalOf(caller),
   ...(caller.person && { clientId: caller.person.clientId }),
+  ...(typeof caller.via === 'object' && { run: caller.via }),
 })
 
 /**

@@ -1,0 +1,113 @@
+import type { Caller, ScheduleRun, Scope } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/** A caller as it is stored: enough to check that the access is still valid, but no credential. */
+export type StoredCaller = {
+  agentId: string
+  scheme: Caller['scheme']
+  scopes: Scope[]
+  tokenHash?: string
+  tokenExpiresAt?: string
+  grantId?: string
+  clientId?: string
+  oauthScopes?: string[]
+  /** The person to whom the agent is linked: the access ends with that link. */
+  personId?: string
+  run?: StoredRun
+}
+type StoredRun = Omit<ScheduleRun, 'approvedMicros'> & { approvedMicros: string | null }
+
+export const storedCaller = (caller: Caller): JsonObject & StoredCaller => {
+  const { agentId, scheme, scopes, token, person, via } = caller
+  return {
+    agentId,
+    scheme,
+    scopes: [...scopes],
+    ...(token && { tokenHash: token.hash, tokenExpiresAt: token.expiresAt.toISOString() }),
+    ...(person && {
+      grantId: person.grantId,
+      clientId: person.clientId,
+      oauthScopes: [...person.oauthScopes],
+    }),
+    ...(typeof via === 'object' && via.personId !== undefined && { personId: via.personId }),
+    ...(typeof via === 'object' && { run: storedRun(via) }),
+  }
+}
+
+const storedRun = ({ approvedMicros, ...run }: ScheduleRun): StoredRun & JsonObject => ({
+  ...run,
+  approvedMicros: approvedMicros === null ? null : String(approvedMicros),
+})
+
+const runOf = ({ approvedMicros, ...run }: StoredRun): ScheduleRun => ({
+  ...run,
+  approvedMicros: approvedMicros === null ? null : BigInt(approvedMicros),
+})
+
+/** The caller of a schedule: its access ends with the grant or the link, but not with the token that was used. */
+export async function authorityOf(db: Queryable, caller: Caller): Promise<JsonObject & StoredCaller> {
+  const { token: _used, via: _via, ...rest } = caller
+  const text = 'select person_id from agent_link where user_id = $1'
+  const [link] = await query<{ person_id: string }>(db, text, [caller.userId])
+  return { ...storedCaller(rest), ...(link && { personId: link.person_id }) }
+}
+
+type AccessRow = {
+  suspended_at: Date | null
+  scopes: Scope[] | null
+  email: string | null
+  has_grant: boolean
+  person_id: string | null
+}
+
+/**
+ * Returns the caller with what is left of its access. Work may finish after its token has expired, but not after the
+ * token, the consent of the person or the link to the person was revoked.
+ */
+export async function currentCaller(
+  db: Queryable,
+  userId: string,
+  stored: StoredCaller,
+  now: Date,
+): Promise<Caller> {
+  const { tokenHash, grantId, personId, run } = stored
+  const [row] = await query<AccessRow>(
+    db,
+    `select u.suspended_at, (select scopes from access_token where hash = $2) as scopes,
+       (select email from person where id = u.id) as email,
+       exists (select from oauth_record where model = 'Grant' and id = $3 and account_id = u.id::text) as has_grant,
+       (select person_id from agent_link where user_id = u.id) as person_id
+     from app_user u where u.id = $1`,
+    [userId, tokenHash === undefined ? null : Buffer.from(tokenHash, 'hex'), grantId ?? null],
+  )
+  if (!row || row.suspended_at) throw new Fault('suspended', 'The account is suspended')
+  const expiresAt = new Date(stored.tokenExpiresAt ?? now)
+  const isPerson = grantId !== undefined
+  const isRevoked = isPerson ? !row.has_grant : row.scopes === null && expiresAt > now
+  const isUnlinked = personId !== undefined && row.person_id !== personId
+  if (isRevoked || isUnlinked) throw new Fault('invalid_token', 'The access behind this was revoked')
+  const scopes = stored.scopes.filter(
+    // What runs by itself sends its person no further requests.
+    (scope) => scope !== 'propose' && (isPerson || row.scopes === null || row.scopes.includes(scope)),
+  )
+  return {
+    userId,
+    agentId: stored.agentId,
+    scheme: stored.scheme,
+    scopes: new Set(scopes),
+    ...(run && { via: runOf(run) }),
+    ...(isPerson && {
+      person: {
+        email: row.email ?? '',
+        grantId,
+        clientId: stored.clientId ?? '',
+        oauthScopes: stored.oauthScopes ?? [],
+        hasSignedUp: true,
+        // What runs by itself never confirms an act that allows more.
+        signIn: { at: null, ageMaxSeconds: 0 },
+      },
+    }),
+  }
+}

@@ -1,0 +1,66 @@
+import { later } from '#kernel/clock.ts'
+import type { StrategyRow, StrategyVersionRow } from '#store/tables/strategies.ts'
+
+/** Which slot of a strategy runs, which are skipped, and which comes next. */
+
+/** Returns the first slot of a calendar after a time; undefined if there is none. */
+export type NextSlot = (calendar: object, after: Date) => Date | undefined
+export type SlotRules = Pick<StrategyRow, 'run_count'> &
+  Pick<StrategyVersionRow, 'calendar' | 'max_runs' | 'on_missed' | 'catch_up_seconds'>
+export type DueSlots = SlotRules & {
+  next_at: Date
+  following_at: Date | null
+  /** The run of an earlier slot has not ended. */
+  isRunning: boolean
+}
+export type SkippedSlots = { first: Date; last: Date; count: number }
+export type SlotPlan = {
+  run?: Date
+  /** In place of a run: an earlier one has not ended. */
+  overlap?: Date
+  missed?: SkippedSlots
+  next?: Date
+}
+
+/** A slot that is served within this time is on time: its instance may have restarted. */
+export const punctualMs = 60_000
+/** More missed slots are not counted one by one: those after them and before the last day are left out. */
+const countedMax = 10_000
+const dayMs = 86_400_000
+
+/** A strategy whose draft has no calendar has no slot. */
+export const slotAfter = (
+  { calendar }: Pick<SlotRules, 'calendar'>,
+  after: Date,
+  nextSlot: NextSlot,
+): Date | undefined => (calendar === null ? undefined : nextSlot(calendar, after))
+
+/**
+ * Only the newest of the slots that are due may run, if it is on time or recent enough to be made up for. The
+ * others are skipped together.
+ */
+export function planSlots(due: DueSlots, now: Date, nextSlot: NextSlot): SlotPlan {
+  let slot = due.next_at
+  let missed: SkippedSlots | undefined
+  let next = due.following_at ?? slotAfter(due, slot, nextSlot)
+  while (next && next <= now) {
+    missed = withMissed(missed, slot)
+    slot = next
+    const dayBefore = later(now, -dayMs)
+    next = slotAfter(due, missed.count === countedMax && dayBefore > slot ? dayBefore : slot, nextSlot)
+  }
+  const following = next && { next }
+  const lateMsMax = due.on_missed === 'run_latest' ? due.catch_up_seconds * 1000 : 0
+  if (now.getTime() - slot.getTime() > Math.max(punctualMs, lateMsMax))
+    return { missed: withMissed(missed, slot), ...following }
+  const skipped = missed && { missed }
+  if (due.isRunning) return { overlap: slot, ...skipped, ...following }
+  const isLast = due.max_runs !== null && due.run_count + 1 >= due.max_runs
+  return { run: slot, ...skipped, ...(!isLast && following) }
+}
+
+export const withMissed = (missed: SkippedSlots | undefined, slot: Date): SkippedSlots => ({
+  first: missed?.first ?? slot,
+  last: slot,
+  count: (missed?.count ?? 0) + 1,
+})

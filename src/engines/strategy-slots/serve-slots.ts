@@ -1,0 +1,267 @@
+import type { Engine } from '#durable/engine.ts'
+import { createLoopTurns } from '#kernel/async/loop-turns.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
+import type { NewEvent, TaskKind, Tx } from '#kernel/task/task.ts'
+import { jsonText, query } from '#store/query.ts'
+import type { StrategyExecutionRow, StrategyRow, StrategyVersionRow } from '#store/tables/strategies.ts'
+import {
+  type NextSlot,
+  planSlots,
+  punctualMs,
+  type SlotPlan,
+  type SlotRules,
+  withMissed,
+} from './plan-slots.ts'
+
+/** Records the slots of strategies that are due, enqueues their runs, and moves the strategies to their next slots. */
+
+export type ServeDeps = {
+  taskEngine: Pick<Engine, 'enqueueOnce' | 'appendEvents'>
+  /** The clock of tasks and of the log, which may differ from that of the slots. */
+  taskClock: Clock
+  /** Returns the events of slots that are skipped. `previousReason` is why the record before was skipped, if it was. */
+  skipEvents: (
+    strategy: Pick<StrategyRow, 'id' | 'title' | 'notify'>,
+    execution: NewExecution,
+    before: { previousReason: string | null },
+  ) => NewEvent[]
+  nextSlot: NextSlot
+  random: Random
+  /** The version of the zone data of this process. */
+  tzVersion: string
+}
+export type StrategyDue = SlotRules &
+  Pick<
+    StrategyRow,
+    'id' | 'user_id' | 'title' | 'notify' | 'version' | 'following_at' | 'tz_version' | 'execution_count'
+  > &
+  Pick<StrategyVersionRow, 'type' | 'mode'> & {
+    next_at: Date
+    /** Why the newest record was skipped, if it was. */
+    previous_reason: string | null
+  }
+type ServeOptions = {
+  now: Date
+  kind: TaskKind
+  /** False for a strategy that stops: its slots are recorded, and none of them runs. */
+  mayRun?: boolean
+}
+type Planned = { row: StrategyDue; plan: SlotPlan }
+export type NewExecution = Pick<
+  StrategyExecutionRow,
+  | 'id'
+  | 'strategy_id'
+  | 'user_id'
+  | 'version'
+  | 'number'
+  | 'execution_type'
+  | 'mode'
+  | 'slot'
+  | 'first_slot'
+  | 'skipped_slots'
+  | 'status'
+  | 'outcome'
+  | 'skip_reason'
+  | 'created_at'
+  | 'ended_at'
+>
+
+export const dueColumns = `s.id, s.user_id, s.title, s.notify, s.version, s.next_at,
+  (select e.skip_reason from strategy_execution e where e.strategy_id = s.id order by e.number desc limit 1) as previous_reason, s.following_at, s.tz_version, s.execution_count,
+  s.run_count, v.type, v.mode, v.calendar, v.max_runs, v.on_missed, v.catch_up_seconds`
+export const strategyWithVersion = `strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`
+
+/** Many strategies have the same slot: runs that ask a model begin within this time after it. */
+const promptSpreadMs = 10_000
+const loopTurn = createLoopTurns()
+
+/** The rows are locked by the caller. Returns the next slot of each. */
+export async function serveSlots(
+  deps: ServeDeps,
+  tx: Tx,
+  rows: readonly StrategyDue[],
+  options: ServeOptions,
+): Promise<Map<string, Date | undefined>> {
+  const { now, kind, mayRun = true } = options
+  const planned = await planAll(deps, rows, { now, mayRun, running: await findRunning(tx, rows) })
+  const executions = planned.flatMap((each) => newExecutions(each, now, deps.random))
+  const inserted = await insertExecutions(tx, executions)
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const runs = executions.filter(({ id, status }) => status === 'pending' && inserted.has(id))
+  const enqueued = await deps.taskEngine.enqueueOnce(
+    tx,
+    runs.map((execution) => runTask(deps, byId.get(execution.strategy_id)!, { execution, kind })),
+  )
+  const repeated = runs.filter((_, n) => enqueued[n] === undefined).map(({ id }) => id)
+  // The record of a run can be deleted before its task.
+  if (repeated.length > 0)
+    await query(tx, 'delete from strategy_execution where id = any($1::uuid[])', [repeated])
+  await moveSlots(deps, tx, planned, now)
+  await addSkipEvents(
+    deps,
+    tx,
+    byId,
+    executions.filter(({ id, status }) => status === 'cancelled' && inserted.has(id)),
+  )
+  return new Map(planned.map(({ row, plan }) => [row.id, plan.next]))
+}
+
+/** The strategies of which a run has not ended. */
+async function findRunning(tx: Tx, rows: readonly StrategyDue[]): Promise<ReadonlySet<string>> {
+  const found = await query<{ strategy_id: string }>(
+    tx,
+    `select e.strategy_id from strategy_execution e join task_queue q on q.task_id = e.id
+     where e.strategy_id = any($1::uuid[]) and e.status in ('pending', 'running') and e.execution_type <> 'backtest'`,
+    [rows.map(({ id }) => id)],
+  )
+  return new Set(found.map(({ strategy_id }) => strategy_id))
+}
+
+type PlanOptions = { now: Date; mayRun: boolean; running: ReadonlySet<string> }
+
+async function planAll(
+  { nextSlot }: ServeDeps,
+  rows: readonly StrategyDue[],
+  { now, mayRun, running }: PlanOptions,
+): Promise<Planned[]> {
+  const planned: Planned[] = []
+  for (const row of rows) {
+    // The calendar is searched, once for each slot that was missed.
+    if (row.following_at === null || row.following_at <= now) await loopTurn()
+    const plan = planSlots({ ...row, isRunning: running.has(row.id) }, now, nextSlot)
+    planned.push({ row, plan: mayRun ? plan : withoutRun(plan) })
+  }
+  return planned
+}
+
+const withoutRun = ({ run, ...plan }: SlotPlan): SlotPlan =>
+  run ? { ...plan, missed: withMissed(plan.missed, run) } : plan
+
+function newExecutions({ row, plan }: Planned, now: Date, random: Random): NewExecution[] {
+  const { run, overlap, missed } = plan
+  let number = row.execution_count
+  const execution = (slot: Date, fields: Partial<NewExecution>): NewExecution => ({
+    id: uuidv7(now, random),
+    strategy_id: row.id,
+    user_id: row.user_id,
+    version: row.version,
+    number: ++number,
+    execution_type: now.getTime() - slot.getTime() > punctualMs ? 'catch_up' : 'scheduled',
+    mode: row.mode,
+    slot,
+    first_slot: null,
+    skipped_slots: 0,
+    status: 'pending',
+    outcome: null,
+    skip_reason: null,
+    created_at: now,
+    ended_at: null,
+    ...fields,
+  })
+  const skipped = { status: 'cancelled', outcome: 'not_executed', ended_at: now } as const
+  return [
+    ...(missed
+      ? [
+          execution(missed.last, {
+            ...skipped,
+            execution_type: 'scheduled',
+            skip_reason: 'missed',
+            first_slot: missed.first,
+            skipped_slots: missed.count,
+          }),
+        ]
+      : []),
+    ...(overlap
+      ? [execution(overlap, { ...skipped, skip_reason: 'overlap', first_slot: overlap, skipped_slots: 1 })]
+      : []),
+    ...(run ? [execution(run, {})] : []),
+  ]
+}
+
+/** Returns those that were inserted: a slot that has a record already is left as it is. */
+async function insertExecutions(tx: Tx, executions: readonly NewExecution[]): Promise<ReadonlySet<string>> {
+  const columns = `id, strategy_id, user_id, version, number, execution_type, mode, slot, first_slot, skipped_slots,
+    status, outcome, skip_reason, created_at, ended_at`
+  const inserted = await query<{ id: string }>(
+    tx,
+    `insert into strategy_execution (${columns})
+       select ${columns} from jsonb_populate_recordset(null::strategy_execution, $1::jsonb) order by strategy_id, number
+     on conflict do nothing returning id`,
+    [jsonText(executions)],
+  )
+  return new Set(inserted.map(({ id }) => id))
+}
+
+/** The logs are locked in one order, after everything else. */
+async function addSkipEvents(
+  { skipEvents, taskEngine, taskClock }: ServeDeps,
+  tx: Tx,
+  strategies: ReadonlyMap<string, StrategyDue>,
+  executions: readonly NewExecution[],
+): Promise<void> {
+  const byUser = new Map<string, NewEvent[]>()
+  const reasons = new Map<string, string | null>()
+  for (const execution of executions) {
+    const strategy = strategies.get(execution.strategy_id)!
+    const previousReason = reasons.get(strategy.id) ?? strategy.previous_reason
+    const events = skipEvents(strategy, execution, { previousReason })
+    byUser.set(strategy.user_id, [...(byUser.get(strategy.user_id) ?? []), ...events])
+    reasons.set(strategy.id, execution.skip_reason)
+  }
+  for (const userId of [...byUser.keys()].sort())
+    await taskEngine.appendEvents(tx, userId, byUser.get(userId)!, taskClock.now())
+}
+
+type NewRun = { execution: NewExecution; kind: TaskKind }
+function runTask(
+  { taskClock }: ServeDeps,
+  { id, user_id: userId, version, type }: StrategyDue,
+  { execution, kind }: NewRun,
+) {
+  const slot = execution.slot!
+  const input = { schedule_id: id, version, slot: slot.toISOString() }
+  const spreadMs = type === 'prompt' ? Number.parseInt(id.slice(-6), 16) % promptSpreadMs : 0
+  return {
+    id: execution.id,
+    userId,
+    kind,
+    input,
+    admission: { data: {}, first: Object.keys(kind.steps)[0]! },
+    key: {
+      key: internalKey('sched', `${id} ${input.slot}`),
+      operation: `schedule:${kind.kind}`,
+      hash: bodyHash(kind.kind, input),
+    },
+    runAt: later(taskClock.now(), spreadMs),
+  }
+}
+
+/** A strategy without a next slot is completed. */
+async function moveSlots(
+  { tzVersion }: ServeDeps,
+  tx: Tx,
+  planned: readonly Planned[],
+  now: Date,
+): Promise<void> {
+  const moves = planned.map(({ row, plan: { run, overlap, missed, next } }) => ({
+    id: row.id,
+    next_at: next,
+    tz_version: next && next === row.following_at ? row.tz_version : tzVersion,
+    runs: run ? 1 : 0,
+    records: (run || overlap ? 1 : 0) + (missed ? 1 : 0),
+    skipped: (overlap ? 1 : 0) + (missed?.count ?? 0),
+  }))
+  await query(
+    tx,
+    `update strategy s set next_at = m.next_at, following_at = null, tz_version = m.tz_version,
+       status = case when m.next_at is null then 'completed' else s.status end,
+       execution_count = s.execution_count + m.records, run_count = s.run_count + m.runs,
+       skipped_count = s.skipped_count + m.skipped,
+       last_run_at = case when m.runs > 0 then $2 else s.last_run_at end, updated_at = $2
+     from jsonb_to_recordset($1::jsonb) m (id uuid, next_at timestamptz, tz_version text, runs integer, records integer,
+       skipped integer) where s.id = m.id`,
+    [jsonText(moves), now],
+  )
+}

@@ -1,0 +1,200 @@
+import type { Engine } from '#durable/engine.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import type { DueRow, DueSource } from '#durable/upkeep/due-rows.ts'
+import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { TaskKind, Tx } from '#kernel/task/task.ts'
+import { query } from '#store/query.ts'
+import type { StrategyStatus } from '#store/tables/strategies.ts'
+import { type NextSlot, slotAfter } from './plan-slots.ts'
+import {
+  dueColumns,
+  type ServeDeps,
+  type StrategyDue,
+  serveSlots,
+  strategyWithVersion,
+} from './serve-slots.ts'
+
+/** The slots of strategies: each one is recorded once, with the version that was active at it. */
+
+export type StrategySlotDeps = ServeDeps & {
+  transactions: Pick<Transactions, 'pool' | 'run'>
+  taskEngine: ServeDeps['taskEngine'] &
+    Pick<Engine, 'kindOf' | 'startDueRows' | 'announceSlots' | 'announceQueued'> & {
+      events: Pick<Engine['events'], 'notify'>
+    }
+  /** The clock of the slots. */
+  clock: Clock
+}
+export type StrategySlots = {
+  /** Serves slots when they are due, until it is disposed of. */
+  start(): AsyncDisposable
+  /** Locks a strategy before an edit, and serves the slots that are due by the version before it. */
+  settle(tx: Tx, strategyId: string): Promise<void>
+  /** Activates a strategy that is locked, from its next slot on; undefined if it has none, which changes nothing. */
+  arm(tx: Tx, strategyId: string): Promise<Date | undefined>
+  /** Stops a strategy: slots that are due are recorded as missed. */
+  disarm(tx: Tx, strategyId: string, stop: StrategyStop): Promise<void>
+  /** To be called after the commit of these changes, so that no instance waits for its next poll. */
+  announce(): void
+  /** Computes the slot after the next one ahead of its time. */
+  computeFollowing(strategyId: string): Promise<void>
+  /** Computes the slots again that were computed with older zone data. */
+  zoneDataJob: MaintenanceJob
+}
+type StrategyStop = { status: Exclude<StrategyStatus, 'active'>; reason: string | null }
+
+/** The kind of the tasks that run a strategy. */
+export const runKindName = 'schedule_run'
+const batchMax = 200
+
+export function createStrategySlots(deps: StrategySlotDeps): StrategySlots {
+  const { taskEngine } = deps
+  return {
+    start: () => taskEngine.startDueRows(dueStrategies(deps), deps.clock),
+    settle: (tx, strategyId) => serveBeforeChange(deps, tx, strategyId, { mayRun: true }),
+    arm: (tx, strategyId) => arm(deps, tx, strategyId),
+    async disarm(tx, strategyId, { status, reason }) {
+      await serveBeforeChange(deps, tx, strategyId, { mayRun: false })
+      await query(
+        tx,
+        `update strategy set status = $2, status_reason = $3, next_at = null, following_at = null, updated_at = $4
+         where id = $1`,
+        [strategyId, status, reason, deps.clock.now()],
+      )
+    },
+    announce() {
+      taskEngine.announceSlots()
+      taskEngine.announceQueued()
+    },
+    computeFollowing: (strategyId) => computeFollowing(deps, strategyId),
+    zoneDataJob: { name: 'slots after a change of zone data', runBatch: () => recomputeSlots(deps) },
+  }
+}
+
+/** An instance without the kind leaves slots to those that have it. */
+const dueStrategies = (deps: StrategySlotDeps): DueSource<StrategyDue> => ({
+  name: 'strategy',
+  findNext: async ({ limit, except }) =>
+    deps.taskEngine.kindOf(runKindName)
+      ? query<DueRow>(
+          deps.transactions.pool,
+          `select id, next_at as at from strategy where next_at is not null and id <> all($1::uuid[])
+           order by next_at limit $2`,
+          [except, limit],
+        )
+      : [],
+  lockDue: (tx, now, { limit, ids, except }) =>
+    query<StrategyDue>(
+      tx,
+      `select ${dueColumns} from ${strategyWithVersion}
+       where s.next_at <= $1 and ($2::uuid[] is null or s.id = any($2)) and s.id <> all($3::uuid[])
+       order by s.next_at limit $4 for update of s skip locked`,
+      [now, ids, except, limit],
+    ),
+  serve: (tx, rows, now) => serveSlots(deps, tx, rows, { now, kind: runKind(deps) }),
+  onServed(rows) {
+    for (const userId of new Set(rows.map((row) => row.user_id))) deps.taskEngine.events.notify(userId)
+  },
+})
+
+function runKind({ taskEngine }: StrategySlotDeps): TaskKind {
+  const kind = taskEngine.kindOf(runKindName)
+  if (!kind) throw new Error(`this instance has no task kind ${runKindName}`)
+  return kind
+}
+
+async function serveBeforeChange(
+  deps: StrategySlotDeps,
+  tx: Tx,
+  strategyId: string,
+  { mayRun }: { mayRun: boolean },
+): Promise<void> {
+  // The version is read by a statement of its own: one that waited for the lock would join an earlier one.
+  await query(tx, 'select id from strategy where id = $1 for update', [strategyId])
+  const now = deps.clock.now()
+  const rows = await query<StrategyDue>(
+    tx,
+    `select ${dueColumns} from ${strategyWithVersion} where s.id = $1 and s.next_at <= $2`,
+    [strategyId, now],
+  )
+  if (rows.length > 0) await serveSlots(deps, tx, rows, { now, kind: runKind(deps), mayRun })
+}
+
+async function arm(
+  { clock, nextSlot, tzVersion }: StrategySlotDeps,
+  tx: Tx,
+  strategyId: string,
+): Promise<Date | undefined> {
+  const now = clock.now()
+  const [row] = await query<Omit<StrategyDue, 'next_at'>>(
+    tx,
+    `select ${dueColumns} from ${strategyWithVersion} where s.id = $1`,
+    [strategyId],
+  )
+  if (!row || (row.max_runs !== null && row.run_count >= row.max_runs)) return undefined
+  const next = slotAfter(row, now, nextSlot)
+  if (!next) return undefined
+  await query(
+    tx,
+    `update strategy set status = 'active', status_reason = null, next_at = $2, following_at = null, tz_version = $3,
+       updated_at = $4 where id = $1`,
+    [strategyId, next, tzVersion, now],
+  )
+  return next
+}
+
+/** Slots that an older process computes with older zone data are left to the others. */
+async function computeFollowing(
+  { transactions: { pool }, nextSlot, tzVersion }: StrategySlotDeps,
+  strategyId: string,
+): Promise<void> {
+  const [row] = await query<StrategyDue>(
+    pool,
+    `select ${dueColumns} from ${strategyWithVersion}
+     where s.id = $1 and s.next_at is not null and s.following_at is null and s.tz_version = $2`,
+    [strategyId, tzVersion],
+  )
+  const following = row && slotAfter(row, row.next_at, nextSlot)
+  if (!following) return
+  await query(
+    pool,
+    `update strategy set following_at = $3
+     where id = $1 and next_at = $2 and version = $4 and tz_version = $5 and following_at is null`,
+    [strategyId, row.next_at, following, row.version, tzVersion],
+  )
+}
+
+/** Returns true if more slots may be left. */
+async function recomputeSlots(deps: StrategySlotDeps): Promise<boolean> {
+  const { transactions, clock, nextSlot, tzVersion } = deps
+  const now = clock.now()
+  const count = await transactions.run(async (tx) => {
+    const rows = await query<StrategyDue>(
+      tx,
+      `select ${dueColumns} from ${strategyWithVersion} where s.tz_version < $1 and s.next_at > $2
+       order by s.tz_version limit $3 for update of s skip locked`,
+      [tzVersion, now, batchMax],
+    )
+    const slots = rows.map((row) => nextOrPresent(row, now, nextSlot))
+    await query(
+      tx,
+      `update strategy s set next_at = n.at, following_at = null, tz_version = $3,
+         status = case when n.at is null then 'completed' else s.status end
+       from unnest($1::uuid[], $2::timestamptz[]) n (id, at) where s.id = n.id`,
+      [rows.map(({ id }) => id), slots, tzVersion],
+    )
+    return rows.length
+  })
+  if (count > 0) deps.taskEngine.announceSlots()
+  return count === batchMax
+}
+
+/** A calendar that cannot be read fails at its slot, and does not hold up those of others. */
+function nextOrPresent(row: StrategyDue, now: Date, nextSlot: NextSlot): Date | null {
+  try {
+    return slotAfter(row, now, nextSlot) ?? null
+  } catch {
+    return row.next_at
+  }
+}

@@ -1,0 +1,197 @@
+import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt } from './cursor.ts'
+import { readDays, readMoment, readMonthDay, setOrdinals, setWeekdays } from './day-clauses.ts'
+import {
+  adverbs,
+  countWords,
+  leapDayRemark,
+  leapYearRemark,
+  secondsOf,
+  shorterMonthRemark,
+  type Unit,
+  unitOf,
+} from './english.ts'
+import type { Parts } from './phrase-parts.ts'
+import { notUnderstood } from './refusal.ts'
+import type { Token } from './tokens.ts'
+import { findZone, isAmbiguousZone, readZone } from './zone-names.ts'
+
+/** `15 minutes`, `4h`, `day`, `other day`, `half hour`. */
+function setPeriod(cursor: Cursor): boolean {
+  const read = attempt(cursor, (): { count: number; unit: Unit } | undefined => {
+    const token = cursor.tokens[cursor.at]
+    if (token?.kind === 'span') {
+      cursor.at++
+      return { count: token.value, unit: token.unit }
+    }
+    if (take(cursor, 'half')) {
+      take(cursor, 'an')
+      return take(cursor, 'hour') ? { count: 30, unit: 'm' } : undefined
+    }
+    const isOther = take(cursor, 'other')
+    const count = isOther ? 2 : readNumber(cursor)
+    const unit = unitOf(wordAt(cursor))
+    if (!unit) return undefined
+    cursor.at++
+    return { count: count ?? 1, unit }
+  })
+  if (!read) return false
+  const { count, unit } = read
+  const seconds = secondsOf[unit]
+  if (count === 1 && (unit === 'd' || unit === 'w' || unit === 'mo' || unit === 'y'))
+    return set(cursor, 'unit', unit)
+  if (seconds === undefined) throw notUnderstood('Only one month and one year can be repeated')
+  return set(cursor, 'seconds', count * seconds)
+}
+
+const dayPartOf = (word: string): Parts['dayPart'] =>
+  word === 'morning' || word === 'afternoon' || word === 'evening' ? word : undefined
+
+function readEvery(cursor: Cursor): boolean {
+  const { at } = cursor
+  take(cursor, 'on')
+  if (take(cursor, 'every', 'each')) {
+    const dayPart = dayPartOf(wordAt(cursor))
+    if (dayPart) {
+      cursor.at++
+      return set(cursor, 'unit', 'd') && set(cursor, 'dayPart', dayPart)
+    }
+    if (setPeriod(cursor) || setWeekdays(cursor, { isEvery: true }) || setOrdinals(cursor, { isEvery: true }))
+      return true
+    const yearly = readMonthDay(cursor)
+    if (yearly)
+      return (
+        set(cursor, 'unit', 'y') &&
+        set(cursor, 'months', [yearly.month]) &&
+        set(cursor, 'monthDays', [yearly.day])
+      )
+  }
+  cursor.at = at
+  return false
+}
+
+/** `daily`, `once a day`, `three times a week`, `once`. */
+function readCount(cursor: Cursor): boolean {
+  const adverb = adverbs.get(wordAt(cursor))
+  if (adverb === 'h') {
+    cursor.at++
+    return set(cursor, 'seconds', 3_600)
+  }
+  if (adverb !== undefined) {
+    cursor.at++
+    return set(cursor, 'unit', adverb)
+  }
+  const counted = attempt(cursor, () => {
+    const named = countWords.get(wordAt(cursor))
+    if (named !== undefined) cursor.at++
+    const count = named === undefined ? readNumber(cursor) : Number(named)
+    if (count === undefined || (named === undefined && !take(cursor, 'times'))) return undefined
+    const adverbBehind = adverbs.get(wordAt(cursor))
+    const isPer = adverbBehind === undefined && take(cursor, 'a', 'an', 'per', 'every', 'each')
+    const unit = adverbBehind ?? (isPer ? unitOf(wordAt(cursor)) : undefined)
+    if (unit === 'd' || unit === 'w' || unit === 'mo' || unit === 'y') {
+      cursor.at++
+      return { count, unit }
+    }
+    return undefined
+  })
+  if (counted) return set(cursor, 'count', counted.count) && set(cursor, 'unit', counted.unit)
+  if (!take(cursor, 'once')) return false
+  return wordAt(cursor) === 'every' || set(cursor, 'isOnce', true)
+}
+
+/** `at 9 and 17:30`, `9am`, `noon`, `in the morning`. */
+function readTimes(cursor: Cursor): boolean {
+  const dayPart = attempt(cursor, () => {
+    if (take(cursor, 'in') && !take(cursor, 'the')) return undefined
+    const word = wordAt(cursor)
+    cursor.at++
+    return dayPartOf(word)
+  })
+  if (dayPart !== undefined) return set(cursor, 'dayPart', dayPart)
+  const times = attempt(cursor, () => {
+    const isBareAllowed = take(cursor, 'at')
+    return readList(cursor, () => {
+      take(cursor, 'at')
+      return readTime(cursor, { isBareAllowed })
+    })
+  })
+  return times ? set(cursor, 'times', times) : false
+}
+
+/** `from 9 to 17`, `between 9am and 5pm`, `9:00-17:00`. */
+function readWindow(cursor: Cursor): boolean {
+  const window = attempt(cursor, () => {
+    const isBetween = take(cursor, 'between')
+    const isBareAllowed = isBetween || take(cursor, 'from') || cursor.tokens[cursor.at + 1]?.text === '-'
+    const from = readTime(cursor, { isBareAllowed })
+    const isJoined = isBetween ? take(cursor, 'and') : take(cursor, 'to', 'until', 'till', 'through')
+    const to = from && isJoined ? readTime(cursor, { isBareAllowed: true }) : undefined
+    return from && to ? { from, to } : undefined
+  })
+  return window ? set(cursor, 'window', window) : false
+}
+
+/** `starting 2026-12-01`, `until 31 December`. */
+function readBounds(cursor: Cursor): boolean {
+  const bound = attempt(cursor, () => {
+    if (take(cursor, 'counted') && wordAt(cursor) !== 'from') return undefined
+    const isStart = take(cursor, 'starting', 'beginning', 'from')
+    if (!isStart && !take(cursor, 'until', 'till', 'through', 'ending')) return undefined
+    const moment = readMoment(cursor, { hasTime: true })
+    return moment && { isStart, moment }
+  })
+  return bound ? set(cursor, bound.isStart ? 'starts' : 'ends', bound.moment) : false
+}
+
+/** `Europe/Berlin`, `in New York`, `Tokyo time`. */
+function readZoneName(cursor: Cursor): boolean {
+  const { tokens, now } = cursor
+  const isIn = take(cursor, 'in')
+  const token = tokens[cursor.at]
+  if (token?.kind === 'zone' || token?.kind === 'offset') {
+    cursor.at++
+    return set(cursor, 'zone', readZone(token.text, 'schedule', now))
+  }
+  for (const length of [3, 2, 1]) {
+    const named = tokens.slice(cursor.at, cursor.at + length)
+    if (named.length < length || named.some(({ kind }) => kind !== 'word')) continue
+    const name = named.map(({ text }) => text).join(' ')
+    const isNamed = isIn || wordAt(cursor, 1) === 'time' || isAmbiguousZone(name)
+    const isCertain = length === 1 && isNamed
+    const found = isCertain ? readZone(name, 'schedule', now) : findZone(name)
+    if (!found) continue
+    cursor.at += length
+    take(cursor, 'time')
+    return set(cursor, 'zone', found)
+  }
+  if (isIn) cursor.at--
+  return false
+}
+
+/** What descriptions explain, and what adds nothing to the days that they name. */
+const remarks = [shorterMonthRemark, leapYearRemark, leapDayRemark].map((text) => text.split(' '))
+
+function readRemark(cursor: Cursor): boolean {
+  if (take(cursor, ',', 'and', '(', ')', 'then', '.')) return true
+  const { tokens, at } = cursor
+  const remark = remarks.find((words) => words.every((word, ahead) => tokens[at + ahead]?.text === word))
+  cursor.at += remark?.length ?? 0
+  return remark !== undefined
+}
+
+const clauses = [readEvery, readCount, readWindow, readTimes, readBounds, readDays, readRemark, readZoneName]
+
+/** A text with more words that are not read is no schedule. */
+const unreadMax = 20
+
+/** Reads all clauses; a token that belongs to none is unread. */
+export function readClauses(tokens: readonly Token[], now: Date): { parts: Parts; unread: string[] } {
+  const cursor: Cursor = { tokens, at: 0, parts: {}, now }
+  const unread: string[] = []
+  while (cursor.at < tokens.length && unread.length < unreadMax) {
+    if (clauses.some((read) => read(cursor))) continue
+    unread.push(tokens[cursor.at]?.text ?? '')
+    cursor.at++
+  }
+  return { parts: cursor.parts, unread }
+}

@@ -1,0 +1,118 @@
+import type { ActScope } from '#kernel/contract/caller.ts'
+import type { NewEvent, Tx } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
+import type { SkipReason } from '#store/tables/strategies.ts'
+import {
+  finishedEvents,
+  type Pause,
+  pausedEvent,
+  scheduleOf,
+  skippedEvents,
+  statusReason,
+} from './run-events.ts'
+import { type RunEnd, type StartedTask, type Trouble, troubleInARow, troublesMax } from './run-outcome.ts'
+import { summaryOf } from './run-report.ts'
+import * as store from './run-store.ts'
+
+/** Stores the end of a run, in the transaction that ends its task. */
+
+export type StopStrategy = (
+  tx: Tx,
+  strategyId: string,
+  stop: { status: 'paused'; reason: string },
+) => Promise<void>
+export type CancelTasks = (
+  userId: string,
+  taskIds: readonly string[],
+  act: Pick<ActScope, 'tx'>,
+) => Promise<string[]>
+export type RecordDeps = { disarm: StopStrategy; cancelNotSent: CancelTasks }
+
+export type RunRecord = {
+  run: store.Run
+  end: RunEnd
+  started: readonly StartedTask[]
+  answer: string | null
+  creditsUsed: number
+  chatId: string | null
+  report?: { id: string; size: number }
+  /** Why the schedule is paused with this run, if its trouble is none of those that have to repeat. */
+  pause?: Pause
+  at: Date
+}
+const troubleTexts: Readonly<Record<Trouble, string>> = {
+  no_credits: 'there were no credits for it: buy a pack by `credits_recharge`, then activate it again',
+  insufficient_balance: 'the balance did not cover it: fund the account, then activate it again',
+  failed: 'it failed: `schedules_executions` says why',
+}
+
+/** Returns the events for the log of the user. The rows are locked in the order of every other transaction. */
+export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Promise<NewEvent[]> {
+  const { run, end, started, answer, creditsUsed, chatId, at } = record
+  // What the chat has started goes on by itself, whereas the chat answers nobody any more.
+  if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })
+  const ended = {
+    status: end.status,
+    outcome: end.outcome,
+    skip_reason: end.skipReason,
+    error: end.error,
+    decision: end.decision,
+    summary: summaryOf({ answer, end }),
+    answer,
+    credits_used: creditsUsed,
+  }
+  await store.storeEnd(tx, run.id, ended, at)
+  if (chatId !== null) {
+    await store.copyChatEvents(tx, run.id, chatId, at)
+    await store.storeFiles(tx, { run, chatId, report: record.report, at })
+  }
+  await store.addEvents(tx, run.id, [...started.map(tradeEvent), lastEvent(end)], at)
+  const schedule = scheduleOf(run)
+  const shown = { ...run, ...ended, chat_id: chatId, skipped_slots: 0 }
+  const past = await store.pastRuns(tx, run)
+  if (isSkipped(end)) await store.countSkipped(tx, run.strategy_id)
+  const previous = past.find(({ number }) => number < run.number)
+  const events = isSkipped(end)
+    ? skippedEvents(schedule, shown, { previousReason: previous?.skip_reason ?? null })
+    : finishedEvents(schedule, shown)
+  const pause = record.pause ?? pauseAfter(run, past)
+  if (!pause || run.strategy_status !== 'active') return events
+  await deps.disarm(tx, run.strategy_id, { status: 'paused', reason: statusReason(pause) })
+  return [...events, pausedEvent(schedule, pause)]
+}
+
+const isSkipped = ({ status, skipReason }: RunEnd): boolean => status === 'cancelled' && skipReason !== null
+
+function pauseAfter(run: store.Run, past: readonly store.PastRun[]): Pause | undefined {
+  // A run that a user starts by hand pauses nothing.
+  if (past[0]?.number !== run.number) return undefined
+  const trouble = troubleInARow(past)
+  return (
+    trouble && {
+      reason: trouble === 'failed' ? 'failures' : trouble,
+      text: `${troublesMax} times in a row ${troubleTexts[trouble]}`,
+    }
+  )
+}
+
+const tradeEvent = ({ task_id, kind, status, outcome }: StartedTask): store.RunEvent => ({
+  type: 'trade',
+  data: { task_id, kind, status, outcome },
+})
+
+function lastEvent({ status, outcome, skipReason, error, decision }: RunEnd): store.RunEvent {
+  if (status === 'failed' && error) return { type: 'error', data: { ...error } }
+  return {
+    type: 'done',
+    data: { status, outcome, skip_reason: skipReason, decision: decision as JsonObject | null },
+  }
+}
+
+/** The end of a run that has done nothing. */
+export const skippedEnd = (skipReason: SkipReason, code: string, message: string): RunEnd => ({
+  status: 'cancelled',
+  outcome: 'not_executed',
+  skipReason,
+  error: { code, message, retryable: false },
+  decision: null,
+})

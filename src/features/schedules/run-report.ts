@@ -1,0 +1,57 @@
+import type { RunEnd, StartedTask } from './run-outcome.ts'
+
+/** The report of a run, as a file. Text by the chat is quoted as it was said; everything else is from the record. */
+
+export type Reported = {
+  title: string
+  number: number
+  version: number
+  slot: Date | null
+  query: string
+  answer: string | null
+  startedAt: Date | null
+  endedAt: Date
+  creditsUsed: number
+  started: readonly StartedTask[]
+  end: RunEnd
+}
+
+const line = (text: string): string => text.replace(/\s+/g, ' ').trim()
+const quoted = (text: string): string =>
+  text
+    .split('\n')
+    .map((each) => `> ${each}`.trimEnd())
+    .join('\n')
+
+export function reportText(run: Reported): string {
+  const { slot, startedAt, endedAt, end } = run
+  const facts = [
+    `Run ${run.number} of version ${run.version}`,
+    slot ? `Scheduled for ${slot.toISOString()}` : 'Started by its user',
+    ...(startedAt ? [`Began at ${startedAt.toISOString()}`] : []),
+    `Ended at ${endedAt.toISOString()}: ${end.status}, ${end.outcome}`,
+    ...(end.skipReason ? [`Reason: ${end.skipReason}`] : []),
+    ...(end.error ? [`Error ${end.error.code}: ${line(end.error.message)}`] : []),
+    ...(end.decision ? [`Decision: ${end.decision.action}: ${line(end.decision.reason)}`] : []),
+    `Credits: ${run.creditsUsed}`,
+  ]
+  const tasks = run.started.map(
+    ({ task_id, kind, status, outcome }) => `- ${kind} ${task_id}: ${status}, ${outcome ?? 'open'}`,
+  )
+  const parts = [
+    `# ${line(run.title)}`,
+    facts.map((fact) => `- ${fact}`).join('\n'),
+    `## Query\n\n${quoted(run.query)}`,
+    ...(run.answer ? [`## Answer\n\n${quoted(run.answer)}`] : []),
+    ...(tasks.length > 0 ? [`## Tasks\n\n${tasks.join('\n')}`] : []),
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+const summaryCharacters = 200
+
+/** One line about a run: the beginning of its answer, or why it has none. */
+export function summaryOf({ answer, end }: Pick<Reported, 'answer' | 'end'>): string {
+  const text = line(answer ?? end.error?.message ?? end.decision?.reason ?? end.status)
+  return text.length > summaryCharacters ? `${text.slice(0, summaryCharacters - 1).toWellFormed()}…` : text
+}

@@ -1,0 +1,77 @@
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { sha256 } from '#kernel/id.ts'
+import { toMicros } from '#kernel/money/money.ts'
+import type { ActRequest } from '#kernel/task/act-request.ts'
+import { approvalDetail } from '#kernel/task/approval.ts'
+import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
+import type { Authority } from './run-store.ts'
+import type { ScheduleView } from './schedule-shapes.ts'
+import type { Compiled, UserFacts } from './setup.ts'
+import type { ScheduleRow } from './store.ts'
+
+/**
+ * The approval of a person for the orders of all runs of one version, in place of one for each: at the time of a run
+ * nobody is there to approve.
+ */
+
+export type ApprovedActivation = {
+  schedule_id: string
+  version: number
+  /** Another edit voids the approval. */
+  version_sha256: string
+  max_usd: string
+  authority: JsonObject
+}
+
+const approvedDays = 90
+export const approvedMs = approvedDays * 86_400_000
+
+/** The most of one order of a run, if it is above what needs an approval. */
+export function maxToApprove({ isSpending }: Compiled, facts: UserFacts): string | undefined {
+  const { approvalAboveUsd, chatPerDayUsd, perTransactionUsd } = facts
+  if (!isSpending || approvalAboveUsd === null) return undefined
+  const maxUsd = compareDecimals(chatPerDayUsd, perTransactionUsd) < 0 ? chatPerDayUsd : perTransactionUsd
+  return compareDecimals(maxUsd, approvalAboveUsd) > 0 ? maxUsd : undefined
+}
+
+type Approved = Pick<Authority, 'approvedMicros' | 'approvedUntil'>
+
+/** What a person has approved for this version before, as long as it is valid. */
+export function approvedBefore({ authority }: Pick<ScheduleRow, 'authority'>, now: Date): Approved {
+  const { approvedMicros, approvedUntil } = (authority ?? {}) as Approved
+  const isValid = approvedUntil !== undefined && new Date(approvedUntil) > now
+  return isValid && approvedMicros !== undefined ? { approvedMicros, approvedUntil } : {}
+}
+
+export const covers = ({ approvedMicros }: Approved, maxUsd: string): boolean =>
+  approvedMicros !== undefined && BigInt(approvedMicros) >= toMicros(maxUsd)
+
+/** Names what a version does, and for whom. */
+export const versionHash = ({ id, version, query, agent, calendar, guards, compiled }: ScheduleRow): string =>
+  sha256(canonicalJson({ id, version, query, agent, calendar, guards, compiled } as JsonObject))
+
+type Requested = { row: ScheduleRow; view: ScheduleView; maxUsd: string; authority: object }
+
+/** The page shows what the person approves; the input has exactly that. */
+export function approvalRequest({ row, view, maxUsd, authority }: Requested): ActRequest {
+  const input: ApprovedActivation = {
+    schedule_id: row.id,
+    version: row.version,
+    version_sha256: versionHash(row),
+    max_usd: maxUsd,
+    authority: authority as JsonObject,
+  }
+  return {
+    operation: 'schedules_activate',
+    input,
+    text: `Let the runs of a schedule start orders of up to ${maxUsd} USD each without asking`,
+    details: [
+      approvalDetail('Schedule', row.title),
+      approvalDetail('Each run asks', row.query),
+      approvalDetail('When', view.description ?? ''),
+      approvalDetail('It may start', view.compiled.operations.join(', ')),
+      approvalDetail('All chats of the account together', `up to ${view.compiled.per_day_max_usd} USD a day`),
+      approvalDetail('Ends', `after ${approvedDays} days, or with any change of the schedule`),
+    ],
+  }
+}
