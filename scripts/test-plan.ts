@@ -55,6 +55,8 @@ export const laterFiles: readonly Later[] = [
     reason: 'a section whose first journey npm test has: further cases of it',
     files: [
       'test/journeys/app-attacks.test.ts',
+      'test/journeys/schedule-doors.test.ts',
+      'test/journeys/schedule-edits.test.ts',
       'test/journeys/perp-funding.test.ts',
       'test/journeys/concurrent-acts.test.ts',
       'test/journeys/chat-model.test.ts',

@@ -1,14 +1,18 @@
 /**
- * A thousand strategies on four instances, one of which lacks the kind of their runs: while connections are cut,
- * transactions are abandoned, an instance is replaced and the clock jumps by days, each slot is recorded once.
+ * A thousand strategies on four instances, one of which lacks the kind of their runs: while instances are killed and
+ * stopped, connections are cut, transactions are abandoned and the clock jumps by days, each slot is recorded once.
  */
 import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { StrategyExecutionRow, StrategyRow } from '#store/tables/strategies.ts'
-import { type EngineFixture, executed, newUser, openFixture } from '../durable/engine-fixture.ts'
-import { insertStrategies, runKindOf, slotsOf } from '../durable/strategy-fixture.ts'
+import { type EngineFixture, newUser, openFixture } from '../durable/engine-fixture.ts'
+import { insertStrategies } from '../durable/strategy-fixture.ts'
+import { bundleEnvironment } from '../harness/child-environment.ts'
 import { eventually } from '../harness/gateway.ts'
 
 const count = 1_000
@@ -21,28 +25,47 @@ const phaseOf = (n: number) => startAt.getTime() + Math.floor((n * hourMs) / cou
 const punctualMsMax = 30_000
 const settledMsMax = 120_000
 
-let offsetMs = startAt.getTime() - 60_000 - Date.now()
-const clock: Clock = { now: () => new Date(Date.now() + offsetMs) }
+let aheadMs = startAt.getTime() - 60_000 - Date.now()
+const clock: Clock = { now: () => new Date(Date.now() + aheadMs) }
 
-async function openInstance(fixture: EngineFixture, { hasKind = true } = {}) {
-  const kinds = hasKind ? [runKindOf()] : []
-  const instance = await fixture.instance(
-    { steps: { only: async () => executed } },
-    { internal: kinds, clock },
-  )
-  const serving = slotsOf(instance, { clock }).start()
+type Process = {
+  child: ChildProcess
+  said: (line: string) => Promise<void>
+} & Disposable
+
+const program = fileURLToPath(new URL('./slots-instance.ts', import.meta.url))
+
+function spawnInstance(url: string, { hasKind = true } = {}): Process {
+  const words = [program, url, hasKind ? 'runs' : 'old', String(aheadMs)]
+  const child = spawn(process.execPath, words, {
+    env: bundleEnvironment(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const lines = new Set<string>()
+  createInterface({ input: child.stdout! }).on('line', (line) => lines.add(line))
   return {
-    taskEngine: instance.taskEngine,
-    async [Symbol.asyncDispose]() {
-      await serving[Symbol.asyncDispose]()
-      await instance[Symbol.asyncDispose]()
-    },
+    child,
+    said: async (line) => void (await eventually(async () => lines.has(line) || undefined, line, 30_000)),
+    [Symbol.dispose]: () => void child.kill('SIGKILL'),
   }
 }
 
-/** Cuts connections of the instances, and leaves transactions open that have locked strategies. */
-async function disturb(fixture: EngineFixture, until: AbortSignal): Promise<void> {
-  while (!until.aborted) {
+/**
+ * Kills an instance and starts another in its place, stops one for longer than its lease, cuts connections, and leaves
+ * transactions open that have locked strategies.
+ */
+async function disturb(fixture: EngineFixture, runners: Process[], until: AbortSignal): Promise<void> {
+  for (let turn = 0; !until.aborted; turn++) {
+    const at = turn % runners.length
+    const { child } = runners[at]!
+    if (turn % 2 === 0) {
+      child.kill('SIGKILL')
+      runners[at] = spawnInstance(fixture.url)
+    } else {
+      child.kill('SIGSTOP')
+      await delay(2_500)
+      child.kill('SIGCONT')
+    }
     await fixture.rows(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and application_name like 'portico%'
@@ -81,15 +104,14 @@ test('each slot has one record, none is lost, and none comes early', async () =>
     'create trigger refuse before insert on task for each row execute function refuse_task()',
   )
 
-  await using instances = new AsyncDisposableStack()
-  const old = instances.use(await openInstance(fixture, { hasKind: false }))
-  await eventually(
-    async () => old.taskEngine.isOnDuty() || undefined,
-    'the instance without the kind is on duty',
-  )
-  instances.use(await openInstance(fixture))
-  instances.use(await openInstance(fixture))
-  const replaced = await openInstance(fixture)
+  using old = spawnInstance(fixture.url, { hasKind: false })
+  await old.said('on duty')
+  const runners = Array.from({ length: 3 }, () => spawnInstance(fixture.url))
+  await using cleanup = new AsyncDisposableStack()
+  cleanup.defer(() => {
+    for (const runner of runners) runner[Symbol.dispose]()
+  })
+  await Promise.all(runners.map(({ said }) => said('ready')))
 
   const settle = () =>
     eventually(
@@ -106,12 +128,14 @@ test('each slot has one record, none is lost, and none comes early', async () =>
       settledMsMax,
     )
   const advance = async (ms: number, { isDisturbed = true } = {}) => {
-    offsetMs += ms
-    old.taskEngine.announceSlots()
+    aheadMs += ms
+    for (const { child } of [old, ...runners]) child.stdin?.write(`${aheadMs}\n`)
     const end = new AbortController()
-    const disturbance = isDisturbed ? disturb(fixture, end.signal) : undefined
+    const disturbance = isDisturbed ? disturb(fixture, runners, end.signal) : undefined
     await settle().finally(() => end.abort())
     await disturbance
+    // One that was started meanwhile has the time of its start, which may be an earlier one.
+    for (const { child } of runners) child.stdin?.write(`${aheadMs}\n`)
   }
 
   const startedMs = clock.now().getTime() + hourMs / 4
@@ -119,8 +143,6 @@ test('each slot has one record, none is lost, and none comes early', async () =>
   const [latest] = await fixture.rows<{ at: Date }>('select max(created_at) as at from strategy_execution')
   assert.ok(latest!.at.getTime() - startedMs < punctualMsMax, 'a user whose runs are refused delayed others')
   for (let step = 0; step < 5; step++) await advance(hourMs / 3)
-  await replaced[Symbol.asyncDispose]()
-  instances.use(await openInstance(fixture))
   await advance(3 * dayMs)
   const [recorded] = await fixture.rows<{ count: number }>('select count(*)::integer from strategy_execution')
   await advance(-3 * dayMs)

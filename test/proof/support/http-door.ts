@@ -12,7 +12,7 @@ type HttpCall = { url: string; method: string; headers: Record<string, string>; 
 type PrintedIssue = { loc: [InputLocation, ...(string | number)[]]; msg: string; type: string; ctx?: Fields }
 type Problem = Fields & { code: FaultCode; detail: string; retryable: boolean; errors?: PrintedIssue[] }
 
-export function httpDoor(operations: readonly Operation[], baseUrl: string): Door {
+export function httpDoor(operations: readonly Pick<Operation, 'name' | 'entry'>[], baseUrl: string): Door {
   const entries = new Map(operations.map(({ name, entry }) => [name, entry]))
   return async (name, input, options = {}) => {
     const entry = entries.get(name)
