@@ -27,9 +27,9 @@ type Write = (write: TaskWrite) => Promise<Committed | undefined>
 type CommitterContext = CommitterDeps & { write: Write; turns: KeyedMutex }
 
 type RetryState = { state: string; outcome: 'unknown' | null }
-/** Writes the results of steps, fenced by the version. */
+/** Writes the results of steps, fenced by the version of the task. */
 export type Committer = {
-  /** Returns undefined if the task was claimed again, or if a cancel came first. */
+  /** Commits the result of a step; returns undefined if the task was claimed again, or if a cancel came first. */
   step(task: Task, result: StepResult): Promise<Committed | undefined>
   retry(task: Task, afterMs: number, retryState: RetryState): Promise<Committed | undefined>
   reread(taskId: string): Promise<OwnedTask | undefined>
@@ -170,7 +170,9 @@ async function rereadTask({ transactions }: CommitterDeps, taskId: string): Prom
 }
 
 class CommitLost extends Error {}
-/** Rolls the transaction back, the nonce included; `fallback` is committed instead. */
+/**
+ * Thrown when a signature is refused, to roll back the transaction and its nonce; `fallback` is committed instead.
+ */
 class SigningRefused extends Error {
   readonly fallback: StepResult
   constructor(fallback: StepResult) {
