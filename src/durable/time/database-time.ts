@@ -255,9 +255,7 @@ const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject
 
 type Judged = { scope?: string; detail: JsonObject; generation: number }
 
-/**
- * Holds money at once here, and on other instances with their next heartbeat. An earlier hold of the scope stays.
- */
+/** Holds money here at once, and on other instances with their next heartbeat; an earlier hold stays. */
 async function hold(
   { deps, point }: TimeState,
   reason: HoldReason,
