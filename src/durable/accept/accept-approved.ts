@@ -55,9 +55,7 @@ function acceptanceAfter(deps: IntakeDeps, waiting: Task, approved: ApprovedTask
   return { ...acceptance, task, events: [taskEvent('task.updated', task)] }
 }
 
-/**
- * Deletes the waiting task, whose row every transaction locks first, and inserts the accepted task in its place.
- */
+/** Deletes the waiting task, whose row every transaction locks first, and inserts the accepted task instead. */
 async function replace(
   { instanceId }: IntakeDeps,
   tx: Tx,

@@ -67,9 +67,7 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
   }
 }
 
-/**
- * Runs the act's `prepare`, which reads upstreams, before the transaction begins and only if no reply is stored.
- */
+/** Runs the act's `prepare`, which reads upstreams, before the transaction and only if no reply is stored. */
 async function prepareAct(call: ActCall): Promise<ActCall> {
   const { operation, input, caller, request } = call
   if (!('prepare' in operation.run)) return call

@@ -2,9 +2,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isConflict, isStatementTimeout } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
-/**
- * Throws database errors as retryable faults: nothing was accepted if the database was away or a conflict lasted.
- */
+/** Throws database errors as retryable faults: nothing is accepted while the database is away or in conflict. */
 export function throwAsFault(error: unknown): never {
   if (isConflict(error))
     throw new Fault('unavailable', 'Other requests changed the same rows; try again', {
@@ -34,9 +32,7 @@ export const acceptanceUnknown = (key: string, cause: unknown) =>
     },
   )
 
-/**
- * Throws a failed upstream read as a fault without an unknown outcome, because no task exists during the admission.
- */
+/** Throws a failed upstream read as a fault without an unknown outcome, because no task exists yet. */
 export function throwAdmissionFault(error: unknown): never {
   const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
   if (!isRead) throw error

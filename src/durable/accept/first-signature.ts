@@ -11,9 +11,7 @@ import { ApprovalRequired } from '#kernel/task/approval.ts'
 import type { SignedEffect, SignInOrder, SignOnAccept, StepResult } from '#kernel/task/task.ts'
 import type { Acceptance, StoredSignature } from './acceptance.ts'
 
-/**
- * Signs during the acceptance if the task's first step signs: the task is accepted in the state after that step.
- */
+/** Signs during the acceptance if a task's first step signs: the task is accepted in the state after this step. */
 
 type FirstSignatureDeps = {
   transactions: Transactions
@@ -26,9 +24,7 @@ type SigningResult = Extract<StepResult, { sign: unknown }>
 
 const signOnAcceptMsMax = 3_000
 
-/**
- * Runs a task's first step before the task exists; returns undefined if the step is slow or does more than sign.
- */
+/** Runs a task's first step before the task exists; returns undefined if it is slow or does more than sign. */
 export const signFirstStep = (
   deps: FirstSignatureDeps,
   acceptance: Acceptance,

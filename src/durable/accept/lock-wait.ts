@@ -8,9 +8,7 @@ import { query } from '#store/query.ts'
 /** How long a statement waits for each row locked elsewhere; if undefined, up to the statement's own time limit. */
 export type LockWait = { lockWaitMs?: number | undefined }
 
-/**
- * Locks the user's event number before a statement that may wait runs, so that it holds no shared rows.
- */
+/** Locks the user's event number before a statement that may wait runs, so that it holds no shared rows. */
 export async function startLockWait(
   pool: pg.Pool,
   userId: string | undefined,

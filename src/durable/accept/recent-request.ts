@@ -7,9 +7,7 @@ import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 
 /** `refuse` makes a repetition within the window a fault; `allow` records a repetition that the caller wants. */
 export type Duplicates = 'refuse' | 'allow'
-/**
- * `hash` covers the operation and its input. An equal request after `since` is a duplicate; null allows duplicates.
- */
+/** `hash` covers operation and input. An equal request after `since` is a duplicate; null allows duplicates. */
 export type RecentRequest = { hash: string; since: Date | null }
 
 const windowMs = 10 * 60_000

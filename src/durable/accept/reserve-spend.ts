@@ -12,9 +12,7 @@ export type ReservedSpend = Required<Pick<Spend, 'account' | 'amountUnits' | 'to
     /** The ledger key of the task's hold if it is not the first one; the step that delivers the units posts it. */
     holdKey?: string
   }
-/**
- * Reserves a spend in the commit of a step, which has locked the task. Throws where an acceptance would be refused.
- */
+/** Reserves a spend in the commit of a step, which has locked the task. Throws if an acceptance would refuse it. */
 export type ReserveSpend = (tx: Tx, task: ReservingTask, spend: ReservedSpend, at: Date) => Promise<void>
 
 type Row = { verdict: string; detail: { used?: string; required?: string; available?: string } | null }

@@ -28,9 +28,7 @@ export function taskOperationOf(
   }
 }
 
-/**
- * The input `stream` only chooses how the answer is read: a repetition under the same key may choose the other way.
- */
+/** The input `stream` only chooses how the answer is read: a repetition under the key may choose otherwise. */
 export async function runStreamTask(tasks: TaskInvoker, call: UserCall<'stream'>): Promise<Reply> {
   const { operation, caller, options, request } = call
   const { stream, ...input } = call.input

@@ -18,9 +18,7 @@ import { type LockWait, startLockWait } from './lock-wait.ts'
 export type { NewTask } from './acceptance.ts'
 
 export type TaskIntake = {
-  /**
-   * Commits a task with its key, limits, gas, hold, signature, feature rows and events, or throws why it was refused.
-   */
+  /** Commits a task with key, limits, gas, hold, signature, feature rows and events, or throws why it is refused. */
   accept(wanted: NewTask): Promise<Committed>
   /** Accepts an approved task in place of its waiting row; returns undefined if the task no longer waits. */
   resume(waiting: Task, approved: ApprovedTask): Promise<Committed | undefined>

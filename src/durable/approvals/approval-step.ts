@@ -66,9 +66,7 @@ export async function decideWaiting(
   return commitEnd(deps, task, expire(deps, approvers, approval, now))
 }
 
-/**
- * The end of an approval request, and its event in each log; `writes` returns the users whose logs got the event.
- */
+/** The end of an approval request, and its event in each log; `writes` returns the users of these logs. */
 type RequestEnd = { result: StepResult; writes: (tx: Tx) => Promise<string[]> }
 
 async function commitEnd(
@@ -101,9 +99,7 @@ const expire = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval, a
   },
 })
 
-/**
- * Ends an approval request as cancelled; a person may have approved the request, but its task was not accepted yet.
- */
+/** Ends a request as cancelled; a person may have approved the request, but its task was not accepted yet. */
 const cancel = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval): RequestEnd => ({
   result: cancelled('Cancelled on request'),
   writes: (tx) =>

@@ -62,9 +62,7 @@ export async function countWaiting(
 }
 
 type Made = { count: number; count_of_client: number; first: Date | null; first_of_client: Date | null }
-/**
- * Counts a user's requests, decided and cancelled ones too, that expire or would have expired after `expireAfter`.
- */
+/** Counts a user's requests that expire after `expireAfter`, including those decided or cancelled before. */
 export async function countMade(
   db: Queryable,
   userId: string,
@@ -100,9 +98,7 @@ export const approvalOfTask = async (db: Queryable, taskId: string): Promise<App
 export const approvalById = async (db: Queryable, approvalId: string): Promise<Approval | undefined> =>
   (await query<Approval>(db, 'select * from approval where approval_id = $1', [approvalId]))[0]
 
-/**
- * Stores the decision about a request; returns false if there was one before. The caller has locked the task's row.
- */
+/** Stores a decision about a request; returns false if there was one. The caller has locked the task's row. */
 export async function writeDecision(
   tx: Queryable,
   taskId: string,

@@ -49,9 +49,7 @@ export type Approvals = ActRequests & {
   find(db: Queryable, approvalId: string): Promise<Approval | undefined>
   /** Lists waiting requests, newest first; if not all fit, each user has about as many in the list as any other. */
   list(userIds: readonly string[]): Promise<Waiting>
-  /**
-   * Stores the first decision about a request, in the transaction of an act; throws if the decision came too late.
-   */
+  /** Stores the first decision about a request, in the transaction of an act; throws if the decision is too late. */
   decide(tx: Tx, deciding: Deciding): Promise<Decided>
   /** Wakes the task and the streams after the commit of `decide`; it reads nothing, so that it cannot fail. */
   decided(decided: Pick<Decided, 'readers'>): void

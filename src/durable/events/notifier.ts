@@ -19,9 +19,7 @@ export type Notifier = {
   notify(topics: string[]): void
   /** Like `notify`, but all instances get the topics, however often the bus fails: for topics without a poll. */
   broadcast(topics: string[]): void
-  /**
-   * Listens to a topic; peers learn of the interest, and send their hints, from a few milliseconds after the call.
-   */
+  /** Listens to a topic; peers learn of the interest, and send their hints, a few milliseconds after the call. */
   on(topic: string, listener: Listener): Disposable
   /** Calls back with each topic that reaches this instance; broadcast topics and `gapTopic` always do. */
   onAny(listener: (topic: string) => void): void

@@ -170,9 +170,7 @@ async function rereadTask({ transactions }: CommitterDeps, taskId: string): Prom
 }
 
 class CommitLost extends Error {}
-/**
- * Thrown when a signature is refused, to roll back the transaction and its nonce; `fallback` is committed instead.
- */
+/** Thrown to roll back the transaction and the nonce of a refused signature; `fallback` is committed instead. */
 class SigningRefused extends Error {
   readonly fallback: StepResult
   constructor(fallback: StepResult) {

@@ -25,9 +25,7 @@ export const failed = (code: string, message: string, details: Record<string, un
   },
 })
 
-/**
- * Parks a task whose step this version does not know, so that a newer version runs the step; no attempt is counted.
- */
+/** Parks a task whose step this version does not know, so that a newer version runs it; no attempt counts. */
 export const deferToNewerVersion = (task: Task): StepResult => ({
   park: { afterMs: unknownStepMs, next: task.step },
   state: task.state as LiveState,

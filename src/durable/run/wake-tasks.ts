@@ -26,9 +26,7 @@ export const createWakeTasks =
     return woken.map(({ task_id }) => task_id)
   }
 
-/**
- * Wakes the parent of each task that ends. A parent polls too, because an instance may die between commit and wake.
- */
+/** Wakes the parent of each task that ends. A parent polls too, as an instance may die between commit and wake. */
 export const wakingParents = (committer: Committer, wakeTasks: WakeTasks, log: Log): Committer => ({
   ...committer,
   async step(task, result) {

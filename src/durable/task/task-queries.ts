@@ -11,9 +11,7 @@ import { asTask, isAdmitted, isEnded, type Task } from './task-row.ts'
 
 type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 
-/**
- * The most tasks that are paged through and counted, because counting a whole history for each page is too slow.
- */
+/** The most tasks that are paged through and counted: counting a whole history for each page is too slow. */
 export const totalMax = 10_100
 /** Tasks of one kind are searched among this many of the newest tasks of a status: no index has kind and status. */
 export const searchedMax = 20_000

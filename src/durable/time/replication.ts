@@ -19,9 +19,7 @@ export type Replication = {
   isReplicated(): boolean | null
   /** Throws for a new spend once no standby was there for half a minute; exits, which return money, continue. */
   assertFor(admission: Pick<Admission, 'spend'>): void
-  /**
-   * Starts the watch of standbys. It is disposed of last in an engine: until then commits may wait for a standby.
-   */
+  /** Starts the watch of standbys. It is disposed of last in an engine: until then commits may wait for a standby. */
   start(): void
 } & AsyncDisposable
 
@@ -49,9 +47,7 @@ const probeSecondsMax = 5
  */
 const probeSql = `select pg_logical_emit_message(true, 'portico', 'replication')`
 
-/**
- * Counts the streaming standbys; a role without pg_read_all_stats sees no state of a standby, so it counts none.
- */
+/** Counts the streaming standbys; a role without pg_read_all_stats sees no standby's state, so it counts none. */
 async function readStandbys(db: Queryable): Promise<Omit<ReplicationRow, 'isHeld'>> {
   const [row] = await query<Omit<ReplicationRow, 'isHeld'>>(
     db,

@@ -26,14 +26,10 @@ export type Maintenance = {
 
 /** After this part of `everyMs` a job is due again, so that the poll of one instance is not just too early. */
 const dueAfter = 0.8
-/**
- * The length of the lease on a run. Every batch is shorter; a run that no longer renews its lease is taken over.
- */
+/** The length of the lease on a run. Every batch is shorter; a run that does not renew its lease is taken over. */
 const leaseSeconds = 60
 
-/**
- * Claims the jobs that are due. A start or a lease in the future is from a clock that was set back, and is void.
- */
+/** Claims the jobs that are due. A start or lease in the future is from a clock that was set back, and is void. */
 const claimSql = `
 insert into maintenance_run as m (name, run, owner, started_at, lease_until)
   select name, 1, $2, clock_timestamp(), clock_timestamp() + make_interval(secs => $4)

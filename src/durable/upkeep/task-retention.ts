@@ -7,9 +7,7 @@ import type { MaintenanceJob } from './maintenance.ts'
 /** Deletes ended tasks by age, with their idempotency keys and the rows of features that only serve the task. */
 
 export type TaskRetention = {
-  /**
-   * The age at which tasks that signed nothing and moved no money are deleted; undefined if they are kept for ever.
-   */
+  /** The age at which tasks that signed nothing and moved no money are deleted; undefined if they never are. */
   tasksMs: number | undefined
   moneyTasksMs: number | undefined
 }
