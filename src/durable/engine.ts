@@ -81,7 +81,7 @@ function registerActs(acts: Map<string, ApplyAct>, operations: readonly Operatio
   return [...acts.keys()].map((kind) => ({ kind, version: 1, priority: 1, steps: {} }))
 }
 
-/** The durable part of the process. Features are built on it, and `createRuntime` runs what they declare. */
+/** Builds the durable engine of the process: features use it, and `createRuntime` runs their operations. */
 export function createEngine(deps: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, options } = deps
   const instanceId = uuidv7(clock.now(), random)

@@ -14,9 +14,9 @@ const grantsMax = 10
 export type ApprovedTask = Pick<NewTask, 'kind' | 'admission'>
 
 /**
- * Replaces the waiting row by the accepted one in one transaction, so that the task is accepted once or not at
- * all. Returns undefined if the task was claimed again, was cancelled or has ended. The task signs in its first
- * step, because only the acceptance knows that it is approved.
+ * Replaces the row of the waiting task by that of the accepted task in one transaction, so that the task is
+ * accepted once or not at all. Returns undefined if the task was claimed again, was cancelled or has ended. The
+ * task signs in its first step, because only the acceptance knows that the task is approved.
  */
 export async function resumeTask(
   deps: IntakeDeps,

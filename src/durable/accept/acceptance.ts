@@ -110,10 +110,10 @@ function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
 }
 
 export class KeyTaken extends Error {}
-/** The account was settled after its balance was read, so the reading may be outdated. */
+/** Thrown if an account was settled after its balance was read, so that the reading may be outdated. */
 export class StaleBalance extends Error {}
 
-/** Returns the error of a refusal that no further attempt of the same statement can change. */
+/** Returns the error of a refused acceptance, which a repetition of the same statement cannot change. */
 export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { admission }: NewTask): Error {
   const { spend } = admission
   if (verdict.verdict === 'key_taken') return new KeyTaken('the idempotency key is taken')

@@ -166,7 +166,7 @@ export function createNotifier({
 }
 
 type Publisher = {
-  /** A retained item is sent again until the bus accepts it. */
+  /** Queues an item for the bus; a retained item is sent again until the bus accepts it. */
   add(item: string, options: { isRetained: boolean }): void
 } & AsyncDisposable
 

@@ -79,7 +79,7 @@ export type ClaimState = {
   /** When the next of all parked tasks is due, as of the last claim. */
   nextDue: Date | null
   stopped: boolean
-  /** The last claim may have left due tasks behind for lack of slots. */
+  /** Whether the last claim may have left due tasks behind for lack of slots. */
   mayHaveMore: boolean
 }
 
@@ -107,7 +107,7 @@ export async function stopClaims(claims: ClaimState): Promise<void> {
 
 export const claimNow = ({ job }: ClaimState): void => job?.runWithin()
 
-/** Claims until no capacity or no due task is left, and returns the time until the next claim. */
+/** Claims tasks until no capacity or no due task is left, and returns the time until the next claim. */
 async function claimAll(claims: ClaimState): Promise<number> {
   const { isOnDuty, hasPeers, capacity, onSaturated } = claims.deps
   while (!claims.stopped && (await claimBatch(claims)));

@@ -47,7 +47,7 @@ export const createCommitter = (deps: CommitterDeps): Committer => {
   }
 }
 
-/** Steps that end while the last statement runs are written by one statement. */
+/** Creates the writer of step results: steps that end while one statement runs share the next statement. */
 function createWrite(deps: CommitterDeps): Write {
   const { pool } = deps.transactions
   return batchByArrival({

@@ -45,7 +45,7 @@ type LeaseState = {
   others: number
   /** The monotonic time at which the lease ends, counted from before the last heartbeat was sent. */
   heldUntilMs: number
-  /** Tasks of this instance that it did not run at its last heartbeat: a reply was lost, or their run failed. */
+  /** Tasks of this instance without a run at its last heartbeat: a claim's reply was lost, or the run failed. */
   strays: ReadonlySet<string>
   isSkewLogged: boolean
 }
@@ -173,7 +173,7 @@ async function beat(leases: LeaseState): Promise<number> {
   return Math.min(leaseMs / 3, (row.nextEndMs ?? leaseMs) + expiryMarginMs)
 }
 
-/** Deadlines and due times use the clock of the instance, leases that of the database. */
+/** Logs clock skew, because due times use the clock of the instance, and leases that of the database. */
 function checkSkew(leases: LeaseState, databaseMs: number): void {
   const { clock, log } = leases.deps
   const skewMs = Math.abs(databaseMs - clock.now().getTime())

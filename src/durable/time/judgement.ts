@@ -27,7 +27,7 @@ const go: Judgement = { verdict: 'go' }
 const wentBack: Judgement = { verdict: 'hold', reason: 'went_back' }
 const isLess = (found: bigint | null, seen: bigint | null) => found !== null && seen !== null && found < seen
 
-/** A server that shows no identity, timeline or position is judged by the heartbeats alone. */
+/** Judges the found position by the seen one: by heartbeats alone if the server shows nothing else. */
 export function judgePosition(seen: Position | undefined, found: FoundPosition): Judgement {
   if (!seen) return found.isEmpty ? go : { verdict: 'check', reason: 'no_memory' }
   if (found.generation > seen.generation) return go

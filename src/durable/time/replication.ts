@@ -6,7 +6,7 @@ import type { Log } from '#kernel/log.ts'
 import type { Admission } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Whether each commit is on a second server before it is acknowledged, if the installation requires that. */
+/** Watches whether each commit is on a second server when it is acknowledged, if the installation requires that. */
 
 export type ReplicationRow = {
   standbys: number

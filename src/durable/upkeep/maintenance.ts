@@ -24,7 +24,7 @@ export type Maintenance = {
   start(jobs: readonly MaintenanceJob[]): AsyncDisposable
 }
 
-/** After this part of `everyMs` a job is due again, so that the poll of one instance is not just too early. */
+/** The part of `everyMs` after which a job is due again, so that no instance polls just too early. */
 const dueAfter = 0.8
 /** The length of the lease on a run. Every batch is shorter; a run that does not renew its lease is taken over. */
 const leaseSeconds = 60

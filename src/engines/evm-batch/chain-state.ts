@@ -58,7 +58,7 @@ export async function awaitFinality(
   using watch = watcher.watch(hashesOf(effect), signal)
   let state: ReceiptState | undefined
   for (let isFresh = true; ; ) {
-    // A lone slow request has its own timeout.
+    // A first reply that is slow gets a timeout of its own.
     const timeoutMs = state || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
     const reading = await watch.next({ timeoutMs, isFresh })
     isFresh = false

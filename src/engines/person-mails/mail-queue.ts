@@ -98,7 +98,6 @@ export async function postponeMail(db: Queryable, mail: Named, until: Date): Pro
   ])
 }
 
-/** Returns when the next message of this person becomes due, or undefined if none waits. */
 export type MailQueue = {
   /** Adds a change in the transaction that makes it, so that its message survives a crash after the commit. */
   add(tx: Tx, personId: string, kind: MailKind, change: { text: string; effectiveAt?: Date }): Promise<void>

@@ -110,7 +110,7 @@ export function triggerOf(
   }
 }
 
-/** A price on the wrong side of the current one would fire at once. */
+/** Throws if a trigger price is on the wrong side of the current price, where it would fire at once. */
 export function assertSide({ type, field, price }: CheckedLeg, mark: string): void {
   if (price === null) return
   const isProfit = type === 'take_profit'

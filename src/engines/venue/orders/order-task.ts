@@ -6,7 +6,7 @@ import type { HeldBefore } from './order-lookup.ts'
 import type { PositionAfter } from './position-after.ts'
 import type { ActionPlan, ActionTaskData } from './signed-action.ts'
 
-/** What an order is in user-visible results and events. */
+/** The role of an order in results and events that the user sees. */
 export type OrderRole = 'entry' | 'close' | ExitLeg
 export type WantedExit = { price: string; isMarket: boolean }
 /** An entry as last seen; `replied` means by the reply to the order itself, so that the stream is as recent. */

@@ -54,7 +54,7 @@ export type VenueAction<Data, Proof, Names extends string> = {
 
 export type VenueDriverDeps = RejectionDeps & { signedActions: SignedActions }
 
-/** Signs an exit again if the venue's request limit rejected it. */
+/** Builds the driver of an action at the venue; it signs an exit again after the venue's request limit. */
 export const venueDriver = <
   Data extends ActionTaskData & { agent?: string },
   Proof,

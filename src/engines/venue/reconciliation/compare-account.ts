@@ -18,7 +18,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { rollBaseline } from './roll-baseline.ts'
 
-/** Compares an account's balances at the venue with the sum of its records. The lists are read only if they differ. */
+/** Compares an account's balances at the venue with the sum of its records; reads lists only for a difference. */
 
 export type Mismatch = {
   code: 'foreign_fill' | 'foreign_transfer' | 'position' | 'balance' | 'order_outcome'
