@@ -54,7 +54,7 @@ async function nextSetupCall(
   return { running, next: wasSetUp && !wasFunded && !expired ? fund : setUp }
 }
 
-/** Returns the user's trading key; throws 409 with the missing step, the next call and a task that may run it. */
+/** Returns the user's trading key; throws 409 with the missing step, the next call and a task completing it. */
 export async function requireAgent(deps: AgentDeps, userId: string): Promise<Agent> {
   const { agentOf, clock } = deps
   const agent = await agentOf(userId)
