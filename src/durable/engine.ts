@@ -32,7 +32,7 @@ import { createScheduler } from './upkeep/scheduler.ts'
 
 type EngineDeps = {
   transactions: Transactions
-  /** Connections for the heartbeat only. */
+  /** Connections that carry only the heartbeats of this instance. */
   heartbeats: pg.Pool
   bus: MessageBus
   clock: Clock
@@ -40,7 +40,7 @@ type EngineDeps = {
   log: Log
   options: RunnerOptions & { replicationGraceMs?: number | undefined }
   approvers: Approvers
-  /** What this instance saw of the database before it started. */
+  /** The record of the database as this instance saw it in earlier runs. */
   memory?: TimeMemory | undefined
   durability: Durability
 }
@@ -73,15 +73,15 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 
-/** An act is a task while it waits for a person; the engine runs its only step. */
+/** An act that waits for a person's approval is stored as a task; the engine runs the only step of that task. */
 function registerActs(acts: Map<string, ApplyAct>, operations: readonly Operation[]): TaskKind[] {
-  // Every function inherits an `apply`: only an own property belongs to a confirmed act.
+  // `Function.prototype` has an `apply` too: only an own property `apply` marks an act that a person confirms.
   for (const { name, run } of operations)
     if (Object.hasOwn(run, 'apply')) acts.set(name, (run as { apply: ApplyAct }).apply)
   return [...acts.keys()].map((kind) => ({ kind, version: 1, priority: 1, steps: {} }))
 }
 
-/** The durable part of the process. Features are built on it, and `createRuntime` runs what they declare. */
+/** Builds the durable engine of the process: features use it, and `createRuntime` runs their operations. */
 export function createEngine(deps: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, options } = deps
   const instanceId = uuidv7(clock.now(), random)
@@ -148,21 +148,21 @@ export function createEngine(deps: EngineDeps) {
     enqueueAll: intake.enqueueAll,
     enqueueOnce: intake.enqueueOnce,
     appendEvents,
-    /** Returns the newest version of a kind, or undefined if this instance does not know it. */
+    /** Returns the newest version of a task kind, or undefined if this instance has no version of the kind. */
     kindOf: (name: string) => newestKind(kinds, name),
     announceQueued: () => notifier.notify([readyTopic]),
-    /** True on one live instance, which polls often for what any of them may handle; the others poll rarely. */
+    /** Whether this instance is on duty: one live instance polls often for due work, the others poll rarely. */
     isOnDuty,
-    /** False from the moment from which another instance may take what this one has claimed. */
+    /** Whether this instance holds its lease; once it does not, another instance may take the tasks that it claimed. */
     isLeaseHeld: taskRunner.isLeaseHeld,
     wakeTasks,
     schedules: scheduler,
-    /** Serves the rows of a table when they are due by the clock, until it is disposed of. */
+    /** Serves the rows of a table when they are due by `rowClock`, until the returned handle is disposed of. */
     startDueRows: <Row extends { id: string }>(source: DueSource<Row>, rowClock: Clock) =>
       startDueRows({ ...dueRows, clock: rowClock }, source),
-    /** Makes the instances serve a slot that was made or moved; a lost hint costs one poll. */
+    /** Notifies all instances that the slot of a schedule was made or moved; a lost hint costs one poll. */
     announceSlots: () => notifier.notify([slotsTopic]),
-    /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
+    /** Registers all task kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)

@@ -11,26 +11,26 @@ import { ApprovalRequired } from '#kernel/task/approval.ts'
 import type { SignedEffect, SignInOrder, SignOnAccept, StepResult } from '#kernel/task/task.ts'
 import type { Acceptance, StoredSignature } from './acceptance.ts'
 
-/** Acceptances whose first step signs: the task is accepted in the state after that step. */
+/** Signs during the acceptance if a task's first step signs: the task is accepted in the state after this step. */
 
 type FirstSignatureDeps = {
   transactions: Transactions
   clock: Clock
   random: Random
-  /** If the nonces of a signer are locked elsewhere, only one connection waits for them. */
+  /** A mutex by nonce sequence: if a sequence is locked elsewhere, only one connection waits for it. */
   turns: KeyedMutex
 }
 type SigningResult = Extract<StepResult, { sign: unknown }>
 
 const signOnAcceptMsMax = 3_000
 
-/** Runs the first step before its task exists; returns undefined if it does more than sign, or takes too long. */
+/** Runs a task's first step before the task exists; returns undefined if it is slow or does more than sign. */
 export const signFirstStep = (
   deps: FirstSignatureDeps,
   acceptance: Acceptance,
 ): Promise<Acceptance | undefined> =>
   trySigning(deps, acceptance).catch((error: unknown) => {
-    // Only the acceptance decides whether the task has the approval, so a later step signs.
+    // Only the acceptance decides whether a person has approved the task, so a later step signs.
     if (error instanceof ApprovalRequired) return undefined
     throw error
   })
@@ -39,7 +39,7 @@ async function trySigning(deps: FirstSignatureDeps, acceptance: Acceptance): Pro
   const { task, wanted } = acceptance
   const { signOnAccept: canSign } = wanted.admission
   if (!canSign || !wanted.leased) return undefined
-  // The limit of chats depends on who asked, which a signature does not know, so a later step signs.
+  // The limit of chats depends on the asker, whom a signature does not know, so a later step signs a chat's task.
   if (wanted.admission.spend?.action.principal === 'chat') return undefined
   const signal = AbortSignal.timeout(signOnAcceptMsMax)
   const step = canSign === true ? wanted.kind.steps[task.step] : canSign
@@ -68,7 +68,7 @@ async function signNow(
     deps.turns.run(Object.values(nonceSequence).join(' '), takeNonce),
     signOnAccept(),
   ])
-  // The result of the step is outdated: the task is accepted without it, and the step runs again.
+  // The result of the step is too old: the task is accepted without the result, and runs the step again.
   if (deps.clock.now().getTime() - acceptance.task.created_at.getTime() > signOnAcceptMsMax) return undefined
   const { grant, check, rows, ...built } = await sign(nonce)
   const signature = storedSignature(deps, acceptance, result, built)
@@ -121,7 +121,7 @@ function storedSignature(
   return { effect, json: { done: step, ...signedEffectJson(built, effect, nonceSequence) } }
 }
 
-/** The signature's own evaluation covers more than that of the admission. */
+/** The policy's grant for the signature covers more than the grant for the admission, so it comes first. */
 const grantOf = (acceptance: Acceptance, { grant, check }: Pick<Acceptance, 'grant' | 'check'>) => ({
   grant: grant ?? acceptance.grant,
   check: check ?? acceptance.check,

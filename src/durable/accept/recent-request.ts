@@ -7,7 +7,7 @@ import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 
 /** `refuse` makes a repetition within the window a fault; `allow` records a repetition that the caller wants. */
 export type Duplicates = 'refuse' | 'allow'
-/** `hash` covers the operation and its input. `since` is null if the caller wants the repetition. */
+/** `hash` covers operation and input. An equal request after `since` is a duplicate; null allows duplicates. */
 export type RecentRequest = { hash: string; since: Date | null }
 
 const windowMs = 10 * 60_000
@@ -19,7 +19,7 @@ export const possibleDuplicate = (taskId: string): Fault =>
     { extras: { task_id: taskId } },
   )
 
-/** An act has no task: its answer is found under its key. */
+/** A repeated act has no task to name, so the fault names the idempotency key of the earlier act. */
 const repeatedAct = (key: string): Fault =>
   new Fault(
     'possible_duplicate',
@@ -32,7 +32,7 @@ export const recentRequestOf = (hash: string, duplicates: Duplicates, { now }: C
   since: duplicates === 'refuse' ? later(now(), -windowMs) : null,
 })
 
-/** Throws early: the admission would report what the earlier task has spent. Only the acceptance decides. */
+/** Throws before the admission, which would report what the earlier task spent. Only the acceptance decides. */
 export async function assertNoDuplicate(
   db: Queryable,
   userId: string,
@@ -77,7 +77,7 @@ export async function assertNoRepeatedAct(
   if (earlier) throw repeatedAct(earlier.key)
 }
 
-/** Locks until the end of the transaction, so that only one of several equal requests passes, on any instance. */
+/** Locks the request's hash for the transaction, so that only one of several equal requests passes anywhere. */
 export const lockRequest = (tx: Queryable, { userId, hash }: Pick<ActRequest, 'userId' | 'hash'>) =>
   query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${userId}${hash}`])
 

@@ -18,30 +18,30 @@ import { type LockWait, startLockWait } from './lock-wait.ts'
 export type { NewTask } from './acceptance.ts'
 
 export type TaskIntake = {
-  /** Commits key, task, limits, gas, hold, signature, rows of the feature and events, or throws why it was refused. */
+  /** Commits a task with key, limits, gas, hold, signature, feature rows and events, or throws why it is refused. */
   accept(wanted: NewTask): Promise<Committed>
-  /** Accepts a waiting task in place of its waiting row; returns undefined if it no longer waits. */
+  /** Accepts an approved task in place of its waiting row; returns undefined if the task no longer waits. */
   resume(waiting: Task, approved: ApprovedTask): Promise<Committed | undefined>
   /** Inserts a task that any instance may claim, in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
-  /** Inserts several such tasks, all or none. */
+  /** Inserts several tasks that any instance may claim, all or none, in the caller's transaction. */
   enqueueAll(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<string[]>
   /**
-   * Inserts those whose key is free; undefined for the others, which exist already. It fails if a row stays locked, or
-   * if a task is refused for anything else.
+   * Inserts the tasks whose idempotency key is free, and returns undefined for the others, which exist already. Fails
+   * if a row stays locked, or if a task is refused for another reason.
    */
   enqueueOnce(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<(string | undefined)[]>
 }
 
 const batchSizeMax = 32
-/** A grant is outdated if the limits changed, or other acceptances of the user were counted, in between. */
+/** How often a grant is renewed that changed limits or other counted acceptances of the user made outdated. */
 const grantsMax = 10
 
 type AcceptanceContext = {
   deps: IntakeDeps
   batches: Map<string, (acceptance: Acceptance) => Promise<Decision>>
   turns: KeyedMutex
-  /** A mutex by user: approved tasks of one user lock the same rows, and those that wait occupy no connection. */
+  /** A mutex by user: approved tasks of one user lock the same rows, and a waiting one holds no connection. */
   resumes: KeyedMutex
 }
 
@@ -65,7 +65,7 @@ export function createTaskIntake(deps: IntakeDeps): TaskIntake {
   }
 }
 
-/** The user's rows were locked for as long as a statement may take, so nothing was accepted. */
+/** Turns a statement timeout into a retryable fault: the user's rows stayed locked, so nothing was accepted. */
 function throwIfBusy(error: unknown): never {
   throw isStatementTimeout(error) ? accountBusy({ cause: error }) : error
 }
@@ -88,13 +88,13 @@ async function acceptTask(context: AcceptanceContext, wanted: NewTask): Promise<
       }
     }
     if (verdict.verdict !== 'policy' || !check || grants === grantsMax) throw refusalOf(verdict, wanted)
-    // The limits, a switch or the day's sum have changed: this throws the fault, or grants by the present
-    // limits.
+    // The policy's limits, switches or day's sum changed after the grant: `check` throws the fault, or grants by the
+    // present limits.
     grant = await check()
   }
 }
 
-/** Decides together with the acceptances that arrive while the previous batch of the same sort is decided. */
+/** Decides an acceptance in one batch with others of its sort that arrive while the previous batch is decided. */
 function decide({ deps, batches }: AcceptanceContext, acceptance: Acceptance): Promise<Decision> {
   const { inOrder } = acceptance
   const name = inOrder ? Object.values(inOrder.sequence).join(' ') : 'statement'
@@ -110,7 +110,7 @@ function decide({ deps, batches }: AcceptanceContext, acceptance: Acceptance): P
       sizeMax: batchSizeMax,
       keyOf: ({ task }) => task.user_id,
       ownerOf: ({ task }) => task.user_id,
-      // The reply may be lost although the commit was not.
+      // The reply of the database may be lost although the commit was not, so the batch is not tried again.
       isFinal: isDatabaseUnavailable,
       isBlocked: isLockTimeout,
     })
@@ -142,7 +142,7 @@ function acceptedId({ acceptance: { task, wanted }, verdict }: Decided): string 
   return task.id
 }
 
-/** Returns the decisions in the order of the tasks. */
+/** Inserts tasks that no instance runs yet, and returns the decisions in the order of the tasks. */
 async function insertUnleased(
   deps: IntakeDeps,
   tx: Tx,
@@ -164,8 +164,8 @@ async function insertUnleased(
 }
 
 /**
- * Two acceptances of one user in one statement would spend the same balance and the same limits. Those that reserve
- * nothing share a statement.
+ * Groups acceptances by statement: two that reserve for one user would spend the same balance and limits, so no
+ * statement has both. Acceptances that reserve nothing share a statement.
  */
 function withDistinctUsers(acceptances: readonly Acceptance[]): Acceptance[][] {
   const plain = acceptances.filter((each) => !reserves(each))

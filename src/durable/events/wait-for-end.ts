@@ -8,11 +8,11 @@ type WaitDeps = { notifier: Notifier; changePoller: ChangePoller; localEvents: L
 type WaitOptions = {
   timeoutMs: number
   signal?: AbortSignal
-  /** Set if this instance runs the task: nothing is read until the run has ended. */
+  /** The run of the task, if this instance runs it: the task is not read until the run has ended. */
   run?: Promise<Task | undefined> | undefined
 }
 
-/** Returns the ended task, or its present state when the time is up. */
+/** Waits for the end of a task; returns the ended task, or the task in its present state when the time is up. */
 export async function waitForEnd(
   { notifier, changePoller, localEvents }: WaitDeps,
   task: Task,
@@ -25,7 +25,7 @@ export async function waitForEnd(
   using latch = createLatch(signal)
   const setEnded = (left: Task | undefined) => {
     if (left && isEnded(left)) ended = left
-    // The task is parked or another instance's, so it may have ended since.
+    // The run left the task parked, or to another instance, so the task may have ended since.
     else mustRead = true
     latch.set()
   }
@@ -33,7 +33,7 @@ export async function waitForEnd(
     mustRead = true
     latch.set()
   }
-  // The run may have ended the task already.
+  // The run may have ended the task before the listeners below are registered.
   void run?.then(setEnded)
   using _ended = localEvents.onEnd(task.id, setEnded)
   using _notified = notifier.on(taskTopic(task.id, task.user_id), setHint)

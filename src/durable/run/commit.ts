@@ -27,9 +27,9 @@ type Write = (write: TaskWrite) => Promise<Committed | undefined>
 type CommitterContext = CommitterDeps & { write: Write; turns: KeyedMutex }
 
 type RetryState = { state: string; outcome: 'unknown' | null }
-/** Writes the results of steps, fenced by the version. */
+/** Writes the results of steps, fenced by the version of the task. */
 export type Committer = {
-  /** Returns undefined if the task was claimed again, or if a cancel came first. */
+  /** Commits the result of a step; returns undefined if the task was claimed again, or if a cancel came first. */
   step(task: Task, result: StepResult): Promise<Committed | undefined>
   retry(task: Task, afterMs: number, retryState: RetryState): Promise<Committed | undefined>
   reread(taskId: string): Promise<OwnedTask | undefined>
@@ -47,7 +47,7 @@ export const createCommitter = (deps: CommitterDeps): Committer => {
   }
 }
 
-/** Steps that end while the last statement runs are written by one statement. */
+/** Creates the writer of step results: steps that end while one statement runs share the next statement. */
 function createWrite(deps: CommitterDeps): Write {
   const { pool } = deps.transactions
   return batchByArrival({
@@ -170,7 +170,7 @@ async function rereadTask({ transactions }: CommitterDeps, taskId: string): Prom
 }
 
 class CommitLost extends Error {}
-/** Rolls the transaction back, the nonce included; `fallback` is committed instead. */
+/** Thrown to roll back the transaction and the nonce of a refused signature; `fallback` is committed instead. */
 class SigningRefused extends Error {
   readonly fallback: StepResult
   constructor(fallback: StepResult) {

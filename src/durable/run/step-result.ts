@@ -5,7 +5,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** Results that the runner creates in place of a step. */
 
-/** A step that this version does not know belongs to a newer one, which gets this long to run it. */
+/** A step unknown to this version of the gateway belongs to a newer version, which gets this long to run it. */
 const unknownStepMs = 30_000
 
 export const cancelled = (message: string): EndResult => ({
@@ -25,7 +25,7 @@ export const failed = (code: string, message: string, details: Record<string, un
   },
 })
 
-/** Leaves the task to a newer version, without a change and without counting an attempt. */
+/** Parks a task whose step this version does not know, so that a newer version runs it; no attempt counts. */
 export const deferToNewerVersion = (task: Task): StepResult => ({
   park: { afterMs: unknownStepMs, next: task.step },
   state: task.state as LiveState,

@@ -6,7 +6,7 @@ import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
 import type { Committer } from './commit.ts'
 
-/** Makes parked tasks due at once because what they wait for has happened; returns those that were parked. */
+/** Makes parked tasks due at once because their event has happened; returns the ids of those that were parked. */
 export type WakeTasks = (taskIds: readonly string[]) => Promise<string[]>
 
 type WakeDeps = { transactions: Pick<Transactions, 'pool'>; notifier: Pick<Notifier, 'notify'>; clock: Clock }
@@ -14,7 +14,7 @@ type WakeDeps = { transactions: Pick<Transactions, 'pool'>; notifier: Pick<Notif
 export const createWakeTasks =
   ({ transactions: { pool }, notifier, clock }: WakeDeps): WakeTasks =>
   async (taskIds) => {
-    // A locked row belongs to a task that is being parked or claimed: the caller wakes it later, or it runs.
+    // A locked row belongs to a task that is being parked, which a later call wakes, or that was claimed and runs.
     const woken = await query<{ task_id: string }>(
       pool,
       `with parked as materialized (select task_id from task_queue
@@ -26,7 +26,7 @@ export const createWakeTasks =
     return woken.map(({ task_id }) => task_id)
   }
 
-/** Wakes the parent of each task that ends. A parent polls too, because an instance may die between the two. */
+/** Wakes the parent of each task that ends. A parent polls too, as an instance may die between commit and wake. */
 export const wakingParents = (committer: Committer, wakeTasks: WakeTasks, log: Log): Committer => ({
   ...committer,
   async step(task, result) {

@@ -11,9 +11,9 @@ import { asTask, isAdmitted, isEnded, type Task } from './task-row.ts'
 
 type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 
-/** Pages and the count stop here, because counting a whole history for each page is too slow. */
+/** The most tasks that are paged through and counted: counting a whole history for each page is too slow. */
 export const totalMax = 10_100
-/** Tasks of one kind are searched among this many of the newest tasks of a status: no index has both. */
+/** Tasks of one kind are searched among this many of the newest tasks of a status: no index has kind and status. */
 export const searchedMax = 20_000
 
 export type TaskQueries = {
@@ -22,9 +22,9 @@ export type TaskQueries = {
     userId: string,
     page: { skip: number; limit: number } & TaskFilter,
   ): Promise<{ tasks: Task[]; total: number }>
-  /** Uses the act's transaction if there is one: a second connection could deadlock the pool. */
+  /** Cancels a task, in the act's transaction if there is one: a second connection could deadlock the pool. */
   cancel(userId: string, taskId: string, act?: CancelAct): Promise<Task>
-  /** Cancels those that have signed nothing, in the transaction of the act, and returns their ids. */
+  /** Cancels those of the tasks that have signed nothing, in the transaction of the act, and returns their ids. */
   cancelNotSent(userId: string, taskIds: readonly string[], act: CancelAct): Promise<string[]>
 }
 export type CancelAct = Pick<RequestFacts, 'tx' | 'afterCommit'>
@@ -50,16 +50,16 @@ function matchingSql(filter: TaskFilter): { matching: string; values: string[] }
   const { status, kind, parentId } = filter
   const kinds = kind === undefined ? [] : [kind]
   if (parentId === undefined) return { matching: matchingOfUser(filter), values: kinds }
-  // A parent has few tasks, so only they need an index.
+  // A parent has few tasks, so the index by parent is enough, and status and kind only filter its rows.
   const ofStatus = status === undefined ? '' : `and status = '${status}'`
   const ofKind = kind === undefined ? '' : 'and kind = $3'
   const matching = `select id from task where user_id = $1 and parent_id = $2 ${ofStatus} ${ofKind} order by id desc`
   return { matching, values: [parentId, ...kinds] }
 }
 
-/** The kind is parameter $2. */
+/** Selects the ids of user $1's tasks by status and kind; the kind is parameter $2. */
 function matchingOfUser({ status, kind }: TaskFilter): string {
-  // Range and order fit only the index by kind, which avoids a scan of other kinds.
+  // The range and the order by kind fit only the index by kind, so the planner does not scan tasks of other kinds.
   const ofKind = 'and kind >= $2 and kind <= $2 order by kind, id desc'
   if (status === undefined)
     return `select id from task where user_id = $1 ${kind === undefined ? 'order by id desc' : ofKind}`
@@ -110,7 +110,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       return { tasks: rows.map(asTask), total }
     },
 
-    /** Refuses once an effect is stored, since its bytes may be in flight. */
+    /** Cancels a task; refuses once an effect is stored, since its signed bytes may be in flight. */
     async cancel(userId, taskId, act = {}) {
       const db = act.tx ?? pool
       const task = await findTask(db, userId, taskId)
@@ -123,7 +123,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       if (!row) {
         const now = await findTask(db, userId, taskId)
         if (now.status === 'cancelled') return now
-        // The task was accepted in place of its waiting row meanwhile.
+        // An approval accepted the task in place of its waiting row meanwhile, so the cancel is tried on the accepted task.
         if (!isAdmitted(task) && isAdmitted(now) && !isEnded(now)) return queries.cancel(userId, taskId, act)
         const reason = isEnded(now) ? 'it has ended' : 'it has been sent, or may have been'
         throw new Fault(

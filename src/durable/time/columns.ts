@@ -2,7 +2,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { HoldReason } from './money-hold.ts'
 
-/** The facts that the server shows. This role may lack access to any of them, and a managed service may not have it. */
+/** Which facts the server shows: the role may lack access to a fact, and a managed service may not have it. */
 export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean }
 export type TimeRow = {
   beat: string | number | null
@@ -11,7 +11,7 @@ export type TimeRow = {
   lsn: string | null
   storedLsn: string | null
   generation: number
-  /** The last moment that the database knows; null if it was never used. */
+  /** The last moment that the database has a record of; null if the database was never used. */
   point: Date | null
   holds: StoredHold[]
 }
@@ -30,7 +30,7 @@ export const factQueries: Record<keyof ServerFacts, string> = {
   lsn: 'select pg_current_wal_flush_lsn()',
 }
 
-/** The SQL of the facts. The position is one that has reached the disk, so it never goes back. */
+/** The SQL of the server's facts. The position `lsn` is one that has reached the disk, so it never goes back. */
 export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
   system: system ? '(select system_identifier::text from pg_control_system())' : 'null::text',
   timeline: timeline
@@ -39,7 +39,7 @@ export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
   lsn: lsn ? 'pg_current_wal_flush_lsn()' : 'null::pg_lsn',
 })
 
-/** A database of a release before heartbeats shows its newest task's last change, which is never later. */
+/** The last heartbeat in the database or, from before there were heartbeats, its newest task's last change. */
 const pointSql = `coalesce((select max(seen_at) from database_witness),
     (select updated_at from task order by id desc limit 1), (select max(created_at) from app_user))`
 
@@ -48,7 +48,7 @@ export async function readPoint(db: Queryable): Promise<Date | null> {
   return row!.point
 }
 
-/** The columns of a `TimeRow` except the beat. `timelineSeen` is a parameter, and `lsn` the position that is stored. */
+/** The columns of a `TimeRow` but `beat`. `timelineSeen` is a SQL parameter, `lsn` SQL of the stored position. */
 export const timeColumns = (
   facts: ServerFacts,
   timelineSeen: string,

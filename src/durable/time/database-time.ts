@@ -24,15 +24,14 @@ import {
  * this instance remembers, even over its restarts.
  */
 
-/** `unknown` means that the node of the chain does not answer. */
+/** How a chain compares with the database; `unknown` means that the node of the chain does not answer. */
 export type ChainComparison = { chainId: string; found: 'clean' | 'unknown' } | LostOnChain
 export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
 export type CompareChains = (point: Date | null) => Promise<ChainComparison[]>
 
 /**
- * A chain that no counter of the database compares, so that its later executions have to be searched.
- * `afterFailover` searches it even if the server was replaced, since what an instance sent before can still be
- * executed.
+ * A chain without a counter in the database to compare, so that its later executions have to be searched. With
+ * `afterFailover` it is searched even if the server was replaced, since bytes sent before can still be executed.
  */
 export type SearchedChain = { chainId: string; afterFailover: boolean }
 
@@ -42,28 +41,28 @@ type DatabaseTimeDeps = {
   clock: Clock
   random: Random
   log: Log
-  /** If absent, only this process remembers. */
+  /** The stored memory of earlier runs; if it is absent, only this process remembers the database. */
   memory: TimeMemory | undefined
   leaseMs: number
 }
 
 export type DatabaseTime = {
-  /** The parts of the heartbeat's statement: $4 is the witness, $5 the timeline seen last. */
+  /** Returns what the heartbeat's statement needs: the facts to read, $4 the witness, $5 the last timeline. */
   heartbeat(): Promise<{ facts: ServerFacts; values: [string, number | null] }>
   observe(row: TimeRow): Promise<void>
-  /** Judges before anything is accepted. Only a comparison with chains that do not answer is left for later. */
+  /** Judges the database before anything is accepted; only chains that do not answer are compared later. */
   open(compareChains: CompareChains, searchedChains?: readonly SearchedChain[]): Promise<void>
   /** Records a commit that a client or a chain knows of. */
   acknowledge(task: { id: string; version: number; user_id: string }): void
   acknowledgeAct(act: AcknowledgedAct): void
-  /** No heartbeat was committed for two leases, so the database takes no writes. */
+  /** Whether no heartbeat was committed for two leases, so that the database takes no writes. */
   isSilent(): boolean
 }
 
-/** No restore is this quick: a database with a later heartbeat has lost nothing that a new gateway could find. */
+/** No restore is this quick: a database whose last heartbeat is younger lost nothing that a new gateway finds. */
 export const freshMs = 60_000
 
-/** Reads without a beat, and also whether anything was ever signed. */
+/** Reads the position of the database without adding a heartbeat, and also whether anything was ever signed. */
 const openSql = (facts: ServerFacts) =>
   `select (select beat from database_witness where id = $1) as beat, ${timeColumns(facts, '$2')},
     not exists (select from effect) as "isEmpty"`
@@ -75,7 +74,7 @@ type TimeState = {
   database?: string
   witness: string
   seen: Position | undefined
-  /** The last reply, which is remembered once a check has passed. */
+  /** The position in the last reply of the database, which is remembered once a check has passed. */
   found: FoundPosition | undefined
   point: Date | null
   foundPoint: Date | null
@@ -106,12 +105,12 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
       return { facts: await factsOf(state), values: [state.witness, state.seen?.timeline ?? null] }
     },
     async observe(row) {
-      // The row includes the beat of this heartbeat itself.
+      // The row includes the beat of this heartbeat itself, so one beat is subtracted.
       const found = { ...positionOf(row), beat: Number(row.beat) - 1, isEmpty: false }
       state.beatAtMs = monotonicMs()
       applyRow(state, row)
       state.found = { ...found, beat: found.beat + 1 }
-      // Without an earlier judgement there is nothing to compare with.
+      // Without an earlier memory, and before `open`, there is nothing to judge the database by.
       if (state.seen || state.compareChains) await judge(state, found)
       rememberIfKnown(state)
     },
@@ -146,11 +145,11 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
     state.seen?.timeline ?? null,
   ])
   if (!row) throw new Error('the database returned no row about itself')
-  // Retention has deleted its row.
+  // Retention has deleted this gateway's row of heartbeats, so its memory no longer counts.
   if (row.beat === null && isDeleted(state)) state.seen = undefined
   applyRow(state, row)
   const found = { ...positionOf(row), isEmpty: row.isEmpty }
-  // The present position is not stored: after a failover that lost nothing it would be missing.
+  // Only the stored position is remembered: after a failover that lost nothing, the present one could be missing.
   state.found = { ...found, lsn: found.storedLsn }
   if (memory?.isRestored()) {
     logRestored(state)
@@ -164,15 +163,15 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
 const isDeleted = ({ seenPoint, deps }: TimeState): boolean =>
   seenPoint !== null && later(seenPoint, witnessAgeMs) < deps.clock.now()
 
-/** A fact that the role may not read, or that the service does not have, stays unknown. */
+/** Finds which facts of the server can be read; the others, forbidden or missing there, stay unknown. */
 const factsOf = (state: TimeState): Promise<ServerFacts> => {
   const readable = async (fact: keyof ServerFacts) =>
     query(state.deps.pool, factQueries[fact]).then(
       () => true,
       (error: { code?: unknown; message?: string }) => {
-        // These are insufficient privilege, undefined function and unsupported feature.
+        // The codes mean insufficient privilege, undefined function and unsupported feature.
         if (['42501', '42883', '0A000'].includes(String(error.code))) return false
-        // Aurora shows no position without logical replication.
+        // Aurora shows no WAL position without logical replication.
         if (error.code === '55000' && /wal_level/.test(error.message ?? '')) return false
         throw error
       },
@@ -210,17 +209,17 @@ function applyRow(state: TimeState, row: TimeRow): void {
     })),
   )
   state.foundPoint = row.point
-  // While money is held its point stays, because later heartbeats belong to the database that went back.
+  // During a hold the point of comparison stays: later heartbeats belong to the database that went back.
   if (!holds.find()) state.point = pointOf(state, row)
 }
 
-/** Logs the hold once, before it takes effect here. */
+/** Logs once that the database was restored, before the hold takes effect here. */
 function logRestored({ deps: { holds, log } }: TimeState): void {
   if (holds.list().some(({ reason }) => reason === 'restored')) return
   log.error({}, 'the database was restored: money is on hold')
 }
 
-/** The heartbeat of another instance may be in a database that went back, so its last moment may be the present. */
+/** Returns the remembered moment if earlier than the database's, which other instances may move after a loss. */
 function pointOf({ seen, seenPoint }: TimeState, { generation, point }: TimeRow): Date | null {
   if (seen?.generation !== generation || seenPoint === null || point === null) return point
   return seenPoint < point ? seenPoint : point
@@ -231,7 +230,7 @@ async function judge(state: TimeState, found: FoundPosition): Promise<void> {
   const judgement = judgePosition(state.seen, found)
   if (judgement.verdict === 'check') return check(state, judgement.reason, found)
   if (judgement.verdict === 'go') {
-    // An operator has accepted the database as it is.
+    // An operator has accepted the database as it is, so the earlier memory ends.
     if (state.seen && found.generation > state.seen.generation) state.seen = undefined
     return
   }
@@ -256,7 +255,7 @@ const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject
 
 type Judged = { scope?: string; detail: JsonObject; generation: number }
 
-/** Takes effect at once here, and on other instances with their next heartbeat. An earlier hold stays as it is. */
+/** Holds money here at once, and on other instances with their next heartbeat; an earlier hold stays. */
 async function hold(
   { deps, point }: TimeState,
   reason: HoldReason,
@@ -277,7 +276,7 @@ async function hold(
   await storeHold(deps.pool, held, judged.generation)
 }
 
-/** Money waits as long as the comparison takes: seconds, or until the nodes answer. */
+/** Compares the database with the chains; money is on hold meanwhile: for seconds, or until the nodes answer. */
 function check(state: TimeState, reason: HoldReason, { generation }: FoundPosition): void {
   if (state.checking) return
   const { holds, clock, log } = state.deps
@@ -308,13 +307,13 @@ async function compare(state: TimeState, reason: HoldReason, generation: number)
   const silent = compared.filter(({ found }) => found === 'unknown').map(({ chainId }) => chainId)
   for (const scope of [...silent, ...searchedFor(state, reason)])
     await hold(state, 'not_compared', { scope, detail: {}, generation })
-  // The chains were compared by nonces alone, and the venue was not compared.
+  // The chains were compared by nonces alone, and the venue not at all, so tasks look up their executions.
   if (reason === 'new_timeline' || !isFresh(state)) await letTasksLookUp(state.deps.pool)
   if (state.found) remember(state, state.found)
   holds.clearLocal(everything)
 }
 
-/** A heartbeat of another instance does not show what an instance that died with the server has sent. */
+/** Returns the chains to search: a heartbeat does not show what an instance that died with the server sent. */
 function searchedFor(state: TimeState, reason: HoldReason): string[] {
   const isUnwatched = reason === 'no_memory' && !isFresh(state)
   return state.searchedChains
@@ -325,7 +324,7 @@ function searchedFor(state: TimeState, reason: HoldReason): string[] {
 const isFresh = ({ point, deps }: TimeState): boolean =>
   point !== null && later(point, freshMs) > deps.clock.now()
 
-/** While money is held or compared, the result is not known yet, and the earlier memory stays. */
+/** Remembers the found position, but not during a hold or a comparison, whose result is not known yet. */
 function rememberIfKnown(state: TimeState): void {
   if (state.found && !state.checking && !state.deps.holds.find()) remember(state, state.found)
 }

@@ -24,7 +24,7 @@ type HeldCommitsDeps = {
 }
 type Parts = { instanceId: string; counters: ReturnType<typeof createTaskCounters> }
 
-/** Refuses money that is on hold, and new money without a required standby; remembers what was acknowledged. */
+/** Refuses money that is on hold, and new money without a required standby; records acknowledged acceptances. */
 const heldAcceptance = (
   intake: TaskIntake,
   { holds, time, replication }: { holds: MoneyHolds; time: DatabaseTime; replication: Replication },

@@ -1,7 +1,7 @@
 /** Judges whether a database is the one that a gateway knew, or has lost commits that it saw. */
 
 export type Position = {
-  /** An operator raises it by accepting the database as it is: what was seen before no longer counts. */
+  /** A number that an operator raises to accept the database as it is; what was seen under a lower one is void. */
   generation: number
   /** The heartbeats of this gateway, over all its starts. */
   beat: number
@@ -11,15 +11,15 @@ export type Position = {
   lsn: bigint | null
 }
 export type FoundPosition = Position & {
-  /** The highest position that any gateway stored on the timeline that this one saw last. */
+  /** The highest WAL position that any gateway stored on the timeline that this gateway saw last. */
   storedLsn: bigint | null
-  /** Nothing was ever signed with this database. */
+  /** Whether nothing was ever signed with this database. */
   isEmpty: boolean
 }
 export type TimeReason = 'went_back' | 'other_server' | 'no_memory' | 'new_timeline'
 export type Judgement =
   | { verdict: 'go' }
-  /** The chains and the acknowledged commits decide. */
+  /** A comparison with the chains and the acknowledged commits has to decide. */
   | { verdict: 'check'; reason: TimeReason }
   | { verdict: 'hold'; reason: TimeReason }
 
@@ -27,7 +27,7 @@ const go: Judgement = { verdict: 'go' }
 const wentBack: Judgement = { verdict: 'hold', reason: 'went_back' }
 const isLess = (found: bigint | null, seen: bigint | null) => found !== null && seen !== null && found < seen
 
-/** A server that shows no identity, timeline or position is judged by the heartbeats alone. */
+/** Judges the found position by the seen one: by heartbeats alone if the server shows nothing else. */
 export function judgePosition(seen: Position | undefined, found: FoundPosition): Judgement {
   if (!seen) return found.isEmpty ? go : { verdict: 'check', reason: 'no_memory' }
   if (found.generation > seen.generation) return go
@@ -41,7 +41,7 @@ export function judgePosition(seen: Position | undefined, found: FoundPosition):
   return { verdict: 'check', reason: 'new_timeline' }
 }
 
-/** Returns the higher position of both, after the database was found to be the known one. */
+/** Returns the higher of the seen and the found position, after the database was recognized. */
 export function rememberPosition(seen: Position | undefined, found: FoundPosition): Position {
   const { isEmpty: _isEmpty, storedLsn, ...position } = found
   const isSameTimeline = seen?.timeline === found.timeline

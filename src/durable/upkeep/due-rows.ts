@@ -15,19 +15,19 @@ export type DueRowsDeps = {
   notifier: Pick<Notifier, 'on'>
   clock: Clock
   log: Log
-  /** The instance on duty serves due rows at once; the others wait to see whether it does. */
+  /** Whether this instance is on duty and serves due rows at once; the others wait to see whether it does. */
   isOnDuty: () => boolean
-  /** Claims what a row has enqueued; a hint to all instances would make each of them claim. */
+  /** Claims the tasks that served rows have enqueued; a hint would make all instances claim. */
   claimNow: () => void
 }
 export type DueRow = { id: string; at: Date }
 export type Selection = {
   limit: number
-  /** Only these, or all if null. */
+  /** The ids of the only rows to serve; null serves any row. */
   ids: readonly string[] | null
   except: readonly string[]
 }
-/** When each row is due next; undefined for one that is not due again. */
+/** When each served row is due next, by row id; undefined for a row that is not due again. */
 export type NextDue = Map<string, Date | undefined>
 export type DueSource<Row extends { id: string }> = {
   name: string
@@ -35,7 +35,7 @@ export type DueSource<Row extends { id: string }> = {
   findNext(selection: Pick<Selection, 'limit' | 'except'>): Promise<DueRow[]>
   /** Locks the earliest of the rows that are due, without those that another transaction has locked. */
   lockDue(tx: Tx, now: Date, selection: Selection): Promise<Row[]>
-  /** Enqueues what is due, and moves each row to its next time. */
+  /** Enqueues the work of the due rows, and moves each row to its next time. */
   serve(tx: Tx, rows: readonly Row[], now: Date): Promise<NextDue>
   /** Runs after the commit of rows that were served. */
   onServed?(rows: readonly Row[]): void
@@ -44,12 +44,12 @@ export type DueSource<Row extends { id: string }> = {
 /** A row whose hint was lost is found within this time. */
 const duePollMs = 10_000
 const retryMs = 1_000
-/** How long after its time an instance that is not on duty serves a row. */
+/** How long after a row's time an instance that is not on duty serves the row. */
 const standInMs = 500
 /** The pause if another instance holds the rows that are due. */
 const lockedMs = 250
 const batchMax = 200
-/** How long a row that cannot be served is left out, by the cause. */
+/** How long a row that cannot be served is left out: after a lock or conflict, and after any other failure. */
 const lockedRowMs = 1_000
 const failedRowMs = 60_000
 

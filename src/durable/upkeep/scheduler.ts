@@ -70,7 +70,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   }
 }
 
-/** The slot of a kind that this version lacks is left to an instance that has it. */
+/** Serves the slots of schedules, but those of a task kind that only another version of the gateway has. */
 const scheduleSource = ({
   transactions,
   intake,

@@ -48,12 +48,12 @@ import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.t
 export type EvmBatches = {
   /** Throws before a task exists if the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
-  /** Returns what the user's gas budget is charged, which is a part of the admission's spend. */
+  /** Returns the amount that a batch charges to the user's gas budget, as a part of the admission's spend. */
   gasCharge(order: ChargeOrder): Promise<GasCharge>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** Simulates the batch of an admission, and reads what else its signature needs. */
+  /** Simulates the batch of an admission, and reads everything else that its signature needs. */
   trial(asker: TrialAsker, plan: BatchPlan): Promise<BatchTrial>
-  /** Returns the first batch that the account has executed under this id, if any. */
+  /** Returns the first batch that the account has executed under an execution id, or undefined if there is none. */
   executed(order: ExecutedOrder): Promise<ExecutedBatch | undefined>
   /** Ends the charge of a batch that was never mined, when its task ends with another execution. */
   releaseGas(tx: Tx, taskId: string): Promise<void>
@@ -64,10 +64,10 @@ export type EvmBatches = {
 
 export type BatchTrial = {
   simulation: Simulation
-  /** Signs with what the trial has read, so that nothing is simulated twice; undefined if that is outdated. */
+  /** Signs with the readings of the trial, so that nothing is simulated twice; undefined if they are outdated. */
   signOnAccept: SignFirst<'confirm'>
 }
-/** `gas` is what the simulation needs, and `gasMin` is the plan's own minimum. */
+/** The terms by which a batch is charged: `gas` is what its simulation needs, `gasMin` the plan's own minimum. */
 export type ChargeOrder = {
   chainId: string
   gas: bigint
@@ -89,7 +89,7 @@ type EvmBatchesDeps = {
   clock: Clock
 }
 type BatchReadings = { account: AccountState; gas: bigint; fees: Fees }
-/** The task does not exist yet, so it has no effects. */
+/** A task as its signature needs it; before its acceptance a task has no effects. */
 type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick<TaskView, 'effects'>>
 
 export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {

@@ -11,13 +11,13 @@ import type { BatchTaskData } from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
-/** A fast chain confirms within this time; for a slower one the task is parked. */
+/** How long a step waits for a batch to be final, as on a fast chain; after that the task is parked. */
 const inlineMs = 2_000
 const slowReplyMs = 4_000
 const resendBackoff = { firstMs: 15, maxMs: 250 }
-/** At most this many sends in one run of a step. */
+/** The most sends of a transaction in one run of a step. */
 const sendsMax = 4
-/** A node that reports the nonce as used may show the receipt only after this time. */
+/** A node that reports a nonce as used may show the receipt of its transaction only after this time. */
 const nonceUsedMs = 100
 
 export type ReceiptState = {
@@ -40,11 +40,11 @@ export type ConfirmContext<Names extends string> = {
   gasBudget: Pick<GasBudget, 'settle'>
   steps: EffectNames<Names>
   now: Date
-  /** The monotonic time, for measuring; `now` is the time of the task. */
+  /** The monotonic time, for measuring waits; `now` is the time of the task. */
   nowMs: () => number
 }
 
-/** Sends bytes that were never sent. Looks up bytes that were, and sends them again only if they are absent. */
+/** Sends bytes that were never sent. Bytes that were sent are looked up, and sent again only if they are absent. */
 export async function awaitFinality(
   { effect, port: { chain, watcher, broadcasts }, nowMs }: ConfirmContext<string>,
   signal: AbortSignal,
@@ -58,7 +58,7 @@ export async function awaitFinality(
   using watch = watcher.watch(hashesOf(effect), signal)
   let state: ReceiptState | undefined
   for (let isFresh = true; ; ) {
-    // A lone slow request has its own timeout.
+    // A first reply that is slow gets a timeout of its own.
     const timeoutMs = state || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
     const reading = await watch.next({ timeoutMs, isFresh })
     isFresh = false
@@ -92,7 +92,7 @@ export async function awaitFinality(
 
 const notSent: SendResult = { outcomeUnknown: false, nonceUsed: false, isInvalid: false }
 
-/** A lost reply is not a failure: the outcome is unknown, and is looked up. */
+/** Sends bytes to the node. A lost reply is no failure: the outcome is unknown, and is looked up. */
 async function send(broadcasts: EvmPort['broadcasts'], raw: string): Promise<SendResult> {
   try {
     const { verdict } = await broadcasts.send(raw)
@@ -109,7 +109,7 @@ export const newestOf = (effect: Effect): TxAttempt => {
   return newest
 }
 
-/** Returns how many batches of the task the account had executed before this one. */
+/** Returns how many batches of the task the account had executed before the batch of this effect. */
 export const sequenceOf = ({ intent }: Effect): bigint =>
   BigInt.asUintN(64, BigInt(String((intent.batch as JsonObject).nonce)))
 

@@ -37,7 +37,7 @@ export type ConfirmDeps = {
   gasBudget: Pick<GasBudget, 'settle'>
   /** Called when another transaction used the nonce of a batch, or when an earlier batch was mined unseen. */
   onNonceUsed: (chainId: string) => void
-  /** The monotonic time, for measuring; `now` is the time of the task. */
+  /** The monotonic time, for measuring waits; the `now` of a step is the time of the task. */
   nowMs?: () => number
 }
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
@@ -155,7 +155,7 @@ async function failureOf(
     calls: { to: string; value: string; data: string }[]
   }
   const calls = batch.calls.map(({ to, value, data }) => ({ to, data, value: BigInt(value) }))
-  // The reason is only a help, and the node refuses the simulation if the account's coins are gone.
+  // The reason only helps the reader, and the node refuses the simulation if the account's coins are gone.
   const simulation = await chain.simulate(batch.account, calls).catch((fault: unknown) => {
     if (fault instanceof Fault) return undefined
     throw fault
@@ -196,13 +196,13 @@ async function expire<Names extends string>(
   })
 }
 
-/** The watcher wakes the task when a receipt appears, becomes final, or vanishes. */
+/** Parks the task; the watcher wakes it when a receipt appears, becomes final, or vanishes. */
 function parkWatched<Names extends string>(
   { task, effect, port: { chain, watcher }, steps, now }: ConfirmContext<Names>,
   { mined, outcomeUnknown }: ChainState,
 ) {
   const stuckInMs = newestOf(effect).at.getTime() + chain.row.stuckAfterMs - now.getTime()
-  // A transaction that may have to be sent again, or replaced, is due even if nothing happens.
+  // A transaction that may have to be sent again, or replaced, is due for this even if no receipt appears.
   const waitsForNews = !outcomeUnknown && (mined !== undefined || stuckInMs > 0)
   const { data, park } = pollAgain(task, steps.confirm, waitsForNews ? watchedBackoff : pollBackoff)
   const afterMs = waitsForNews && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs

@@ -34,10 +34,10 @@ type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptio
   context: SignContext<Data, Proof, Names>
 }
 
-/** The account's own counter includes this batch. */
+/** Marks a batch as found: the account's own nonce counter on the chain includes it, and the database does not. */
 const foundOnChain = ({ chainId }: BatchPlan) => ({ chain_id: chainId, kind: effectKind, is_found: true })
 
-/** A node that is away proves nothing, so the look-up is repeated. The task is marked so that nothing else ends it. */
+/** Settles a batch found on the chain. An absent node proves nothing, so the marked task looks up again. */
 export async function settleFound<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
 ): Promise<StepResultOf<Partial<Data>, Names>> {
@@ -104,7 +104,7 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
         step: context.steps.sign,
         kind: effectKind,
         externalId: batch.txHash,
-        // No limit of the policy has counted it.
+        // The dollar value is 0, because no limit of the policy has counted this batch.
         intent: {
           chainId: plan.chainId,
           batch: { account: plan.account, nonce: String(nonce) },
@@ -121,7 +121,7 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
 
 export type ExecutedOrder = { chainId: string; account: string; executionId: string }
 
-/** Returns the execution of an order that fired before its task existed. Its fault says so if no node has it. */
+/** Returns the batch of an order that fired before its task existed; throws with `executed` if no node shows it. */
 export async function executedBatch(
   { chain, comparedHash }: EvmPort & { comparedHash: ComparedHash },
   { chainId, account, executionId }: ExecutedOrder,

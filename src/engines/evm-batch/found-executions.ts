@@ -23,9 +23,9 @@ export type FoundExecution = NamedExecution & {
   balanceChanges: object[]
   executedAt: Date
 }
-/** The nonces of a signer that the chain has used and our counter does not know, and the next one to examine. */
+/** A signer's nonces that the chain has used and our counter does not know, and the next of them to examine. */
 type SignerProgress = { blocks: BlocksRead; range?: NonceRange; next?: bigint }
-/** The progress of each signer; a search that was aborted continues from it. */
+/** The progress of a search by signer; a search that was aborted continues from its progress. */
 export type EvmProgress = Map<string, SignerProgress>
 
 type FindDeps = {
@@ -38,15 +38,15 @@ type FindDeps = {
   ) => Promise<SentTransaction[]>
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
-  /** Named by the gateway beside those of the chain's list. */
+  /** The tokens that the gateway names beside those of the chain's list. */
   tokens: readonly Token[]
-  /** Returns what a batch moved, by the lower-case address of the token. */
+  /** Returns the units that a batch moved, by the lower-case address of the token. */
   changesOf: (chain: EvmPort['chain'], moved: Moved) => Map<string, bigint>
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, options?: SearchOptions) => Promise<bigint>
   store: (executions: readonly FoundExecution[]) => Promise<void>
 }
 
-/** `point` is the last moment that the database knows. */
+/** The range of a search; `point` is the last moment of which the database has a record. */
 export type SearchRange = { point: Date | null; signal: AbortSignal }
 
 /** At most this many receipts are requested at once. */
@@ -94,7 +94,7 @@ async function unknownRange(
   return { from, to }
 }
 
-/** Returns where the search begins for a sponsor without a counter: at the nonce that it had at `point`. */
+/** Returns the nonce at which the search begins for a sponsor without a counter: the one that it had at `point`. */
 export const startAt = (
   { nonceAt }: Pick<FindDeps, 'nonceAt'>,
   { chain }: EvmPort,
@@ -144,7 +144,7 @@ async function executionsIn(
 
 type Moved = { receipt: Receipt; account: string; calls: ExecutedBatch['calls'] }
 
-/** No task says which tokens it traded, so the chain names those that are not listed. */
+/** Returns the balance changes of a found batch. It has no task, so the chain names tokens that are not listed. */
 async function balanceChanges(
   chain: EvmPort['chain'],
   { changesOf, tokens }: Pick<FindDeps, 'changesOf' | 'tokens'>,

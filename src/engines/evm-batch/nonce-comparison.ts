@@ -12,12 +12,12 @@ import {
 
 /** Compares chains with the nonce counters of their sponsors, before anything is accepted or signed. */
 
-/** After this time, only the chain whose node is slow has to wait. */
+/** How long the comparison of all chains may take; after that, only chains whose node is slow have to wait. */
 const compareMsMax = 3_000
 
 export function createChainComparison(deps: UnknownNoncesDeps) {
   const { db, log } = deps
-  /** The chain is read before the counter, because a nonce is stored before its transaction is sent. */
+  /** Compares a signer. The chain is read before the counter, as a nonce is stored before its transaction is sent. */
   const compareSigner = async (
     port: EvmPort,
     signer: string,

@@ -6,7 +6,7 @@ import type { BatchPlan } from './batch-rules.ts'
 
 type Readings = { account: Pick<AccountState, 'hasOtherCode'>; simulation: Simulation }
 
-/** Returns undefined if the batch would be executed. */
+/** Returns the result of a task whose batch would fail, or undefined if the batch would be executed. */
 export function failureOf(
   chain: Pick<Chain, 'displayName'>,
   { minBlock = 0n }: Pick<BatchPlan, 'minBlock'>,

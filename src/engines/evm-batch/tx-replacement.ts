@@ -12,7 +12,7 @@ import { transactionsOf } from './tx-views.ts'
 
 /** Adds a further transaction attempt to a batch whose first attempt was not mined. */
 
-/** After this many attempts, only the deadline ends the batch. */
+/** The most transaction attempts of a batch; after that, only the deadline ends the batch. */
 const attemptsMax = 60
 
 /**

@@ -13,7 +13,7 @@ type TxSource = {
 }
 type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
 
-/** Returns what the task sent before, and all attempts of the effect. Of those under one nonce, one can be mined. */
+/** Returns views of the task's earlier transactions and the effect's attempts; of one nonce, one can be mined. */
 export function transactionsOf(
   { task, effect, port }: TxSource,
   { receipts, mined }: ReceiptState,

@@ -3,7 +3,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** A caller as it is stored: enough to check that the access is still valid, but no credential. */
+/** A caller as the database stores it: enough to check that its access is still valid, but no credential. */
 export type StoredCaller = {
   agentId: string
   scheme: Caller['scheme']
@@ -13,7 +13,7 @@ export type StoredCaller = {
   grantId?: string
   clientId?: string
   oauthScopes?: string[]
-  /** The person to whom the agent is linked: the access ends with that link. */
+  /** The person to whom the agent is linked: the access ends when this link ends. */
   personId?: string
   run?: StoredRun
 }
@@ -46,7 +46,7 @@ const runOf = ({ approvedMicros, ...run }: StoredRun): ScheduleRun => ({
   approvedMicros: approvedMicros === null ? null : BigInt(approvedMicros),
 })
 
-/** The caller of a schedule: its access ends with the grant or the link, but not with the token that was used. */
+/** Returns the stored caller of a schedule: its access ends with the grant or the link, but not with the token. */
 export async function authorityOf(db: Queryable, caller: Caller): Promise<JsonObject & StoredCaller> {
   const { token: _used, via: _via, ...rest } = caller
   const text = 'select person_id from agent_link where user_id = $1'
@@ -63,8 +63,8 @@ type AccessRow = {
 }
 
 /**
- * Returns the caller with what is left of its access. Work may finish after its token has expired, but not after the
- * token, the consent of the person or the link to the person was revoked.
+ * Returns the caller with the scopes that its access still has. Work may finish after its token has expired, but
+ * not after the token, the consent of the person or the link to the person was revoked.
  */
 export async function currentCaller(
   db: Queryable,
@@ -89,7 +89,7 @@ export async function currentCaller(
   const isUnlinked = personId !== undefined && row.person_id !== personId
   if (isRevoked || isUnlinked) throw new Fault('invalid_token', 'The access behind this was revoked')
   const scopes = stored.scopes.filter(
-    // What runs by itself sends its person no further requests.
+    // A scheduled run sends its person no requests, so it loses the scope `propose`.
     (scope) => scope !== 'propose' && (isPerson || row.scopes === null || row.scopes.includes(scope)),
   )
   return {
@@ -105,7 +105,7 @@ export async function currentCaller(
         clientId: stored.clientId ?? '',
         oauthScopes: stored.oauthScopes ?? [],
         hasSignedUp: true,
-        // What runs by itself never confirms an act that allows more.
+        // A scheduled run never confirms an act that allows more, so it has no time of sign-in.
         signIn: { at: null, ageMaxSeconds: 0 },
       },
     }),

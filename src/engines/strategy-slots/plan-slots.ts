@@ -1,34 +1,34 @@
 import { later } from '#kernel/clock.ts'
 import type { StrategyRow, StrategyVersionRow } from '#store/tables/strategies.ts'
 
-/** Which slot of a strategy runs, which are skipped, and which comes next. */
+/** Decides which due slot of a strategy runs, which slots are skipped, and which comes next. */
 
-/** Returns the first slot of a calendar after a time; undefined if there is none. */
+/** Returns the first slot of a calendar after a time; undefined if the calendar has no later slot. */
 export type NextSlot = (calendar: object, after: Date) => Date | undefined
 export type SlotRules = Pick<StrategyRow, 'run_count'> &
   Pick<StrategyVersionRow, 'calendar' | 'max_runs' | 'on_missed' | 'catch_up_seconds'>
 export type DueSlots = SlotRules & {
   next_at: Date
   following_at: Date | null
-  /** The run of an earlier slot has not ended. */
+  /** Whether the run of an earlier slot has not ended. */
   isRunning: boolean
 }
 export type SkippedSlots = { first: Date; last: Date; count: number }
 export type SlotPlan = {
   run?: Date
-  /** In place of a run: an earlier one has not ended. */
+  /** The slot that would run, if the run of an earlier slot had ended. */
   overlap?: Date
   missed?: SkippedSlots
   next?: Date
 }
 
-/** A slot that is served within this time is on time: its instance may have restarted. */
+/** A slot that is served within this time counts as on time, since the instance may have restarted. */
 export const punctualMs = 60_000
-/** More missed slots are not counted one by one: those after them and before the last day are left out. */
+/** The most missed slots that are counted one by one; later ones from before the last day are left out. */
 const countedMax = 10_000
 const dayMs = 86_400_000
 
-/** A strategy whose draft has no calendar has no slot. */
+/** Returns a strategy's first slot after a time; undefined without a calendar, which a draft may lack. */
 export const slotAfter = (
   { calendar }: Pick<SlotRules, 'calendar'>,
   after: Date,
@@ -36,7 +36,7 @@ export const slotAfter = (
 ): Date | undefined => (calendar === null ? undefined : nextSlot(calendar, after))
 
 /**
- * Only the newest of the slots that are due may run, if it is on time or recent enough to be made up for. The
+ * Plans the slots that are due. Only the newest may run, if it is on time or recent enough to be made up for; the
  * others are skipped together.
  */
 export function planSlots(due: DueSlots, now: Date, nextSlot: NextSlot): SlotPlan {

@@ -4,8 +4,8 @@ import { minIdAt } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /**
- * What runs did is deleted after a quarter of a year, and their records after a year. The ids of executions contain
- * their time, so primary keys find the oldest ones; strategies and their versions are never deleted.
+ * Deletes the events of strategy runs after a quarter of a year, and the runs after a year. Their ids contain their
+ * time, so primary keys find the oldest ones; strategies and their versions are never deleted.
  */
 
 const dayMs = 86_400_000

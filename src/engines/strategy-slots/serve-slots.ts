@@ -19,9 +19,9 @@ import {
 
 export type ServeDeps = {
   taskEngine: Pick<Engine, 'enqueueOnce' | 'appendEvents'>
-  /** The clock of tasks and of the log, which may differ from that of the slots. */
+  /** The clock of tasks and of the event log, which may differ from the clock of the slots. */
   taskClock: Clock
-  /** Returns the events of slots that are skipped. `previousReason` is why the record before was skipped, if it was. */
+  /** Returns the events of skipped slots; `previousReason` is why the slot before was skipped, if it was. */
   skipEvents: (
     strategy: Pick<StrategyRow, 'id' | 'title' | 'notify'>,
     execution: NewExecution,
@@ -29,7 +29,7 @@ export type ServeDeps = {
   ) => NewEvent[]
   nextSlot: NextSlot
   random: Random
-  /** The version of the zone data of this process. */
+  /** The version of the time zone data of this process. */
   tzVersion: string
 }
 export type StrategyDue = SlotRules &
@@ -39,13 +39,13 @@ export type StrategyDue = SlotRules &
   > &
   Pick<StrategyVersionRow, 'type' | 'mode'> & {
     next_at: Date
-    /** Why the newest record was skipped, if it was. */
+    /** Why the strategy's newest record was skipped; null if it was not skipped. */
     previous_reason: string | null
   }
 type ServeOptions = {
   now: Date
   kind: TaskKind
-  /** False for a strategy that stops: its slots are recorded, and none of them runs. */
+  /** Whether slots may run; false for a strategy that stops, whose slots are recorded as missed. */
   mayRun?: boolean
 }
 type Planned = { row: StrategyDue; plan: SlotPlan }
@@ -73,11 +73,11 @@ export const dueColumns = `s.id, s.user_id, s.title, s.notify, s.version, s.next
   s.run_count, v.type, v.mode, v.calendar, v.max_runs, v.on_missed, v.catch_up_seconds`
 export const strategyWithVersion = `strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`
 
-/** Many strategies have the same slot: runs that ask a model begin within this time after it. */
+/** Many strategies have the same slot, so runs that ask a model begin spread over this time after the slot. */
 const promptSpreadMs = 10_000
 const loopTurn = createLoopTurns()
 
-/** The rows are locked by the caller. Returns the next slot of each. */
+/** Serves the due slots of strategies whose rows the caller has locked. Returns the next slot of each strategy. */
 export async function serveSlots(
   deps: ServeDeps,
   tx: Tx,
@@ -95,7 +95,7 @@ export async function serveSlots(
     runs.map((execution) => runTask(deps, byId.get(execution.strategy_id)!, { execution, kind })),
   )
   const repeated = runs.filter((_, n) => enqueued[n] === undefined).map(({ id }) => id)
-  // The record of a run can be deleted before its task.
+  // The record of a run can be deleted before its task, so a run whose task exists gets no second record.
   if (repeated.length > 0)
     await query(tx, 'delete from strategy_execution where id = any($1::uuid[])', [repeated])
   await moveSlots(deps, tx, planned, now)
@@ -108,7 +108,7 @@ export async function serveSlots(
   return new Map(planned.map(({ row, plan }) => [row.id, plan.next]))
 }
 
-/** The strategies of which a run has not ended. */
+/** Returns the ids of the strategies of which a run has not ended. */
 async function findRunning(tx: Tx, rows: readonly StrategyDue[]): Promise<ReadonlySet<string>> {
   const found = await query<{ strategy_id: string }>(
     tx,
@@ -128,7 +128,7 @@ async function planAll(
 ): Promise<Planned[]> {
   const planned: Planned[] = []
   for (const row of rows) {
-    // The calendar is searched, once for each slot that was missed.
+    // For this row the calendar is searched, once for each missed slot, so other work may go first.
     if (row.following_at === null || row.following_at <= now) await loopTurn()
     const plan = planSlots({ ...row, isRunning: running.has(row.id) }, now, nextSlot)
     planned.push({ row, plan: mayRun ? plan : withoutRun(plan) })
@@ -180,7 +180,7 @@ function newExecutions({ row, plan }: Planned, now: Date, random: Random): NewEx
   ]
 }
 
-/** Returns those that were inserted: a slot that has a record already is left as it is. */
+/** Inserts records of slots and returns the ids of the new ones; a slot that has a record is left as it is. */
 async function insertExecutions(tx: Tx, executions: readonly NewExecution[]): Promise<ReadonlySet<string>> {
   const columns = `id, strategy_id, user_id, version, number, execution_type, mode, slot, first_slot, skipped_slots,
     status, outcome, skip_reason, created_at, ended_at`
@@ -194,7 +194,7 @@ async function insertExecutions(tx: Tx, executions: readonly NewExecution[]): Pr
   return new Set(inserted.map(({ id }) => id))
 }
 
-/** The logs are locked in one order, after everything else. */
+/** Adds the events of skipped slots. Event logs are locked by user id, and after everything else. */
 async function addSkipEvents(
   { skipEvents, taskEngine, taskClock }: ServeDeps,
   tx: Tx,
@@ -238,7 +238,7 @@ function runTask(
   }
 }
 
-/** A strategy without a next slot is completed. */
+/** Moves strategies to their next slots; a strategy without a next slot is completed. */
 async function moveSlots(
   { tzVersion }: ServeDeps,
   tx: Tx,

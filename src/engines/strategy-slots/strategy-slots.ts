@@ -15,7 +15,7 @@ import {
   strategyWithVersion,
 } from './serve-slots.ts'
 
-/** The slots of strategies: each one is recorded once, with the version that was active at it. */
+/** The slots of strategies: each slot is recorded once, with the version of the strategy that was active then. */
 
 export type StrategySlotDeps = ServeDeps & {
   transactions: Pick<Transactions, 'pool' | 'run'>
@@ -23,23 +23,23 @@ export type StrategySlotDeps = ServeDeps & {
     Pick<Engine, 'kindOf' | 'startDueRows' | 'announceSlots' | 'announceQueued'> & {
       events: Pick<Engine['events'], 'notify'>
     }
-  /** The clock of the slots. */
+  /** The clock that decides when slots are due. */
   clock: Clock
 }
 export type StrategySlots = {
-  /** Serves slots when they are due, until it is disposed of. */
+  /** Serves slots when they are due, until the returned handle is disposed of. */
   start(): AsyncDisposable
   /** Locks a strategy before an edit, and serves the slots that are due by the version before it. */
   settle(tx: Tx, strategyId: string): Promise<void>
-  /** Activates a strategy that is locked, from its next slot on; undefined if it has none, which changes nothing. */
+  /** Activates a locked strategy from its next slot on; returns undefined, and changes nothing, if there is none. */
   arm(tx: Tx, strategyId: string): Promise<Date | undefined>
-  /** Stops a strategy: slots that are due are recorded as missed. */
+  /** Stops a strategy; its slots that are due by then are recorded as missed. */
   disarm(tx: Tx, strategyId: string, stop: StrategyStop): Promise<void>
-  /** To be called after the commit of these changes, so that no instance waits for its next poll. */
+  /** Notifies all instances of changed slots, after the commit of the change, so that none waits for its poll. */
   announce(): void
-  /** Computes the slot after the next one ahead of its time. */
+  /** Computes, ahead of time, the slot that follows a strategy's next one. */
   computeFollowing(strategyId: string): Promise<void>
-  /** Computes the slots again that were computed with older zone data. */
+  /** The upkeep job that computes slots again that were computed with older time zone data. */
   zoneDataJob: MaintenanceJob
 }
 type StrategyStop = { status: Exclude<StrategyStatus, 'active'>; reason: string | null }
@@ -72,7 +72,7 @@ export function createStrategySlots(deps: StrategySlotDeps): StrategySlots {
   }
 }
 
-/** An instance without the kind leaves slots to those that have it. */
+/** The due strategies. An instance without the kind of their runs leaves them to instances that have it. */
 const dueStrategies = (deps: StrategySlotDeps): DueSource<StrategyDue> => ({
   name: 'strategy',
   findNext: async ({ limit, except }) =>
@@ -110,7 +110,7 @@ async function serveBeforeChange(
   strategyId: string,
   { mayRun }: { mayRun: boolean },
 ): Promise<void> {
-  // The version is read by a statement of its own: one that waited for the lock would join an earlier one.
+  // The version is read by a second statement: a statement that waited for the lock would read an earlier version.
   await query(tx, 'select id from strategy where id = $1 for update', [strategyId])
   const now = deps.clock.now()
   const rows = await query<StrategyDue>(
@@ -144,7 +144,7 @@ async function arm(
   return next
 }
 
-/** Slots that an older process computes with older zone data are left to the others. */
+/** Computes and stores the slot after the next one, unless the next one comes from other zone data. */
 async function computeFollowing(
   { transactions: { pool }, nextSlot, tzVersion }: StrategySlotDeps,
   strategyId: string,
@@ -165,7 +165,7 @@ async function computeFollowing(
   )
 }
 
-/** Returns true if more slots may be left. */
+/** Computes a batch of slots again with this zone data; returns true if more slots may be left. */
 async function recomputeSlots(deps: StrategySlotDeps): Promise<boolean> {
   const { transactions, clock, nextSlot, tzVersion } = deps
   const now = clock.now()
@@ -190,7 +190,7 @@ async function recomputeSlots(deps: StrategySlotDeps): Promise<boolean> {
   return count === batchMax
 }
 
-/** A calendar that cannot be read fails at its slot, and does not hold up those of others. */
+/** Returns the next slot, or the stored one if the calendar cannot be read: that fails at the slot, alone. */
 function nextOrPresent(row: StrategyDue, now: Date, nextSlot: NextSlot): Date | null {
   try {
     return slotAfter(row, now, nextSlot) ?? null

@@ -6,9 +6,8 @@ import { marginBlocks } from './expiry.ts'
 import type { SvmPort } from './svm-port.ts'
 
 /**
- * Finds what users' wallets executed on Solana without the knowledge of the database. No counter shows what is
- * missing there, so everything that the sponsors sent since a moment is examined, once nothing older can still
- * land.
+ * Finds executions of users' wallets on Solana that the database does not know. No counter shows what is missing,
+ * so everything that the sponsors sent since a moment is examined, once nothing older can still land.
  */
 
 type FoundExecution = NamedExecution & {
@@ -18,10 +17,10 @@ type FoundExecution = NamedExecution & {
   balanceChanges: object[]
   executedAt: Date
 }
-/** A search that was aborted continues from here. */
+/** The progress of a search, from which a search that was aborted continues. */
 export type SvmProgress = {
   landed: Map<string, LandedTransaction>
-  /** The height of the chain when the search began, with money on hold. */
+  /** The height of the chain when the search began, while money was on hold. */
   beganAt?: bigint
   isPast?: boolean
 }
@@ -60,12 +59,12 @@ export async function findSvmExecutions(
   }
 }
 
-/** An instance that died may have sent a transaction that lands, and only then is listed, before it becomes void. */
+/** Waits until no transaction of before the search can land: an instance that died may have sent one late. */
 async function untilVoid(
   chain: SearchedPort['chain'],
   { signal, progress, everyMs = everyMsDefault }: Range,
 ): Promise<void> {
-  // A local chain executes at once what it is sent.
+  // A local chain executes a transaction when it receives it, so there is nothing to wait for.
   if (chain.row.finality !== 'finalized') return
   progress.beganAt ??= (await chain.height('confirmed')).height
   const last = progress.beganAt + voidAfterBlocks

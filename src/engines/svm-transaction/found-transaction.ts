@@ -15,7 +15,7 @@ import {
 } from './transaction-rules.ts'
 import { balanceChangesOf } from './transaction-views.ts'
 
-/** A transaction that names the reference of an execution before its task has signed anything. */
+/** A transaction that names the reference of an execution, although its task has not signed any. */
 
 type Found<Data extends SvmTaskData, Proof, Names extends string> = SvmOptions<Data, Proof> & {
   port: SvmPort
@@ -32,7 +32,7 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
   const { port, budget, task, plan, transaction, context, tokens = [] } = found
   const { signature, landed } = transaction
   const sought = { chain_id: plan.chainId, kind: effectKind, is_found: true, tx_hash: signature }
-  // A marked task cannot be ended by anything else while this is examined.
+  // A task that is marked as looking up cannot be ended by anything else while the transaction is examined.
   if (wouldEndUnseen(task))
     return lookUpAgain(found, { state: 'reconciling', note: 'this request was executed before', sought })
   const landing = { ...port.readLanding(landed, { raw: landed.raw, account: plan.account }), signature }
@@ -63,10 +63,10 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
         step: context.steps.sign,
         kind: effectKind,
         externalId: signature,
-        // No limit of the policy has counted it.
+        // The dollar value is 0, because no limit of the policy has counted this transaction.
         intent: { chainId: plan.chainId, account: plan.account, usdMicros: '0' },
         nonceSequence: { kind: nonceKind, chain: plan.chainId, signer: plan.account },
-        // A negative number lies below the whole sequence, which has never given it out.
+        // The wallet's nonce sequence begins at 0, so a negative number was never given out.
         nonce: -landing.slot,
         proof: { tx_hash: signature, slot: String(landing.slot) },
         at: context.now,

@@ -5,13 +5,13 @@ import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
 import type { SignatureStatus } from '#upstreams/solana/solana.ts'
 import type { SvmPort } from './svm-port.ts'
 
-/** A local or idle chain confirms within this time; for a slower one the task is parked. */
+/** How long a step waits for a transaction to be final, as on a local chain; after that the task is parked. */
 const inlineMs = 2_000
 const slowReplyMs = 4_000
 /** Leaders drop transactions, so the same bytes are sent again until they are seen. */
 export const resendMs = 2_000
 const sendPauseMs = 100
-/** At most this many sends in one run of a step. */
+/** The most sends of a transaction in one run of a step. */
 const sendsMax = 4
 
 export type LandingState = {
@@ -30,7 +30,7 @@ export const isFinal = ({ chain }: SvmPort, status: SignatureStatus | undefined)
   (status.commitment === 'finalized' ||
     (chain.row.finality === 'confirmed' && status.commitment === 'confirmed'))
 
-/** Sends unseen bytes again and again; they are always the same, so the network executes them at most once. */
+/** Sends unseen bytes again until they are seen or time is up; equal bytes are executed at most once. */
 export async function awaitLanding(
   effect: Effect,
   port: SvmPort,
@@ -52,7 +52,7 @@ export async function awaitLanding(
   using watch = watcher.watch(externalId, signal)
   let reading: SignatureReading | undefined
   for (let isFresh = true; ; isFresh = false) {
-    // A lone slow request has its own timeout.
+    // A first reply that is slow gets a timeout of its own.
     const timeoutMs = reading || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
     reading = (await watch.next({ timeoutMs, isFresh })) ?? reading
     const isLate = signal.aborted || elapsedMs() >= inlineMs
@@ -66,7 +66,7 @@ export async function awaitLanding(
   }
 }
 
-/** A rejection proves nothing: an earlier send of the same bytes may have arrived. */
+/** Whether the node took the bytes. A rejection proves nothing: an earlier send of the bytes may have arrived. */
 async function isSent(chain: SvmPort['chain'], raw: string): Promise<boolean> {
   try {
     await chain.send(raw)

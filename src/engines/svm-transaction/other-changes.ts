@@ -4,18 +4,18 @@ import type { HeldUnits } from './held-units.ts'
 /** Whether other transactions alone changed a wallet since its balance was read for a signature. */
 
 type Changes = {
-  /** The balances that were read at about the time of the signature. */
+  /** The wallet's balances that were read at about the time of the signature. */
   before: readonly HeldUnits[]
   held: readonly HeldUnits[]
   /** The units of each token that the signed transaction takes. */
   spent: ReadonlyMap<string, bigint>
-  /** The changes are in the order of their slots. */
+  /** The wallet's changes by other transactions, in the order of their slots. */
   changes: readonly WalletChange[]
-  /** The balance was read at this slot or before it, so which of the earlier changes it contained is unknown. */
+  /** The slot by which the balance was read, so it is unknown which of the earlier changes the balance contained. */
   readBy: bigint
 }
 
-/** Whether the changes explain all differences without the signed transaction, and cannot explain them with it. */
+/** Whether the changes explain all differences of the balances, and could not if the signed transaction landed. */
 export function isMovedByOthers({ before, held, spent, changes, readBy }: Changes): boolean {
   const differences = before.map(({ token, units }) => {
     const now = held.find((each) => each.token === token)?.units ?? '0'
@@ -30,7 +30,7 @@ export function isMovedByOthers({ before, held, spent, changes, readBy }: Change
   return differences.every(({ isWithout }) => isWithout) && differences.some(({ isWith }) => !isWith)
 }
 
-/** Returns the sum of all changes, and the sums that remain if the balance already contained the first ones. */
+/** Returns the possible sums of the changes: of all, or of those left if the balance contained the first ones. */
 function possibleSums(token: string, changes: readonly WalletChange[], readBy: bigint): Set<bigint> {
   const unitsOf = ({ units }: WalletChange) => units.get(token) ?? 0n
   let rest = changes.reduce((sum, each) => sum + unitsOf(each), 0n)

@@ -15,16 +15,16 @@ export type SvmPort = {
   /** Returns the address by which the transaction of an execution is found. */
   referenceOf(execution: NamedExecution): string
   /**
-   * Returns the account's transaction that names the reference and did not fail. Throws while it is not final, or
-   * if the node keeps too little history to know that there is none.
+   * Returns the account's transaction that names the reference and did not fail. Throws while such a transaction is
+   * not final, or if the node's history is too short to show that there is none.
    */
   findReferenced(search: Search): Promise<FoundTransaction | undefined>
-  /** Returns the final transactions that moved the wallet since the slot, or undefined if there are too many. */
+  /** Returns the final transactions that moved a wallet's balance since a slot; undefined if there are too many. */
   changesSince(wallet: {
     wallet: string
     tokens: readonly string[]
     fromSlot: bigint
   }): Promise<WalletChange[] | undefined>
-  /** Returns what a transaction changed for this account; `raw` is the stored bytes. */
+  /** Returns the changes that a transaction made to an account; `raw` has the transaction's stored bytes. */
   readLanding(landed: LandedTransaction, of: { raw: string; account: string }): Landing
 }

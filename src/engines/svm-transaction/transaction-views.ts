@@ -14,7 +14,7 @@ type TransactionSource = {
   port: { chain: Pick<SvmPort['chain'], 'row'> }
 }
 
-/** Returns every transaction that was signed; all but the last one can never land. */
+/** Returns views of all transactions that the task signed; all of them but the last can never land. */
 export function transactionsOf(
   { task, effect, port }: TransactionSource,
   { status, slot }: { status: ShownStatus; slot?: bigint },

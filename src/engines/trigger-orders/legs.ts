@@ -38,7 +38,7 @@ export type WantedLeg = { leg: LegInput; field: string; type: Exclude<LegType, '
 export type CheckedLeg = {
   type: LegType
   field: string
-  /** A fraction of the reference, or null if the price is given. */
+  /** The distance of the trigger as a fraction of the reference price, or null if a price is given. */
   fraction: string | null
   price: string | null
   sell: string
@@ -101,7 +101,7 @@ export function triggerOf(
   const isProfit = type === 'take_profit'
   const direction = isProfit ? 'gte' : 'lte'
   if (fraction === null) return { direction, triggerPrice: price!, referencePrice: null }
-  // A trailing stop follows the market from now on.
+  // A trailing stop follows the market from its start on, so its reference is the present price.
   const base = type === 'trailing' ? mark : reference
   return {
     direction,
@@ -110,7 +110,7 @@ export function triggerOf(
   }
 }
 
-/** A price on the wrong side of the current one would fire at once. */
+/** Throws if a trigger price is on the wrong side of the current price, where it would fire at once. */
 export function assertSide({ type, field, price }: CheckedLeg, mark: string): void {
   if (price === null) return
   const isProfit = type === 'take_profit'

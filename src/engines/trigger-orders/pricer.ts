@@ -15,7 +15,7 @@ export type PricerDeps = {
   chains: readonly Chain[]
   prices: Pick<Prices, 'get'>
   tokenFacts: TokenFacts
-  /** Returns the output of the route that a swap of this user would take. */
+  /** Returns the output of the route that a swap of the user would take. */
   quoteOut: SwapExecution['quoteOut']
 }
 export type Pricer = {
@@ -54,7 +54,7 @@ export function createPricer(deps: PricerDeps): Pricer {
     const chain = chainOf(tokenOf(asset).chainId)
     return assetOf(chain, chain.usdc) === asset
   }
-  /** USDC counts as a dollar, because orders are paid in it. */
+  /** Returns the dollar price of a token; USDC counts as a dollar, because orders are paid in USDC. */
   const dollarsOf = async (asset: string): Promise<string> => {
     if (isUsdc(asset)) return '1'
     const key = priceKeyOf(asset)

@@ -30,7 +30,7 @@ export type CancelInput = Static<ReturnType<typeof cancelRequest>>
 export type Section = {
   kind: MarketKind
   operation: string
-  /** Finds the market by its name in the venue's orders. */
+  /** Finds the market of an order by the market's name at the venue; undefined for a market of another section. */
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
 export type CancelAdmissionDeps = {
@@ -87,7 +87,7 @@ async function checkCancel(
     { kind, marketOf },
     { userId, account, orderId, open },
   )
-  // An order of the other section has its own operation.
+  // An order of another section is cancelled by the operation of that section.
   if (!market) throw orderNotFound(kind)
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
@@ -152,7 +152,7 @@ type EndLookUp = LookUpScope & {
   sinceMs: number
   orderId?: number
   cloid?: string
-  /** The open size when the cancel was requested. */
+  /** The open size of the order when its cancel was requested. */
   left?: string | undefined
 }
 

@@ -41,14 +41,14 @@ export async function collateralFor(
 }
 
 type FundsRequest = {
-  /** The micro-dollars that the order needs, and those that were free on its side at the last read. */
+  /** The micro-dollars that the order needs; `available` is the free amount on the order's side at the last read. */
   required: bigint
   available: bigint
   pendingSpend: PendingSpend
   spareMicros?: bigint
-  /** On the last attempt, pending spends count as spent. */
+  /** Whether this is the last attempt, on which pending spends count as spent. */
   isLast: boolean
-  /** An exit is never refused for a pending spend, because the venue rejects an excessive amount itself. */
+  /** An exit is never refused for a pending spend, because the venue itself rejects an amount that is too high. */
   isExit?: boolean
   what: string
 }
@@ -56,12 +56,12 @@ type FromOtherSide = (
   shortfall: Shortfall,
 ) => Promise<{ transfer: TransferAmount | undefined; otherMicros: bigint; pendingSpend: PendingSpend }>
 
-/** Returns the transfer from the other side for an order. Throws if the account lacks the funds, or may lack them. */
+/** Returns the transfer that an order needs from the other side. Throws if funds are missing, or may be missing. */
 export async function transferFor(
   { required, available, pendingSpend, spareMicros, isLast, isExit = false, what }: FundsRequest,
   from: FromOtherSide,
 ): Promise<TransferAmount | { transfer_usd: null }> {
-  // A read that shows less than the pending spend already includes a part of it.
+  // A read that shows less than the pending spend already includes a part of that spend.
   const availableMin = available > pendingSpend.amount ? available - pendingSpend.amount : 0n
   if (availableMin >= required || (isExit && isLast && available >= required)) return { transfer_usd: null }
   assertShown(pendingSpend, { isLast })
@@ -80,6 +80,6 @@ export async function transferFor(
 const dollar = { symbol: 'USDC', decimals: usdcDecimals }
 type Shortage = { what: string; required: bigint; available: bigint }
 
-/** The amounts are in micro-dollars. */
+/** Returns the fault for missing funds; the amounts are in micro-dollars. */
 export const shortage = ({ what, required, available }: Shortage): Fault =>
   insufficientBalance(dollar, { what, requiredUnits: required, availableUnits: available })

@@ -34,9 +34,9 @@ export type ExecutedOrder = {
   filled_size: string
   average_price: string | null
   status: string
-  /** The order held by the gateway that fired. It is null if there was none, or if it was armed later. */
+  /** The gateway's own trigger order that fired; null if there was none, or if it was armed after the execution. */
   trigger_order_id: string | null
-  /** The execution id of a task in the database that places this order. Null means a request that the database lost. */
+  /** The execution id of a task in the database that places this order; null if the database lost the request. */
   task_execution_id: string | null
 }
 export type FoundWithdrawal = {
@@ -62,16 +62,16 @@ type FindDeps = {
   >
   /** The kind of the orders that the gateway holds and places at the venue when they fire. */
   triggerKind: string
-  /** Called once per account. */
+  /** Stores what was found of one account; called once for each account. */
   store: (found: readonly FoundAtVenue[]) => Promise<void>
 }
 /**
- * `done` holds the accounts that were read, so that an aborted search continues with the others. `unlisted`
- * holds those whose activity since then the venue no longer lists completely.
+ * `done` has the accounts that were read, so that an aborted search continues with the others. `unlisted` has the
+ * accounts whose activity since the point the venue no longer lists completely.
  */
 type SearchRange = { point: Date | null; signal: AbortSignal; done: Set<string>; unlisted: Set<string> }
 
-/** Searches account by account, at the pace of the request budget. Throws if the venue does not answer. */
+/** Searches one account after another at the pace of the request budget. Throws if the venue does not answer. */
 export async function findAtVenue(
   deps: FindDeps,
   { point, signal, done, unlisted }: SearchRange,
@@ -104,7 +104,7 @@ async function whenBudgetAllows<T>(read: () => Promise<T>, signal: AbortSignal):
   }
 }
 
-/** The venue lists only this many fills of an account, the newest ones. */
+/** The most fills of an account that the venue lists; older ones are missing. */
 const listedFillsMax = 10_000
 type FoundOfAccount = { executions: FoundAtVenue[]; isWhole: boolean }
 
@@ -135,7 +135,7 @@ async function findOfAccount(
   }
 }
 
-/** `empty` means that both the account and its record hold nothing, so it cannot have done anything. */
+/** Compares an account with its record; `empty` means that both hold nothing, so the account did nothing. */
 async function compareRecord(
   { db, venue }: FindDeps,
   account: VenueAccount,
@@ -212,10 +212,10 @@ async function findOrders(
 type OwnerFields = Pick<ExecutedOrder, 'trigger_order_id' | 'task_execution_id'>
 const noOwner: OwnerFields = { trigger_order_id: null, task_execution_id: null }
 
-/** This is more than the attempts of an exit that the venue refused or that did not reach it. */
+/** The most attempts of an order that are expected: more than an exit that never lands has. */
 const attemptsMax = 200
 
-/** Returns, by client order id, the orders that tasks place next, and those whose next attempts may be forgotten. */
+/** Returns, by client order id, the orders that tasks place next, and triggers whose next attempts may be lost. */
 async function expectedOwners(
   { db, triggerKind }: FindDeps,
   userId: string,

@@ -35,7 +35,7 @@ export function exitsPlan(
   }
 }
 
-/** `placed` is what an earlier run of the step found. */
+/** Returns how to find exits at the venue; `placed` has the exits that an earlier run of the step found. */
 export const exitsSearch = (
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
@@ -56,7 +56,7 @@ export const exitsBefore = (deps: Parameters<typeof placedBefore>[0], task: Task
 
 type Completion = {
   actionKey?: string
-  /** The exits as they are found now, and as an earlier run of the step stored them. */
+  /** The exits as they are found now; `placed` has them as an earlier run of the step stored them. */
   found: PlacedExits
   placed: PlacedExits | undefined
   signal: AbortSignal

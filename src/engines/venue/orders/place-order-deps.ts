@@ -38,14 +38,14 @@ export type PlaceOrderDeps<
   /** Reads the stream's update of an order, if the account is subscribed. */
   readStreamedOrder: VenueStreams['readOrder']
   pricing: Pricing
-  /** Returns the writes of the commit that continues after the leverage was set. */
+  /** Returns the writes for the commit that continues the task after its leverage was set. */
   onLeverageSet?(task: TaskView<Data>, now: Date): (tx: Tx) => Promise<void>
   repairBracket(
     task: TaskView<Data>,
     context: StepContext,
     orderOutcome: OrderOutcome,
   ): Promise<OrderStepResult<Data, Repair>>
-  /** Ends a task whose order is complete, or parks it at `confirm`; returns `result` by default. */
+  /** Ends a task whose order is complete, or parks the task at `confirm`; by default the task ends with `result`. */
   onFilled?(
     task: TaskView<Data>,
     context: StepContext,

@@ -16,7 +16,7 @@ import { bracketAction } from './venue-orders.ts'
 
 /** Runs up to three effects, each only if it is needed: collateral transfer, leverage, and the order with its exits. */
 
-/** The first effect is signed in `begin`, and each further one where the previous one is confirmed. */
+/** Builds an order's steps. The first effect is signed in `begin`, each further one after the previous effect. */
 export function placeOrderSteps<Data extends OrderTaskData, Repair extends string>(
   deps: PlaceOrderDeps<Data, Repair>,
 ): Record<OrderStep, EffectStep<Data, OrderStep | Repair>> {

@@ -4,7 +4,7 @@ import { sizeAfter } from './order-lookup.ts'
 
 export type PositionAfter = { signed_size: string; at_ms: number }
 
-/** Returns the position after these fills of one market, or undefined if they do not determine it. */
+/** Returns the position after the given fills of one market, or undefined if the fills do not determine it. */
 export function positionAfter(fills: readonly Fill[]): PositionAfter | undefined {
   const atMs = Math.max(...fills.map((fill) => fill.atMs))
   const last = fills.filter((fill) => fill.atMs === atMs)

@@ -36,24 +36,24 @@ export { cloidOf, effectOf, readLagMs }
  */
 
 export type ActionPlan = {
-  /** Unique within the task; the client order id is derived from both. */
+  /** The key of the action, unique within its task; the client order id is derived from execution and action key. */
   actionKey: string
   action: VenueAction
   account: string
-  /** The key for actions that an agent may sign. */
+  /** The trading key that signs actions which need no signature of the user. */
   agent: string
   facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
   /** How far the venue's clock is ahead of ours: the venue checks nonces and expiries by its own clock. */
   skewMs: number
   ttlMs: number
-  /** The bracket leg of each order. */
+  /** The bracket legs of the orders in the action, by client order id. */
   notes?: { cloid: string; leg: string; symbol: string }[]
 }
 export type SignContinuation<Data, Name extends string> = {
   now: Date
   next: Name
   data?: Partial<Data>
-  /** Returns the step result if policy or custody refuses to sign. */
+  /** Returns the result of the step if policy or custody refuses to sign. */
   onRefused: (fault: Fault) => StepResultOf<Partial<Data>, Name>
 }
 type Polled = { polls: number }
@@ -79,7 +79,7 @@ export type SignedActions = {
     next: Name,
     unknownOutcome: UnknownOutcome,
   ): PollResult<Name>
-  /** Parks the task and stores `data`, while the records of an executed action lag behind. */
+  /** Parks the task and stores `data` while the venue's records of an executed action lag behind. */
   waitForRecords<Data extends ActionTaskData, Name extends string>(
     task: TaskView<Data>,
     next: Name,
@@ -101,7 +101,7 @@ export const nonceKind = 'hyperliquid'
 const openedSignersMax = 50_000
 const defaultGraceMs = 120_000
 const pollBackoff = { firstMs: 500, maxMs: 30_000 }
-/** This is about one hour of polling. */
+/** The polls, over about one hour, after which an operator reviews the task. */
 const reviewAfterPolls = 120
 
 const pollLater: SignedActions['pollLater'] = (task, next, { effects, cause, absence, nextMs }) => {

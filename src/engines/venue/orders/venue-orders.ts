@@ -6,7 +6,7 @@ import { type ActionPlan, cloidOf } from './signed-action.ts'
 /** The maximum slippage of a market exit from its trigger price. */
 export const exitSlippagePercent = '10'
 
-/** Rounds prices; the venue's adapter supplies it. */
+/** Rounding of prices, which the venue's adapter supplies. */
 export type Pricing = {
   boundPrice(
     price: string,

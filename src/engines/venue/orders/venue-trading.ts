@@ -24,6 +24,6 @@ export type VenueTrading = {
   rejections: Rejections
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
-  /** Returns the same address for views, and keeps the views current for this user. */
+  /** Returns the user's EVM address for views, and keeps the views of this address current. */
   viewedAccountOf: (userId: string) => Promise<string>
 }

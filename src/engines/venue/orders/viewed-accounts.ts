@@ -8,10 +8,10 @@ type ViewedAccountsDeps = {
 }
 
 const viewersMax = 20_000
-/** This is longer than any view is kept. */
+/** How long commits for a user who looked at views are followed: longer than any view is cached. */
 const viewerMs = 600_000
 
-/** While a user looks at views, a commit for the user invalidates them. */
+/** Returns a user's address for views; while the user looks at views, each commit for the user invalidates them. */
 export function createViewedAccounts({ views, evmAddressOf, onCommit }: ViewedAccountsDeps) {
   const viewers = new LRUCache<string, Disposable>({
     max: viewersMax,
@@ -23,7 +23,7 @@ export function createViewedAccounts({ views, evmAddressOf, onCommit }: ViewedAc
     const account = await evmAddressOf(userId)
     const invalidate = () => views.invalidate(account)
     const known = viewers.get(userId)
-    // Commits of other instances before now were not reported to this one.
+    // Commits of other instances before this look were not reported here, so the views are read again.
     if (!known) invalidate()
     viewers.set(userId, known ?? onCommit(userId, invalidate))
     return account

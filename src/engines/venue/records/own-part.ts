@@ -3,21 +3,21 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** What a run may reduce whatever the limits are: what the runs of its schedule have opened, and no more. */
+/** The part of a holding that a scheduled run may reduce, whatever its limits are: what its schedule has opened. */
 
 type Holding = {
   userId: string
   market: 'perp' | 'spot'
   symbol: string
-  /** A long position, or a balance. */
+  /** Whether the holding is a long position or a spot balance; false for a short position. */
   isLong: boolean
-  /** What the account holds, without a sign. */
+  /** The size that the account holds, without a sign. */
   held: string
 }
 
 /**
- * Returns the part of a holding that the schedule of the run has opened and not closed, or all of it if the caller is
- * bound by nothing. Fills of exits that rest at the venue belong to the task of their entry.
+ * Returns the part of a holding that the schedule of the run has opened and not closed, or the whole holding if no
+ * schedule bounds the caller. Fills of exits that rest at the venue belong to the task of their entry.
  */
 export async function reduciblePart(
   db: Queryable,

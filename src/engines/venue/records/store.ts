@@ -35,7 +35,7 @@ export const orderRows = (
     }
   })
 
-/** Runs in the transaction that signs the orders, and is idempotent when the step repeats. */
+/** Records orders in the transaction that signs them; a repeated step records them once. */
 export async function noteOrders(tx: Tx, notes: readonly OrderNote[], sent: OrdersSent): Promise<void> {
   if (notes.length === 0) return
   await query(
@@ -45,7 +45,7 @@ export async function noteOrders(tx: Tx, notes: readonly OrderNote[], sent: Orde
   )
 }
 
-/** Records an order that was found at the venue, for the task that shows it. */
+/** Records an order that was found at the venue, for the task that shows the order to its user. */
 export async function noteFoundOrder(
   tx: Tx,
   userId: string,
@@ -83,7 +83,7 @@ type FoundOrderRow = OrderNote & {
 
 export type OrderOwner = { taskId: string; leg: string }
 
-/** Returns task and leg by cloid; orders of other clients of the account have no entry. */
+/** Returns the task and leg of orders by client order id; orders of the account's other clients are missing. */
 export async function ownersOfOrders(
   db: Queryable,
   userId: string,
@@ -101,7 +101,7 @@ export async function ownersOfOrders(
   return new Map(rows.map(({ cloid, task_id, leg }) => [cloid, { taskId: task_id, leg }]))
 }
 
-/** Whether the comparison found one of these orders at the venue and no request of this database has taken it over. */
+/** Whether a search found one of the orders at the venue, and no request in this database has taken it over. */
 export async function isAnyAdopted(
   db: Queryable,
   userId: string,
@@ -125,7 +125,7 @@ export async function tasksOfOrders(
   return new Map([...owners].map(([cloid, { taskId }]) => [cloid, taskId]))
 }
 
-/** Returns the keys of transfers that other tasks have claimed. */
+/** Returns those of the keys whose transfers other tasks have claimed. */
 export async function claimedTransferKeys(db: Queryable, keys: readonly string[], taskId: string) {
   if (keys.length === 0) return new Set<string>()
   const rows = await fetchAll(
@@ -140,7 +140,7 @@ export async function claimedTransferKeys(db: Queryable, keys: readonly string[]
   return new Set(rows.map(({ key }) => key))
 }
 
-/** Returns false if another task has claimed the transfer. */
+/** Claims a transfer for a task; returns false if another task has claimed it. */
 export async function claimTransfer(
   tx: Tx,
   { key, userId, taskId, at }: { key: string; userId: string; taskId: string; at: Date },
@@ -154,11 +154,11 @@ export async function claimTransfer(
   return rows[0]?.task_id === taskId
 }
 
-/** The step that throws this is repeated, and searches the transfers that no task has claimed. */
+/** The fault for a transfer of another task: the step is repeated, and searches transfers without a claim. */
 export const claimedByAnother = (what: string): Fault =>
   new Fault('unavailable', `The ${what} that was found belongs to another task; the search is repeated`)
 
-/** A range instead of an equality makes the planner use the index by kind, even with many tasks of other kinds. */
+/** Returns a user's last task of a kind. A range, not an equality, makes the planner use the index by kind. */
 export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
   fetchOne(
     db,
@@ -175,7 +175,7 @@ export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
 
 type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
 
-/** Returns the market of an order that a task of the user placed since then. */
+/** Returns the market of an order that a recent task of the user placed. */
 export async function marketOfRecentOrder(
   db: Queryable,
   { userId, orderId, kind, since }: RecentOrder,
@@ -191,21 +191,21 @@ export async function marketOfRecentOrder(
   return row
 }
 
-/** A trigger held by the gateway has an id of another format. */
+/** Whether an id is that of an order at the venue; triggers held by the gateway have ids of another format. */
 export const isVenueOrderId = (id: string): boolean => /^\d{1,15}$/.test(id)
 
 export type RecentOrders = {
   symbol: string
   asset: number
-  /** Null if the order is not in the book. */
+  /** The order id of the entry if it rests in the book; null otherwise. */
   resting: string | null
-  /** The exits of a filled entry are active; others wait. */
+  /** Whether the entry is filled, so that its exits are active; other exits wait for their entry. */
   is_filled: boolean
   tp_oids: string[]
   sl_oids: string[]
 }
 
-/** Returns orders that tasks of the user placed since then; the venue's lists may not contain them yet. */
+/** Returns orders that recent tasks of the user placed; the venue's lists may not contain them yet. */
 export const recentOrders = (
   db: Queryable,
   { userId, kind, since }: Omit<RecentOrder, 'orderId'>,
