@@ -60,7 +60,10 @@ export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
   }
 }
 
-/** Runs share the names that one of them has read; they wait briefly for a read under way, and share no failure. */
+/**
+ * Reads the names of a gateway. Runs share the names that one run has read; they wait briefly for a read under way,
+ * and share no failure.
+ */
 function createRegistryReader() {
   const registries = new LRUCache<string, Registry>({ max: versionsMax })
   const readings = new Map<string, Promise<Registry>>()

@@ -66,11 +66,13 @@ type Performing = {
   started: Started[]
 }
 type Started = { taskId: string; text: string }
-/** `reason` says why an ordered call is not started at once. */
+/** A recommendation that was made; `reason` says why an ordered call was not started at once. */
 type Proposed = { id: string; reason?: string }
 type Open = { text: string; ask?: Ask }
 
-/** Makes one step after the other, reads before changes. After a failure no further call is made. */
+/**
+ * Runs the steps of an intent one after the other, reads before changes. After a failure no further call is made.
+ */
 async function perform(
   { tools, emit, signal, registry }: Run,
   { intent, at, earlier, proposed, started }: Performing,
@@ -121,7 +123,7 @@ const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
     ...(typeof output.reason === 'string' && { reason: output.reason }),
   }
 }
-/** Only an order has a started task; what merely restricts has other answers. */
+/** Returns the task that an order has started; calls that only restrict, such as a cancel, have other answers. */
 const startedTask = ({ operation, output }: StepOutput): Started | undefined =>
   operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
     ? { taskId: output.task_id, text: startedText(output as JsonObject) }
@@ -133,7 +135,9 @@ const reasonTexts: Readonly<Record<string, string>> = {
   insufficient_scope: 'The access of this chat does not allow it.',
 }
 
-/** Ages are counted from the newest result, so that a repeated run says the same. */
+/**
+ * Writes the answer to an intent. Ages are counted from the newest result, so that a repeated run writes the same.
+ */
 function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
   if (intent.decision) return { text: decisionText, spans: [] }
   if (intent.route) return { text: routeText(intent.route), spans: [] }
@@ -142,7 +146,7 @@ function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Ans
   return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
 }
 
-/** The user has to choose the other agent, because it costs more credits. */
+/** Names the agent that answers an intent; the user has to choose that agent, because it costs more credits. */
 const routeText = (agent: string): string =>
   `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message. It takes more credits.`
 

@@ -4,7 +4,7 @@ import { assetNamed, type Names } from './names.ts'
 import type { Slots } from './reader.ts'
 import { rangeOf } from './times.ts'
 
-/** Which rows of an output an answer shows, and in which order. */
+/** The filters and the sort order by which an answer shows rows of an output. */
 export type Row = { row: JsonObject; at: number }
 export type Picked = (row: JsonObject, context: { slots: Slots; names: Names; nowMs: number }) => boolean
 
@@ -29,7 +29,7 @@ export const ofToken: Picked = (row, { slots, names }) => {
   const asset = assetNamed(slots.asset, names)
   return asset === undefined || asset.tokens.some(({ chainId }) => chainId === row.chain_id)
 }
-/** A gain or a loss that is known, or the asset that was asked about. */
+/** Picks the rows with a known gain or loss, and the rows of the asset that the user asked about. */
 export const gained: Picked = (row, context) =>
   held(row, context) &&
   (context.slots.asset !== undefined || row.unrealized_pnl_usd !== null || row.realized_pnl_usd !== null)
@@ -44,12 +44,12 @@ const isWithin = (
   const atMs = typeof text === 'string' ? Date.parse(text) : Number.NaN
   return atMs >= range.fromMs && atMs <= range.toMs
 }
-/** Answers of the chat are tasks, too, and nobody asks about those. */
+/** Picks tasks other than answers of the chat, which are tasks too, but which nobody asks about. */
 export const asked: Picked = (row) => row.kind !== 'chat'
 export const moved: Picked = (row, context) =>
   asked(row, context) && row.kind !== 'faucet_grant' && isWithin(row.created_at, context)
 export const filled: Picked = (row, context) => named(row, context) && isWithin(row.at, context)
-/** Hooks where stops are meant, and all that waits otherwise. */
+/** Picks hooks if the user means stops, and all waiting orders otherwise. */
 export const waiting: Picked = (row, context) =>
   context.slots.venue === 'hook' ? row.order_kind === 'hook' && named(row, context) : ofOrder(row, context)
 const ofOrder: Picked = (row, context) =>

@@ -7,7 +7,7 @@ import { missingOf } from './score.ts'
 import type { Token } from './tag.ts'
 import type { Ask } from './understanding.ts'
 
-/** One question at a time, with at most four choices. */
+/** The chat asks one question at a time, with at most four choices. */
 const choicesMax = 4
 
 type Found = { frame: Frame; slots: Slots; left: readonly Token[] }
@@ -31,7 +31,7 @@ function choicesFor({ name, choices }: SlotRule, { slots, left }: Found, names: 
     )
   if (choices)
     return choices.map((each) => (each.intent ? { ...each, fill: { ...slots, ...each.fill } } : each))
-  // The number that was said, with each unit that it could have.
+  // The choices are the number that the user said, with each unit that the number could have.
   const number = left.find(({ quantity }) => quantity?.unit === 'number')?.quantity?.value
   const symbol = slots.asset ?? (slots.asset_in === dollarSymbol ? slots.asset_out : slots.asset_in)
   if (name !== 'amount' || number === undefined || symbol === undefined) return []
@@ -41,7 +41,9 @@ function choicesFor({ name, choices }: SlotRule, { slots, left }: Found, names: 
   })
 }
 
-/** `buy $50 of btc`: no chain has it, but its wrapped forms, or the venue. */
+/**
+ * Asks about an asset that no chain has, as in `buy $50 of btc`: the choices are its wrapped forms, or the venue.
+ */
 function askUnlisted(found: Found, names: Names): Ask | undefined {
   const { frame, slots } = found
   const sides = sidesOf(slots)
@@ -68,7 +70,7 @@ function askUnlisted(found: Found, names: Names): Ask | undefined {
   return undefined
 }
 
-/** The chain was said, and the token is not there. */
+/** Asks for another chain if the asset is not listed on the chain that the user said. */
 function askChain(found: Found, names: Names): Ask | undefined {
   const { slots } = found
   if (slots.chain === undefined) return undefined
@@ -86,7 +88,10 @@ function askChain(found: Found, names: Names): Ask | undefined {
   return undefined
 }
 
-/** A stop on ETH: on the tokens in the wallet, or on the position. */
+/**
+ * Asks which market is meant, as for a stop on ETH: the tokens in the wallet, the perp position, or the spot
+ * holding.
+ */
 function askMarket(found: Found, names: Names, market: Place | undefined): Ask | undefined {
   const { frame, slots } = found
   const asset = assetNamed(slots.asset, names)
@@ -104,7 +109,7 @@ function askMarket(found: Found, names: Names, market: Place | undefined): Ask |
   return ask(found, { slot: 'market', question: 'Which of them do you mean?', choices })
 }
 
-/** The question that an order or a read needs answered first; undefined where nothing is open. */
+/** Returns the question that the user has to answer before an order or a read; undefined if nothing is open. */
 export function questionOf(found: Found, names: Names, market?: Place): Ask | undefined {
   const { frame, slots, left } = found
   const [missing] = missingOf(frame, slots)
@@ -128,6 +133,6 @@ export function questionOf(found: Found, names: Names, market?: Place): Ask | un
   return undefined
 }
 
-/** The question with its choices, numbered as they are answered. */
+/** Writes a question with its choices, numbered so that a reply can name one by its number. */
 export const questionText = ({ question, choices }: Pick<Ask, 'question' | 'choices'>): string =>
   [question, ...choices.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n')

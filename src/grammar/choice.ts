@@ -1,10 +1,10 @@
 import type { Names } from './names.ts'
 import type { Slots } from './reader.ts'
 
-/** One answer to a question: what it fills, and which intent goes on with it. */
+/** One choice that answers a question: the slots that it fills, and the intent that goes on with them. */
 export type Choice = { label: string; fill: Slots; intent?: string }
 
-/** Offers the values of a slot, each with its label. */
+/** Makes the choices that fill a slot, from the values of the slot and the label of each value. */
 export const choose = (slot: string, labels: Readonly<Record<string, string>>): Choice[] =>
   Object.entries(labels).map(([value, label]) => ({ label, fill: { [slot]: value } }))
 

@@ -7,7 +7,7 @@ import { assetAt, chainAt, createReader, type Reader, roleOf } from './reader.ts
 import { has } from './tag.ts'
 import { isTimed } from './times.ts'
 
-/** What a clause has: the concepts of its words, and kinds of values, which begin with `@`. */
+/** Computes the features of a clause: the concepts of its words, and kinds of values, which begin with `@`. */
 
 const longSpans = list('~1w ~1mo ~3mo ~1y ~all')
 const talk = list('GREET THANKS FILLER POLITE IT')

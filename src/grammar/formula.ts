@@ -4,7 +4,9 @@ import type { Names } from './names.ts'
 import type { Outputs } from './outputs.ts'
 import type { Slots } from './reader.ts'
 
-/** A step cannot run as it is: the user answers a question, or it stops with a reason. */
+/**
+ * A problem of a step that cannot run as it is: the user has to answer a question, or the step stops with a reason.
+ */
 export type Problem =
   | { problem: 'ask'; slot: string; question: string; choices: readonly Choice[] }
   | { problem: 'stop'; reason: string }
@@ -12,13 +14,13 @@ export type FormulaContext = {
   slots: Slots
   outputs: Outputs
   names: Names
-  /** The results of the orders before this one in the same message. */
+  /** The outputs of the orders that come earlier in the same message. */
   earlier: Outputs
-  /** What a step that runs once for each row is about. */
+  /** The row that a step is about which runs once for each row. */
   row?: JsonObject
 }
 type Value = JsonObject[string]
-/** `undefined` leaves the field out. */
+/** Computes the value of an input field; a formula that returns undefined leaves the field out. */
 export type Formula = (context: FormulaContext) => Value | undefined | Problem
 
 export const isProblem = (value: unknown): value is Problem =>

@@ -7,14 +7,17 @@ import { legPrice, marketOf } from './formulas-venue.ts'
 import { assetNamed } from './names.ts'
 import { outputOf, rowsAt, textAt } from './outputs.ts'
 
-/** Fields that close positions, leave the vault or cancel orders: what is there decides. */
+/**
+ * Fills the fields that close positions, leave the vault or cancel orders, from the positions and orders that
+ * exist.
+ */
 
 const positionsMax = 5
 
 const positions = ({ outputs }: FormulaContext): JsonObject[] =>
   rowsAt(outputOf(outputs, 'orders'), '/positions').map(({ row }) => row)
 
-/** The position that was named, or the only one. */
+/** Returns the position that the user named, or the only position. */
 function positionOf(context: FormulaContext): JsonObject | Problem {
   if (context.row) return context.row
   const found = positions(context)
@@ -41,7 +44,10 @@ const closeAsset: Formula = (context) => {
   return isProblem(position) ? position : position.asset
 }
 
-/** Omitted: all of it. A share is rounded down to the places of the position. */
+/**
+ * Returns the size to close; undefined closes all of a position. A share is rounded down to the places of its
+ * market.
+ */
 const closeSize: Formula = (context) => {
   const { slots } = context
   const amount = parseAmount(slots.amount)
@@ -60,7 +66,7 @@ const closeSize: Formula = (context) => {
   return part === '0' ? stop('That part of the position is smaller than the venue trades.') : part
 }
 
-/** Every position only where all are said. */
+/** Returns every position only if the user said all; otherwise the one position that is meant. */
 const positionsToClose: Formula = (context) => {
   const { slots } = context
   if (slots.asset !== undefined || slots.amount !== 'all') {
@@ -88,7 +94,7 @@ const activePositions = ({ outputs }: FormulaContext): JsonObject[] =>
     .map(({ row }) => row)
     .filter(({ status }) => status === 'active')
 
-/** All positions where everything is said, otherwise the only one. */
+/** Returns all positions in the vault if the user said everything, otherwise the only position. */
 const positionsToWithdraw: Formula = (context) => {
   const found = activePositions(context)
   const [only, ...others] = found
@@ -108,7 +114,7 @@ const earnAmount: Formula = ({ slots, row }) => {
   return part ?? stop('The value of the position is unknown.')
 }
 
-/** Hooks and limit orders of an asset or of a kind. */
+/** Returns the ids of hooks and limit orders of an asset or of a kind. */
 function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
   if (slots.id !== undefined) return [slots.id]
   const asset = assetNamed(slots.asset, names)
@@ -126,7 +132,7 @@ function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
 const isEverything = ({ asset, venue, id }: FormulaContext['slots']): boolean =>
   asset === undefined && venue === undefined && id === undefined
 
-/** Orders that were meant as one: with several of them the user is asked. */
+/** Asks the user before several orders are cancelled by words that meant one order. */
 function unlessSeveral(context: FormulaContext, matching: number): boolean | Problem {
   const holds = matching > 0
   const { slots, outputs } = context

@@ -8,7 +8,7 @@ import { type Asset, assetNamed, type Names, type TokenPlace, tokenOn } from './
 import { outputOf, rowsAt, textAt } from './outputs.ts'
 import { sidesOf, startChains } from './plan-conditions.ts'
 
-/** Fields of swaps, bridges and limit orders. */
+/** Fills the fields of swaps, bridges and limit orders. */
 
 const chainName = (chainId: string, { chainById }: Names): string =>
   chainById.get(chainId)?.displayName ?? chainId
@@ -24,7 +24,7 @@ const chainQuestion = ({ symbol }: Asset, held: readonly Held[], names: Names): 
 })
 
 type Held = { chainId: string; units: bigint }
-/** The balances of an asset by chain, as the wallets were read. */
+/** Returns the balances of an asset by chain, as the wallets were read. */
 export function heldOf(asset: Asset, { outputs, names }: Pick<FormulaContext, 'outputs' | 'names'>): Held[] {
   const rows = rowsAt(outputOf(outputs, 'holdings'), '/holdings')
   return asset.tokens.flatMap((token) => {
@@ -42,7 +42,10 @@ export function heldOf(asset: Asset, { outputs, names }: Pick<FormulaContext, 'o
   })
 }
 
-/** The chain that was said; else the only one possible; else the one where the wallet has the most of what is paid. */
+/**
+ * Returns the chain where an order begins: the chain that the user said, else the only possible one, else the one
+ * where the wallet has the most of the asset that pays.
+ */
 function chainIn(context: FormulaContext): string | Problem {
   const { slots, names, outputs } = context
   const possible = startChains(slots, names)
@@ -59,7 +62,7 @@ function chainIn(context: FormulaContext): string | Problem {
   const best = largestOf(held, asset)
   if (!best) return stop(`Your wallets hold no ${asset.symbol} on a chain where this can be done`)
   const isWhole = ['all', 'share', 'rest'].includes(parseAmount(slots.amount)?.kind ?? '')
-  // A share of an asset on two chains is two different amounts.
+  // A share of an asset that is held on two chains would be two different amounts.
   if (isWhole && held.length > 1) return chainQuestion(asset, held, names)
   return best.chainId
 }
@@ -97,7 +100,9 @@ function tokenOut(context: FormulaContext): Side | Problem {
     : stop(`${symbol ?? 'It'} is not listed on ${chainName(chainId, names)}`)
 }
 
-/** What the order counts, in smallest units of what is paid; nothing where dollars are said. */
+/**
+ * Returns the amount in smallest units of the asset that pays; undefined if it counts dollars or the bought asset.
+ */
 function amountInUnits(context: FormulaContext): string | undefined | Problem {
   const { slots } = context
   const amount = parseAmount(slots.amount)
@@ -117,7 +122,7 @@ function amountInUnits(context: FormulaContext): string | undefined | Problem {
     : units.toString()
 }
 
-/** The dollars that were said, or the price of what is wanted, rounded up to a cent. */
+/** Returns the dollars that the user said, or the price of the wanted amount, rounded up to a cent. */
 function amountInUsd(context: FormulaContext): string | undefined | Problem {
   const { slots, outputs } = context
   const amount = parseAmount(slots.amount)
@@ -131,7 +136,7 @@ function amountInUsd(context: FormulaContext): string | undefined | Problem {
   return fromUnits(cents, 2)
 }
 
-/** The mark at the venue, by the exact symbol. */
+/** Returns the mark price of a symbol at the venue; the symbol has to match exactly. */
 export function priceOf(symbol: string, outputs: FormulaContext['outputs']): string | undefined {
   for (const [step, field] of [
     ['perp', 'mark_price'],
@@ -146,7 +151,9 @@ export function priceOf(symbol: string, outputs: FormulaContext['outputs']): str
   return undefined
 }
 
-/** A fraction becomes basis points, rounded down: never more than was allowed. */
+/**
+ * Converts a fraction to basis points, rounded down, so that a swap never allows more slippage than the user said.
+ */
 const basisPoints = (fraction: string | undefined): number | undefined =>
   fraction === undefined ? undefined : Number(rescale(toUnits(fraction, 18), 18, 4))
 

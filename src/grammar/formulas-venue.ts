@@ -6,13 +6,13 @@ import { heldOf, largestOf, priceOf } from './formulas-swap.ts'
 import { assetNamed, dollarSymbol, tokenOn } from './names.ts'
 import { type Outputs, outputOf, rowsAt, textAt } from './outputs.ts'
 
-/** Fields of orders at the venue, of the vault, of credits and of limits. */
+/** Fills the fields of orders at the venue, of the vault, of credits and of limits. */
 
 export const marketOf = (symbol: unknown, outputs: Outputs): JsonObject | undefined =>
   rowsAt(outputOf(outputs, 'perp'), '/markets').find(({ row }) => row.symbol === symbol)?.row
 
 const significantDigits = 5
-/** A price of at most five significant digits, or a whole number, as the venue takes it. */
+/** Rounds a price to at most five significant digits, or to a whole number, as the venue requires. */
 export function venuePrice(units: bigint, placesMax: number): string {
   const text = fromUnits(units, 18)
   const [whole = '0', fraction = ''] = text.split('.')
@@ -25,7 +25,10 @@ export function venuePrice(units: bigint, placesMax: number): string {
   return fromUnits(rescale(units, 18, places), places)
 }
 
-/** A price that was said, or so many percent from the reference, towards the loss or the profit of the side. */
+/**
+ * Returns the price of a stop or target: the price that the user said, or the reference price moved by the
+ * percentage that the user said.
+ */
 export function legPrice(
   text: string | undefined,
   reference: string | undefined,
@@ -62,7 +65,7 @@ const spotLeg = (context: FormulaContext, leg: 'stop' | 'target'): string | unde
   })
 }
 
-/** A number of coins. */
+/** Returns the number of coins, if the amount of the order counts the coin that it trades. */
 const size: Formula = ({ slots }) => {
   const amount = parseAmount(slots.amount)
   return amount?.kind === 'token' && amount.symbol === slots.asset ? amount.value : undefined
@@ -93,7 +96,7 @@ function spotSize(context: FormulaContext): string | undefined | Problem {
   return part === '0' ? stop(`That part of your ${slots.asset} is smaller than the venue trades.`) : part
 }
 
-/** Dollars to two places, rounded down, of what the wallets hold in USDC. */
+/** Returns the USDC that the amount takes from the wallets, in dollars with two places, rounded down. */
 function heldDollars(context: FormulaContext, chainId: string | undefined): string | Problem {
   const asset = assetNamed(dollarSymbol, context.names)
   const amount = parseAmount(context.slots.amount)
@@ -126,7 +129,7 @@ const withdrawUsd: Formula = ({ slots, outputs }) => {
   return partOfDecimal(withdrawable, amount, 2) ?? stop('Nothing can be withdrawn')
 }
 
-/** What the order before it in this message brought in USDC, rounded down to cents. */
+/** Returns the USDC that an earlier order of the same message brought, rounded down to cents. */
 function broughtUsdc({ earlier, names }: FormulaContext): string | Problem {
   const dollar = assetNamed(dollarSymbol, names)
   for (const { output } of Object.values(earlier).reverse()) {
@@ -157,7 +160,7 @@ const depositUsdc: Formula = (context) => {
 const raisesLimit = (limit: string | null | undefined, wanted: string): boolean =>
   typeof limit === 'string' && isDecimal(limit) && toUnits(wanted, 18) > toUnits(limit, 18)
 
-/** Only downwards, whatever the caller could do elsewhere. */
+/** Fills a limit only with a lower one, even if the caller may raise limits elsewhere. */
 const loweredLimit =
   (name: 'per_transaction' | 'per_day' | 'approval_above'): Formula =>
   ({ slots, outputs }) => {
@@ -207,7 +210,7 @@ export const venueFormulas = {
   chain_type: ({ slots, names }) =>
     slots.chain === undefined ? undefined : names.chainById.get(slots.chain)?.family,
   list_limit: ({ slots }) => (slots.count === undefined ? 20 : Number(slots.count)),
-  /** Answers of the chat are tasks, too, and are left out afterwards. */
+  /** The list is long, because answers of the chat are tasks too, and are left out of the answer afterwards. */
   tasks_limit: () => 100,
   size,
   notional_usd: notionalUsd,

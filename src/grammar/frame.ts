@@ -7,41 +7,46 @@ import type { ConditionName } from './plan-conditions.ts'
 import type { Slots } from './reader.ts'
 import type { ReaderName } from './slot-readers.ts'
 
-/** What a field of an operation is filled with; a formula that answers nothing leaves it out. */
+/** The source of an input field: a slot, a fixed value, or a formula, which may leave the field out. */
 export type Source = { slot: string } | { value: JsonObject[string] } | { formula: FormulaName }
 export type PlanStep = {
   id: string
   operation: string
   input: Readonly<Record<string, Source>>
-  /** The step is part of the plan only where this holds for the slots. */
+  /** The condition on the slots under which the step is part of the plan. */
   only?: ConditionName
-  /** Runs once for each input that the formula lists. */
+  /** The formula that lists the inputs of the step, which then runs once for each input. */
   each?: FormulaName
-  /** Runs only where the formula answers true; it is skipped otherwise, and that is no failure. */
+  /**
+   * The formula that has to answer true for the step to run; a step that is skipped for this reason is no failure.
+   */
   guard?: FormulaName
 }
 
-/** `quote` computes and moves nothing; `tighten` can only restrict. */
+/** What an intent may do: `quote` computes and moves nothing, and `tighten` can only restrict. */
 export type Effect = 'none' | 'read' | 'quote' | 'trade' | 'move' | 'tighten'
 export type SlotRule = {
   name: string
   question: string
   anyOf?: readonly string[]
-  /** It is required where this slot is filled. */
+  /** The slot that has to be filled for this rule to be required. */
   onlyWith?: string
-  /** `chains` are all but the one that is said. A choice of another intent keeps the slots. */
+  /**
+   * The choices of the question. `chains` offers every chain but the one that was said; a choice of another intent
+   * keeps the slots.
+   */
   choices?: readonly Choice[] | 'chains'
 }
-/** The market of what is ordered. An asset of a `token` order has to be on a chain. */
+/** The market that an order trades in. The asset of a `token` order has to be on a chain. */
 export type Place = 'token' | 'perp' | 'spot'
 export type Frame = {
   intent: string
   domain: string
   effect: Effect
   summary: string
-  /** Each of these rules has to hold. */
+  /** The rules that all have to hold for the frame to fit a clause. */
   when: readonly Rule[]
-  /** What the verb of the order may be; only for frames that change something. */
+  /** The concepts that the verb of the order may have; only frames that change something have this list. */
   head?: readonly Concept[]
   cues?: Readonly<Partial<Record<Feature, number>>>
   not?: Rule
@@ -51,31 +56,33 @@ export type Frame = {
   plan?: readonly PlanStep[]
   answer?: readonly Line[]
   place?: Place
-  /** The intents that do the same at the venue; where several markets have the asset, the user chooses. */
+  /**
+   * The intents of the same order at the venue; if several markets have the asset, the user chooses between them.
+   */
   markets?: { perp: string; spot: string }
-  /** What is offered where the asset of this slot is on no chain and has a perpetual market. */
+  /** Returns the choice to offer if the asset of a slot is on no chain and has a perpetual market. */
   atPerp?: (slots: Slots, asset: { symbol: string; slot: string }) => Choice | undefined
-  /** The order may have a condition, where that is a price. */
+  /** True if the order may have a condition, provided that the condition is a price. */
   waitsForPrice?: true
-  /** A mistyped verb is not asked about. */
+  /** True if the order runs even if its verb was mistyped, without a question. */
   allowsTypo?: true
-  /** Without an amount, the dollars of the order before it in the message are meant. */
+  /** True if an order without an amount means the dollars of the order before it in the message. */
   takesProceeds?: true
-  /** It cancels the task that was started last, where the user takes the order back. */
+  /** True if this order cancels the task that was started last, when the user takes an order back. */
   takesBack?: true
-  /** The intent that does what was quoted. */
+  /** Returns the intent that executes what was quoted. */
   executedBy?: (slots: Slots) => string
-  /** The whole answer of small talk. */
+  /** The whole answer to small talk, which calls nothing. */
   talk?: string
-  /** Another agent answers: charts, indicators and reports are computed there. */
+  /** The other agent that answers this intent, because it computes charts, indicators and reports. */
   route?: 'MarketAnalyzerAgent' | 'ProDeepResearchAgent'
-  /** What is said where it cannot be done. */
+  /** The answer to a request that the chat cannot serve. */
   refusal?: string
   examples: readonly string[]
 }
 
 type Given<Shared> = Omit<Frame, keyof Shared | 'readers' | 'slots'> & Partial<Frame>
-/** Adds to each frame what they share. Without `slots`, each reader fills the slot of its name. */
+/** Completes frames with the fields that they share. Without `slots`, each reader fills the slot of its name. */
 export const framesOf = <Shared extends Partial<Frame>>(
   shared: Shared & Pick<Frame, 'domain' | 'effect'>,
   given: readonly Given<Shared>[],

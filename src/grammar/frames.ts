@@ -9,7 +9,7 @@ import { spotFrames } from './frames-spot.ts'
 import { swapFrames } from './frames-swap.ts'
 import { refusalFrames, talkFrames } from './frames-talk.ts'
 
-/** Every intent of the chat. A read stands before an order, so that it wins a tie. */
+/** Every intent of the chat, as a frame. A read stands before an order, so that the read wins a tie. */
 export const frames: readonly Frame[] = [
   marketFrames,
   researchFrames,

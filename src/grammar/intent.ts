@@ -5,7 +5,9 @@ import type { Slots } from './reader.ts'
 import { changes, type Registry } from './registry.ts'
 import type { Intent } from './understanding.ts'
 
-/** Makes the intent of a frame with these slots; a thought changes nothing. */
+/**
+ * Makes the intent of a frame with these slots; an intent that is only a thought has no step that changes anything.
+ */
 export function intentOf(
   frame: Frame,
   slots: Slots,

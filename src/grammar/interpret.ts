@@ -13,7 +13,7 @@ import { has } from './tag.ts'
 import { contextMs, isFresh } from './thread.ts'
 import { type Ask, type Intent, type Note, note, type Refusal, type ThreadState } from './understanding.ts'
 
-/** This is what one clause means by itself. */
+/** The meaning of one clause by itself. */
 export type Found = { intent?: Intent; ask?: Ask; refusal?: Refusal; note?: Note }
 type Setting = {
   nowMs: number
@@ -34,12 +34,12 @@ const noteFor: Readonly<Partial<Record<Mood, Note>>> = {
 }
 const says = ({ tokens }: Clause, concept: Concept): boolean => tokens.some((token) => has(token, concept))
 
-/** The best frame, unless two orders fit alike. */
+/** Interprets a clause by the best frame, unless two orders fit the clause alike. */
 export function interpret(clause: Clause, setting: Setting): Found {
   const refused = noteFor[clause.mood]
   if (refused) return { note: refused }
   const opening = clause.tokens.find((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
-  // A condition alone belongs to the order beside it.
+  // A clause that is only a condition belongs to the order beside it.
   if (clause.head.length === 0 && clause.mood === 'ask' && has(opening, 'IF'))
     return { note: note('conditional') }
   const scored = score(clause, { names: setting.registry.names, nowMs: setting.nowMs }).filter(
@@ -52,7 +52,7 @@ export function interpret(clause: Clause, setting: Setting): Found {
   return resolveFrame(best, clause, setting)
 }
 
-/** Why a clause without a frame is not done. */
+/** Returns the reason why a clause that fits no frame is not done. */
 function noteWithout(clause: Clause): Note {
   const isAct = clause.head.length > 0
   if (clause.hasCondition && isAct) return note('conditional')
@@ -97,13 +97,13 @@ function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   return { intent: intentOf(frame, slots, { mood: clause.mood, registry }) }
 }
 
-/** An order waits for nothing, or for a price alone. */
+/** Whether an order has a condition that it cannot wait for: only some orders wait, and only for a price. */
 const isConditional = (
   { mood, head, hasCondition, isPriceCondition }: Clause,
   { waitsForPrice }: Pick<Frame, 'waitsForPrice'>,
 ): boolean => mood === 'do' && head.length > 0 && hasCondition && !(waitsForPrice && isPriceCondition)
 
-/** The asset of the order before it, or of the thread, where a pronoun stands for it or nothing does. */
+/** Fills a missing asset from the order before, or from the thread if a pronoun stands for the asset. */
 function withFocus({ frame, slots }: Scored, clause: Clause, { before, state, nowMs }: Setting): Slots {
   const previous = before.at(-1)
   if (frame.takesProceeds && slots.amount === undefined && previous && isMutating(previous)) {
@@ -119,7 +119,7 @@ function withFocus({ frame, slots }: Scored, clause: Clause, { before, state, no
   return focus && says(clause, 'IT') ? { ...slots, asset: focus.asset } : slots
 }
 
-/** The order as a question, with everything that it says. */
+/** Asks the user to confirm an order, with everything that the order says. */
 const confirmation = ({ intent, summary }: Frame, slots: Slots, reason: string): Ask => {
   const values = Object.entries(slots).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
   const question = `${reason} Is this what you want? ${summary}${values.length > 0 ? `: ${values.join(', ')}` : ''}.`

@@ -1,7 +1,10 @@
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 
-/** The chains and assets that the gateway serves now. Nothing here is a list of its own: the registry hands it in. */
+/**
+ * The names of the chains and assets that the gateway serves now. They come from the registry; no list is kept
+ * here.
+ */
 export type TokenPlace = { chainId: string; address: string; decimals: number }
 export type Asset = {
   symbol: string
@@ -13,10 +16,10 @@ export type Asset = {
 export type NamedChain = { id: string; name: string; displayName: string; family: 'evm' | 'solana' }
 export type Universe = { chains: readonly NamedChain[]; assets: readonly Asset[] }
 
-/** The digest of the names: who has them under it need not ask for them again. */
+/** Returns the digest of the names: a service that has the names of this digest need not ask for them again. */
 export const versionOf = ({ chains, assets }: Universe): string => sha256(canonicalJson({ chains, assets }))
 
-/** What a word may name. `solana` is a chain and a coin: the slot decides. */
+/** The asset and the chain that a word may name. `solana` names both a coin and a chain: the slot decides. */
 export type Named = { asset?: Asset; chain?: NamedChain }
 
 export const assetsMax = 5_000
@@ -24,7 +27,7 @@ export const dollarSymbol = 'USDC'
 
 export type Names = {
   universe: Universe
-  /** Names by their lower-case words, joined by one space. */
+  /** Assets and chains by their lower-case words, joined by one space. */
   phrases: ReadonlyMap<string, Named>
   bySymbol: ReadonlyMap<string, Asset>
   chainById: ReadonlyMap<string, NamedChain>
@@ -39,7 +42,7 @@ const plain = (text: string): string =>
 
 type Nicknames = { assets: ReadonlyMap<string, string>; chains: ReadonlyMap<string, string> }
 
-/** A nickname counts only where the universe has what it names. */
+/** Makes the look-up of names. A nickname counts only if the universe has the asset or chain that it names. */
 export function createNames(universe: Universe, nicknames: Nicknames): Names {
   if (universe.assets.length > assetsMax) throw new Error(`more than ${assetsMax} assets`)
   const phrases = new Map<string, Named>()
@@ -49,7 +52,7 @@ export function createNames(universe: Universe, nicknames: Nicknames): Names {
     phrases.set(key, { ...named, ...phrases.get(key) })
   }
   const bySymbol = new Map(universe.assets.map((asset) => [asset.symbol.toLowerCase(), asset]))
-  // The symbols first: a name of one asset never hides the symbol of another.
+  // Symbols are added first, so that the name of one asset never hides the symbol of another.
   for (const asset of universe.assets) add(asset.symbol, { asset })
   for (const asset of universe.assets) add(asset.name, { asset })
   for (const [nickname, symbol] of nicknames.assets) {
@@ -77,7 +80,7 @@ export const assetNamed = (
 export const tokenOn = (asset: Asset, chainId: string): TokenPlace | undefined =>
   asset.tokens.find((token) => token.chainId === chainId)
 
-/** The chains on which every one of the assets has a token. */
+/** Returns the chains on which every one of the assets has a token. */
 export function sharedChains(assets: readonly Asset[]): string[] {
   const [first, ...others] = assets
   if (!first) return []

@@ -9,19 +9,21 @@ import { understand } from './understand.ts'
 import type { ThreadState, Understanding } from './understanding.ts'
 
 /**
- * What a message orders by itself. Only its own words count: not what the thread remembers, not what was read, and not
- * what is quoted, asked, denied or attached.
+ * An own order is one that a message gives by itself. Only the message's own words count: nothing that the thread
+ * remembers or a tool has read, and nothing that is quoted, asked, denied or attached.
  */
 
-/** An order, and what is read for it before. */
+/** An order of a message, and the steps that are read before it. */
 export type OwnOrder = { step: PlanStep; reads: readonly PlanStep[]; slots: Slots }
 /** A call that was made for the message, with its answer. */
 export type Made = { proposal: Proposal; output: StepOutput }
 
 const charactersMax = 200
-/** Letters, numbers and the marks of a plain sentence. What has other marks may be pasted, quoted or disguised. */
+/**
+ * Letters, numbers and the marks of a plain sentence. A text with other marks may be pasted, quoted or disguised.
+ */
 const plainPattern = /^[A-Za-z0-9 .,!$%&+/'-]+$/
-/** An apostrophe belongs to a word; otherwise it quotes. */
+/** An apostrophe belongs to a word; any other single quote quotes something. */
 const quotePattern = /(?<![A-Za-z])'|'(?![A-Za-z])/
 
 export const isPlain = (text: string): boolean =>
@@ -40,7 +42,7 @@ const ordersIn = ({ intents, notes, ask, refusal }: Understanding, registry: Reg
     )
 }
 
-/** Where the thread gives the message another meaning, the message orders nothing by itself. */
+/** Returns the orders of a message; none if the thread gives the message another meaning than its own words. */
 export function ownOrders(
   text: string,
   { nowMs, state }: { nowMs: number; state: ThreadState },
@@ -54,7 +56,7 @@ export function ownOrders(
   return canonicalJson(own) === canonicalJson(inThread) ? own : []
 }
 
-/** The answers to the reads of an order: each by the operation and the input that the order itself has it read with. */
+/** Returns the outputs of the reads of an order, found among the calls by the operation and input of each read. */
 function readFor({ reads, slots }: OwnOrder, made: readonly Made[], { names }: Registry): Outputs {
   const outputs: Record<string, StepOutput> = {}
   for (const step of reads) {
@@ -74,7 +76,7 @@ function readFor({ reads, slots }: OwnOrder, made: readonly Made[], { names }: R
 
 type Asked = { made: readonly Made[]; begun: readonly Proposal[] }
 
-/** Whether the message orders this call beyond the calls that were begun for it. Each order covers one call. */
+/** Whether a message orders a call beyond the calls that were begun for the message. Each order covers one call. */
 export function isOrdered(
   orders: readonly OwnOrder[],
   proposal: Proposal,
@@ -90,7 +92,7 @@ export function isOrdered(
   const left = orders.filter(({ step }) => step.operation === proposal.operation)
   for (const each of begun.filter(({ operation }) => operation === proposal.operation)) {
     const at = left.findIndex((order) => covers(order, each))
-    // A begun call that no order covers now uses up one of them all the same.
+    // A begun call that no order covers now still uses up one of the orders.
     left.splice(at < 0 ? left.length - 1 : at, 1)
   }
   return left.some((order) => covers(order, proposal))

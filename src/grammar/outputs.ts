@@ -1,18 +1,18 @@
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 
-/** What the operations of a plan answered, by the id of their step. */
+/** The output of one operation of a plan; `Outputs` holds them by the id of their step. */
 export type StepOutput = {
   operation: string
   output: unknown
   fetchedAtMs: number
-  /** What the operation was called with. */
+  /** The input of the call. */
   input?: JsonObject
-  /** It failed, and `output` is nothing. */
+  /** The failure of the call; `output` is null then. */
   fault?: { code: string; detail: string }
 }
 export type Outputs = Readonly<Record<string, StepOutput>>
 
-/** A value by its JSON pointer (RFC 6901). */
+/** Returns the value at a JSON pointer (RFC 6901). */
 export function valueAt(root: unknown, pointer: string): unknown {
   if (pointer === '') return root
   let value = root
@@ -29,7 +29,7 @@ export const textAt = (root: unknown, pointer: string): string | undefined => {
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined
 }
 
-/** The rows of a list, with their positions; others than objects are left out. */
+/** Returns the rows of a list with their positions; entries that are no objects are left out. */
 export function rowsAt(root: unknown, pointer: string): { row: JsonObject; at: number }[] {
   const list = valueAt(root, pointer)
   if (!Array.isArray(list)) return []

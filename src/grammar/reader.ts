@@ -4,9 +4,9 @@ import type { Asset, NamedChain, Names } from './names.ts'
 import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'
 
-/** What the reading of one token asks of all others. */
+/** The facts about a whole clause that the reading of one token needs. */
 type ClauseFacts = { assets: ReadonlySet<Asset>; compares: boolean; namesPlace: boolean; isAlone: boolean }
-/** The tokens of a clause, and which of them a slot has taken. */
+/** A reader holds the tokens of a clause, and which of them a slot has taken. */
 export type Reader = {
   tokens: readonly Token[]
   taken: Set<number>
@@ -43,7 +43,7 @@ export const quantityAt = ({ tokens, taken }: Reader, at: number): Quantity | un
 const filler = (token: Token | undefined): boolean =>
   has(token, 'FILLER', 'MINE') && token?.quantity === undefined
 
-/** The neighbour before or after, without articles. */
+/** Returns the token before or after a position, skipping articles and fillers. */
 export function neighbour({ tokens }: Reader, at: number, step: 1 | -1): Token | undefined {
   let next = at + step
   while (filler(tokens[next])) next += step
@@ -57,10 +57,10 @@ const describing = list(
   'SUPPORTED SCAM UP DOWN PRICE CHART POSITION FUNDING ORDERS LONG SHORT PERP COMPARE CHANGE TOKENWORD',
 )
 
-/** `any link`, `how many link`. */
+/** Whether the word before a name counts it, as in `any link` or `how many link`. */
 export const isCounting = (token: Token | undefined): boolean => countingWords.has(token?.words ?? '')
 
-/** A symbol that is a word too counts where an asset is expected. */
+/** Returns the asset at a position. A symbol that is an English word too counts only where an asset is expected. */
 export function assetAt(reader: Reader, at: number): Asset | undefined {
   const token = reader.tokens[at]
   if (!token?.asset || reader.taken.has(at)) return undefined
@@ -72,13 +72,13 @@ export function assetAt(reader: Reader, at: number): Asset | undefined {
   const isExpected =
     before?.quantity !== undefined || has(before, 'MINE', ...expecting) || has(previous, ...expecting)
   const isDescribed = has(next, ...describing) || next?.asset !== undefined || next?.chain !== undefined
-  // `compare arb with link`.
+  // In `compare arb with link` the word behind `with` is an asset.
   const isCounted = isCounting(before) || (has(before, 'PAYWITH') && reader.facts().compares)
   return isExpected || isCounted || isDescribed || reader.facts().isAlone ? token.asset : undefined
 }
 
 export type Role = 'from' | 'to' | 'on' | undefined
-/** What the preposition before a token says of it. */
+/** Returns the role that the preposition before a token gives it. */
 export function roleOf(reader: Reader, at: number): Role {
   const token = neighbour(reader, at, -1)
   if (has(token, 'FROM')) return 'from'
@@ -90,7 +90,9 @@ const onChain = list(
   'HAVE ADDRESS GAS CHAINWORD PORTFOLIO SCAM SUPPORTED MOVE BRIDGE BUY SELL SWAP GETS QUOTEWORD RECHARGE',
 )
 const places = list('CHAINWORD ADDRESS')
-/** A word that names a chain and a coin is a chain where the words around it say so. */
+/**
+ * Returns the chain at a position. A word that names a chain and a coin is a chain if the words around it say so.
+ */
 export function chainAt(
   reader: Reader,
   at: number,
@@ -100,7 +102,7 @@ export function chainAt(
   if (!token?.chain || reader.taken.has(at)) return undefined
   const role = roleOf(reader, at)
   if (!token.asset) {
-    // `base` alone is a word.
+    // The word `base` alone, without a preposition, is no chain.
     return role !== undefined || !token.isCommon || has(reader.tokens[at + 1], ...places)
       ? token.chain
       : undefined
@@ -111,7 +113,7 @@ export function chainAt(
   if (role === 'from') return token.chain
   if (has(preposition, 'ON')) {
     const isSymbol = token.asset.symbol.toLowerCase() === token.words
-    // `funding on sol and hype` lists coins.
+    // In `funding on sol and hype` the names are coins, not chains.
     const joint = has(next, 'AND') || next?.words === ','
     if (isSymbol && joint && reader.tokens[at + 2]?.asset !== undefined) return undefined
     if (isReply && !isSymbol) return token.chain
@@ -126,7 +128,7 @@ export const take = ({ taken }: Reader, ...at: readonly number[]): void => {
   for (const index of at) taken.add(index)
 }
 
-/** The first position at which `holds`, from `from` on. */
+/** Returns the first position from `from` on whose free token satisfies `holds`, or -1. */
 export function indexWhere(
   { tokens, taken }: Reader,
   holds: (token: Token, at: number) => boolean,
@@ -142,7 +144,7 @@ export function indexWhere(
 export const indexOf = (reader: Reader, ...concepts: readonly Concept[]): number =>
   indexWhere(reader, (token) => has(token, ...concepts))
 
-/** Values that no slot has taken: while one is left, nobody knows what the order meant. */
+/** Returns the values that no slot has taken: if one is left, nobody knows what the order meant. */
 export const leftOver = (reader: Reader): Token[] =>
   reader.tokens.filter(
     (token, at) =>

@@ -8,7 +8,7 @@ import { createReader, leftOver, type Slots } from './reader.ts'
 import { slotReaders } from './slot-readers.ts'
 import type { Token } from './tag.ts'
 
-/** How well each frame fits a clause. */
+/** How well a frame fits a clause, with the slots that it reads from the clause. */
 export type Scored = {
   frame: Frame
   slots: Slots
@@ -42,11 +42,11 @@ function fits({ when, not, head, effect }: Frame, clause: Clause, found: Readonl
   if (!when.every((rule) => matches(rule, found))) return false
   if (not && matches(not, found)) return false
   if (!isMutating({ effect })) return true
-  // What runs at another time is no order of now.
+  // A clause about another time is no order for now.
   return !found.has('@timed') && clause.head.some((verb) => head?.includes(verb))
 }
 
-/** Best first. A read stands before an order of the same score. */
+/** Scores the frames that fit a clause, best first. A read stands before an order of the same score. */
 export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
   const found = featuresOf(clause, names)
   return frames

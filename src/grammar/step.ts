@@ -2,7 +2,7 @@ import type { FormulaName } from './formulas.ts'
 import type { PlanStep, Source } from './frame.ts'
 import type { ConditionName } from './plan-conditions.ts'
 
-/** This module builds the steps of plans and what fills their fields. */
+/** This module builds the steps of plans, and the sources of their input fields. */
 
 export const slot = (name: string): Source => ({ slot: name })
 export const value = (given: string | boolean | number): Source => ({ value: given })

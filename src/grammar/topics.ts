@@ -1,6 +1,6 @@
 import { type Concept, list } from './concepts.ts'
 
-/** A text explains each term. The first topic of which a word is there is meant. No text has a digit. */
+/** Help texts that explain terms. The first topic whose word a message has is meant. No text has a digit. */
 export const topics: Readonly<Record<string, { concepts: readonly Concept[]; text: string }>> = {
   slippage: {
     concepts: list('SLIPPAGE'),

@@ -2,7 +2,7 @@ type Cases<Union extends { type: string }> = {
   [Type in Union['type']]: (value: Extract<Union, { type: Type }>) => unknown
 }
 
-/** Calls the case of a discriminated union; the compiler demands one for every `type`. */
+/** Calls the case for the `type` of a discriminated union; the compiler demands a case for every `type`. */
 export function match<Union extends { type: string }, const Each extends Cases<Union>>(
   value: Union,
   cases: Each,

@@ -7,10 +7,10 @@ export const tradesMin = 30
 
 export type Verdict =
   | 'too_few'
-  /** The whole interval of the expectancy is above zero. */
+  /** The verdict if the whole interval of the expectancy is above zero. */
   | 'positive'
   | 'negative'
-  /** The interval of the expectancy contains zero. */
+  /** The verdict if the interval of the expectancy contains zero. */
   | 'no_edge'
 
 export type BacktestResult = {
@@ -41,7 +41,10 @@ function verdictOf(trades: number, expectancy: Interval | undefined): Verdict {
 
 const last = (values: readonly number[]): number => values.at(-1) ?? 1
 
-/** Buys at the first open of the test and sells at its last close, with the fees of both. */
+/**
+ * Computes the worth of a purchase at the first open of the test until a sale at its last close, with the fees of
+ * both.
+ */
 function buyAndHold(
   { candles }: Market,
   { firstAt, lastAt }: Simulation,

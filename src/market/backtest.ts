@@ -12,7 +12,9 @@ import { type Exits, exitsOf, type Rule, type Side } from './rules.ts'
 export type Costs = { taker: number; maker: number; slippage: number }
 export const venueCosts: Costs = { taker: 0.00045, maker: 0.00015, slippage: 0.0005 }
 
-/** The share of the position that longs pay to shorts at that time; if it is negative, shorts pay. */
+/**
+ * A funding rate is the share of the position that longs pay to shorts at a time; if it is negative, shorts pay.
+ */
 export type FundingRate = { atMs: number; rate: number }
 
 export type Trade = {
@@ -22,7 +24,7 @@ export type Trade = {
   exitMs: number
   exit: number
   reason: 'stop' | 'target'
-  /** All costs, as fractions of the position. */
+  /** The fees, the funding and the net result, as fractions of the position. */
   fees: number
   funding: number
   net: number
@@ -30,7 +32,7 @@ export type Trade = {
 
 export type Simulation = {
   trades: readonly Trade[]
-  /** What one dollar was worth at each close since the first possible entry. */
+  /** The worth of one dollar, traded by the rule, at each close since the first possible entry. */
   equity: readonly number[]
   /** The first candle at which the rule could enter, and the last one. */
   firstAt: number
@@ -41,13 +43,16 @@ type Position = { side: Side; entryAt: number; entry: number; exits: Exits }
 export type Market = {
   candles: readonly Candle[]
   set: IndicatorSet
-  /** Oldest first. */
+  /** The funding rates, oldest first. */
   funding: readonly FundingRate[]
 }
 
 const signOf = (side: Side): number => (side === 'long' ? 1 : -1)
 
-/** If one candle reaches both, the stop counts. A gap beyond the stop fills at the open, which is worse. */
+/**
+ * Returns the exit within a candle. If the candle reaches both stop and target, the stop counts. A gap beyond the
+ * stop fills at the open, which is worse.
+ */
 function exitIn(
   { open, high, low }: Candle,
   { side, exits }: Position,
@@ -81,7 +86,7 @@ function tradeOf(position: Position, candle: Candle, market: Market, costs: Cost
   return { side, entryMs, entry, exitMs: candle.endMs, exit, reason: found.reason, fees, funding, net }
 }
 
-/** Returns the first candle whose close the rule can judge, because its ATR has enough candles before it. */
+/** Returns the first candle whose close the rule can judge, because its EMA 50 has enough candles before it. */
 const firstDecision = ({ candles, set }: Market): number => {
   const at = candles.findIndex((_, index) => indicatorAt(set, 'ema_50', index) !== undefined)
   return at < 0 ? candles.length : at

@@ -69,7 +69,7 @@ function shownOf({ candles }: CandleChart): Shown {
 
 const middleOf = ({ startMs, endMs }: Candle): number => (startMs + endMs) / 2
 
-/** Returns only values that have enough candles before them. */
+/** Returns an indicator's values at the shown candles, with NaN where too few candles came before. */
 const knownSeries = (chart: CandleChart, { firstAt, candles }: Shown, id: IndicatorId): Series =>
   candles.map((_, at) => indicatorAt(chart.set, id, firstAt + at) ?? Number.NaN)
 
@@ -233,7 +233,7 @@ export function candleChartSvg(chart: CandleChart): string {
     .filter(({ series }) => series.some(Number.isFinite))
   const levels = levelLines(chart)
   const prices = shown.candles.flatMap(({ high, low }) => [high, low])
-  // A far level would squeeze the candles, so only levels within their range widen it.
+  // A far level would squeeze the candles, so only levels near the prices of the candles widen the range.
   const reach = rangeOf(prices, 0.15)
   const visible = levels.filter(
     ({ price, isProposal }) => isProposal || (price > reach.from && price < reach.to),

@@ -9,7 +9,7 @@ export type Side = 'long' | 'short'
 export type RuleId = 'trend' | 'range'
 export type Rule = {
   id: RuleId
-  /** Contains no digits, because each figure in it is a claim of its own. */
+  /** The rule in words, without digits, because each figure of a report is a claim of its own. */
   text: string
   /** Decides what the rule would do after this candle has closed. */
   decide(candles: readonly Candle[], set: IndicatorSet, at: number): Side | undefined

@@ -18,7 +18,7 @@ import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wir
 import type { Peer, RunDeps } from './run.ts'
 import { createRuns, type Runs } from './runs.ts'
 
-/** Gateways connect to this door to have their chats answered. It has no database and no key. */
+/** Gateways connect to this door to have their chats answered. It has no database and no wallet key. */
 
 export type AgentEdgeDeps = RunDeps & {
   key: string

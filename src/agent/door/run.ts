@@ -24,7 +24,7 @@ export type Peer = { send(line: Line): void }
 
 export type ServiceRun = {
   chatId: string
-  /** Returns false if the events after `afterSeq` are no longer known. */
+  /** Sends the events after `afterSeq` to a connection; returns false if these events are no longer known. */
   attach(peer: Peer, afterSeq: number): boolean
   detach(peer: Peer): void
   isAttachedTo(peer: Peer): boolean
@@ -109,7 +109,7 @@ export function createRun(deps: RunDeps, start: Start, onClosed: () => void): Se
             isKnown ? { code: error.code, message: error.message.slice(0, 4_000) } : unknownFailure,
           )
         })
-        // The queue has no room for the last event.
+        // The run ends if its queue has no room for the last event.
         .catch(() => close('expired'))
     },
     cancel: (reason) => stop(reason),

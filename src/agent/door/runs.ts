@@ -6,7 +6,7 @@ type FrameOf<Type extends GatewayFrame['type']> = Extract<GatewayFrame, { type: 
 export type Runs = {
   start(frame: FrameOf<'start'>, peer: Peer, isFull: boolean): void
   resume(frame: FrameOf<'resume'>, peer: Peer): void
-  /** Returns the run if this connection has it. */
+  /** Returns the run with this id, if it is attached to this connection. */
   of(runId: string, peer: Peer): ServiceRun | undefined
   detach(peer: Peer): void
   count(): number

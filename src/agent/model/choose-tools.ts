@@ -13,13 +13,19 @@ import { calculateTool } from './calculate.ts'
 
 export const toolsMax = 16
 const scoredMax = 4
-/** They cover holdings, prices, a quote by dry run, the safety of a token, and the known chains and tokens. */
+/**
+ * The tools that every turn gets, for holdings, prices, a quote by dry run, the safety of a token, and the known
+ * chains.
+ */
 const coreTools = ['wallets_holdings', 'perp_markets', 'swap_execute', 'security_check', 'chains_list']
 const marketTools = ['market_candles', 'market_funding', 'market_book']
 
 const planOf = ({ plan }: Pick<Frame, 'plan'>): string[] => (plan ?? []).map(({ operation }) => operation)
 
-/** Returns the tools in the plans of what the grammar understands, then those of what it nearly understands. */
+/**
+ * Returns tool names, best first: from the plans of what the grammar understands, the core tools, then from the
+ * plans of what it nearly understands.
+ */
 function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Registry): string[] {
   const asked = ask ? frameOf(ask.intent) : undefined
   const { lexemes } = lex(turn.query)

@@ -53,7 +53,7 @@ type Run = {
   usage: Usage
   limits: ModelAnswererLimits
 }
-/** `away` means that the model has answered nothing usable. */
+/** How the model's answer ended; `away` means that the model has answered nothing usable. */
 type Ended = { type: 'answered'; stopReason: StopReason } | { type: 'away'; why: string }
 
 const atOnce = 'It was started at once, within what chats may start by themselves.'
@@ -152,7 +152,7 @@ function startRun({ turn, tools, emit, signal }: Setting, { model, offered, hist
   }
 }
 
-/** Asks for one answer of the model after the other, until one makes no more calls. */
+/** Asks for one answer of the model after the other, until an answer makes no more calls. */
 async function answer(run: Run): Promise<Ended> {
   const { session, turn } = run
   const hasSaid = () => session.said() !== ''

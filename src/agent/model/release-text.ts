@@ -20,9 +20,9 @@ type Options = {
   figures: KnownFigures
   mode: ReleaseMode
   separator: string
-  /** What was sent before, which the text continues. */
+  /** The text that was sent before, which the answer continues. */
   said: string
-  /** The limit of what is sent, including `said`. */
+  /** The most characters that are sent, including those of `said`. */
   charactersMax: number
 }
 
@@ -65,7 +65,7 @@ export function createRelease({
     if (failure !== undefined) throw failure
     const piece = sentences.map(shownOf).join('')
     if (piece === '') return
-    // The next sentence is read without awaiting this, so that one commit stores what arrives meanwhile.
+    // The next sentence is read without waiting for this write, so that one commit stores what arrives meanwhile.
     sent = emit.chunk(piece)
     sent.catch((error: unknown) => {
       failure = error

@@ -4,7 +4,7 @@ const sentenceCharactersMax = 2_000
 /** A text without white space for this long is no prose, so it is broken. */
 const wordCharactersMax = 4_000
 const space = /\s/g
-/** The marks alone end a sentence in languages without spaces. */
+/** The end of a sentence. In languages without spaces the marks alone end a sentence. */
 const end = /[.!?…]["'”’)\]*]*(?=\s)|[。！？]["'”’」』）)\]*]*|(?=\n)/g
 
 /** Returns where the first sentence of the text ends, or 0 if that is not known yet. */

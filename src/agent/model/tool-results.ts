@@ -19,7 +19,7 @@ type CallsDeps = {
   figures: KnownFigures
   counts: { calls: number; changes: number }
   proposed: string[]
-  /** What the calls have started at once, in the words of the gateway. */
+  /** The texts about the tasks that the calls have started at once, in the words of the gateway. */
   started: string[]
 }
 type ResultMessage = Extract<ModelMessage, { role: 'tool' }>

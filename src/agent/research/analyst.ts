@@ -26,7 +26,7 @@ const missingText = ({ missing }: Facts): string | undefined =>
     ? undefined
     : `Not available now: ${missing.map(({ about, result }) => (result.ok ? about : `${about} (${result.code})`)).join(', ')}.`
 
-/** Draws a chart of each timeframe that has candles; the main one shows the proposal. */
+/** Draws a chart of each timeframe that has candles; the chart of the main timeframe shows the proposal. */
 const chartsOf = ({ facts, timeframes, main }: Analysis, proposal: Proposal | undefined): NamedChart[] =>
   timeframes.flatMap((found) => {
     const history = facts.history(found.call)
@@ -144,7 +144,7 @@ export async function analyseMarket(
       ...report.sections,
       { title: 'Proposal', blocks: [{ type: 'text', sentences: known([proposalText(analysis, proposal)]) }] },
     ],
-    // The book is read again here, because it now has the claims of the proposal.
+    // The claims are read from the book again, which now has the claims of the proposal.
     claims: facts.book.claims(),
   })
   const checked = renumbered(read, 'all')

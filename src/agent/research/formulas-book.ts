@@ -19,7 +19,7 @@ function bookIn(output: unknown): Book | undefined {
   return bid > 0 && ask >= bid ? { bids, asks, middle: (bid + ask) / 2 } : undefined
 }
 
-/** Returns undefined if the known levels cannot fill the order. */
+/** Returns the average price of an order of some dollars; undefined if the known levels cannot fill the order. */
 function averagePrice(levels: readonly Level[], usd: number): number | undefined {
   let [left, size] = [usd, 0]
   for (const level of levels) {
@@ -45,7 +45,7 @@ export const bookFormulas: Readonly<Record<string, Formula>> = {
     if (average === undefined) return undefined
     return decimalText(side === 'buy' ? average / book.middle - 1 : 1 - average / book.middle)
   },
-  /** The dollars of the known levels on both sides. */
+  /** The worth, in dollars, of the known levels on both sides of the book. */
   book_depth: ([output]) => {
     const book = bookIn(output)
     const worth = (levels: readonly Level[]) => levels.reduce((sum, { price, size }) => sum + price * size, 0)

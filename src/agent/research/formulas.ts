@@ -19,7 +19,7 @@ const numberOf = (value: unknown): number | undefined => {
   return typeof value === 'string' && isDecimal(value) ? Number(value) : undefined
 }
 
-/** Returns a value only if all inputs are numbers. */
+/** Makes a formula of numbers, which has a value only if all inputs are numbers. */
 const ofNumbers =
   (compute: (numbers: readonly number[]) => number | undefined): Formula =>
   (inputs) => {
@@ -37,7 +37,7 @@ const ofHistory =
 const closesIn = (history: ReadHistory, count: unknown): number[] | undefined =>
   lastCandles(history, numberOf(count) ?? 0)?.map(({ close }) => close)
 
-/** Computes over the last `count` closes, the first of which is the base. */
+/** Makes a formula of the last `count` closes, the first of which is the base. */
 const ofCloses = (compute: (closes: number[], history: ReadHistory) => number | undefined): Formula =>
   ofHistory((history, [count]) => {
     const closes = closesIn(history, count)
@@ -67,7 +67,7 @@ const last = ({ candles }: ReadHistory): number => candles.length - 1
 const iso = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString()
 
-/** Builds the day before the last closed candle, from candles of any timeframe up to a day. */
+/** Builds the candle of the last full UTC day, from candles of any timeframe up to a day. */
 function dayBefore({ candles }: ReadHistory): Candle | undefined {
   const end = candles.at(-1)?.endMs
   if (end === undefined) return undefined
@@ -87,7 +87,10 @@ function dayBefore({ candles }: ReadHistory): Candle | undefined {
 const backtestSeed = 1
 const results = new WeakMap<ReadHistory, Map<string, BacktestResult>>()
 
-/** All figures of a backtest come from one run. Without rates the test leaves funding out. */
+/**
+ * Runs the backtest of a rule once, so that all of its figures come from one run. Without funding rates the test
+ * leaves funding out.
+ */
 export function backtestOf(
   history: ReadHistory,
   fundingOutput: unknown,
@@ -143,7 +146,7 @@ const ofNumberFormulas: Record<string, Formula> = {
     const size = ((account ?? Number.NaN) * (share ?? Number.NaN)) / lost
     return size > 0 ? Math.min(size, account ?? 0) : undefined
   }),
-  /** An hourly rate over a year. */
+  /** The yearly rate of an hourly funding rate. */
   carry: ofNumbers(([hourly]) => statistics.carryOf(hourly ?? Number.NaN)),
 }
 

@@ -26,7 +26,7 @@ export const candlesOf: Readonly<Record<Timeframe, number>> = {
   '1d': 400,
 }
 
-/** Each timeframe is analysed with a shorter and a longer one. */
+/** Each timeframe is analysed together with two neighbouring timeframes. */
 const besides: Readonly<Record<Timeframe, readonly [Timeframe, Timeframe, Timeframe]>> = {
   '15m': ['15m', '1h', '4h'],
   '30m': ['15m', '30m', '4h'],

@@ -7,14 +7,14 @@ import type { Claim } from './claim.ts'
 import { type Facts, rowPointer, say } from './facts.ts'
 import type { Analysis } from './market-analysis.ts'
 
-/** What the rule proposes now. A model has no part in it. */
+/** The trade that the rule proposes now; a model has no part in this proposal. */
 
 export type Proposal = {
   side: Side
   entry: Claim
   stop: Claim
   target: Claim
-  /** It is undefined if the account at the venue is empty or unknown. */
+  /** The size of the position in dollars; undefined if the account at the venue is empty or unknown. */
   notional: Claim | undefined
 }
 

@@ -19,7 +19,10 @@ function mapTexts(block: Block, change: (text: string) => string): Block {
   }
 }
 
-/** Claims that the report does not need are left out with `needed`, and come last with `all`. */
+/**
+ * Numbers the claims of a report in the order of its marks. Claims that the report does not need are left out with
+ * `needed`, and come last with `all`.
+ */
 export function renumbered<R extends Report>(report: R, claimsLeft: 'needed' | 'all'): R {
   const needed = claimsLeft === 'all' ? report.claims : citedClaims(report)
   const byId = new Map(needed.map((claim) => [claim.id, claim]))

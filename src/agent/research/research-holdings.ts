@@ -13,7 +13,7 @@ const rowsOf = (output: unknown, list: string): readonly unknown[] => {
 
 export type Security = { worst: Claim | undefined; blocks: readonly Block[] }
 
-/** Drops columns without a known cell. */
+/** Makes a table without the columns that have no known cell. */
 function withoutUnknown(head: readonly string[], rows: readonly (readonly string[])[]): Block {
   const isKnown = (at: number) => rows.some((row) => row[at] !== 'unknown')
   const pick = (cells: readonly string[]) => cells.filter((_, at) => isKnown(at))

@@ -5,7 +5,7 @@ import type { Block } from './report.ts'
 import { orderLadder } from './terms.ts'
 import { type RuleFacts, type TimeframeFacts, timeframeHead, timeframeRow } from './timeframe-facts.ts'
 
-/** The days of each period; a return needs one more close than that. */
+/** The periods of returns; a return over so many days needs one more close. */
 const periods = [
   { days: 1, label: '1 day' },
   { days: 7, label: '7 days' },

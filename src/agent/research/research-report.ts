@@ -147,7 +147,7 @@ function riskItems({ performance, perp, security, cost, daily, facts }: Parts): 
   ])
 }
 
-/** The confidence depends on how much of what was asked is known. */
+/** Returns the confidence in the verdict, which depends on the share of the calls that were answered. */
 function confidenceOf(facts: Facts, asked: number): string {
   const missing = facts.missing.length / Math.max(1, asked)
   if (missing === 0) return 'high, all that was asked was answered'

@@ -1,4 +1,4 @@
-/** Words of talk: directions, times, moods and decisions. */
+/** Words of talk: greetings and decisions, directions, times and moods. */
 
 export const talk = {
   HELP: 'help|what can you do|what can i do|commands|how does this work|features|capabilities|what do you do|what are you|who are you|options do i have|get started|what else can you|how do i use|what can i ask|examples|your abilities|what are my options|menu|usage',
@@ -53,7 +53,7 @@ export const directions = {
   UP: 'up|gain|higher|profit|rises by',
 }
 
-/** Times that are one phrase, by the period that they mean. */
+/** Phrases for times, each by the period that it means. */
 export const periods = {
   '~1d': 'today|last day|past day|this day|since yesterday|intraday|day|this morning|24h|last night',
   '~yesterday': 'yesterday',

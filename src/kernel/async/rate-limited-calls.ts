@@ -12,7 +12,7 @@ import { withTimeLimit } from './time-limit.ts'
 
 type Outcome = RpcAnswer | { fault: Fault }
 type RepeatOptions = {
-  /** Covers the calls and their repetitions. */
+  /** The time limit of the calls and their repetitions together. */
   timeoutMs: number
   waitsMs?: readonly number[]
 }

@@ -1,12 +1,12 @@
 import type { Schema } from './decimal-fields.ts'
 import * as T from './schema.ts'
 
-/** A private keyword that no document shows. */
+/** The schema keyword of a link, which no published document shows. */
 const keyword = '~link'
 
 /**
  * Describes a field that holds the address of an operation; its path parameters are the fields of the same names
- * beside it. Operations do not fill it in: a door that has addresses does.
+ * beside it. Operations leave the field empty: a door that has addresses, such as HTTP, fills it in.
  */
 export const Link = (operation: string) => T.String({ format: 'uri', [keyword]: operation })
 

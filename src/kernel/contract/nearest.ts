@@ -1,8 +1,8 @@
-/** These bound every loop, so that hostile names stay cheap. */
+/** The limits bound every loop, so that hostile names cost little to compare. */
 const nameLengthMax = 48
 const suggestionsMax = 3
 
-/** Counts insertions, deletions, substitutions and transpositions; returns undefined beyond `max`. */
+/** Counts the insertions, deletions, substitutions and transpositions between two texts; undefined beyond `max`. */
 export function editDistance(a: string, b: string, max: number): number | undefined {
   if (Math.abs(a.length - b.length) > max) return undefined
   let before: number[] = []
@@ -24,7 +24,10 @@ export function editDistance(a: string, b: string, max: number): number | undefi
   return distance > max ? undefined : distance
 }
 
-/** Short words such as `side` and `size` are near to each other by chance. */
+/**
+ * Returns how many edits may separate a misspelt name from a known one: none for short words, which are often
+ * similar.
+ */
 const editsMax = ({ length }: string): number => (length <= 4 ? 0 : length <= 6 ? 1 : length <= 9 ? 2 : 3)
 const folded = (name: string): string => name.replace(/[^A-Za-z0-9]/g, '').toLowerCase()
 const wordsOf = (name: string): string[] => name.toLowerCase().split(/[^a-z0-9]+/)

@@ -17,7 +17,7 @@ export type Format =
   | 'days'
 const one = 10n ** 18n
 
-/** Rounds half away from zero. */
+/** Rounds a decimal to `places`; a half is rounded away from zero. */
 export function rounded(value: string, places: number): string {
   const units = toUnits(value, 18)
   const step = 10n ** BigInt(18 - places)
@@ -36,7 +36,9 @@ const grouped = (text: string): string => {
 }
 const signed = (text: string): string => text.replace(/^-/, '\u2212')
 
-/** Shows two places from one dollar on, and four digits after the leading zeros below that. */
+/**
+ * Prints a price with two places from one dollar on, and with four digits after the leading zeros below a dollar.
+ */
 function priceText(value: string): string {
   const size = value.replace(/^-/, '')
   if (!size.startsWith('0')) return rounded(value, 2)
@@ -55,7 +57,10 @@ export function ageText(ms: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`
 }
 
-/** A JSON number here has no more digits than its shortest form. */
+/**
+ * Returns a value as decimal text, or undefined for any other value; a JSON number gets the digits of its shortest
+ * form.
+ */
 const decimalOf = (value: unknown): string | undefined => {
   const text = typeof value === 'number' && Number.isFinite(value) ? plainNumber(value) : value
   return typeof text === 'string' && isDecimal(text) ? text : undefined

@@ -24,7 +24,7 @@ export type RiskLevel = (typeof riskLevels)[number]
 /** A reason of `high` or above makes a token risky; `unknown` means that something could not be found out. */
 export type SecurityReason = { code: string; level: RiskLevel; message: string }
 
-/** Taxes in hundredths of a percent; null if they were not measured. */
+/** The taxes of a token, in hundredths of a percent; null if a tax was not measured. */
 export type TokenTaxes = {
   buyTaxBps: number | null
   sellTaxBps: number | null
@@ -36,7 +36,7 @@ export type Assessment = TokenTaxes & {
   verdict: SecurityVerdict
   reasons: readonly SecurityReason[]
   isHoneypot: boolean | null
-  /** From 0 to 100, where higher is worse; null if the source has no score. */
+  /** The risk score from 0 to 100, where higher is worse; null if the source has no score. */
   score: number | null
 }
 
@@ -44,7 +44,7 @@ export type TokenVerdict = TokenRef &
   TokenTaxes & {
     status: SecurityStatus
     verdict: SecurityVerdict
-    /** True only for `passed`. */
+    /** True only if `status` is `passed`. */
     allowed: boolean
     riskLevel: RiskLevel
     reasons: readonly (SecurityReason & { source: string })[]
@@ -64,7 +64,10 @@ export type SecurityVerdicts = {
 
 export const noTaxes: TokenTaxes = { buyTaxBps: null, sellTaxBps: null, transferTaxBps: null }
 
-/** Returns the missing part of a quoted amount, rounded up so that no tax looks smaller than it is. */
+/**
+ * Returns how much of a quoted amount is missing, in hundredths of a percent, rounded up so that no tax looks
+ * smaller.
+ */
 export function taxBps(quotedUnits: bigint, gotUnits: bigint): number | null {
   if (quotedUnits <= 0n || gotUnits < 0n) return null
   if (gotUnits >= quotedUnits) return 0

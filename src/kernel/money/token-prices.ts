@@ -1,7 +1,7 @@
 import { toUnits } from './money.ts'
 
 export type Usage = { inputTokens: number; outputTokens: number }
-/** US dollars per million tokens, as decimal text. */
+/** The prices of a language model, in US dollars per million tokens, as decimal text. */
 export type ModelPrices = { in: string; out: string }
 
 /** A dollar buys at least this many credits. */

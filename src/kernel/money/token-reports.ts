@@ -7,7 +7,7 @@ import type { Net } from '#kernel/wire/net.ts'
 import type { Chain } from './chains.ts'
 import type { Assessment } from './security.ts'
 
-/** `isTrade` is true if money follows at once. */
+/** Who asks for a report; `isTrade` is true if a trade follows at once. */
 export type ReportTurn = { user: string; isTrade: boolean }
 /** A service that judges tokens. It throws a fault if it gives no answer. */
 export type TokenReports = {
@@ -49,7 +49,10 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   const requests = createWindowCounter({ keysMax: usersMax, nowMs })
   let pausedUntilMs = 0
 
-  /** The checks, and the trades of one user, leave requests for other trades: a report can only refuse a token. */
+  /**
+   * Counts a request. Checks, and the trades of one user, leave requests for other trades, because a report can
+   * only refuse a token.
+   */
   const take = ({ user, isTrade }: ReportTurn): void => {
     const [part, share] = isTrade ? [`user ${user}`, traderShare] : ['checks', checksShare]
     const partMax = Math.max(1, Math.floor((requestsPerMinute * share) / 100))

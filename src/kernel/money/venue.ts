@@ -8,9 +8,9 @@ export type VenueOrder = {
   reduceOnly: boolean
   when:
     | { tif: 'gtc' | 'ioc' | 'alo' }
-    /** It is inactive until the mark price reaches the trigger. */
+    /** A trigger order is inactive until the mark price reaches the trigger price. */
     | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
-  /** 16 bytes that are derived from the task, by which the order is looked up. */
+  /** The client order id: 16 bytes that are derived from the task, by which the order is looked up. */
   cloid: string
 }
 /** Asset numbers from 10,000 to 99,999 are spot markets; higher ones are perpetuals of other deployers. */

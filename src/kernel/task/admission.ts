@@ -25,7 +25,9 @@ export type AdmissionParts<Input, Request extends { action: PlannedAction }, Fun
   asksPolicy?: 'first' | 'on_shortage'
   /** Part 3 finds the funds, and throws if they do not suffice. */
   fund?(request: Request, attempt: Attempt): Promise<Funds>
-  /** Repeats parts 1 to 3 if an older read may be the cause of a shortage; without it they run once. */
+  /**
+   * Repeats parts 1 to 3 if an older read may be the cause of a shortage; without `reread` these parts run once.
+   */
   reread?: <Result>(userId: string, admit: (attempt: BalanceAttempt) => Promise<Result>) => Promise<Result>
   /** Part 4 makes the task, and what its acceptance reserves beyond the policy's caps. */
   start(request: Request, funds: Funds, attempt: Attempt): Start
@@ -71,7 +73,10 @@ export const createAdmission =
     return reread ? reread(userId, admit) : admit({ isLast: true })
   }
 
-/** The need for an approval is not thrown here: a person is asked only if the funds suffice. */
+/**
+ * Asks the policy, and returns the need for an approval instead of throwing it: a person is asked only if the funds
+ * suffice.
+ */
 export const askPolicy = (policy: Pick<Policy, 'check'>, action: PlannedAction) =>
   policy.check(action).catch((error: unknown) => {
     if (error instanceof ApprovalRequired) return error

@@ -12,7 +12,10 @@ const principalOf = ({ via, person }: Caller): Asker['principal'] => {
   return person ? 'app' : 'agent'
 }
 
-/** "Ask me above" applies to every caller, apps of a person included: only an approval makes a request the person's. */
+/**
+ * Returns who asks. The limit "ask me above" applies to every caller, apps of a person included: only an approval
+ * makes a request the person's own.
+ */
 export const askerOf = (caller: Caller): Asker => ({
   userId: caller.userId,
   agentId: caller.agentId,

@@ -12,7 +12,10 @@ export type Settled<Data, Names extends string> = Result<Data, Names> & { reject
 
 export type EffectNames<Names extends string> = { sign: Names; confirm: Names }
 export type EffectContext<Names extends string> = StepContext & { steps: EffectNames<Names> }
-/** `settle` is for an effect that was executed before its task, under the same execution id. */
+/**
+ * The context of a step that signs; `settle` is for an effect that was executed before its task, under the same
+ * execution id.
+ */
 export type SignContext<Data, Proof, Names extends string> = EffectContext<Names> & {
   settle(task: TaskView<Data>, proof: Proof): Promise<Settled<Data, Names>>
 }
@@ -34,7 +37,7 @@ export type EffectDriver<Data, Plan, Proof, Names extends string = 'sign' | 'con
 
 export type EffectRules<Data, Plan, Proof, Names extends string = 'sign' | 'confirm'> = {
   driver: EffectDriver<Data, Plan, Proof, Names>
-  /** Returns what to sign, or the result of the step if nothing is to be signed. */
+  /** Returns the plan of the effect to sign, or the result of the step if nothing is to be signed. */
   plan(
     task: TaskView<Data>,
     context: StepContext,
@@ -55,7 +58,7 @@ const isResult = <Plan extends object, Data, Names extends string>(
   planned: Plan | Result<Data, Names>,
 ): planned is Result<Data, Names> => 'next' in planned || 'park' in planned || 'end' in planned
 
-/** Makes one effect of a task with several steps; `steps` names its two among them. */
+/** Makes the two steps of one effect in a task with further steps; `steps` gives their names. */
 export const createEffect = <Data, Plan extends object, Proof, Names extends string>({
   driver,
   plan,
@@ -100,7 +103,9 @@ type Addition<Patch> = {
   writes?: Writes
 }
 
-/** Adds to what a step commits, even if its signature is refused. */
+/**
+ * Adds effects, data and writes to the result of a step, also for the case that the step's signature is refused.
+ */
 export function addToResult<Patch, Names extends string>(
   result: StepResultOf<Patch, Names>,
   addition: Addition<Patch>,

@@ -15,7 +15,7 @@ export function lineOf(frame: object): Line {
   return { text, bytes }
 }
 
-/** The frames of one round of the event loop leave as one message. */
+/** Collects the frames of one round of the event loop and sends them as one message. */
 export function createLines(send: (message: string) => void): Lines {
   let waiting: string[] = []
   let bytes = 0

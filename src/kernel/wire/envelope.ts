@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
-/** AES-256-GCM as one blob: version, nonce, ciphertext, tag. */
+/** The envelope is one blob of AES-256-GCM: version, nonce, ciphertext, tag. */
 
 const version = 1
 const ivBytes = 12
@@ -18,7 +18,7 @@ export function encrypt(key: Uint8Array, iv: Uint8Array, plain: Uint8Array, aad:
   return Buffer.concat([Buffer.of(version), iv, body, cipher.getAuthTag()])
 }
 
-/** Throws if the key, the blob or the bound data differs by one bit. */
+/** Decrypts an envelope; throws if the key, the blob or the bound data differs by one bit. */
 export function decrypt(key: Uint8Array, blob: Uint8Array, aad: string): Uint8Array {
   const bytes = Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength)
   if (bytes[0] !== version || bytes.length < 1 + ivBytes + tagBytes)

@@ -1,4 +1,4 @@
-/** Whether an IP address belongs to the public internet. Any address that is not certainly public is not. */
+/** Tests whether an IP address belongs to the public internet. An address that is not certainly public does not. */
 
 const v4Form = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/
 
@@ -10,7 +10,7 @@ function readV4(text: string): number | undefined {
 
 const v4 = (text: string, bits: number) => ({ prefix: readV4(text)!, size: 2 ** (32 - bits) })
 
-/** IANA's special-purpose registry, multicast, and the reserved rest. */
+/** The IPv4 ranges that are not public: IANA's special-purpose registry, multicast, and the reserved rest. */
 const closedV4 = [
   v4('0.0.0.0', 8),
   v4('10.0.0.0', 8),
@@ -55,17 +55,20 @@ function readV6(text: string): number[] | undefined {
     : undefined
 }
 
-/** Only 2000::/3 is assigned; parts of it lead elsewhere or are for documentation. */
+/**
+ * Whether an IPv6 address is public: only 2000::/3 is assigned, and parts of that lead elsewhere or are for
+ * documentation.
+ */
 function isPublicV6(groups: number[]): boolean {
   const [first = 0, second = 0] = groups
   if (first < 0x2000 || first > 0x3fff) return false
-  // These are 2001::/23 (Teredo, ORCHID and others), documentation, 6to4, and 3fff::/20.
+  // These ranges are 2001::/23 (Teredo, ORCHID and others), documentation, 6to4, and 3fff::/20.
   if (first === 0x2001 && (second < 0x200 || second === 0xdb8)) return false
   if (first === 0x2002 || (first === 0x3fff && second < 0x1000)) return false
   return !(first === 0x2620 && second === 0x4f && groups[2] === 0x8000)
 }
 
-/** Returns false for every text that is not an address in its usual form. */
+/** Whether a text is a public IP address; false for every text that is not an address in its usual form. */
 export function isPublicAddress(text: string): boolean {
   const value = readV4(text)
   if (value !== undefined) return isPublicV4(value)

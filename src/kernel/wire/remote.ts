@@ -6,7 +6,7 @@ export const isRemote = (value: string | undefined): boolean =>
 export const isUnencryptedRemote = (value: string | undefined): boolean =>
   value !== undefined && isRemote(value) && ['http:', 'ws:'].includes(new URL(value).protocol)
 
-/** A database on a local socket has no host, or a folder as its host. */
+/** Whether a database URL leads to another machine. On a local socket it has no host, or a folder as its host. */
 export const isRemoteDatabase = (value: string | undefined): boolean => {
   if (value === undefined || !URL.canParse(value)) return false
   const { hostname, searchParams } = new URL(value)

@@ -20,7 +20,9 @@ export class UnknownKek extends Error {
 export type Sealer = {
   /** `aad` names the row, so that the secret cannot be opened from another row. Wrapping may be a network call. */
   seal(secret: Uint8Array, aad: string): Promise<SealedSecret>
-  /** Throws if the key-encryption key is missing or is not the one that wrapped the data key. */
+  /**
+   * Opens a sealed secret; throws if its key-encryption key is missing or is not the one that wrapped the data key.
+   */
   unseal(sealed: SealedSecret, aad: string): Promise<Buffer>
 }
 
