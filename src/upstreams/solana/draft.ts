@@ -181,9 +181,11 @@ async function simulateDraft(
     ? feePayerViolation(message, order.feePayer)
     : 'the signers are not the fee payer and the user'
   if (violation)
-    throw new Fault('policy_denied', `The sponsor does not pay for this: ${violation}`, {
-      extras: { rule: 'sponsor', reason: violation },
-    })
+    throw new Fault(
+      'policy_denied',
+      `The sponsor does not pay for this: ${violation}. Ask for another quote; if it happens again, report it to the operator`,
+      { extras: { rule: 'sponsor', reason: violation } },
+    )
   const accounts = watchedAccounts(message, order)
   const baseline = baselineOf(order, blockhash, accounts)
   const request = {
