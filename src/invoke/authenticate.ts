@@ -18,7 +18,8 @@ export async function authorize(
   if (access === 'public')
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
   // The credential of the call belongs to no user.
-  if (access === 'backend') throw new Fault('unauthorized', 'This operation takes the key of a backend')
+  if (access === 'backend')
+    throw new Fault('unauthorized', "This operation takes a backend's key only: send it in X-BACKEND-KEY")
   const caller = await authenticate(authorization)
   if (access === 'person') {
     if (caller.person) return caller

@@ -2,6 +2,7 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { chainNotServed } from '#kernel/contract/token-ref.ts'
 import {
   executedBefore,
   isLookingUp,
@@ -97,7 +98,8 @@ export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
 
   const portOf = (chainId: string): EvmPort => {
     const port = ports.get(chainId)
-    if (port?.chain.row.delegate) return port
+    if (!port) throw chainNotServed(chainId)
+    if (port.chain.row.delegate) return port
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 

@@ -128,9 +128,11 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
   const input = stored as JsonObject
   const tool = deps.tools().get(name)
   if (!tool || intentHash(name, input) !== intent_sha256)
-    throw new Fault('conflict', 'The recommendation is not the one that was shown', {
-      extras: { status: row.status },
-    })
+    throw new Fault(
+      'conflict',
+      'The recommendation changed since it was shown, so it starts nothing: ask the chat again',
+      { extras: { status: row.status } },
+    )
   const answer = await deps.calls().call({
     operation: tool.operation,
     input,

@@ -74,7 +74,8 @@ export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promi
       )
       .returning('state'),
   )
-  if (rows.length === 0) throw new Fault('unavailable', 'The payment was settled by an operator')
+  if (rows.length === 0)
+    throw new Fault('conflict', 'An operator has already settled this payment, so it credits nothing more')
 }
 
 /** What an operator has done with a payment that had no task: returned it, or granted its credits. */

@@ -164,7 +164,7 @@ async function prepareHooks(
   if (!displayed.has(market))
     throw new Fault(
       'unavailable',
-      `There is no trusted price of ${token.symbol}, so no hook on it could fire`,
+      `There is no trusted price of ${token.symbol} now, so a hook could not fire: try again later, or choose another token`,
     )
   const reference = await referenceOf(deps, { input, userId, chain, token, mark })
   const group = (input.oco ?? true) && legs.length > 1 ? uuidv7(clock.now(), random) : null

@@ -145,7 +145,7 @@ async function check(
   if (!displayed.has(market))
     throw new Fault(
       'unavailable',
-      `\`${field}\`: there is no trusted price of ${token.symbol}, so no hook on it could fire`,
+      `\`${field}\`: there is no trusted price of ${token.symbol} now, so a hook could not fire: try again later, or choose another token`,
     )
   return legs.map((leg) => triggerOf(leg, { reference: price, mark: price }))
 }

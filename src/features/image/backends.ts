@@ -15,7 +15,7 @@ export const authenticateBackend =
   ({ db, clock }: BackendsDeps) =>
   async (key: string | undefined): Promise<Caller> => {
     if (key === undefined)
-      throw new Fault('unauthorized', 'This operation takes the key of a backend in the header X-BACKEND-KEY')
+      throw new Fault('unauthorized', "Images are made with a backend's key only: send it in X-BACKEND-KEY")
     const keyId = idOfKey(key)
     const row = keyId === undefined ? undefined : await store.findKey(db, keyId)
     const isRight = isHashOf(row?.key_hash ?? noHash, key)

@@ -62,7 +62,11 @@ const isBroken = (error: unknown): boolean =>
 export function createKeystore({ keyEncryptionKeys, crypto, clock, random }: KeystoreDeps): Keystore {
   const unwrap = async (row: SealedRow) => {
     const kek = keyEncryptionKeys.find(row.kek_id)
-    if (!kek) throw new Fault('unavailable', 'The key-encryption key of this wallet is not configured')
+    if (!kek)
+      throw new Fault(
+        'unavailable',
+        'The key of this wallet cannot be opened: the operator has to configure its key in KEY_ENCRYPTION_KEYS, or the key service',
+      )
     return kek.unwrap(row.wrapped_dek, `${row.kek_id}|${aadOf(row)}`)
   }
 

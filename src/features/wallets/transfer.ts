@@ -5,7 +5,7 @@ import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
 import { conflict, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type InputOf, taskOf } from '#kernel/contract/operation.ts'
-import { chainByRef, tokenByRef } from '#kernel/contract/token-ref.ts'
+import { chainByRef, chainNotServed, tokenByRef } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
@@ -188,6 +188,8 @@ async function unitsOf(deps: TransferDeps, { chain, token, isNative, account }: 
 
 type Receiving = Pick<Terms, 'chain' | 'token'> & { owner: string }
 
+const noToken = 'The Solana node shows no token at this address: check it, or try again in a moment'
+
 /**
  * Returns the program of the mint. The receiver must already have an account for the token: the rent of one
  * that the gateway made would belong to the receiver, who could close it for the coins again and again.
@@ -195,7 +197,7 @@ type Receiving = Pick<Terms, 'chain' | 'token'> & { owner: string }
 async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving): Promise<string> {
   const svm = deps.svmOf(chain.id)!
   const programId = (await svm.accounts([token.address])).accounts[0]?.owner
-  if (programId === undefined) throw new Fault('unavailable', 'The Solana node does not know the mint')
+  if (programId === undefined) throw new Fault('unavailable', noToken)
   const { accounts } = await svm.accounts([deps.tokenAccountOf(owner, token.address, programId)])
   if (accounts[0]?.owner === programId) return programId
   const reason = `the recipient has no account for ${token.symbol}`
@@ -277,7 +279,7 @@ type Proof = { txHash: string }
 function transferSteps(deps: TransferDeps): Steps<TransferTaskData, 'sign' | 'confirm'> {
   const rowOf = ({ chain_id }: TransferTaskData) => {
     const row = deps.chains.find(({ id }) => id === chain_id)
-    if (!row) throw new Fault('unavailable', `Nothing is sent on chain ${chain_id} any more`)
+    if (!row) throw chainNotServed(chain_id)
     return row
   }
   const tokenOf = (data: TransferTaskData): Token => {
@@ -328,7 +330,7 @@ async function evmProof(
   receipt: Parameters<Evm['transfers']>[0],
 ): Promise<Proof | undefined> {
   const chain = deps.evmOf(data.chain_id)
-  if (!chain) throw new Fault('unavailable', `Nothing is sent on chain ${data.chain_id} any more`)
+  if (!chain) throw chainNotServed(data.chain_id)
   const { txHash, block } = receipt
   if (data.is_native) {
     const { times } = await chain.executed(data.account, executionId, block)

@@ -90,7 +90,11 @@ export function createTokenReports(service: Service, options: Options): TokenRep
       const key = `${chain.id}:${address}`
       const shared = cache.peek(key) ?? cache.loading(key)
       if (shared) return shared
-      if (pausedUntilMs > nowMs()) throw new Fault('unavailable', `${source} asked for a pause`)
+      if (pausedUntilMs > nowMs())
+        throw new Fault(
+          'unavailable',
+          `${source} limits our requests now: repeat the security check in a minute`,
+        )
       take(turn)
       return cache.get(key, () => ask(chain, address))
     },

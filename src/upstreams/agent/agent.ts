@@ -5,7 +5,7 @@ import { createLink, type LinkDeps } from './link.ts'
 import type { GatewayNames } from './requests.ts'
 import { runAtService } from './run.ts'
 
-/** Answers turns through the agent service (decision 109), which has no key and calls tools only through this side. */
+/** Runs turns at the agent service (decision 109), which has no key and calls tools only through the gateway. */
 
 export type AgentClientDeps = Omit<LinkDeps, 'random'> & {
   names: () => Promise<GatewayNames>

@@ -18,7 +18,7 @@ type Parts = {
   start: GatewayFrame
   lastSeq: () => number
   onFrame(read: ReadFrame<ServiceFrame>): void
-  /** The service has the run, for the first time or again. */
+  /** Called each time the service has accepted the run: at its start, and after each lost connection. */
   onAccepted(): void
   onFailed(error: unknown): void
 }
@@ -74,7 +74,7 @@ export function createAttachment({ link, random }: AttachmentDeps, parts: Parts)
     const timer = setTimeout(() => waiting.resolve('lost'), replyMs)
     return waiting.promise.finally(() => clearTimeout(timer))
   }
-  /** Tries until the service has the run, or the time is over. */
+  /** Tries to connect until the service accepts the run or refuses it for good, or until `msMax` is over. */
   const connect = async (msMax: number): Promise<void> => {
     const limitMs = performance.now() + msMax
     let problem: unknown = new Fault('unavailable', 'The agent service does not answer')

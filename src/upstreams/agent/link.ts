@@ -20,9 +20,9 @@ import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wir
 
 export type AgentAddress = { url: string; key: string }
 export type LinkDeps = {
-  /** Resolves once the service listens, if this process starts it. */
+  /** Resolves to the address of the agent service; a service that this process starts must listen first. */
   address: () => Promise<AgentAddress>
-  /** The instance and its release, as `hello` names them to the service. */
+  /** The name and the release of this gateway instance, as the frame `hello` states them to the agent service. */
   gateway: string
   version: string
   random: Pick<Random, 'fraction'>
@@ -35,11 +35,11 @@ export type Receiver = {
 }
 export type Attached = { send(frame: GatewayFrame): void; detach(): void }
 export type Link = {
-  /** All callers share one attempt to connect, which waits longer after each failure. */
+  /** Attaches a run. All callers share one attempt to connect, which waits longer after each failure. */
   attach(runId: string, receiver: Receiver): Promise<Attached>
 } & AsyncDisposable
 
-/** The settings are wrong, so a run does not try again. */
+/** The service refused the connection with 401, 403 or 404: the settings are wrong, so a run does not try again. */
 export class ServiceRefused extends Fault {}
 
 const refusedStatus = [401, 403, 404]
@@ -107,10 +107,10 @@ export function createLink(deps: LinkDeps): Link {
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref())
 const unavailable = (sentence: string, cause?: unknown) => new Fault('unavailable', sentence, { cause })
 
-/** Resolves once the service has sent its `hello`. */
+/** Opens the connection, and resolves once the service has sent its `hello`. */
 async function open(deps: LinkDeps): Promise<Connection> {
   const { gateway, version, log } = deps
-  // Only the first turn loads it.
+  // The library `ws` is loaded by the first turn, because no start needs it.
   const [{ url, key }, ws] = await Promise.all([deps.address(), import('ws')])
   const socket: WebSocket = new ws.WebSocket(`${url.replace(/^http/, 'ws')}${agentPath}`, agentProtocol, {
     headers: { authorization: `Bearer ${key}` },

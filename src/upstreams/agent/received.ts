@@ -1,11 +1,11 @@
 import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
 
-/** Orders the events of a run: which ones have arrived, and up to which one all are handled. */
+/** Follows the events of a run: the last one that arrived, and the one up to which all are handled. */
 
 export type Received = {
-  /** Returns false for an event that arrived before. */
+  /** Records that an event arrived, and returns false for an event that arrived before. */
   take(seq: number, bytes: number): boolean
-  /** Returns the number up to which all events are handled, if it has grown. */
+  /** Records that an event is handled. Returns the number up to which all events are handled, if that has grown. */
   done(seq: number): number | undefined
   last(): number
 }

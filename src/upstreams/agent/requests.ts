@@ -15,7 +15,7 @@ import type { Json, JsonObject } from '#kernel/wire/json.ts'
 export type Answer = { ok: boolean; output?: Json; fetched_at?: string; code?: string; message?: string }
 export type Requests = {
   perform(request: Request): Promise<Answer>
-  /** Fails the notes that the service was to make and never will. */
+  /** Rejects the notes of the run that the service was to make and has not sent. */
   close(): void
 }
 /** The names of chains, tokens and markets, which the service caches by their version. */
@@ -30,7 +30,9 @@ export function createRequests(tools: Tools, names: GatewayNames): Requests {
   const notes = new Map<string, Note>()
   let assembly: Assembly | undefined
 
-  /** Says whether the note must be made. Then the service makes it, and `note_put` is answered with what is stored. */
+  /**
+   * Returns a stored note, or `found: false`: the service then makes the note, and `note_put` returns it as stored.
+   */
   const getNote = async (name: string): Promise<Answer> => {
     const made = Promise.withResolvers<JsonObject>()
     const wanted = Promise.withResolvers<undefined>()
@@ -77,7 +79,7 @@ export function createRequests(tools: Tools, names: GatewayNames): Requests {
     })
     return done
   }
-  /** A model makes the call by default, and then proposes nothing that the user's words do not ask for. */
+  /** Calls a tool. Without `from_model`, a model is assumed to ask: the user's words must then ask for a change. */
   const call = async ({
     id,
     name,

@@ -6,7 +6,7 @@ import { spotPriceOf } from './wire.ts'
 
 /** The public spot prices of an exchange, as a second opinion where money depends on a price. */
 export type Coinbase = {
-  /** Returns dollars for one unit, as decimal text. */
+  /** Returns the dollars that one unit of the coin costs, as decimal text. */
   spotUsd(symbol: string): Promise<string>
 }
 

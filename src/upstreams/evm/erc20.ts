@@ -9,7 +9,7 @@ import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import { taskOfWord } from './till.ts'
 import type { Hex, Log } from './wire.ts'
 
-/** The calls that custody can read, and the tokens' own views. */
+/** The calls of tokens, vaults and the till that custody can read, and the tokens' own views. */
 
 const abi = parseAbi([
   'function approve(address spender, uint256 amount) returns (bool)',
@@ -31,7 +31,9 @@ export const transferData = (to: string, amountUnits: bigint): Hex =>
 export const balanceData = (owner: string): Hex =>
   encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner as Hex] })
 
-/** Returns undefined for anything that custody was not taught, and for bytes that say more than the call. */
+/**
+ * Decodes a call for custody; undefined for calls that custody does not know, and for calldata with extra bytes.
+ */
 export function readCall({ to, data, value }: EvmCall): DecodedCall | undefined {
   if (data === '0x') return value > 0n ? { name: 'send', to, amountUnits: value } : undefined
   const decoded = decode(data as Hex)

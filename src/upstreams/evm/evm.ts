@@ -43,7 +43,7 @@ export type AccountState = {
   delegate: string | null
   hasOtherCode: boolean
   head: Head
-  /** How many batches of the execution it has run, or 0 if no execution was given. */
+  /** How many batches of the given execution the account has run; 0 if no execution was given. */
   executedTimes: bigint
 }
 
@@ -63,15 +63,15 @@ export type Evm = {
     views: readonly View[],
     options?: { at?: bigint; signal?: AbortSignal },
   ): Promise<{ head: StateHead; results: ViewResult[] }>
-  /** Returns an account's native and token balances, all at one block; undefined for a token that returns none. */
+  /** Returns an account's native and token balances at one block; undefined for a token that returns no balance. */
   balances(owner: string, tokens: readonly string[], signal?: AbortSignal): Promise<Balances>
   nativeBalances(owner: string, blocks: readonly bigint[]): Promise<bigint[]>
   /** Returns what a transaction's calls paid an account in native coins, or undefined if the node shows no calls. */
   nativeGains(txHash: string, owner: string): Promise<bigint[] | undefined>
   blockTransactions(block: bigint): Promise<BlockTransaction[]>
-  /** Returns undefined if the address is no token. */
+  /** Returns what the token's contract says about itself, or undefined if the address is no token. */
   tokenFacts(address: string): Promise<Token | undefined>
-  /** Returns undefined while the node does not know the transaction. */
+  /** Returns a transaction, or undefined while the node does not know it. */
   transaction(hash: string): Promise<Transaction | undefined>
   /** Simulates the calls in sequence from the account, without a signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
@@ -84,12 +84,12 @@ export type Evm = {
   /** Returns the account nonce of a batch of an execution after `sequence` earlier batches. */
   batchNonce(executionId: string, sequence?: number): bigint
   /** Returns the transaction that ran the batch with this nonce of an account, or undefined if the node shows none. */
-  /** `known` is the hash of the transaction that is said to have run it. */
+  /** `known` is the hash of a transaction that is said to have run the batch; its block is searched first. */
   findBatch(account: string, nonce: bigint, known?: string): Promise<FoundBatch | undefined>
   transfers(receipt: Receipt): TransferLog[]
   /** Returns logs of an inclusive range. The search may end early if the node lags or limits a request's blocks. */
   logs(filter: LogFilter, blocks: BlockRange): Promise<LogSearch>
-  /** Returns transfers of tokens to an account, with the same limits. */
+  /** Returns transfers of tokens to an account. The search may end early for the same causes as that of `logs`. */
   incomingTransfers(
     token: string | readonly string[],
     owner: string,
@@ -181,11 +181,16 @@ async function readAccount(node: EvmNode, address: string, executionId?: string)
   }
 }
 
-/** Accepts payments as an account does, which the multicall contract refuses; all else runs as that contract's code. */
+/**
+ * The code of an account that runs a batch: it accepts payments of coins, which the multicall contract refuses, and
+ * runs all else as the multicall contract does.
+ */
 const batchCode = (multicall: string): Hex =>
   `0x36600557005b363d3d373d3d3d363d73${multicall.slice(2).toLowerCase()}5af43d82803e903d91603157fd5bf3`
 
-/** Overrides the account's code with that of a batch, so that the account makes the calls, with a transaction's gas. */
+/**
+ * Simulates the calls as the account's own, with its code replaced by `batchCode` and the gas of one transaction.
+ */
 async function simulateCalls(node: EvmNode, account: string, calls: readonly EvmCall[]): Promise<Simulation> {
   const { row } = node
   await node.multicallCode.get()
@@ -208,7 +213,7 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
   const estimated = { answer: estimate!, data: measured.data }
   const simulation = simulationOf(row, calls.length, tried!, estimated)
   if (simulation.ok || simulation.reason !== noReason) return simulation
-  // A call that runs out of gas gives no reason; with more gas it succeeds, or gives its own.
+  // A call that runs out of gas gives no reason; with more gas, the call succeeds or gives its own reason.
   const { gas: _gas, ...unlimited } = attempt
   const [repeated] = await node.rpc([{ method: 'eth_call', params: [unlimited, 'latest', override] }])
   const again = simulationOf(row, calls.length, repeated!, estimated)
@@ -229,7 +234,7 @@ async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; prior
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_maxPriorityFeePerGas', params: [] },
   ])
-  // Some nodes lack the method; the chain's minimum applies then.
+  // Some nodes suggest no priority fee; the minimum of the chain applies then.
   const priorityWei = 'result' in tip! ? quantityOf(tip.result) : 0n
   return { head: headOf(resultOf(node.row, block!)), priorityWei }
 }

@@ -52,7 +52,7 @@ const minimalProxyPrefix = '0x363d3d373d3d3d363d73'
 const noAddress = ['0x0000000000000000000000000000000000000000', '0x000000000000000000000000000000000000dead']
 
 const balanceWei = 10n ** 30n
-/** This exceeds what the contract gives its calls; nodes allow 25 million and more. */
+/** The gas of the simulation exceeds what the contract `Probe` gives its calls; nodes allow 25 million and more. */
 const gasMax = 24_000_000n
 
 type ProbeDeps = { node: EvmNode; random: Random }
@@ -126,7 +126,7 @@ type NoReport = { reason: string }
 
 const decodeReport = (data: Hex) => decodeFunctionResult({ abi, functionName: 'run', data })
 
-/** A node that ignores the override calls an address without code, which returns nothing. */
+/** Reads the report of the simulation. A node that ignores the code override returns nothing. */
 function reportOf(answer: RpcAnswer): Report | NoReport {
   if ('error' in answer) return { reason: `the node refused the simulation: ${answer.error.message}` }
   try {

@@ -93,7 +93,7 @@ export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'valu
   }
 
   return (calls, signal) => {
-    // A request that one caller may abort is its own.
+    // Calls that one caller may abort go out as a request of their own, so that no other calls are aborted.
     if (signal) return rpc(calls, signal)
     return new Promise((resolve, reject) => {
       if (waiting.push({ calls, resolve, reject }) === 1) setImmediate(flush)
@@ -109,7 +109,7 @@ export function createNode({ row, net, timeoutMs }: NodeOptions): EvmNode {
   const rpc = repeatRateLimited(coalesceCalls(single, batchLimit), { timeoutMs })
   const readMulticallCode = async () => {
     const code = hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
-    // One of the provider's nodes may lack the state; a failure is not cached.
+    // A lagging node of the provider may show no code; a failure is not cached, so the code is read again.
     if (code === '0x')
       throw new Fault('unavailable', `The ${row.displayName} node shows no code of the multicall contract`)
     return code

@@ -8,7 +8,7 @@ import { addressOfKey, signDigest } from './secp256k1.ts'
 import { readSwapCall } from './swap-calls.ts'
 import type { Hex } from './wire.ts'
 
-/** The EVM operations that need a key, for custody. */
+/** Gives custody the EVM functions that it needs: addresses of keys, signatures, and decoded calls. */
 export const evmCrypto: EvmCrypto = {
   addressOf: addressOfKey,
 

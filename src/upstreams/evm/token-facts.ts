@@ -5,7 +5,7 @@ import type { EvmNode } from './rpc.ts'
 import { wordOf } from './simulation.ts'
 import { readViews } from './views.ts'
 
-/** What the contract of a token says about itself. Its words are those of a stranger. */
+/** Reads what the contract of a token says about itself. A stranger wrote these words, so they are not trusted. */
 
 const abi = parseAbi(['function symbol() view returns (string)', 'function decimals() view returns (uint8)'])
 const symbolMax = 32
@@ -23,7 +23,7 @@ export async function readTokenFacts(node: EvmNode, address: string): Promise<To
   return { symbol, name: symbol, decimals: Number(decimals), address: getAddress(address) }
 }
 
-/** Keeps only printable letters; some tokens return 32 bytes instead of text. */
+/** Returns the printable letters of a token's symbol; some tokens return 32 bytes instead of text. */
 function symbolOf({ data }: ViewResult): string {
   try {
     const text =

@@ -27,7 +27,7 @@ const readsMax = 3
 const otherBlock = ({ row }: EvmNode) =>
   new Fault('unavailable', `The ${row.displayName} node answered from another block`)
 
-/** Reads again if a provider answered the calls of one request from nodes at different blocks. */
+/** Reads views at one block, and again if a provider's nodes at different blocks answered parts of one request. */
 export async function readViews(
   node: EvmNode,
   asked: readonly View[],
@@ -42,7 +42,7 @@ export async function readViews(
   }
 }
 
-/** Returns undefined if the node ran the calls at another block than the requested one. */
+/** Reads views and the number of their block; undefined if the node ran them at another block than requested. */
 async function readSelfNumbered(
   node: EvmNode,
   asked: readonly View[],
@@ -55,7 +55,7 @@ async function readSelfNumbered(
   return { head: { number, timestampSeconds }, results }
 }
 
-/** Where calls see the block of another chain, the header in the same reply supplies the number. */
+/** Reads views where contracts see the block of another chain: the header in the same reply supplies the number. */
 async function readNumberedByHeader(
   node: EvmNode,
   asked: readonly View[],

@@ -46,7 +46,7 @@ export function headOf(value: unknown): Head {
 
 export type Transaction = { from: string; to: string | null; valueUnits: bigint }
 
-/** Returns undefined if the node does not know the transaction. */
+/** Returns the transaction that a reply shows, or undefined if the node does not know it. */
 export function transactionOf(value: unknown): Transaction | undefined {
   if (value === null || value === undefined) return undefined
   if (!isRecord(value)) throw broken('a malformed transaction')
@@ -57,7 +57,7 @@ export function transactionOf(value: unknown): Transaction | undefined {
   }
 }
 
-/** Returns undefined while the transaction is in no block. */
+/** Returns the receipt of a transaction, or undefined while the transaction is in no block. */
 export function receiptOf(value: unknown): Receipt | undefined {
   if (value === null) return undefined
   if (!isRecord(value) || !Array.isArray(value.logs)) throw broken('a malformed receipt')

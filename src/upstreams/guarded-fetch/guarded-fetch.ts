@@ -24,7 +24,7 @@ export class RefusedAddress extends Error {
 const loopback = /^(?:127\.0\.0\.1|\[::1\]|localhost)$/
 const isLoopbackAddress = (address: string): boolean => address === '127.0.0.1' || address === '::1'
 
-/** Returns undefined if the URL may be fetched; the addresses of a name are checked when the socket opens. */
+/** Returns why a URL is refused, or undefined; the addresses of a name are checked when the socket opens. */
 export function refusalOf(
   text: string,
   {

@@ -15,7 +15,7 @@ export type PerpMarket = Grid & {
   maxLeverage: number
   onlyIsolated: boolean
   isDelisted: boolean
-  /** Comes from an earlier reply, because the last one does not show the market readably. */
+  /** True for a market of an earlier reply, because the last reply does not show it readably. */
   isStale?: boolean
   markPrice: string
   oraclePrice: string
@@ -38,7 +38,7 @@ export type SpotMarket = Grid & {
 }
 export type Position = {
   symbol: string
-  /** Negative for a short position. */
+  /** The size of the position, which is negative for a short position. */
   signedSize: string
   isCross: boolean
   leverage: number
@@ -107,10 +107,10 @@ export type LedgerUpdate = {
   amountUsd: string | null
   feeUsd: string | null
   nonce: number | null
-  /** Set for a transfer between the two sides of an account. */
+  /** The direction of a transfer between the two sides of an account; null for other updates. */
   toPerp: boolean | null
   hash: string
-  /** Null if the type of the update is unknown. */
+  /** The effects of the update on balances; null if its type is unknown. */
   moves: BalanceMove[] | null
   isOutgoing: boolean
   atMs: number
@@ -295,7 +295,7 @@ export function parseLedgerUpdate({ time, hash, delta: given }: WireUpdate, user
 
 const outgoingTypes: readonly string[] = ['withdraw', 'vaultDeposit', 'vaultCreate']
 
-/** Decides by sender and receiver, so that an unknown type is detected too. */
+/** Whether funds leave the account. Sender and receiver decide, so that an unknown type is detected too. */
 function isOutgoing({ type, user, destination, isDeposit }: Delta, account: string): boolean {
   if (outgoingTypes.includes(type) || (type === 'cStakingTransfer' && isDeposit === true)) return true
   const [from, to] = [textOf(user), textOf(destination)].map((address) => address?.toLowerCase())
@@ -305,7 +305,7 @@ function isOutgoing({ type, user, destination, isDeposit }: Delta, account: stri
 const difference = (a: string, b: string): string => subtractDecimals(usdOf(a), usdOf(b))
 const negate = (text: string): string => fromFixedPoint(-toFixedPoint(text))
 
-/** Returns moves only for types whose effect is known exactly. */
+/** Returns the effects of a ledger update on balances; null for a type whose effect is not known exactly. */
 function parseMoves(delta: Delta, user: string): BalanceMove[] | null {
   const { type, toPerp } = delta
   const [printedUsdc, printedFee, printedAmount] = [delta.usdc, delta.fee ?? '0', delta.amount].map(numberOf)

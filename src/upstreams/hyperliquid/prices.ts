@@ -3,7 +3,7 @@ export type Mids = ReadonlyMap<string, string>
 /** Prices that concurrent orders share while the price stream is connected. */
 export type Prices = {
   push(mids: Mids): void
-  /** Stores the reply to a request sent at `askedMs`. */
+  /** Stores the prices of a reply whose request was sent at `askedMs`. */
   answered(mids: Mids, askedMs: number): void
   current(): Mids | undefined
 }

@@ -86,7 +86,7 @@ export function createLifi({
       }
       return statusOf(await requests.get('/v1/status', query, { signal }), request, rows)
     },
-    // The status of a deposit is requested by its transaction.
+    // LI.FI returns the status of a deposit by its transaction hash, which therefore serves as the request id.
     requestOf: async (depositTxHash) => depositTxHash,
   }
 }

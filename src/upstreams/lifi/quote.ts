@@ -104,7 +104,7 @@ function callOf(value: unknown, { request }: Reading) {
   }
 }
 
-/** Nobody would pay fees that are added on top; included ones are shown in their own tokens. */
+/** Returns the included fees in their own tokens. A fee on top refuses the route, as nobody would pay it. */
 function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   const list = value === undefined ? [] : value
   if (!Array.isArray(list) || list.length > feesMax) throw changed('no list of fees')
@@ -125,7 +125,9 @@ function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   })
 }
 
-/** Returns hundredths of a percent from the dollars of the quote, which are shown and decide nothing. */
+/**
+ * Returns the price impact in hundredths of a percent, from the quote's dollars; it is shown and decides nothing.
+ */
 function impactOf({ fromAmountUSD, toAmountUSD }: Fields): number {
   const [from, to] = [Number(fromAmountUSD), Number(toAmountUSD)]
   const lost = from > 0 && to >= 0 ? Math.round((1 - to / from) * Number(fullBps)) : 0

@@ -6,7 +6,7 @@ const close = '</think>'
 export type ThoughtFilter = {
   /** Returns the part of the text so far that is no thought and was not returned before. */
   push(text: string): string
-  /** Returns text that was held back because it could have become the mark. */
+  /** Returns the text that was held back because it could have become the mark of a thought. */
   end(): string
 }
 

@@ -55,7 +55,7 @@ export function createAuthorizationServer({ issuer, net, clock }: Options): Auth
   const discover = async (): Promise<Document> => {
     for (const url of documentUrls(issuer)) {
       const found = await fetchDocument(url)
-      // The document of another issuer would hand this issuer's codes and tokens to that one.
+      // A document of another issuer is refused: it would hand this issuer's codes and tokens to the other one.
       if (found?.issuer === issuer) return found
     }
     throw outage()

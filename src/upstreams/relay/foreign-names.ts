@@ -11,10 +11,10 @@ type Row = Pick<Chain, 'id' | 'family' | 'native'>
 export type ForeignNames = {
   rowOf(chainId: string): Row | undefined
   chainId(chainId: string): number | undefined
-  /** Returns the public id, or undefined for a chain that is not served. */
+  /** Returns the public id of a chain by Relay's id, or undefined for a chain that is not served. */
   publicId(foreign: unknown): string | undefined
   currency(token: TokenOnChain): string | undefined
-  /** Returns the chain table's address for a native coin, and the given one for a token. */
+  /** Returns the address of a native coin in the chain table, and the given address for a token. */
   token(chainId: string, currency: string): string | undefined
 }
 

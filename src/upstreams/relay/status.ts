@@ -4,13 +4,13 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { ForeignNames } from './foreign-names.ts'
 import { changed, fieldsOf } from './wire.ts'
 
-/** Reads what Relay says about a request. An unknown word means that it is not over. */
+/** Reads the status of a request at Relay. An unknown status word means that the request is not over. */
 
 const states: Readonly<Record<string, ProviderState>> = {
   waiting: 'waiting',
   success: 'success',
   refund: 'refunded',
-  // Earlier versions of its documentation use these words for the same.
+  // Earlier versions of Relay's documentation use these two words for a refund.
   refunded: 'refunded',
   fallback: 'refunded',
   failure: 'failed',
@@ -43,7 +43,7 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
   }
 }
 
-/** Returns null if there is no reason. */
+/** Returns the reason that Relay states, or null if it states none. */
 const reasonOf = (value: unknown): string | null => (value === 'N/A' ? null : textOf(value))
 
 function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx[] {
@@ -54,7 +54,7 @@ function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx
   )
 }
 
-/** Adds why a request ended this way, and its refund, from the list of requests. */
+/** Adds the reason and the refund of an ended request to its status, from Relay's list of requests. */
 export function withReasons(
   status: ProviderStatus,
   body: unknown,

@@ -46,7 +46,7 @@ export type DraftResult = { ok: true; draft: Draft } | { ok: false; reason: stri
 const unitsMax = 1_400_000
 const lamportsPerSignature = 5_000n
 const microLamports = 1_000_000n
-/** An execution a moment later may take more units than its simulation. */
+/** An execution a moment later may take more compute units than its simulation. */
 const spareUnits = 5_000
 /** This many unit limits make equal orders different messages, because the network executes each message only once. */
 const distinctUnits = 16_384
@@ -85,7 +85,10 @@ export async function draftTransaction(chain: Solana, order: DraftOrder): Promis
   }
 }
 
-/** The sponsor pays rent, as a user without SOL cannot, and gets it back; else closing accounts would earn it. */
+/**
+ * Makes the sponsor pay rent, as a user without SOL cannot, and get the rent back; else users would earn the rent
+ * by closing accounts.
+ */
 function withRentPayer(instruction: SvmInstruction, { account, feePayer }: DraftOrder): SvmInstruction {
   const decoded = decode({
     ...instruction,
@@ -111,7 +114,7 @@ const writableOf = (instructions: readonly SvmInstruction[]): string[] => [
   ),
 ]
 
-/** Three of four recent transactions paid no more than this price. */
+/** Returns the compute price that three of four recent transactions did not exceed; throws above the cap. */
 function priceOf({ row }: Solana, prices: readonly bigint[]): bigint {
   const { priceFloorMicroLamports: floor, priceCapMicroLamports: cap } = row.fees
   const sorted = [...prices].sort((a, b) => (a < b ? -1 : 1))
@@ -178,9 +181,11 @@ async function simulateDraft(
     ? feePayerViolation(message, order.feePayer)
     : 'the signers are not the fee payer and the user'
   if (violation)
-    throw new Fault('policy_denied', `The sponsor does not pay for this: ${violation}`, {
-      extras: { rule: 'sponsor', reason: violation },
-    })
+    throw new Fault(
+      'policy_denied',
+      `The sponsor does not pay for this: ${violation}. Ask for another quote; if it happens again, report it to the operator`,
+      { extras: { rule: 'sponsor', reason: violation } },
+    )
   const accounts = watchedAccounts(message, order)
   const baseline = baselineOf(order, blockhash, accounts)
   const request = {
@@ -247,7 +252,7 @@ function watchedAccounts({ instructions }: DecodedMessage, { account, feePayer }
     if (decoded?.name === 'transfer_tokens') return [decoded.source]
     if (decoded?.name === 'bridge') return decoded.token === null ? [] : [decoded.token.source]
     if (decoded?.name === 'create_token_account') return [decoded.account]
-    // Wrapped SOL would leave the wallet with the rent.
+    // Closing an account of wrapped SOL would take the SOL out of the wallet together with the rent.
     if (decoded?.name === 'close_token_account') return [decoded.account]
     if (decoded) return []
     return instruction.accounts.filter(({ isWritable }) => isWritable).map(({ address }) => address ?? '')

@@ -57,7 +57,7 @@ export const transferTokens = (
   data: hexOf(tokenTransferCheckedTag, amountUnits, decimals),
 })
 
-/** Does nothing if the account exists. */
+/** Creates the owner's token account of a mint; the instruction does nothing if the account exists. */
 export const createTokenAccount = (
   { mint, tokenProgram: program }: Pick<TokenMint, 'mint' | 'tokenProgram'>,
   owner: string,
@@ -119,7 +119,7 @@ export const memo = (text: string): SvmInstruction => ({
 
 const u32Bytes = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>> shift) & 0xff)
 
-/** `named` are accounts that the program ignores. */
+/** Sets the limit of compute units. `named` are accounts that the program ignores. */
 export const computeLimit = (units: number, named: readonly string[] = []): SvmInstruction => ({
   programId: computeBudgetProgram,
   accounts: named.map(readonly),

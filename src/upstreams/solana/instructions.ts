@@ -94,7 +94,7 @@ const memo: Read = (data, accounts) => ({
 
 const depositBytes = 48
 
-/** The first bytes say which of the two deposits it is; an amount and an id of 32 bytes follow. */
+/** Reads the data of a deposit: a tag for SOL or a token in the first bytes, an amount, and an id of 32 bytes. */
 const depositAt = (data: DataView) => {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   return {

@@ -8,7 +8,7 @@ export type BalanceDelta = { token: string; amountUnits: bigint; decimals: numbe
 export type Landing = {
   slot: bigint
   failure: string | undefined
-  /** The fee and rent, less what was returned. */
+  /** What the sponsor paid: the fee and rent, less what was returned. */
   sponsorLamports: bigint
   /** The net changes of the user's wallet, without those of 0. */
   deltas: BalanceDelta[]
@@ -29,7 +29,7 @@ export function readArrival(landed: LandedTransaction, owner: string, native: st
 
 type LandingOrder = { raw: string; account: string; native: BalanceDelta['token']; nativeDecimals: number }
 
-/** `raw` is the stored bytes; a reply about other bytes does not count. */
+/** Reads what a landed transaction changed. `raw` is the stored bytes; a reply about other bytes does not count. */
 export function readLanding(
   landed: LandedTransaction,
   { raw, account, native, nativeDecimals }: LandingOrder,

@@ -30,7 +30,7 @@ export type MintFacts = {
 }
 export type InspectedMint =
   | { type: 'mint'; facts: MintFacts }
-  /** There is no account, or it is no mint. */
+  /** There is no account at the address, or the account is no mint. */
   | { type: 'absent'; slot: bigint }
 
 type CallAll = (calls: readonly RpcCall[], signal?: AbortSignal) => Promise<RpcAnswer[]>
@@ -73,7 +73,7 @@ export async function inspectMint(rpc: CallAll, mint: string, signal?: AbortSign
   }
 }
 
-/** An absent field does not mean that there is no authority. */
+/** Returns an authority, or null if the mint has none. An absent field does not mean none, so it throws. */
 function authorityOf(record: Record<string, unknown>, name: string): string | null {
   const value = record[name]
   if (value === null || (typeof value === 'string' && value !== '')) return value
@@ -140,7 +140,7 @@ function addExtension(found: MintExtensions, value: unknown): void {
   }
 }
 
-/** A change of the fee takes effect two epochs later, so the higher of both counts. */
+/** A change of the fee takes effect two epochs later, so the higher of the old and the new rate counts. */
 function transferFeeOf(state: Record<string, unknown>): MintExtensions['transferFee'] {
   const bps = ['olderTransferFee', 'newerTransferFee'].map((name) => {
     const points = integerOf(valueAt(state, [name, 'transferFeeBasisPoints']))

@@ -21,8 +21,8 @@ export type FoundTransfer = {
   memo: string | undefined
 }
 /**
- * Transactions before `fromSlot`, and known ones, are not examined. A node that keeps less fails the search; from slot 0
- * on, what it keeps is enough.
+ * A search examines no transactions before `fromSlot`, and no known ones. A node that does not keep all blocks
+ * since then fails the search; from slot 0 on, what the node keeps is enough.
  */
 export type TransferSearch = {
   wallet: string
@@ -49,7 +49,7 @@ export async function findTransfers(chain: PaymentChain, search: TransferSearch)
     const batch = unknown.slice(at, at + parallelMax)
     const landed = await Promise.all(batch.map((signature) => chain.transaction(signature, finality)))
     for (const [index, each] of landed.entries()) {
-      // The node that listed it may be ahead of the one that is asked for the record.
+      // The node that listed the transaction may be ahead of the one that is asked for its record.
       if (!each)
         throw new Fault('unavailable', `A ${chain.row.displayName} node lacks a transaction it listed`)
       transfers.push(
@@ -119,7 +119,7 @@ function transfersIn(bytes: Uint8Array, owner: string, native: string) {
 export type WalletChange = { signature: string; slot: bigint; units: ReadonlyMap<string, bigint> }
 const changesMax = 100
 
-/** Returns every final transaction since the slot that the node lists for the wallet; undefined if too many. */
+/** Returns a wallet's final transactions since the slot; undefined if there are too many, or one is missing. */
 export async function walletChanges(
   chain: PaymentChain,
   { wallet, tokens, fromSlot }: Pick<TransferSearch, 'wallet' | 'tokens' | 'fromSlot'>,
@@ -185,7 +185,7 @@ function statedBy(
   }
 }
 
-/** Returns undefined for a transaction whose form is not ours. */
+/** Decodes the message of a transaction; undefined if its form is not the one that the gateway makes. */
 function messageOf(bytes: Uint8Array) {
   try {
     return svmDecoder.decodeMessage(splitTransaction(bytes).message)

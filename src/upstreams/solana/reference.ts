@@ -14,7 +14,7 @@ import type { LandedTransaction, Solana } from './solana.ts'
  * transaction's purpose.
  */
 
-/** The rest of the address is free, because no key or program has it. */
+/** A reference begins with these bytes; the rest is free, because no key or program has such an address. */
 const tag = Buffer.from('portico exec')
 
 export function referenceOf({ executionId, sequence }: NamedExecution): string {
@@ -23,7 +23,9 @@ export function referenceOf({ executionId, sequence }: NamedExecution): string {
   return base58(Buffer.concat([tag, counted, Buffer.from(executionId.replaceAll('-', ''), 'hex')]))
 }
 
-/** Returns undefined for an address that is not a reference of the gateway. */
+/**
+ * Returns the execution that a reference names, or undefined for an address that is no reference of the gateway.
+ */
 export function executionOfReference(address: string): NamedExecution | undefined {
   const bytes = fromBase58(address, addressBytes)
   if (!bytes || !tag.equals(bytes.subarray(0, tag.length))) return undefined
@@ -32,7 +34,10 @@ export function executionOfReference(address: string): NamedExecution | undefine
 }
 
 export type FoundTransaction = { signature: string; landed: LandedTransaction }
-/** The account executed nothing before `since`. A search finds nothing only if the node keeps all that followed. */
+/**
+ * The account executed nothing before `since`. A search ends without a result only if the node keeps all blocks
+ * since then; otherwise it fails.
+ */
 export type Search = { reference: string; account: string; since: Date }
 type SearchedChain = Pick<Solana, 'row' | 'history' | 'transaction'>
 
@@ -45,7 +50,7 @@ const readMax = 100
 
 /** Searches for the transaction that names the reference, is signed by the account, and did not fail. */
 export function referenceSearch(chain: SearchedChain): ReferenceSearch {
-  /** A transaction that the account did not sign never becomes its own. */
+  /** The signatures of transactions that the account did not sign, which never become its own. */
   const foreign = new LRUCache<string, true>({ max: namedPagesMax * pageMax })
 
   /** The message is the same at every commitment, so a foreign transaction need not be final to be recognised. */
@@ -56,7 +61,7 @@ export function referenceSearch(chain: SearchedChain): ReferenceSearch {
       return undefined
     }
     const landed = seen && (await chain.transaction(signature, chain.row.finality))
-    // It is not final yet, or the node that listed it is ahead of this one.
+    // The transaction is not final yet, or the node that listed it is ahead of the one that was asked for it.
     if (!landed) throw new Fault('unavailable', `The transaction ${signature} is not final yet`)
     return landed
   }
@@ -83,7 +88,7 @@ function signersOf({ raw }: LandedTransaction): string[] {
   try {
     return decodeMessage(splitTransaction(Buffer.from(raw, 'base64')).message).signers
   } catch (error) {
-    // The transaction has another form than ours.
+    // A transaction of another form than the gateway's names no signers here.
     if (error instanceof InvalidMessageError) return []
     throw error
   }

@@ -57,7 +57,7 @@ export type SolanaHoldings = { slot: bigint; lamports: bigint; tokens: TokenBala
 export type Trial = {
   simulation: Simulation
   baseline: Simulation
-  /** What the node would charge, or undefined if it does not know the blockhash. */
+  /** The fee that the node would charge, or undefined if the node does not know the blockhash. */
   feeLamports: bigint | undefined
 }
 export type TrialRequest = {
@@ -83,10 +83,10 @@ export type Solana = {
   height(commitment: Commitment): Promise<ChainHeight>
   latestBlockhash(): Promise<LatestBlockhash>
   accounts(addresses: readonly string[]): Promise<{ slot: bigint; accounts: (Account | undefined)[] }>
-  /** Leaves out tables that are missing or being closed. */
+  /** Returns lookup tables, and leaves out those that are missing or being closed. */
   lookupTables(addresses: readonly string[]): Promise<LookupTable[]>
   simulate(request: TrialRequest): Promise<Trial>
-  /** Sends without the node's checks; a look-up shows whether it landed. */
+  /** Sends a transaction without the node's checks; a look-up shows whether it landed. */
   send(raw: string): Promise<SendVerdict>
   /** `searchHistory` also searches beyond the newest blocks, which is expensive for the node. */
   statuses(signatures: readonly string[], options?: { searchHistory: boolean }): Promise<StatusReading>
@@ -96,7 +96,7 @@ export type Solana = {
   ): Promise<LandedTransaction | undefined>
   /** Returns transactions that name the address, newest first: those before a signature, or the newest ones. */
   history: ReadHistory
-  /** Returns what an account with this many bytes of data must hold. */
+  /** Returns the lamports that an account with this many bytes of data must hold. */
   rentLamports(bytes: number): Promise<bigint>
   /** Returns the micro-lamports per compute unit that recent blocks took for these accounts. */
   recentPrices(accounts: readonly string[]): Promise<bigint[]>
@@ -116,7 +116,7 @@ type Node = {
 
 const timeoutMs = 5_000
 const confirmed = { commitment: 'confirmed' }
-/** These are limits of the protocol. */
+/** The most signatures or accounts that one call takes are limits of the protocol. */
 export const statusesMax = 256
 const accountsMax = 100
 const priceAccountsMax = 128
@@ -179,7 +179,7 @@ async function readHoldings({ callAll }: Node, owner: string, signal?: AbortSign
 
 type BalanceQuery = { owner: string; mint: string; isNative: boolean; at: StateAt | undefined }
 
-/** Reads no other account, because anybody can make an owner hold thousands of tokens. */
+/** Reads only the owner's own or associated account, because anybody can make an owner hold thousands of tokens. */
 async function readBalance(node: Node, { owner, mint, isNative, at }: BalanceQuery): Promise<bigint> {
   if (isNative) return (await readAccounts(node, [owner], at)).accounts[0]?.lamports ?? 0n
   const addresses = tokenPrograms.map((program) => tokenAccountOf(owner, mint, program))
@@ -201,10 +201,13 @@ function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
 
 /** A blockhash is valid for this many blocks. */
 const validBlocks = 150n
-/** The nodes behind one URL do not see the same height. */
+/** The nodes behind one URL may differ in height by at most this many blocks. */
 const lagBlocksMax = 150n
 
-/** Never returns less than the protocol's lifetime: a transaction given up early could land beside its successor. */
+/**
+ * Returns a blockhash with at least the protocol's lifetime, because a transaction given up early could land beside
+ * its successor.
+ */
 async function readLatestBlockhash({ callAll }: Node): Promise<LatestBlockhash> {
   const [latest, epoch] = await callAll([
     { method: 'getLatestBlockhash', params: [confirmed] },

@@ -6,7 +6,7 @@ export type Commitment = 'processed' | 'confirmed' | 'finalized'
 
 /** `failed` means that the transaction is in a block, and changed nothing but the balance of its fee payer. */
 export type SignatureStatus = { slot: bigint; commitment: Commitment; failed: boolean }
-/** Undefined means that the node that answered, at its slot, knows no such signature. */
+/** The statuses at the slot of the node that answered; undefined for a signature that this node does not know. */
 export type StatusReading = { slot: bigint; statuses: (SignatureStatus | undefined)[] }
 
 export function statusesOf(result: unknown, count: number): StatusReading {
@@ -17,7 +17,8 @@ export function statusesOf(result: unknown, count: number): StatusReading {
 function statusOf(value: unknown): SignatureStatus | undefined {
   if (value === null) return undefined
   if (!isRecord(value)) throw broken('a malformed status')
-  // A node that leaves the word out still counts confirmations; no count means that the root has passed it.
+  // A node without `confirmationStatus` still counts confirmations; no count means that the root has passed the
+  // slot.
   const commitment = value.confirmationStatus ?? (value.confirmations === null ? 'finalized' : undefined)
   if (commitment !== 'processed' && commitment !== 'confirmed' && commitment !== 'finalized')
     throw broken('a status without a commitment')
@@ -76,11 +77,11 @@ export type TokenAmount = {
 }
 export type LandedTransaction = {
   slot: bigint
-  /** Undefined if the node has not recorded the time of the block. */
+  /** The time of the block; undefined if the node has not recorded it. */
   blockSeconds: number | undefined
-  /** The bytes in base64. */
+  /** The bytes of the transaction in base64. */
   raw: string
-  /** Undefined if it succeeded. */
+  /** The error of the transaction; undefined if the transaction succeeded. */
   failure: string | undefined
   feeLamports: bigint
   lamportsBefore: bigint[]
@@ -91,7 +92,7 @@ export type LandedTransaction = {
 
 const accountsMax = 256
 
-/** Returns undefined if the node has no such transaction at the commitment. */
+/** Reads a transaction in a block; undefined if the node has no such transaction at the commitment. */
 export function landedOf(result: unknown): LandedTransaction | undefined {
   if (result === null) return undefined
   if (!isRecord(result) || !isRecord(result.meta) || !Array.isArray(result.transaction))

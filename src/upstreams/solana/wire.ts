@@ -35,7 +35,7 @@ export const contextOf = (result: unknown): { slot: bigint; value: unknown } => 
   return { slot: unitsOf(result.context.slot), value: result.value }
 }
 
-/** Requires as many entries as were requested. */
+/** Returns the list of a reply, which must have as many entries as were requested. */
 export function listOf(value: unknown, count: number): unknown[] {
   if (Array.isArray(value) && value.length === count) return value
   throw broken('a list of another length than asked for')
@@ -83,7 +83,7 @@ export type Account = { lamports: bigint; owner: string; data: Uint8Array }
 
 const base64Max = 16 * 1024
 
-/** Reads base64 form. Returns undefined for a missing account, which a simulation shows as one without lamports. */
+/** Reads an account in base64; undefined for a missing one, which a simulation shows without lamports. */
 export function accountOf(value: unknown): Account | undefined {
   if (value === null) return undefined
   if (!isRecord(value) || !Array.isArray(value.data)) throw broken('a malformed account')

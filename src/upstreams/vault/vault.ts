@@ -29,7 +29,7 @@ export type Vault = {
   address: string
   priceDigits: number
   state(): Promise<VaultState>
-  /** Reads at the newest block, or at the given one. */
+  /** Returns the owner's shares and assets at the newest block, or at the given one. */
   account(owner: string, at?: bigint): Promise<Account>
   assetsOf(sharesUnits: bigint): Promise<bigint>
   depositCalls(owner: string, assetsUnits: bigint): EvmCall[]

@@ -30,7 +30,7 @@ const word = (value: bigint | string): string => {
 export const callData = (method: Method, ...args: (bigint | string)[]): string =>
   selectors[method] + args.map(word).join('')
 
-/** Returns undefined if the contract returned less than a word. */
+/** Returns the first word of a contract's reply as a number, or undefined if the reply has less than a word. */
 export const numberOf = (data: string): bigint | undefined =>
   data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 

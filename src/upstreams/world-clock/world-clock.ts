@@ -15,7 +15,7 @@ type Options = {
   everyMs?: number
 }
 export type WorldClock = Clock & {
-  /** Calls back when the world has advanced, so that what waits for a time looks again. */
+  /** Calls the listener when the world has advanced, so that work that waits for a time checks it again. */
   onJump(listener: () => void): void
 } & AsyncDisposable
 

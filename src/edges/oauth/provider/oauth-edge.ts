@@ -329,7 +329,11 @@ async function userinfoOf(
     )
   const has = (scope: string) => person.oauthScopes.includes(scope)
   if (!has('openid'))
-    throw new Fault('insufficient_scope', 'The token lacks the scope openid', { extras: { scope: 'openid' } })
+    throw new Fault(
+      'insufficient_scope',
+      'The token lacks the scope `openid`: sign in again and ask for `openid`',
+      { extras: { scope: 'openid' } },
+    )
   const name = has('profile') ? (await people.find(userId))?.name : undefined
   return {
     sub: userId,

@@ -261,9 +261,11 @@ function assertFees(
   if (maxFeeBps === null) return
   const total = feesMicros(fees)
   if (total !== null && total * fullBps <= usdMicros * BigInt(maxFeeBps)) return
-  throw new Fault('no_route', 'The fees of every route exceed `max_fee_bps`', {
-    extras: { reason: 'fees', limit_bps: maxFeeBps },
-  })
+  throw new Fault(
+    'no_route',
+    'The fees of the route exceed `max_fee_bps`, or are unknown: raise it, leave it out, or swap a larger amount',
+    { extras: { reason: 'fees', limit_bps: maxFeeBps } },
+  )
 }
 
 /** Reads the ledger before the chain, so that a hold that settles in between invalidates the balance. */

@@ -84,7 +84,9 @@ export async function storedQuote(
 }
 
 export const quoteUsed = () =>
-  new Fault('conflict', 'The quote was executed by another request', { extras: { reason: 'quote_used' } })
+  new Fault('conflict', 'The quote was already executed; ask for a new one with `dryrun`', {
+    extras: { reason: 'quote_used' },
+  })
 
 /** Whether the task with this claim was the first to be accepted for the quote. */
 export async function isFirstClaim(db: Queryable, quoteId: string, claim: string): Promise<boolean> {
