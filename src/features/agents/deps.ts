@@ -19,10 +19,10 @@ export type AgentsDeps = {
   limits: SignInLimits
   policy: Pick<PolicyFeature, 'endLink' | 'dropPending'>
   acts: ActRequests
-  /** Throws unless the key of the calling agent has just signed the act. */
+  /** Throws unless the key of the calling agent has just signed the act that the agent asks for. */
   assertSigned: AssertSigned
   signups: Pick<SignupGrants, 'forLink'>
   mailQueue: MailQueue
-  /** It is undefined if no page is served. */
+  /** Returns the address of the page where a person links an agent; undefined if the gateway serves no such page. */
   linkPage: () => string | undefined
 }

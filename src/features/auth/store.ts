@@ -28,7 +28,7 @@ export const findChallenge = (db: Queryable, nonce: string, now: Date) =>
       .where('expires_at', '>', now),
   )
 
-/** Returns true to exactly one of several concurrent callers. */
+/** Claims a challenge for its one use; returns true to exactly one of several concurrent callers. */
 export const claimChallenge = async (db: Queryable, nonce: string, now: Date): Promise<boolean> => {
   const row = await fetchOne(
     db,
@@ -264,7 +264,7 @@ export const revokeKeysOf = (db: Queryable, userId: string, now: Date) =>
 
 const sweepMax = 1_000
 
-/** Deletes in batches, by index, so that no statement runs long. */
+/** Deletes expired challenges, signatures and tokens in batches, by index, so that no statement runs long. */
 export const sweep = async (db: Queryable, now: Date): Promise<void> => {
   for (const table of ['challenge', 'spent_signature', 'access_token']) {
     const text = `delete from ${table} where ctid = any(array(

@@ -3,7 +3,7 @@ import type { Emit } from '#kernel/wire/answerer.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { ChatEvent } from './events.ts'
 
-/** This module passes on what an answerer says, without what an earlier run of the turn has already sent. */
+/** This module stores what an answerer says as events, without what an earlier run of the turn already sent. */
 
 const answerCharactersMax = 200_000
 const chunkCharactersMax = 8_000
@@ -15,9 +15,9 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
   const planned = new Set(stored.filter(({ event }) => event === 'planning').map(({ data }) => keyOf(data)))
   const chunks = stored.filter(({ event }) => event === 'chunk').map(({ data }) => String(data.text))
   let text = chunks.join('')
-  /** How many characters are already sent and will be said again. */
+  /** How many characters an earlier run has sent, which this run of the answerer says again. */
   let repeated = text.length
-  /** The first half of a surrogate pair whose second half comes with the next piece. */
+  /** The first half of a surrogate pair whose second half comes with the next piece of the answer. */
   let half = ''
   return {
     text: () => text,

@@ -5,7 +5,7 @@ import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { StoredResult } from './store.ts'
 
-/** A note is a value that a turn makes only once, such as the answer of a model. It is stored like a tool result. */
+/** A note is a value that a turn makes only once, such as a model's answer; it is stored like a tool result. */
 
 const prefix = 'note:'
 const notesMax = 160
@@ -45,7 +45,7 @@ export function createNote(
     if (known.size >= notesMax) throw tooMuch(`at most ${notesMax} notes`)
     const making = makeOnce(id, make)
     known.set(id, making)
-    // After a failure the value may be made again.
+    // After a failure the note is forgotten, so that its value may be made again.
     making.catch(() => known.delete(id))
     return structuredClone(await making)
   }

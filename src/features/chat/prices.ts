@@ -7,7 +7,7 @@ export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
   MarketAnalyzerAgent: 2n,
 }
 
-/** The credits that are held if a model answers, whose tokens cost; a user with fewer credits has all of them held. */
+/** The credits that are held if a model answers; a user with fewer credits has all of them held. */
 export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   ProAgent: 5n,
   MarketAnalyzerAgent: 10n,
@@ -27,8 +27,8 @@ export const defaultAgent: Agent = 'ProAgent'
 
 type Costs = { usage: Usage | undefined; prices: ModelPrices | undefined; isHeld: boolean }
 /**
- * What a turn costs: the price of its agent or its tokens, and never more than was drawn for it. Where money was on
- * hold, only the tokens cost.
+ * Returns the price of a turn: that of its agent or of its tokens, and never more than was drawn for the turn. A
+ * turn whose calls a money hold refused costs only its tokens.
  */
 export function chargeOf(agent: Agent, heldUnits: bigint, { usage, prices, isHeld }: Costs): bigint {
   const base = isHeld ? 0n : creditsOfAgent[agent]

@@ -22,18 +22,18 @@ export type PaidTask = {
   account: string
   chainId: string
   amountUnits: bigint
-  /** The transaction that the task credited. */
+  /** The hash of the transaction that the task credited. */
   txHash: string | null
 }
 export type PaymentVerdict = 'wait' | 'credited' | StrayReason
 
-/** `task` is undefined if the payment names none that takes payments. */
+/** Judges a payment; `task` is undefined if the payment names no task that takes payments. */
 export function judgePayment(payment: SeenPayment, task: PaidTask | undefined): PaymentVerdict {
   if (!task) return 'unknown_task'
   if (payment.payer.toLowerCase() !== task.account.toLowerCase()) return 'other_payer'
   if (payment.chainId !== task.chainId) return 'other_chain'
   if (payment.amountUnits !== task.amountUnits) return 'other_amount'
   if (task.isLive) return 'wait'
-  // The log index is not compared, as it may have differed in a block that was reorganised away.
+  // The log index is not compared, because a reorganised block may have had another one.
   return payment.txHash.toLowerCase() === task.txHash?.toLowerCase() ? 'credited' : 'task_ended'
 }

@@ -38,13 +38,13 @@ export type RechargeDeps = EvmPaymentDeps &
     tills: readonly Till[]
     chains: readonly Chain[]
     policy: Pick<Policy, 'check'>
-    /** Two independent sources of the dollars for one native coin. */
+    /** Two independent sources of the price of a native coin in dollars. */
     priceSources: readonly [PriceSource, PriceSource]
     chainInfo: (row: Chain) => ChainInfoView
     changed: (userId: string, chainId: string) => void
     clock: Clock
   }
-/** Resolves to undefined if the source has no trusted price. */
+/** Resolves to the price of the native coin in dollars; undefined if the source has no trusted price. */
 export type PriceSource = (native: Chain['native']) => Promise<string | undefined>
 type ChainInfoView = Omit<RechargeChainView, 'token' | 'confirmations'>
 type RechargeChainView = {
@@ -65,7 +65,7 @@ type RechargeChainView = {
 type RechargeInput = InputOf<typeof rechargeContract.entries.recharge>
 type Pack = (typeof packs)[number]
 
-/** How long an amount may be signed after its prices were read. */
+/** How long after the reading of its prices an amount may still be signed. */
 const lockMs = 60_000
 
 export function createRecharge(deps: RechargeDeps): Operation[] {
@@ -91,7 +91,7 @@ export function createRecharge(deps: RechargeDeps): Operation[] {
   })
 }
 
-/** Credits are pending until the task ends, by a credit or without a payment. */
+/** Credits are pending until the task of their payment ends. */
 const answerFields = ({ id, status, data }: { id: string; status: string; data: JsonObject }) => ({
   task_ids: [id],
   credits_pending: ['pending', 'running'].includes(status) ? Number(data.credits ?? 0) : 0,
@@ -164,7 +164,7 @@ const admitRecharge = (deps: RechargeDeps) =>
         locked_until: lockedUntil.toISOString(),
       }
       const spend = { account: wallet, amountUnits, token: till.chain.row.native, seen, gas }
-      // The call names the task, whose id is made on acceptance, so it is signed afterwards.
+      // The call names the task, whose id is made on acceptance, so the call is signed afterwards.
       return { first: 'sign', deadlineMs: lockMs, data, spend }
     },
   })
@@ -194,7 +194,7 @@ async function fundPayment<T extends Till>(deps: RechargeDeps, { pack, till, wal
   return { account, amountUnits, price, lockedUntil, seen: { ...seen, reread: readCoins }, gas }
 }
 
-/** Nothing is sold at a guess: the two prices have to agree. */
+/** Returns the price at which credits are sold; throws unless the two sources agree. */
 async function trustedPrice({ priceSources }: RechargeDeps, { chain }: Till): Promise<string> {
   const { native } = chain.row
   const [one, other] = await Promise.all(
@@ -221,7 +221,7 @@ async function coinsCovering(
   { db, ledger }: RechargeDeps,
   { native, wallet, coinsOf, amountUnits }: CoinsRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
+  // The version is read before the chain, so that a settlement in between makes the balance outdated.
   const { heldUnits, version } = await ledger.balance(db, wallet)
   const totalUnits = await coinsOf()
   const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
@@ -278,7 +278,7 @@ const outdated = notExecuted({
   retryable: true,
 })
 
-/** The payment of a lost task was found again, and an operator may have settled it. */
+/** Ends a proven payment; after a loss of the database, an operator may have settled the payment already. */
 async function credited(
   { db, chains }: RechargeDeps,
   { id, userId, data }: RechargeTask,

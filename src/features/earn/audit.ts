@@ -30,7 +30,7 @@ const kind = 'earn_audit'
 const id = '00000000-0000-7000-8000-00000000ea13'
 const everySeconds = 20
 const batchMax = 20
-/** A difference counts once it has been unchanged for this long. */
+/** A deficit of shares freezes the account once it has been unchanged for this long. */
 const confirmMs = 5_000
 const recheckMs = 300_000
 const auditor = 'audit'
@@ -130,7 +130,7 @@ async function compare(deps: CompareDeps, account: store.EarnAccount, block: big
   const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
   const difference = reading.onChainUnits - booked
   const comparison = { mismatch: difference === 0n ? null : difference, now }
-  // Any account can send shares to another, so a surplus does not freeze the account; the positions show it.
+  // Any account can send shares to another, so a surplus does not freeze the account; the positions show the surplus.
   if (difference >= 0n) {
     if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(deps, { userId, address })
     const nextAt = later(now, recheckMs)

@@ -10,7 +10,7 @@ import { externalOf } from './shares.ts'
 import { type EarnTaskRow, earnTasksPage, newestPosition, positionsPage } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
 
-/** This module shows positions and their history from tasks and ledger, compared with the chain. */
+/** This module shows positions and their history from tasks and the ledger, compared with the chain. */
 
 type PositionsDeps = {
   db: Queryable
@@ -60,7 +60,7 @@ export function createPositionsReader({
 }: PositionsDeps) {
   const vaultRef = vaultRefOf(vault)
 
-  /** Returns null if the difference is unknown: the chain does not answer, or an action of the user is in flight. */
+  /** Returns the outside change of each position; null if the chain does not answer or an action is in flight. */
   const externalFor = async (userId: string): Promise<Map<string, bigint> | null> => {
     try {
       const reading = await readSettled(userId, await evmAddressOf(userId))

@@ -1,7 +1,7 @@
 import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
 
-/** One instance stores the share price once an hour, and the yield is computed from these rows. */
+/** One instance stores the share price once an hour, and the yield is computed from the stored prices. */
 
 const kind = 'earn_snapshot'
 const hourSeconds = 3_600

@@ -20,7 +20,7 @@ const revokedSeconds = lifeMaxSeconds + 3_600
 /** An app that shows no token for this long counts as disconnected, because the other server does not say so. */
 const idleSeconds = 30 * 86_400
 
-/** Identifies what a person gave to a client at the other server. */
+/** Returns the id under which this gateway stores a grant that a person gave to a client at the other server. */
 export const externalGrantId = (of: { issuer: string; subject: string; clientId: string }): string =>
   sha256(`${of.issuer}|${of.subject}|${of.clientId}`)
 
@@ -31,7 +31,7 @@ export const refuseExternal = (ended: Pick<RecordStore, 'upsert'>, id: string, n
 type Deps = {
   db: Queryable
   server: AuthorizationServer
-  /** Verifies tokens of this gateway, which only its own pages get; absent if it has no pages. */
+  /** Verifies the tokens that this gateway issues to its own pages; absent if it has no pages. */
   verifyOwn: ((token: string) => Promise<AccessClaims>) | undefined
   grants: Grants
   identities: Identities
@@ -64,7 +64,7 @@ export function createExternalTokens(deps: Deps) {
   }
   const endedAt = async (id: string): Promise<number> => Number((await ended.find(id))?.at ?? 0)
 
-  /** Apps need tokens of the other server, even if this gateway gave them tokens before. */
+  /** Accepts tokens of this gateway from its own pages alone: apps need tokens of the other server. */
   const verifyOfPage = async (token: string, check: NonNullable<typeof verifyOwn>): Promise<AccessClaims> => {
     const claims = await check(token)
     if (!isOwnClient(claims.clientId)) throw refused('is not one of the authorization server')
@@ -90,7 +90,7 @@ export function createExternalTokens(deps: Deps) {
     if (endedMs > 0 && iat <= endedMs / 1_000 + aheadSeconds) throw refused('was revoked')
     const expiresAt = new Date(exp * 1_000)
     const scopes = typeof scope === 'string' ? scope : ''
-    // The record serves the list of apps.
+    // The list of the person's connected apps is read from this record.
     const resources = { [baseUrl()]: scopes }
     const grant = { accountId: personId, clientId, external: true, resources }
     await records.of('Grant').upsert(grantId, grant, idleSeconds)

@@ -37,7 +37,7 @@ const credentialLengthMax = 8_192
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 type CredentialJson = { id: string; response: Record<string, unknown> }
-/** Parses the credential that the page sent; returns undefined if it is none. */
+/** Parses the credential that the page sent; returns undefined if the text is no credential. */
 export function readCredential(text: string): CredentialJson | undefined {
   if (text.length > credentialLengthMax) return undefined
   const value = parseJson(text)
@@ -62,7 +62,7 @@ async function unlessInvalid<T>(run: () => Promise<T | undefined>): Promise<T | 
   }
 }
 
-/** Returns undefined unless the passkey was made for this challenge, origin and name, with the user verified. */
+/** Verifies a new passkey; undefined unless made for this challenge, origin and name, with the user verified. */
 export function verifyNewPasskey(
   credential: CredentialJson,
   { challengeHash, party }: Expected,
@@ -104,7 +104,7 @@ async function isWithoutCertificates({ response }: CredentialJson): Promise<bool
 
 type StoredKey = { credentialId: Buffer; publicKey: Buffer }
 
-/** Returns the signature counter, or undefined if it was not made by this key for this challenge, origin and name. */
+/** Returns the signature's counter; undefined unless this key signed for this challenge, origin and name. */
 export function verifySignature(
   credential: CredentialJson,
   { credentialId, publicKey }: StoredKey,

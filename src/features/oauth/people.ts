@@ -24,9 +24,9 @@ export type Refusal =
   | 'code'
   | 'expired'
   | 'limited'
-  /** Others have guessed too often at this account; a code by email, or a browser that is known, still works. */
+  /** Others have guessed too often at this account; a code by email or a known browser still signs it in. */
   | 'crowded'
-  /** Too many passwords wait to be checked; nothing was counted. */
+  /** Too many passwords wait to be checked; the attempt was not counted. */
   | 'overloaded'
   | 'notSent'
   | 'passkeyUnknown'
@@ -222,7 +222,7 @@ export function createPeople(deps: PeopleDeps): People {
       const known = found && (await knownBrowsers.find(browser, found.id))
       const { own, account } = guessBudgets(email, address)
       const budgets = known ? [{ name: `browser|${known}`, max: maxima.pair }] : [...own, account]
-      // The limit is taken before the password is checked, because it has to prevent a reply to each guess.
+      // The attempt is counted before the password is checked, because the limit has to prevent a reply to each guess.
       const over = await limits.take(budgets)
       if (over.length > 0) return refuse(over.every((each) => each === account) ? 'crowded' : 'limited')
       const requester = { address: addressKey(address), knownPerson: known && found.id }

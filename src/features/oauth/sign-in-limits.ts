@@ -8,12 +8,12 @@ import { type Queryable, query } from '#store/query.ts'
 export type Budget = Readonly<{ name: string; max: number; windowMs?: number }>
 export type SignInLimits = {
   /**
-   * Counts one use of each name, and returns the budgets that it exceeds; budgets of one name share its count. `on` is
-   * a transaction; if it rolls back, nothing is counted.
+   * Counts one use of each budget, and returns the exceeded budgets; budgets of one name share its count. `on` is a
+   * transaction; if it rolls back, no use is counted.
    */
   take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
   count(budget: Budget): Promise<number>
-  /** Returns what was taken, because it was no failure. */
+  /** Gives counted uses back, because the attempt that took them did not fail. */
   giveBack(budgets: readonly Budget[]): Promise<void>
 }
 
@@ -23,7 +23,7 @@ const guessWindowMs = 15 * 60_000
 const countMax = 1_000_000
 
 const keyOf = ({ name }: Budget): Buffer => createHash('sha256').update(name).digest()
-/** A statement cannot count one row twice. */
+/** One SQL statement cannot count a row twice, so each name of a budget occurs once. */
 const withUniqueNames = (budgets: readonly Budget[]): Budget[] => [
   ...new Map(budgets.map((budget) => [budget.name, budget])).values(),
 ]

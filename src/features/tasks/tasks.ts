@@ -16,10 +16,10 @@ type TasksDeps = {
   db: Queryable
   tasks: TaskQueries
   clock: Clock
-  /** Absent if no orders are served. */
+  /** Publishes the orders that changed; absent if the gateway serves no orders. */
   publishOrders: PublishOrders | undefined
   view: (task: Task) => TaskFullView
-  /** All sections, which include this one. */
+  /** Returns the operations and task kinds of all sections, which include this one. */
   sections: () => { operations: readonly Operation[]; kinds: readonly TaskKind[] }
 }
 
