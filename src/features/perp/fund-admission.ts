@@ -41,7 +41,7 @@ export type FundDeps = VenueDriverDeps & {
   route: FundingRoute
   clock: Clock
   limits: PerpLimits
-  /** It is undefined if no provider of swaps is configured. */
+  /** The swaps before a deposit; undefined if no provider of swaps is configured. */
   swaps: SwapLegs | undefined
   reserve: ReserveSpend
 }
@@ -55,10 +55,10 @@ export type FundTaskData = CreditTaskData &
     source_token?: string
     tx_hash?: string
     credited_at?: string
-    /** Whether the account was empty at the venue when the task began. */
+    /** Whether the account had no money at the venue when the task began. */
     is_first?: boolean
     swapped?: Delivered
-    /** The deposit was made before the database went back, so nothing is reserved for it. */
+    /** Whether the deposit was made before the database went back to an earlier time; then nothing is reserved. */
     is_deposited?: boolean
     progress?: TaskProgress
   }
@@ -164,7 +164,7 @@ async function checkFund(deps: FundDeps, input: FundInput, attempt: Attempt): Pr
   return depositOf(deps, { userId, amountUnits, sourceToken })
 }
 
-/** Quotes the swap and refuses it if its least output is too small for a deposit. */
+/** Quotes the swap, and refuses it if its minimum output is too small for a deposit. */
 async function checkSwap(
   deps: FundDeps,
   swaps: SwapLegs,
@@ -199,7 +199,7 @@ async function fundSwap(
   const data: FundTaskData = {
     swap,
     account: await deps.evmAddressOf(action.userId),
-    // Until the deposit is prepared, this is its least amount.
+    // Until the deposit is prepared, its amount is the minimum that the swap brings.
     amount_units: swap.amount_out_min,
     ahead_ms: 0,
     since_ms: 0,
@@ -209,7 +209,7 @@ async function fundSwap(
   return { first: 'swap', data, spend }
 }
 
-/** Returns the wallet's balance, the gas to charge, and the state of the account at the venue before the deposit. */
+/** Returns the wallet's balance, the gas to charge, and the venue's state of the account before the deposit. */
 export async function fundDeposit(
   deps: FundDeps,
   { action, amountUnits, sourceToken }: Deposit,
@@ -253,7 +253,7 @@ export async function cashCovering(
   { db, ledger, chain, route }: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
+  // The version is read before the chain, so that a settlement in between makes the balance outdated.
   const { heldUnits, version } = await ledger.balance(db, wallet)
   const { tokens } = await chain.balances(account, [route.token])
   const [totalUnits] = tokens

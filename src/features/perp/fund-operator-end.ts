@@ -24,7 +24,7 @@ import {
 import { approvalWrites, type SetupOperatorDeps } from './setup-operator-end.ts'
 import { legEnd, swappedOf, swapTaskOf } from './swap-leg.ts'
 
-/** This module ends a funding for an operator. The leg that was under way says where the money is. */
+/** This module ends a funding for an operator; the leg that was under way shows where the money is. */
 
 export type FundOperatorDeps = FundEndDeps &
   SetupOperatorDeps & {
@@ -43,7 +43,7 @@ export const operatorEndOfFund =
       : endInDeposit(deps, task, { ending, finding })
   }
 
-/** Ends the task before its deposit has begun: what the swap brought is in the wallet. */
+/** Ends a funding whose deposit has not begun: the output of the swap is in the wallet. */
 function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: Ended): EndResult | Refusal {
   const { outcome, at } = finding
   if (outcome === 'executed')

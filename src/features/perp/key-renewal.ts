@@ -66,7 +66,7 @@ function createRenewalKind(deps: KeyRenewalDeps): TaskKind {
       sign: steps.sign,
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
-        // The venue approves no key for an account without funds, which ends as `partial`.
+        // The venue approves no key for an account without funds; the renewal then ends as `partial`, without an event.
         if (!('end' in result) || result.outcome !== 'executed') return result
         const { api_wallet_address = null, api_wallet_expires_at = null } = result.result ?? {}
         const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }

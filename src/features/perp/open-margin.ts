@@ -21,7 +21,7 @@ export function marginText(notional: bigint, leverage: number): string {
   return fromUnits(cents, 2)
 }
 
-/** The margin of the order, plus the extra margin of the open position if the leverage changes. */
+/** Returns the margin of the order, plus the extra margin of the open position if the leverage changes. */
 export function marginOf({ notional, leverage, position }: Margin): bigint {
   const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
   if (!position || position.leverage === leverage) return own
@@ -31,7 +31,7 @@ export function marginOf({ notional, leverage, position }: Margin): bigint {
   return own + (extra > 0n ? extra : 0n)
 }
 
-/** An opposite order may use the margin of the position twice: for the close and for the new side. */
+/** Returns the free margin; an order against the position may use that margin twice, to close and to open. */
 function freeFor({ isBuy, position, state }: Margin): bigint {
   const free = toMicros(state.crossFreeUsd)
   const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy
@@ -39,7 +39,7 @@ function freeFor({ isBuy, position, state }: Margin): bigint {
   return total > 0n ? total : 0n
 }
 
-/** Transfers a little more than the shortfall, because the fee is paid from the same balance. */
+/** Transfers a little more than the missing margin, because the fee is paid from the same balance. */
 export const transferForMargin = (
   venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>,
   margin: Margin,

@@ -31,7 +31,7 @@ export type PerpDeps = VenueTrading & {
   agents: Agents
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
-  /** The chain of the venue's bridge. */
+  /** The chain on which the venue's bridge is. */
   chain: Evm
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   route: FundingRoute
@@ -48,7 +48,7 @@ export function createPerp(deps: PerpDeps) {
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const onAgentRevoked = agents.retired
   const trade = { ...deps, agentOf, onAgentRevoked }
-  // Exits take rate budget before spending, and accepted tasks take it before new requests.
+  // Exits take rate budget before orders that spend, and accepted tasks take it before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
   const work = { ...trade, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })

@@ -82,7 +82,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
   }
 }
 
-/** Ends the task, or closes the position if its stop is missing. */
+/** Ends the task after a repair, or closes the position if its stop is still missing. */
 function afterRepair(finish: Finish, task: PerpOrderTask, placed: readonly Exit[]) {
   const { entry, exits } = storedOutcome(task)
   const now = exits.map((exit) =>
@@ -110,7 +110,7 @@ async function planRepair(
   const size = sumFills(fills).size
   const missing = missingLegs(exits)
   const held = positionOf(state, symbol)?.signedSize.replace('-', '')
-  // Position exits are OCO and end with the position, so they must not apply to an older part of it.
+  // Position exits are OCO and end with the position, so they must not cover an older part of the position.
   const coversPosition = held !== undefined && compareDecimals(held, size) === 0
   const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
   const only = (leg: ExitLeg) => missing.includes(leg)

@@ -48,7 +48,7 @@ export const isActive = async (
   return spot.balances.length + spot.unread.length > 0
 }
 
-/** With `exit` the key is renewed for exits, which open no position and must work while trading is paused. */
+/** Admits a set-up. With `exit` the key is renewed for exits, which must work while trading is paused. */
 export const admitSetup = (deps: SetupDeps, { exit }: { exit: boolean }) =>
   createAdmission({
     policy: deps.policy,
@@ -81,9 +81,9 @@ const approvalFacts = ({ operation, exit }: Pick<PlannedAction, 'operation' | 'e
 
 export type SetupTaskData = ApprovalTaskData & {
   rotate: boolean
-  /** The key at the admission, which another task may have replaced since. Tasks of earlier releases lack it. */
+  /** The key at the admission, which another task may have replaced since; absent in tasks of earlier releases. */
   replaces?: string | null
-  /** The account was read a second time. */
+  /** Whether the account was read a second time already. */
   reread?: boolean
 }
 export type ApprovalTaskData = ActionTaskData & {
@@ -94,12 +94,12 @@ export type ApprovalTaskData = ActionTaskData & {
   valid_until_ms?: number
 }
 
-/** The approval of a key. The first deposit also approves it, because it creates the account at the venue. */
+/** Plans the approval of a key. The first deposit approves it too, because it creates the account at the venue. */
 export const approvalPlan = (
   { account, ahead_ms: skewMs, exit = false }: ApprovalTaskData,
   { agent, operation, now }: { agent: string; operation: string; now: Date },
 ): VenuePlan<ApprovalTaskData, never> => {
-  // The action names the expiry, so the reply needs no look-up of it.
+  // The action names the expiry of the key, so the reply need not be completed by a look-up.
   const validUntilMs = now.getTime() + skewMs + agentLifeMs
   return {
     account,
@@ -112,7 +112,7 @@ export const approvalPlan = (
   }
 }
 
-/** `validUntilMs` comes from the reply or the records of the venue. */
+/** Proof of an approval; `validUntilMs` comes from the reply or from the records of the venue. */
 type ApprovalProof = { validUntilMs: number }
 
 export const approvalSearch =
@@ -140,7 +140,7 @@ type SetupTask = TaskView<SetupTaskData>
 export function setupSteps(deps: SetupDeps) {
   const { venue, agents, status, rejections } = deps
 
-  /** Ends the set-up while only the first deposit is missing, whose task approves the key. */
+  /** Ends the set-up while only the first deposit is missing; the task of that deposit approves the key. */
   const unfunded = async (userId: string): Promise<EndResult<Partial<SetupTaskData>>> => ({
     end: 'completed',
     outcome: 'partial',
@@ -174,7 +174,7 @@ export function setupSteps(deps: SetupDeps) {
         const isReplaced = data.replaces !== undefined && current?.address !== data.replaces
         if (current && !isExpired && (!data.rotate || isReplaced))
           return { end: 'completed', outcome: 'executed', result: await status(userId) }
-        // Custody approves only stored keys. Of two tasks the first stores its key, and both approve that one.
+        // Custody approves only stored keys. Of two concurrent tasks the first stores its key, and both approve that key.
         const sealed = await agents.prepare(userId)
         return { next: 'sign', writes: (tx) => agents.add(tx, sealed) }
       }
@@ -191,7 +191,7 @@ export function setupSteps(deps: SetupDeps) {
   })
 }
 
-/** The first read may lack a recent credit. */
+/** Reads the account again after a second, because the first read may lack a recent credit. */
 const rereadLater: StepResult<SetupTaskData, 'sign'> = {
   park: { afterMs: 1_000, next: 'sign' },
   state: 'waiting',

@@ -30,7 +30,7 @@ export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }:
   reason: closedReason(market),
 })
 
-/** The mark price of the venue's valuation, so that price, value and profit are consistent. */
+/** Returns the mark price of the venue's valuation, so that price, value and profit are consistent. */
 export function markOf(
   { valueUsd, signedSize }: Position,
   market: Pick<PerpMarket, 'priceDecimals'> | undefined,
@@ -42,7 +42,7 @@ export function markOf(
   return fromUnits(units, places)
 }
 
-/** If one balance serves both sides, value and free balance follow from the spot state. */
+/** Returns value and free balance of an account in which one balance serves both sides, from its spot state. */
 export function unifiedValue(
   spot: readonly SpotBalance[],
 ): Pick<Account, 'accountValueUsd' | 'withdrawableUsd'> {
@@ -60,7 +60,7 @@ export function positionView(position: Position, orders: readonly OpenOrder[], m
   const exits = (leg: 'tp' | 'sl') =>
     orders
       .filter((order) => order.symbol === position.symbol && order.isBuy === isShort)
-      // An exit with a parent is inactive until its entry is filled.
+      // An exit with a parent order is inactive until its entry is filled, so only exits without a parent count.
       .filter((order) => order.trigger?.leg === leg && order.reduceOnly && order.parentId === null)
       .map(({ orderId }) => String(orderId))
   return {

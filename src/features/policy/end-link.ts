@@ -9,16 +9,16 @@ export type EndedLink = {
   userId: string
   person: Pick<Owner, 'userId' | 'agentId'>
   linkedAt: Date
-  /** Whether what the person has set through the link is undone with it. */
+  /** Whether the limits that the person has lowered through the link are restored when it ends. */
   isUndone: boolean
   /** The values of the limits that the person has lowered through the link. */
   limitsBefore: store.StoredLimits
 }
 
 /**
- * Runs in the transaction that unlinks an agent from its person. Pending raises and recipients are dropped,
- * because nobody is left who decided them. What a young link has set ends with it; an older link leaves a
- * stopped agent stopped.
+ * Runs in the transaction that unlinks an agent from its person. Pending raises and recipients are dropped, because
+ * the person who decided them is no longer there. The settings of a young link end with it; after an older link, a
+ * stopped agent stays stopped.
  */
 export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void> {
   const { userId, isUndone, limitsBefore } = link
@@ -26,7 +26,7 @@ export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void>
   await endSwitch(tx, link, now)
 }
 
-/** Drops the raises and recipients that wait for their time; what is in effect stays. */
+/** Drops raises and recipients that are not in effect yet; those in effect stay. */
 export async function dropPending(
   tx: Tx,
   {

@@ -14,13 +14,13 @@ type PendingEntriesDeps = {
   evmAddressOf: (userId: string) => Promise<string>
 }
 
-/** How far the venue's clock may differ from the gateway's. */
+/** The difference that the venue's clock may have to the gateway's. */
 const clockToleranceMs = 60_000
 
 export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntriesDeps) {
   const { choose } = createPollScheduler()
 
-  /** Returns the filled size, or null for none; undefined while the order rests or no record contains it. */
+  /** Returns the filled size of an entry, null if nothing was filled; undefined while the order may still rest. */
   const filledOf = async ({
     user_id,
     entry_cloid,
@@ -33,7 +33,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
     })
     if (!found) return undefined
     const { phase, filledSize } = found
-    // The order is in no list any more, so its fills determine the size to protect.
+    // The venue no longer lists the order, so its fills determine the size to protect.
     if (phase === 'filled' || phase === 'filling') return filledSize
     if (phase !== 'cancelled' && phase !== 'rejected') return undefined
     return compareDecimals(filledSize, '0') > 0 ? filledSize : null
@@ -46,7 +46,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
           const filled = await filledOf(row)
           if (filled !== undefined) await resolvePendingEntry(db, row.entry_cloid, filled)
         } catch (fault) {
-          // The scheduler polls the entry again later.
+          // An entry that could not be read is polled again in a later round.
           if (!(fault instanceof Fault)) throw fault
         }
     },

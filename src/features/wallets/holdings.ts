@@ -45,7 +45,7 @@ export type Holdings = {
   shownUnits(userId: string, place: { chainId: string; token: string }, maxAgeMs: number): bigint | undefined
 }
 
-/** This is below two seconds, so that a deposit is visible within two seconds on every instance. */
+/** A reading is fresh for less than two seconds, so that a deposit shows within two seconds on every instance. */
 const freshMs = 1_000
 const entriesMax = 20_000
 

@@ -29,9 +29,9 @@ export type SigningChain = {
   delegate: string
   /** The contracts that a batch may call besides the tokens: vaults and depositories. */
   contracts: readonly string[]
-  /** It is absent if nothing is swapped on the chain. */
+  /** The contracts of swaps; absent if nothing is swapped on the chain. */
   swaps?: SigningSwaps
-  /** It is absent if no credits are sold on the chain. */
+  /** The till for credits; absent if no credits are sold on the chain. */
   till?: SigningTill
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>
@@ -94,7 +94,7 @@ function assertBatch(intent: EvmIntent, own: string, chain: SigningChain | undef
   return chain
 }
 
-/** Native coins leave alone, as the one spend of a transfer to a recipient of the user. */
+/** Native coins leave a wallet only as the one spend of a transfer to a recipient of the user. */
 function assertSend(read: Extract<DecodedCall, { name: 'send' }>, { intent, chain }: BatchContext): Outflow {
   const [spend, ...others] = intent.spends
   assertRule(
@@ -193,7 +193,7 @@ function assertCaps(outflows: Outflow[], chain: SigningChain): void {
   const sums = new Map<string, bigint>()
   const spenders = swapSpenders(chain.swaps)
   for (const { token, amountUnits, spender } of outflows) {
-    // A token without a cap, such as one that is on no list, can only be sold or bridged.
+    // An unlisted token has no cap, and can only be sold or bridged.
     if (!caps.has(normalize(token)) && includesAddress(spenders, spender)) continue
     sums.set(normalize(token), (sums.get(normalize(token)) ?? 0n) + amountUnits)
   }

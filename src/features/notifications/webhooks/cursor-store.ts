@@ -22,7 +22,7 @@ export type Settlement = Pick<
 }
 
 export type Settled = {
-  /** False if the webhook was changed, deleted or claimed by another instance meanwhile; then nothing is stored. */
+  /** False if the webhook was changed, deleted or claimed meanwhile; then no result is stored. */
   isStored: boolean
   isSuspended: boolean
 }
@@ -74,9 +74,8 @@ export async function settle(db: Queryable, held: Held, settlement: Settlement):
 }
 
 /**
- * Releases the webhook until `retryAt`, if given, and returns whether more events wait. A second statement reads that:
- * another instance that commits an event during the first one still finds the webhook claimed, and the first one does
- * not see that commit.
+ * Releases the webhook until `retryAt`, if given, and returns whether more events wait. A second statement reads
+ * that: an event that another instance commits during the first one is not seen by it, and gives no claim yet.
  */
 export async function release(
   db: Queryable,

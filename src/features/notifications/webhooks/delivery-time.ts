@@ -3,7 +3,7 @@ import { createWindowCounter } from '#kernel/async/window-counter.ts'
 /** Adds up how long each user's deliveries take: after the budget of a minute, other users come first. */
 export type DeliveryTime = {
   add(userId: string, ms: number): void
-  /** Returns the users who have used up their budget of this minute. */
+  /** Returns the users who have used up their delivery time of this minute. */
   spent(): string[]
 }
 
@@ -13,7 +13,7 @@ const usersMax = 50_000
 
 export function createDeliveryTime(nowMs: () => number): DeliveryTime {
   const times = createWindowCounter({ keysMax: usersMax, nowMs })
-  // The map stays small, because few deliveries of this length fit into the places.
+  // The map stays small, because the places allow few deliveries that use up a user's time.
   const spentUntilMs = new Map<string, number>()
   return {
     add(userId, ms) {

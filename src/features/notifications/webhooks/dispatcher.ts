@@ -22,7 +22,7 @@ export type DispatcherDeps = {
   log: Log
   instanceId: string
   isOnDuty: () => boolean
-  /** False before the first heartbeat, and whenever another instance may take over the webhooks of this one. */
+  /** False before the first heartbeat, and whenever another instance may take over this instance's webhooks. */
   isLeaseHeld: () => boolean
   deliver: (claim: Claimed, stop: RunStop) => Promise<RunEnd>
   pollMs: number
@@ -32,29 +32,29 @@ export type Dispatcher = {
   start(): AsyncDisposable
   onEvents(userId: string): void
   onWebhooks(userId: string): void
-  /** Call it when calls of `onWebhooks` may have been lost. */
+  /** Forgets which users have webhooks; it is called when calls of `onWebhooks` may have been lost. */
   forget(): void
   running(): Counts
-  /** Counts the webhooks of all instances, as the last round of polls found them. */
+  /** Returns the counts of the webhooks of all instances, from the last round of polls. */
   counts(): CursorCounts
 }
 
 const collectMs = 20
 const usersPerClaim = 1_000
-/** Beyond this number the poll finds the events. */
+/** At most this many users with hints are remembered; the poll finds the events of the others. */
 const pendingMax = 10_000
 const knownUsersMax = 50_000
 const knownMs = 600_000
-/** Longer delays are left to the poll. */
+/** A retry with a longer delay than this gets no timer; the poll finds it. */
 const timerMsMax = 60_000
 const timersMax = 1_000
-/** A pause after a round lasts this many times its last poll: if a poll is a round, it takes a fiftieth of the time. */
+/** After a round, the pause is at least this many times as long as the last poll of the round. */
 const pollPauseFactor = 50
-/** An instance that is off duty polls this many times less often, to help if the one on duty has no place left. */
+/** An instance off duty polls this many times less often, to help if the one on duty has no place left. */
 const offDutyFactor = 6
-/** The longest pause in usual pauses: a poll that waited for the database must not delay the next one without limit. */
+/** A pause is at most this many times `pollMs`, so that a poll of a slow database does not delay the next long. */
 const pauseFactorMax = 6
-/** The pause before the first heartbeat has registered the instance, and after a poll that found a kind full. */
+/** The pause before the first heartbeat, and after a poll that found all places of a kind taken. */
 const pollAgainMs = 250
 const drainMs = 2_000
 
@@ -62,7 +62,7 @@ type RunningClaim = { userId: string; kind: Kind; isHinted: boolean; done: Promi
 type State = {
   deps: DispatcherDeps
   running: Map<string, RunningClaim>
-  /** `pending` holds users with a hint. `waiting` holds users without a place, whom the end of a run makes pending. */
+  /** `pending` holds users with a hint. `waiting` holds users without a place, who become pending when a run ends. */
   pending: Set<string>
   waiting: Set<string>
   ends: number
@@ -71,7 +71,7 @@ type State = {
   timers: Set<NodeJS.Timeout>
   claims: KeyedMutex
   sweep: Sweep
-  /** An instance that is not on duty does not poll before this time. */
+  /** An instance that is not on duty does not poll before this time, in milliseconds of its own clock. */
   offDutyUntilMs: number
   cutOff: AbortController
   isStarted: boolean
@@ -132,7 +132,7 @@ function wake(state: State, userId: string): void {
   claimSoon(state)
 }
 
-/** Hints and ends of runs within a short time share a claim. */
+/** Claims after a short time, so that hints and ends of runs within that time share one claim. */
 function claimSoon(state: State): void {
   state.collecting ??= setTimeout(() => {
     state.collecting = undefined
@@ -140,7 +140,7 @@ function claimSoon(state: State): void {
   }, collectMs).unref()
 }
 
-/** Runs one claim at a time; a user whose webhooks get no place waits for the end of a run. */
+/** Starts claims of pending users, one at a time; a user whose webhooks get no place waits for the end of a run. */
 function claimPending(state: State): void {
   state.claiming ??= claimAllPending(state)
     .catch((error: unknown) => {
@@ -242,7 +242,7 @@ function wakeAfter(state: State, userId: string, afterMs: number): void {
   state.timers.add(timer)
 }
 
-/** An instance that comes on duty polls at the next call, because webhooks of the instance before it may wait. */
+/** An instance that comes on duty polls at the next call, because webhooks of the one before it may wait. */
 async function poll(state: State): Promise<number> {
   const { isOnDuty, isLeaseHeld, pollMs } = state.deps
   if (!isLeaseHeld()) return pollAgainMs

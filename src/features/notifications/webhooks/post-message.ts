@@ -4,9 +4,9 @@ import type { Message } from './message.ts'
 import { signatureHeader } from './signature.ts'
 
 export type Attempt = {
-  /** Null if no answer came. */
+  /** The HTTP status of the answer; null if no answer came. */
   status: number | null
-  /** Null if the address accepted the message. */
+  /** Why the attempt failed; null if the address accepted the message. */
   error: string | null
   durationMs: number
   retryAfterMs: number
@@ -55,7 +55,7 @@ export async function postMessage({ http, clock }: PostDeps, target: Target): Pr
 const retryAfterMs = (text: string | null): number =>
   text !== null && /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : 0
 
-/** Drops the answer, and cuts off a long or slow one. */
+/** Drops the body of an answer, and cuts off a long or slow one. */
 async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   if (!body) return
   const reader = body.getReader()
@@ -68,13 +68,13 @@ async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
     }
     await reader.cancel()
   } catch {
-    // The answer broke off, but its status is known.
+    // The body of the answer broke off, but its status is known.
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** Names the kind of failure, but never an IP address that a host name resolves to. */
+/** Returns the kind of a failure in words, but never an IP address that a host name resolves to. */
 function reasonOf(error: unknown): string {
   const { name, cause } = error as { name?: string; cause?: { name?: string; code?: string } }
   if (name === 'TimeoutError') return `no answer within ${attemptTimeoutMs / 1_000} seconds`

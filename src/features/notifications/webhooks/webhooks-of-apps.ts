@@ -6,14 +6,14 @@ import * as store from './webhook-store.ts'
 
 export type EndedWebhooks = {
   userId: string
-  /** Undefined stands for all webhooks of the user. */
+  /** The app whose webhooks end; undefined stands for all webhooks of the user. */
   clientId: string | undefined
   reason: EndReason
 }
 
 /**
- * Deletes webhooks with their secrets, in the transaction that ends the access of those who added them. Adding the
- * events is its last statement. Returns true if there were any.
+ * Deletes webhooks with their secrets, in the transaction that ends the access of those who added them. The
+ * insertion of the events is its last statement. Returns true if any webhook was deleted.
  */
 export async function endWebhooks(
   events: Pick<EventLog, 'add'>,
