@@ -19,7 +19,7 @@ export type AgentsDeps = {
   limits: SignInLimits
   policy: Pick<PolicyFeature, 'endLink' | 'dropPending'>
   acts: ActRequests
-  /** Throws unless the key of the calling agent has just signed the act that the agent asks for. */
+  /** Throws unless the key of the calling agent has just signed the act. */
   assertSigned: AssertSigned
   signups: Pick<SignupGrants, 'forLink'>
   mailQueue: MailQueue

@@ -9,7 +9,7 @@ import { assertFreshPerson } from '#kernel/task/fresh-person.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
-/** People list, approve and decline here the requests of agents, and the acts of their own that widen a policy. */
+/** Here people list, approve and decline what is reserved for them: requests of agents, and acts that allow more. */
 
 type ApprovalsDeps = {
   approvals: Approvals

@@ -75,7 +75,7 @@ export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck 
     const cached = imported.get(name)
     const key = cached ?? importKey(raw)
     const good = messages.some((message) => verifySignature(key, message, signature))
-    // Every rejected signature costs one import of a key, so that timing does not reveal whose keys are cached.
+    // Every rejection costs one import of a key, so that timing does not reveal which agents are cached.
     if (good) imported.set(name, key)
     else if (cached) importKey(raw)
     return good

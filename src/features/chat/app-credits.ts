@@ -6,15 +6,15 @@ import type { ChatTurnRow } from '#store/tables/chat.ts'
 
 /** An app spends no more of a person's credits in a day than the person allows. */
 
-/** `appCredits` is the most that the answer takes of the credits that its app may spend in a day. */
+/** `appCredits` is the most that the answer takes of what its app may spend in a day. */
 type TurnCaller = StoredCaller & { appCredits?: number }
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
 type Wanted = { min: bigint; max: bigint; now: Date }
 /**
- * Reserves and returns the credits that the app may spend on an answer; the reservation counts in full until the
- * answer ends. Returns undefined if the caller is not an app, because no such limit applies then.
+ * Reserves and returns what the app may spend on an answer; the reservation counts in full until the answer ends.
+ * Returns undefined if the caller is not an app, so that no limit applies.
  */
 export async function reserveAppCredits(
   db: Queryable,

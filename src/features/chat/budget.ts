@@ -40,9 +40,9 @@ type StarterDeps = BudgetDeps & {
 }
 type StarterParts = {
   turn: OwnedTurn
-  /** Resolves once the event that announces the call is stored; throws if another instance runs the turn. */
+  /** Resolves once the announcement of the call is stored; throws if another instance runs the turn. */
   flush: () => Promise<void>
-  /** The calls that an earlier run of the turn announced but did not recommend. */
+  /** Calls that an earlier run of the turn announced but did not recommend. */
   earlier: readonly ToolCall[]
   made: readonly MadeCall[]
   signal: AbortSignal
@@ -90,7 +90,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     if (!startable.has(name) && !reducing.has(name)) return undefined
     const caller = starterOf(await deps.currentCaller(), name)
     if (!caller) return undefined
-    // If an earlier run was stopped after the call was accepted, the answer still says that the call was started.
+    // If an earlier run was stopped after the acceptance, the answer still says that the call was started.
     const isRepeat = earlier.some(({ id }) => id === call.id)
     const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))
     if (!isStarted && reducing.has(name) && !(await isAsked())) return undefined

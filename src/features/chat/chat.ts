@@ -88,7 +88,7 @@ type FollowDeps = Pick<ChatDeps, 'db' | 'files'> & {
 }
 type OwnTurn = { chatId: string; userId: string }
 
-/** Yields the stored events of a turn, or builds them from the turn's row if they were deleted. */
+/** Yields the events of a turn as they were stored, or builds them from its row if they were deleted. */
 async function* eventsOf(
   { db, listeners, begun }: FollowDeps,
   turn: OwnTurn,

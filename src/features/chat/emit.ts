@@ -3,7 +3,7 @@ import type { Emit } from '#kernel/wire/answerer.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { ChatEvent } from './events.ts'
 
-/** This module stores what an answerer says as events, without what an earlier run of the turn already sent. */
+/** This module passes on what an answerer says, without what an earlier run of the turn has already sent. */
 
 const answerCharactersMax = 200_000
 const chunkCharactersMax = 8_000
@@ -17,7 +17,7 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
   let text = chunks.join('')
   /** How many characters an earlier run has sent, which this run of the answerer says again. */
   let repeated = text.length
-  /** The first half of a surrogate pair whose second half comes with the next piece of the answer. */
+  /** The first half of a surrogate pair whose second half comes with the next piece. */
   let half = ''
   return {
     text: () => text,

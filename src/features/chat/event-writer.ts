@@ -5,7 +5,7 @@ import type { Queryable } from '#store/query.ts'
 import type { ChatEvent, ChatEventData, EventName } from './events.ts'
 import * as store from './store.ts'
 
-/** This module stores events of the turns that this instance runs. No client gets one before it is stored. */
+/** This module stores the events of the turns that this instance runs. Nobody sees an event before it is stored. */
 
 /** Thrown when another instance has claimed the turn, so that this one must write nothing more. */
 export class ClaimLost extends Error {}

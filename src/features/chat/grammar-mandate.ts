@@ -11,7 +11,7 @@ import { canonicalJson } from '#kernel/wire/json.ts'
 import { type OpenOwnWords, reducing, startable } from './budget.ts'
 import type { MadeCall, OpenMandate } from './mandate.ts'
 
-/** Opens a mandate that allows the calls that the user's own words name, each once. */
+/** Allows the calls that the user's own words name, each once. */
 export const grammarMandate =
   (registryOf: () => Promise<Registry>): OpenMandate =>
   async (turn) => {

@@ -10,7 +10,7 @@ import type { InnerTool } from './inner-tool.ts'
 const countMax = 1_000
 const daysMax = 90
 const levelsMax = 20
-/** This market trades in every block, so the time of its book is the venue's current time. */
+/** BTC trades in every block, so the time of its book is the venue's current time. */
 const clockMarket = 'BTC'
 
 const iso = (ms: number): string => new Date(ms).toISOString()

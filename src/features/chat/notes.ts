@@ -5,7 +5,7 @@ import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { StoredResult } from './store.ts'
 
-/** A note is a value that a turn makes only once, such as a model's answer; it is stored like a tool result. */
+/** A note is a value that a turn makes only once, such as the answer of a model. It is stored like a tool result. */
 
 const prefix = 'note:'
 const notesMax = 160
@@ -13,7 +13,7 @@ const nameCharactersMax = 64
 const noteBytesMax = 256 * 1_024
 const turnBytesMax = 4 * 1_024 * 1_024
 
-/** The id of a tool call never begins with this prefix. */
+/** Whether a stored result is a note; the id of a tool call never begins with the prefix of notes. */
 export const isNote = (callId: string): boolean => callId.startsWith(prefix)
 
 const bytesOf = (note: JsonObject): number => Buffer.byteLength(JSON.stringify(note))

@@ -7,7 +7,7 @@ export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
   MarketAnalyzerAgent: 2n,
 }
 
-/** The credits that are held if a model answers; a user with fewer credits has all of them held. */
+/** The credits that are held if a model answers, whose tokens cost; a user with fewer credits has all of them held. */
 export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   ProAgent: 5n,
   MarketAnalyzerAgent: 10n,

@@ -76,7 +76,7 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
   if (access !== undefined && isScope(access)) assertScope(caller, access)
   if (row.status === status) return { row, status, taskId: row.task_id, isNew: false }
   if (row.status !== 'open') throw decided(row.status)
-  // An earlier acceptance started the call, but the gateway was killed before the decision was stored.
+  // An earlier acceptance started the call, but the gateway was killed before it stored the decision.
   if (status === 'accepted' && (await isStarted(deps, row)))
     return { row, status, taskId: await start(deps, row, caller), isNew: true }
   await claim(deps, row)

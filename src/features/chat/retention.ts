@@ -4,8 +4,9 @@ import { minIdAt } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /**
- * Events are deleted by age, because the row of a turn has its answer and last event. The ids of turns contain
- * their time, so the primary key finds the oldest events; no turn runs so long that it loses events before its end.
+ * The events of a turn are deleted by age, because its row has the answer and the last event. The ids of turns contain
+ * their time, so the primary key finds the oldest events; no turn runs so long that its events are deleted before it
+ * ends.
  */
 
 const eventsMs = 90 * 86_400_000

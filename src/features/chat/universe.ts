@@ -9,7 +9,7 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 type Asset = Universe['assets'][number]
 
-/** This module lists the chains and assets that a chat can name: the chain tables and the markets of the venue. */
+/** The chains and assets that a chat can name: the tables of the chains, and the markets of the venue. */
 
 const freshMs = 300_000
 

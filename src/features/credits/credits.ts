@@ -30,7 +30,7 @@ export type Credits = {
   /** Returns the credits that the user can spend now, by origin, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>
   available(userId: string, on?: Queryable): Promise<number>
-  /** Draws `credits`, or up to `max` if there are more, when a task is accepted; refuses if there are fewer. */
+  /** Draws the credits, and up to `max` if there are more, in the acceptance of a task. Refuses if there are fewer. */
   draw(userId: string, credits: bigint, reason: string, max?: bigint): Promise<Draw>
 }
 

@@ -1,7 +1,7 @@
 import { defineTaskKind, type TaskKind } from '#kernel/task/task.ts'
 import { purchasedCredits } from './buckets.ts'
 
-/** An operator's gift of credits is a task of the user, so it is booked once and appears in events and history. */
+/** An operator gives credits as a task of the user, so that they are booked once and appear in events and history. */
 
 export const grantKind = 'credits_grant'
 
@@ -11,7 +11,7 @@ export const creditGrant: TaskKind = defineTaskKind<GrantData, 'book'>({
   kind: grantKind,
   version: 1,
   priority: 2,
-  // With so many attempts the credits outlast an outage of the database of several hours.
+  // The many attempts keep the credits from being lost in an outage of the database for hours.
   retry: { attemptsMax: 1_000, firstMs: 1_000, maxMs: 60_000 },
   steps: {
     book: async ({ id, userId, data: { credits, reason } }) => ({

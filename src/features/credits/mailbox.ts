@@ -1,6 +1,6 @@
 const dotless = ['gmail.com', 'googlemail.com']
 
-/** Returns one name for all addresses of a mailbox: without the tag, and without dots where they do not count. */
+/** Returns one name for all addresses of one mailbox: without the tag, and without dots where they do not count. */
 export function mailboxOf(email: string): string {
   const [local = '', domain = ''] = email.toLowerCase().split('@')
   const [name = ''] = local.split('+')

@@ -3,7 +3,7 @@ import { mulDiv, toFixedPoint } from '#kernel/money/money.ts'
 /** If two independent prices differ by more than this percentage, neither is trusted. */
 const differenceMaxPercent = 1n
 
-/** Returns the higher of two agreeing coin prices, so that buyers never pay too many coins; otherwise undefined. */
+/** Returns the higher of two agreeing prices, so that nobody pays more than either source says; otherwise undefined. */
 export function agreedPrice(one: string, other: string): string | undefined {
   const [a, b] = [toFixedPoint(one), toFixedPoint(other)]
   const [low, high, text] = a < b ? [a, b, other] : [b, a, one]

@@ -32,10 +32,10 @@ type SearchDeps = {
 }
 
 const kind = 'credits_payment_search'
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the search is fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-0000000c4ed1'
 const everySeconds = 60
-/** The first search begins this many blocks before the newest final one. */
+/** How many blocks before the newest final one the first search begins. */
 const firstBlocks = 1_000n
 const judgedMax = 500
 
@@ -144,7 +144,7 @@ function walletPayment(
 
 type Blocks = { from: bigint; to: bigint }
 
-/** Returns the new blocks and some before them, whose logs may have been missing at the node that searched them. */
+/** Returns the new blocks and some before them, for which the node that searched them may have lacked logs. */
 export function blocksToSearch(
   next: bigint | undefined,
   final: bigint,
@@ -182,7 +182,7 @@ async function paymentsIn(
   blocks: Blocks,
 ): Promise<{ found: store.NewPayment[]; searchedTo: bigint }> {
   const { paymentsOf, paidTopics } = deps
-  // Only verified tokens are searched: others have no certain worth, and anybody could send any number of them.
+  // Tokens beyond the verified list have no certain worth, and anybody could send any number of them.
   const listed = chain.row.tokens.map((token) => token.address)
   const [paid, sent] = await Promise.all([
     chain.logs({ address, topics: paidTopics }, blocks),

@@ -100,7 +100,7 @@ export const creditPaymentsOf = (tx: Tx, { taskId, txHash }: { taskId: string; t
     [taskId, canonicalHex(txHash)],
   )
 
-/** Returns the payments that name the task and were neither credited nor returned. */
+/** Payments that name the task and were neither credited nor returned. */
 export const openPaymentsOf = (tx: Tx, taskId: string) =>
   query<{ tx_hash: string }>(
     tx,

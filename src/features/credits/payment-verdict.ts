@@ -22,7 +22,7 @@ export type PaidTask = {
   account: string
   chainId: string
   amountUnits: bigint
-  /** The hash of the transaction that the task credited. */
+  /** The transaction that the task credited. */
   txHash: string | null
 }
 export type PaymentVerdict = 'wait' | 'credited' | StrayReason
@@ -34,6 +34,6 @@ export function judgePayment(payment: SeenPayment, task: PaidTask | undefined): 
   if (payment.chainId !== task.chainId) return 'other_chain'
   if (payment.amountUnits !== task.amountUnits) return 'other_amount'
   if (task.isLive) return 'wait'
-  // The log index is not compared, because a reorganised block may have had another one.
+  // The log index is not compared, as it may have differed in a block that was reorganised away.
   return payment.txHash.toLowerCase() === task.txHash?.toLowerCase() ? 'credited' : 'task_ended'
 }

@@ -65,7 +65,7 @@ type RechargeChainView = {
 type RechargeInput = InputOf<typeof rechargeContract.entries.recharge>
 type Pack = (typeof packs)[number]
 
-/** How long after the reading of its prices an amount may still be signed. */
+/** How long an amount may be signed after its prices were read. */
 const lockMs = 60_000
 
 export function createRecharge(deps: RechargeDeps): Operation[] {
@@ -164,7 +164,7 @@ const admitRecharge = (deps: RechargeDeps) =>
         locked_until: lockedUntil.toISOString(),
       }
       const spend = { account: wallet, amountUnits, token: till.chain.row.native, seen, gas }
-      // The call names the task, whose id is made on acceptance, so the call is signed afterwards.
+      // The call names the task, whose id is made on acceptance, so it is signed afterwards.
       return { first: 'sign', deadlineMs: lockMs, data, spend }
     },
   })
@@ -221,7 +221,7 @@ async function coinsCovering(
   { db, ledger }: RechargeDeps,
   { native, wallet, coinsOf, amountUnits }: CoinsRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // The version is read before the chain, so that a settlement in between makes the balance outdated.
+  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
   const { heldUnits, version } = await ledger.balance(db, wallet)
   const totalUnits = await coinsOf()
   const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n

@@ -9,11 +9,11 @@ import * as store from './store.ts'
 /** First credits require a proof that a script cannot repeat, because creating users costs nothing. */
 
 export type SignupGrants = {
-  /** A new agent proves only its network address, so few agents of one address get first credits. */
+  /** A new agent proves nothing but its network address, so few agents of an address get credits. */
   forAgent(tx: Tx, user: { userId: string; address: string }, now: Date): Promise<number>
   /** A new person proves a mailbox, once. A network address gets few grants, because mailboxes cost little. */
   forPerson(tx: Tx, user: { userId: string; email: string; address: string }, now: Date): Promise<number>
-  /** An agent without first credits gets them when a person links it; each mailbox has them for one agent. */
+  /** An agent without first credits gets them when its person links it, for one agent of each mailbox. */
   forLink(tx: Tx, link: { userId: string; email: string; address: string }, now: Date): Promise<number>
 }
 type SignupGrantsDeps = {

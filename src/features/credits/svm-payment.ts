@@ -69,7 +69,7 @@ export const svmDriver = ({ svm, changed }: SvmDriverDeps) =>
       const proof = { txHash: signature, block: slot, logIndex: 0, payer: data.account, amountUnits }
       return { proof, data: { amount_units: String(amountUnits) } }
     },
-    /** Proves a payment by balances alone, because the signed bytes name payer, wallet and task. */
+    /** The stored bytes name payer, wallet and task, so the balances are enough to prove the payment. */
     prove({ data }, { signature, slot, lamportDeltas }) {
       const amountUnits = BigInt(data.amount_units)
       const isPaid =

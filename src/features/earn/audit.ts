@@ -26,7 +26,7 @@ type AuditDeps = {
 }
 
 const kind = 'earn_audit'
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the audit is fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-00000000ea13'
 const everySeconds = 20
 const batchMax = 20
@@ -130,7 +130,7 @@ async function compare(deps: CompareDeps, account: store.EarnAccount, block: big
   const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
   const difference = reading.onChainUnits - booked
   const comparison = { mismatch: difference === 0n ? null : difference, now }
-  // Any account can send shares to another, so a surplus does not freeze the account; the positions show the surplus.
+  // Any account can send shares to another, so a surplus does not freeze the account; the positions show it.
   if (difference >= 0n) {
     if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(deps, { userId, address })
     const nextAt = later(now, recheckMs)

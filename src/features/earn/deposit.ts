@@ -28,7 +28,7 @@ import {
 } from './vault-task.ts'
 import { usdcToken } from './withdrawal-plan.ts'
 
-/** A deposit holds cash of the wallet until the vault's events show the shares that the deposit bought. */
+/** A deposit holds cash of the wallet until the vault's events show the shares that it bought. */
 
 const settleMsMax = 3_000
 const settlePollMs = 100

@@ -63,7 +63,7 @@ export async function cashStateOf(
   }
 }
 
-/** Settlements are compared with the chain after this delay; several in quick succession share one comparison. */
+/** The delay between a settlement and the comparison with the chain; settlements in quick succession share one. */
 const compareAfterSeconds = 5
 /** A node lags by seconds; after this time a lower block means a chain other than the one that was settled on. */
 const lagToleranceMs = 30_000

@@ -10,7 +10,7 @@ import { externalOf } from './shares.ts'
 import { type EarnTaskRow, earnTasksPage, newestPosition, positionsPage } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
 
-/** This module shows positions and their history from tasks and the ledger, compared with the chain. */
+/** This module shows positions and their history from tasks and ledger, compared with the chain. */
 
 type PositionsDeps = {
   db: Queryable

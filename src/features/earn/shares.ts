@@ -11,8 +11,8 @@ export function sharesToHold(neededShares: bigint, available: bigint): bigint {
 }
 
 /**
- * Returns the shares that were added or removed outside the gateway, per position. A surplus counts at the oldest
- * position; a deficit counts from the newest backwards, in each up to the position's shares.
+ * Returns the shares that were added or removed outside the gateway, per position. A surplus counts at the
+ * oldest position; a deficit counts from the newest backwards, in each up to what the position has.
  */
 export function externalOf(booked: readonly bigint[], onChain: bigint): bigint[] {
   const delta = onChain - booked.reduce((sum, each) => sum + each, 0n)

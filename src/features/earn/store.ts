@@ -70,7 +70,7 @@ export const findPosition = (db: Queryable, userId: string, vaultRef: VaultRef, 
 export const newestPosition = (db: Queryable, userId: string, vaultRef: VaultRef) =>
   fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).orderBy('id', 'desc').limit(1))
 
-/** Returns the position that `time adopt` opened for an earlier execution, and whether a sync has filled it. */
+/** The position that `time adopt` opened for an earlier execution of a request, and whether a sync has filled it. */
 export async function adoptedPosition(
   db: Queryable,
   { userId, executionId, asset }: { userId: string; executionId: string; asset: string },

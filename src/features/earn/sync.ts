@@ -91,7 +91,7 @@ async function compare(deps: SyncDeps, task: SyncTask): Promise<StepResult<SyncT
   )
   const writes = async (tx: Tx): Promise<void> => {
     if (external.length === 0) return
-    // Another booking makes the reading outdated, so the step runs again.
+    // Another booking invalidates the reading, so the step runs again.
     if (!(await raiseVersion(tx, reading.account)))
       throw new Fault('unavailable', 'Another task changed the positions meanwhile. Try again')
     for (const [index, { positionId, sharesUnits }] of external.entries()) {

@@ -12,10 +12,10 @@ export type Yield = { apy: number | null; apy7d: number | null; apy30d: number |
 export type VaultReading = { state: VaultState; at: Date }
 
 export type VaultRates = {
-  /** Returns the vault's state of the last two seconds or, if the chain does not answer, the last known state. */
+  /** Returns the state from the last two seconds or, if the chain does not answer, the last known one. */
   state(): Promise<VaultReading>
   yield(): Promise<Yield>
-  /** Stores the current share price; the hourly schedule calls this function. */
+  /** Stores the current share price; the hourly schedule calls it. */
   snapshot(): Promise<void>
 }
 

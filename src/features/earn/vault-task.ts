@@ -88,7 +88,7 @@ export const vaultDriver = <Data extends VaultTaskData>(
     onFinal: ({ userId }) => changed(userId, vault.chainId),
   })
 
-/** Returns the oldest block that shows the user's last settlement. */
+/** The oldest block that shows the user's last settlement. */
 export const minBlockOf = async ({ db, vault, clock }: VaultTaskDeps, userId: string): Promise<bigint> =>
   minBlockFor(await earnAccountOf(db, userId, vaultRefOf(vault)), clock.now())
 
@@ -97,7 +97,7 @@ export type FlowDeps = { vault: Pick<Vault, 'chainId' | 'address'> } & Pick<
   'shareToken' | 'clock'
 >
 
-/** Returns the end of a task whose `flow` was proven; `sign` is 1 for a deposit and -1 for a withdrawal. */
+/** Ends a task whose `flow` was proven; `sign` is 1 for a deposit and -1 for a withdrawal. */
 export function settledFlow(
   { vault, shareToken, clock }: FlowDeps,
   task: VaultTask,
@@ -130,7 +130,7 @@ export function settledFlow(
   }
 }
 
-/** Returns the price that was paid, in USDC per whole share. */
+/** The price paid, in USDC per whole share. */
 export const paidPerShare = ({ assetsUnits, sharesUnits }: Flow, shareDecimals: number): string => {
   if (sharesUnits === 0n) return '0'
   const scale = 10n ** BigInt(shareDecimals + fixedPointDecimals - usdcDecimals)

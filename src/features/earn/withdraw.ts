@@ -17,7 +17,7 @@ import {
 } from './vault-task.ts'
 import { planWithdrawal, withdrawalAction, withdrawalBatch } from './withdrawal-plan.ts'
 
-/** A withdrawal holds shares of the position until the vault's events show how many of them were burnt. */
+/** A withdrawal holds shares of the position until the vault's events show how many it burnt. */
 
 type WithdrawTaskData = VaultTaskData & { shares_units: string; held_shares: string }
 type WithdrawTask = TaskView<WithdrawTaskData>
@@ -86,7 +86,7 @@ const withdrawSteps = (deps: VaultTaskDeps) => {
       const heldUnits = BigInt(task.data.held_shares)
       return {
         ...settledFlow(deps, task, proof, -1n),
-        // Only the burnt shares are spent; the other held shares stay in the position.
+        // Only the burnt shares are spent; the rest of the held ones stays in the position.
         spent: burntUnits < heldUnits ? burntUnits : heldUnits,
         moves: await excessMoves(deps, task, proof.flow),
       }

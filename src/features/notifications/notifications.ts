@@ -61,7 +61,7 @@ export const createNotifications = ({ events }: NotificationsDeps) =>
       const { first, last } = await events.bounds(caller.userId)
       const asked = cursorOf(lastEventId) ?? after
       let seq = asked === undefined ? last - replayedEvents : BigInt(asked)
-      // A cursor beyond the end comes from another database; if kept, it would hide all events up to its number.
+      // A cursor beyond the end comes from another database; to keep it would hide all events up to that number.
       if (seq > last) seq = last
       if (seq < 0n) seq = 0n
       if (asked !== undefined && seq + 1n < first) {

@@ -31,7 +31,7 @@ export const refuseExternal = (ended: Pick<RecordStore, 'upsert'>, id: string, n
 type Deps = {
   db: Queryable
   server: AuthorizationServer
-  /** Verifies the tokens that this gateway issues to its own pages; absent if it has no pages. */
+  /** Verifies tokens of this gateway, which only its own pages get; absent if it has no pages. */
   verifyOwn: ((token: string) => Promise<AccessClaims>) | undefined
   grants: Grants
   identities: Identities
@@ -64,7 +64,7 @@ export function createExternalTokens(deps: Deps) {
   }
   const endedAt = async (id: string): Promise<number> => Number((await ended.find(id))?.at ?? 0)
 
-  /** Accepts tokens of this gateway from its own pages alone: apps need tokens of the other server. */
+  /** Apps need tokens of the other server, even if this gateway gave them tokens before. */
   const verifyOfPage = async (token: string, check: NonNullable<typeof verifyOwn>): Promise<AccessClaims> => {
     const claims = await check(token)
     if (!isOwnClient(claims.clientId)) throw refused('is not one of the authorization server')

@@ -24,7 +24,7 @@ export type Refusal =
   | 'code'
   | 'expired'
   | 'limited'
-  /** Others have guessed too often at this account; a code by email or a known browser still signs it in. */
+  /** Others have guessed too often at this account; a code by email, or a browser that is known, still works. */
   | 'crowded'
   /** Too many passwords wait to be checked; the attempt was not counted. */
   | 'overloaded'

@@ -8,8 +8,8 @@ import { type Queryable, query } from '#store/query.ts'
 export type Budget = Readonly<{ name: string; max: number; windowMs?: number }>
 export type SignInLimits = {
   /**
-   * Counts one use of each budget, and returns the exceeded budgets; budgets of one name share its count. `on` is a
-   * transaction; if it rolls back, no use is counted.
+   * Counts one use of each name, and returns the budgets that it exceeds; budgets of one name share its count. `on` is
+   * a transaction; if it rolls back, nothing is counted.
    */
   take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
   count(budget: Budget): Promise<number>

@@ -53,7 +53,7 @@ async function checkClose(
   const price = orderPrice(input, { limit, mid, isBuy, market }, pricing)
   // The venue values an order at its own price, which for a sale is below the mid price.
   const worthPrice = isBuy ? (limit ?? mid) : price
-  // A full close has no minimum value, because dust could otherwise never be closed.
+  // A full close has no minimum, as dust could otherwise never be closed.
   if (size !== held)
     assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
   const operation = 'perp_close'

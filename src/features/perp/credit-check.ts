@@ -1,15 +1,15 @@
 import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** This module looks for a credit in the account's cash, which costs a tenth of the weight of the transfer list. */
+/** This module looks for a deposit credit in the balance, which costs a tenth of the weight of the transfer list. */
 
 export type CreditTaskData = {
   account: string
-  /** The cash of the account when it was last read. */
+  /** The cash of the account at the last read. */
   cash_seen?: string
   /** How often the transfer list was read since the cash changed; the list may lag behind the cash. */
   list_reads?: number
-  /** Whether perp and spot share one balance, which then is held on the spot side. */
+  /** Whether perp and spot share one balance, which the spot side holds. */
   unified?: boolean
 }
 type Source = Pick<Hyperliquid, 'account' | 'spotBalances'>

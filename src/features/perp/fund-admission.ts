@@ -55,7 +55,7 @@ export type FundTaskData = CreditTaskData &
     source_token?: string
     tx_hash?: string
     credited_at?: string
-    /** Whether the account had no money at the venue when the task began. */
+    /** Whether the account was empty at the venue when the task began. */
     is_first?: boolean
     swapped?: Delivered
     /** Whether the deposit was made before the database went back to an earlier time; then nothing is reserved. */
@@ -164,7 +164,7 @@ async function checkFund(deps: FundDeps, input: FundInput, attempt: Attempt): Pr
   return depositOf(deps, { userId, amountUnits, sourceToken })
 }
 
-/** Quotes the swap, and refuses it if its minimum output is too small for a deposit. */
+/** Quotes the swap and refuses it if its least output is too small for a deposit. */
 async function checkSwap(
   deps: FundDeps,
   swaps: SwapLegs,
@@ -209,7 +209,7 @@ async function fundSwap(
   return { first: 'swap', data, spend }
 }
 
-/** Returns the wallet's balance, the gas to charge, and the venue's state of the account before the deposit. */
+/** Returns the wallet's balance, the gas to charge, and the state of the account at the venue before the deposit. */
 export async function fundDeposit(
   deps: FundDeps,
   { action, amountUnits, sourceToken }: Deposit,
@@ -253,7 +253,7 @@ export async function cashCovering(
   { db, ledger, chain, route }: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  // The version is read before the chain, so that a settlement in between makes the balance outdated.
+  // The version is read before the chain, so that a hold that settles in between invalidates the balance.
   const { heldUnits, version } = await ledger.balance(db, wallet)
   const { tokens } = await chain.balances(account, [route.token])
   const [totalUnits] = tokens

@@ -24,7 +24,7 @@ import {
 import { approvalWrites, type SetupOperatorDeps } from './setup-operator-end.ts'
 import { legEnd, swappedOf, swapTaskOf } from './swap-leg.ts'
 
-/** This module ends a funding for an operator; the leg that was under way shows where the money is. */
+/** This module ends a funding for an operator. The leg that was under way says where the money is. */
 
 export type FundOperatorDeps = FundEndDeps &
   SetupOperatorDeps & {

@@ -166,7 +166,7 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
       state: 'held',
       data: { ...funds.data, is_deposited: false },
       async writes(tx) {
-        // The deposit counts the same money against the limits, so the amount that the swap has counted is released.
+        // The deposit counts the same money against the limits, so what the swap has counted is released.
         if (swapEffect) await deps.policy.release(tx, { userId, taskId, intent: swapEffect.intent })
         await deps.reserve(tx, task, { ...funds.spend, holdKey: depositHold(taskId) }, now)
       },
@@ -178,7 +178,7 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
   }
 }
 
-/** Ends a funding whose swap was executed and whose deposit was not: the money is in the wallet. */
+/** Ends a task whose swap was executed and whose deposit was not: the money is in the wallet. */
 export function depositFailed(
   deps: FundEndDeps,
   { id: taskId, data }: FundTask,
@@ -220,7 +220,7 @@ export const afterSwapStep =
         return depositFailed(deps, task, fault)
       throw fault
     })
-    // The node that answered does not know the deposit, so the deposit is prepared like a new one.
+    // The step asked another node, which does not know the deposit, so the deposit is prepared like a new one.
     if (isDeposited && ('sign' in result || 'end' in result)) return { next: 'deposit', state: 'settling' }
     if ('sign' in result)
       return { ...result, sign: { ...result.sign, onRefused: (fault) => depositFailed(deps, task, fault) } }

@@ -28,7 +28,7 @@ import { swapFeesUsd } from './swap-leg.ts'
 /** This module deposits USDC over the venue's bridge, waits for the credit of that transfer, and approves the key. */
 
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
-/** A credit can take minutes; after this time the task goes to review. */
+/** A credit can take minutes; after this time the task needs review. */
 const reviewAfterMs = 60 * 60_000
 
 type FoundCredit = { key: string; update: LedgerUpdate }
@@ -56,7 +56,7 @@ export function fundSteps(deps: FundDeps): Steps<FundTaskData, FundStep> {
   }
 }
 
-/** Proves the deposit by the transfer event of the token, the only evidence that the money was sent. */
+/** Proves the deposit by its transfer event, which alone shows that it was sent. */
 export const depositProof = (
   { chain, route }: FundDeps,
   { account, amount_units }: Pick<FundTaskData, 'account' | 'amount_units'>,
@@ -77,7 +77,7 @@ const transferEffect = (deps: FundDeps) => {
     driver: batches.driver<FundTaskData, Receipt, FundStep>({
       onFinal: ({ userId }) => changed(userId, route.chainId),
       prove: ({ data }, receipt) => depositProof(deps, data, receipt),
-      // The deposit was found on the chain, so its credit may be older than the task.
+      // The credit followed the deposit, and may therefore be older than the task.
       async found({ data }, { receipt }) {
         const proof = depositProof(deps, data, receipt)
         const { timestampSeconds } = await deps.chain.headAt(receipt.block)
@@ -127,7 +127,7 @@ async function creditOf({ db, venue }: FundDeps, task: FundTask): Promise<FoundC
 async function claimCredit(tx: Tx, { id, userId, data }: FundTask, { key, update }: FoundCredit, now: Date) {
   if (!(await claimTransfer(tx, { key, userId, taskId: id, at: now }))) throw claimedByAnother('credit')
   if (!data.is_first) return
-  // The account is registered in this commit, so that the gateway's record has every fill from the first one on.
+  // The account is registered in this commit, so that its record contains every fill from the first one on.
   await registerFunded(tx, { userId, account: data.account, now })
   await addLedgerEntries(tx, { user_id: userId }, ledgerUpdateRows(update))
 }

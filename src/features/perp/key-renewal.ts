@@ -26,7 +26,7 @@ const kind = 'venue_key_renewal'
 const sweepKind = 'venue_key_renewals'
 const everySeconds = 3_600
 const batchMax = 50
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the renewal is fixed, so that all instances share one schedule. */
 const scheduleId = '00000000-0000-7000-8000-00000000a9e7'
 
 export const renewalSchedule = (now: Date): NewSchedule => ({

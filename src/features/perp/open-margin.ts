@@ -21,7 +21,7 @@ export function marginText(notional: bigint, leverage: number): string {
   return fromUnits(cents, 2)
 }
 
-/** Returns the margin of the order, plus the extra margin of the open position if the leverage changes. */
+/** The margin of the order, plus the extra margin of the open position if the leverage changes. */
 export function marginOf({ notional, leverage, position }: Margin): bigint {
   const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
   if (!position || position.leverage === leverage) return own
@@ -39,7 +39,7 @@ function freeFor({ isBuy, position, state }: Margin): bigint {
   return total > 0n ? total : 0n
 }
 
-/** Transfers a little more than the missing margin, because the fee is paid from the same balance. */
+/** Transfers a little more than the shortfall, because the fee is paid from the same balance. */
 export const transferForMargin = (
   venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>,
   margin: Margin,

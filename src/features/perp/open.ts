@@ -142,7 +142,7 @@ function assertNoExits({ reduce_only, tp_price, sl_price }: OpenInput): void {
 
 type Entry = { isBuy: boolean; limit: string | undefined; mark: string }
 
-/** Returns the best price of the entry: its limit, unless the mark price is better. */
+/** The best price of the entry: its limit, unless the mark price is better. */
 const referenceOf = ({ isBuy, limit, mark }: Entry): string =>
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 

@@ -106,7 +106,7 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
   }
 
-  /** Reads the paid amount from the venue's record, because the venue sets the fee. */
+  /** Reads the payout from the venue's record, because the venue sets the fee. */
   const payoutOf = async (task: TaskView<PayoutTaskData>): Promise<Payout | undefined> => {
     const { account, since_ms } = task.data
     const own = ownIn(task, await venue.ledgerSince(account, since_ms))
@@ -147,7 +147,7 @@ export async function findPayout(
   }
   const { found, searchedTo } = payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
   if (found) return { found }
-  // The venue has made the payout, so a search that reached the head without finding it has missed it.
+  // The payout has been made, so a search that reached the head without it has missed it.
   const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
   const next = nextBlock(from, searchedTo, chain.row.confirmations)
   const data = {
@@ -158,7 +158,7 @@ export async function findPayout(
   return { data }
 }
 
-/** The venue lists a withdrawal late, so the list is read often only once the chain shows a possible payout. */
+/** The venue lists a withdrawal late, so its list is read often only once the chain shows a possible payout. */
 function isListReadDue(
   { found }: { found?: unknown },
   polls: number,

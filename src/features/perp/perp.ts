@@ -31,7 +31,7 @@ export type PerpDeps = VenueTrading & {
   agents: Agents
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
-  /** The chain on which the venue's bridge is. */
+  /** The chain of the venue's bridge. */
   chain: Evm
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   route: FundingRoute

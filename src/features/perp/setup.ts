@@ -81,7 +81,7 @@ const approvalFacts = ({ operation, exit }: Pick<PlannedAction, 'operation' | 'e
 
 export type SetupTaskData = ApprovalTaskData & {
   rotate: boolean
-  /** The key at the admission, which another task may have replaced since; absent in tasks of earlier releases. */
+  /** The key at the admission, which another task may have replaced since. Tasks of earlier releases lack it. */
   replaces?: string | null
   /** Whether the account was read a second time already. */
   reread?: boolean
@@ -94,12 +94,12 @@ export type ApprovalTaskData = ActionTaskData & {
   valid_until_ms?: number
 }
 
-/** Plans the approval of a key. The first deposit approves it too, because it creates the account at the venue. */
+/** The approval of a key. The first deposit also approves it, because it creates the account at the venue. */
 export const approvalPlan = (
   { account, ahead_ms: skewMs, exit = false }: ApprovalTaskData,
   { agent, operation, now }: { agent: string; operation: string; now: Date },
 ): VenuePlan<ApprovalTaskData, never> => {
-  // The action names the expiry of the key, so the reply need not be completed by a look-up.
+  // The action names the expiry, so the reply needs no look-up of it.
   const validUntilMs = now.getTime() + skewMs + agentLifeMs
   return {
     account,
@@ -140,7 +140,7 @@ type SetupTask = TaskView<SetupTaskData>
 export function setupSteps(deps: SetupDeps) {
   const { venue, agents, status, rejections } = deps
 
-  /** Ends the set-up while only the first deposit is missing; the task of that deposit approves the key. */
+  /** Ends the set-up while only the first deposit is missing, whose task approves the key. */
   const unfunded = async (userId: string): Promise<EndResult<Partial<SetupTaskData>>> => ({
     end: 'completed',
     outcome: 'partial',
@@ -174,7 +174,7 @@ export function setupSteps(deps: SetupDeps) {
         const isReplaced = data.replaces !== undefined && current?.address !== data.replaces
         if (current && !isExpired && (!data.rotate || isReplaced))
           return { end: 'completed', outcome: 'executed', result: await status(userId) }
-        // Custody approves only stored keys. Of two concurrent tasks the first stores its key, and both approve that key.
+        // Custody approves only stored keys. Of two tasks the first stores its key, and both approve that one.
         const sealed = await agents.prepare(userId)
         return { next: 'sign', writes: (tx) => agents.add(tx, sealed) }
       }

@@ -25,18 +25,18 @@ export const secondLegMs = 10 * 60_000
 const briefCodes = ['insufficient_balance', 'no_route', 'insufficient_liquidity']
 const briefMs = 15_000
 
-/** Whether the second leg is prepared again after this fault, `ageMs` after the first leg ended. */
+/** Whether the second leg is prepared again after this fault. */
 export const mayPass = ({ retryable, code }: Fault, ageMs: number): boolean =>
   briefCodes.includes(code) ? ageMs < briefMs : retryable
 
-/** The units that the first leg delivered, and when. */
+/** What the first leg delivered, in units, and when. */
 export type Delivered = { units: string; txHash: string | null; at: string }
 export const ageOf = ({ at }: Delivered, now: Date): number => now.getTime() - Date.parse(at)
 
 type SecondLeg = { chain: Pick<Evm, 'account'>; chainId: string }
 /**
- * Whether the account has executed a second leg that the database has forgotten. The money has then left the
- * wallet, so neither a lack of balance nor a delay ends the task.
+ * Whether the account has executed the second leg, which the database has forgotten. Its money has then left
+ * the wallet, so that neither a lack of balance nor a delay ends the task.
  */
 export async function isExecutedBefore(
   { chain, chainId }: SecondLeg,
@@ -47,7 +47,7 @@ export async function isExecutedBefore(
   const { executedTimes } = await chain.account(task.data.account, executionId)
   return executedTimes > executedBefore(task, { kind: effectKind, chainId })
 }
-/** Goes on with the step that signs, which looks for the transaction first and settles the leg by it. */
+/** Continues with the step that signs, which looks the transaction up and settles the leg by it. */
 export const settleInStep = <Names extends string, Data>(next: Names, data: Data) =>
   ({ park: { afterMs: 0, next }, state: 'reconciling', outcome: 'unknown', data }) as const
 
@@ -60,7 +60,7 @@ type SharedData = {
   balance_changes?: JsonObject[]
   note?: string | null
 }
-/** The data of a task with a swap; the swap's own data are apart from those of the other leg. */
+/** The data of a task with a swap, which keeps the swap's own data apart from those of the other leg. */
 export type SwapLegData = SharedData & { swap?: SwapTaskData }
 type SwapResult = StepResultOf<Partial<SwapTaskData>, SwapLegStep>
 type LegResult = StepResultOf<SwapLegData, SwapLegStep>
@@ -98,7 +98,7 @@ function patchOf(
   }
 }
 
-/** Types the result of a swap's step for its task; only `data` differs, as no step handles a refused signature. */
+/** No step of a swap says what follows a refused signature, so only `data` needs another type. */
 const legResult = (data: SwapLegData, result: SwapResult): LegResult =>
   ({ ...result, ...(result.data && { data: patchOf(data, result.data) }) }) as LegResult
 

@@ -150,7 +150,7 @@ function allMissing(task: TpSlTask, exits: readonly Exit[]): EndResult<Partial<T
   return { ...failed('venue_rejected', message), result: resultOf(task, exits, []) }
 }
 
-/** Ends a task whose new exits are placed while the earlier exits are still open. */
+/** Ends a task whose new exits are placed while the earlier ones are still open. */
 function notReplaced(
   task: TpSlTask,
   { code, message }: { code: string; message: string },

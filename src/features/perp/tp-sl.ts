@@ -21,7 +21,7 @@ import { markOf } from './views.ts'
 type TpSlInput = PerpInput<'tpSl'>
 export type EarlierExit = { order_id: number; leg: ExitLeg }
 export type TpSlData = OrderTaskData & {
-  /** Whether the exits follow the size of the position as it changes. */
+  /** Whether the exits follow the size of the position. */
   follows_position: boolean
   replace: boolean
   placed?: PlacedExits
@@ -92,7 +92,7 @@ async function checkTpSl(
 
 type Held = { held: string; mark: string; market: PerpMarket }
 
-/** Returns the size that the exits cover; the default is the size of the position. */
+/** Returns the size that the exits cover, by default that of the position. */
 function exitSize(
   { pricing, limits }: TradeDeps,
   asked: string | undefined,
@@ -115,7 +115,7 @@ function exitSize(
 type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
 type EarlierExitQuery = { userId: string; now: Date; legs: readonly ExitLeg[]; placed: ReadonlySet<number> }
 
-/** Returns earlier exits of the position, from the venue's list and from tasks that the list may not show yet. */
+/** Returns the exits of the position, from the venue's list and from tasks that the list may not contain yet. */
 export async function earlierExits(
   { db, venue }: EarlierDeps,
   { account, symbol, is_buy: isLong }: TpSlData,
@@ -125,7 +125,7 @@ export async function earlierExits(
     venue.openOrders(account),
     recentOrders(db, { userId, kind: 'perp', since: later(now, -readLagMs) }),
   ])
-  // Order ids ascend, so of two concurrent replacements the later one, with higher ids, stays.
+  // Order ids ascend, so that the later of two concurrent replacements stays.
   const newest = Math.max(...placed)
   const found = new Map<number, EarlierExit>()
   const protects = ({ symbol: orderSymbol, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>

@@ -36,7 +36,7 @@ export type PerpOrderTaskData = OrderTaskData & {
   /** How many orders have closed a part of the position; `closed_size` is their filled size. */
   closings?: number
   closed_size?: string
-  /** A time on the venue's clock at which the cancelled entry was no longer open. */
+  /** A time of the venue's clock at which the cancelled entry had ended. */
   entry_ended_ms?: number
 }
 export type PerpOrderTask = TaskView<PerpOrderTaskData>
@@ -70,7 +70,7 @@ export async function readAllFills(
 
 export type Finish = (
   task: PerpOrderTask,
-  /** `closedSize` is the filled size of the closing orders, as far as it is known. */
+  /** `closedSize` is the known filled size of the closing orders. */
   orderOutcome: Pick<OrderOutcome, 'entry' | 'exits'> & { closedSize?: string | null },
   error: { code: string; message: string } | null,
 ) => Promise<EndResult<Partial<PerpOrderTaskData>>>
@@ -178,7 +178,7 @@ async function planClose(
   // Finality is asked before the records are read, so that the records are newer than the answer.
   const isFinal = await isEntryShown(venue, data, entry)
   const size = await openSize(venue, task, { entry, closedSize })
-  // The entry is stored as ended, so that no later step cancels the entry again.
+  // The entry is stored as ended, so that no later step cancels it again.
   const known = { order_outcome: { entry, exits }, closed_size: closedSize }
   const finishBy = (message: string) =>
     finish(task, { entry, exits, closedSize }, { code: 'venue_rejected', message })

@@ -30,7 +30,7 @@ export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }:
   reason: closedReason(market),
 })
 
-/** Returns the mark price of the venue's valuation, so that price, value and profit are consistent. */
+/** The mark price of the venue's valuation, so that price, value and profit are consistent. */
 export function markOf(
   { valueUsd, signedSize }: Position,
   market: Pick<PerpMarket, 'priceDecimals'> | undefined,

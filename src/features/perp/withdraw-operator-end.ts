@@ -26,7 +26,7 @@ import { arrivedView, isNear, isPaid, type Payout } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
 
-/** This module ends a withdrawal for an operator; the leg that was under way shows where the money is. */
+/** This module ends a withdrawal for an operator. The leg that was under way says where the money is. */
 
 export type WithdrawOperatorDeps = WithdrawEndDeps & {
   payoutChain: Pick<Chain, 'id' | 'family'>
@@ -155,7 +155,7 @@ function endInSwap(
 
 type Sold = Ended & { finding: { txHash: string } }
 
-/** Ends a task whose swap was executed before and can no longer be quoted; the operator says what arrived. */
+/** Ends a task whose swap was executed before and can no longer be quoted. The operator says what arrived. */
 function endUnquoted(
   deps: WithdrawOperatorDeps,
   task: WithdrawTask,

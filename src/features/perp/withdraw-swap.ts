@@ -39,7 +39,7 @@ import {
   swapStepNames,
 } from './swap-leg.ts'
 
-/** This module runs the swap after a withdrawal, and shows where the money is if the swap cannot follow. */
+/** This module runs the swap after a withdrawal, and says where the money is if the swap cannot follow. */
 
 export type SwapAfterDeps = {
   route: FundingRoute
@@ -121,7 +121,7 @@ export const swapAfterWithdrawal = (
   }
 }
 
-/** The node that answered does not know the executed swap, so the swap is prepared like a new one. */
+/** The step asked another node, which does not know the executed swap, so the swap is prepared like a new one. */
 const quoteAgain = { next: 'quote', state: 'settling' } as const
 
 /** Quotes the swap of the payout again, because the admission's quote is old and its amount was not exact. */
@@ -158,7 +158,7 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
   }
 }
 
-/** Quotes a swap that was executed before; if no provider quotes it any more, an operator ends it. */
+/** Quotes a swap that was executed before. If nobody quotes it any more, an operator ends it by its transaction. */
 async function quoteSold(deps: SwapAfterDeps, task: SwapAfterTask, now: Date): Promise<Result> {
   const { userId, data } = task
   try {

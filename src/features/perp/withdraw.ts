@@ -58,16 +58,16 @@ export type WithdrawDeps = VenueDriverDeps & {
 type WithdrawInput = PerpInput<'withdraw'>
 type WithdrawTaskData = TransferTaskData &
   SwapAfterData & {
-    /** The payout as the venue's record names it; absent until the venue has that record. */
+    /** The payout as the venue's record names it; absent until that record is available. */
     payout?: Payout
     first_block: string
-    /** The next block that is searched for the payout. */
+    /** The next block to search for the payout. */
     from_block: string
-    /** The cash of the perp side when the withdrawal was admitted, at the venue's time `since_ms`. */
+    /** The cash of the perp side at admission, at the venue's time `since_ms`. */
     cash_before: string
     /** The free USDC at admission in micro-dollars if perp and spot share one balance; otherwise null. */
     unified_free_before: string | null
-    /** The number of the poll at which the venue's transfer list was last read for the payout. */
+    /** The poll at which the transfer list was last read for the payout. */
     payout_read_poll?: number
   }
 type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive' | SwapAfterStep
@@ -128,7 +128,7 @@ async function checkWithdraw(deps: WithdrawDeps, input: WithdrawInput, userId: s
   }
   const amountUnits = toUnits(input.amount_usd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)
   const leg = await prepareLeg(deps, swaps, { userId, destination, amountUnits, isAhead: true })
-  // The withdrawal is an exit, but its swap counts against the limits from the acceptance on.
+  // The withdrawal is an exit, but its swap counts against the limits, from the acceptance on.
   return { ...withdrawal, action: leg.action, destination }
 }
 
@@ -230,7 +230,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
   }
 }
 
-/** Ends the withdrawal with its payout, or goes on with the swap of the payout. */
+/** Ends the withdrawal with its payout, or goes on with the swap of it. */
 function arrived(
   { chain, route, changed }: WithdrawDeps,
   task: WithdrawTask,

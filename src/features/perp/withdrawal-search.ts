@@ -13,7 +13,7 @@ import type { createPayoutSearch, PayoutTaskData } from './payout.ts'
 
 type SearchDeps = { venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & CashSource }
 type Searched = PayoutTaskData & {
-  /** The cash of the perp side when the withdrawal was admitted, at the venue's time `since_ms`. */
+  /** The cash of the perp side at admission, at the venue's time `since_ms`. */
   cash_before: string
   /** The free USDC at admission in micro-dollars if perp and spot share one balance; otherwise null. */
   unified_free_before: string | null
@@ -40,7 +40,7 @@ export const withdrawalSearch = (
   },
 })
 
-/** Returns the transfers of the account; throws if its balance shows a payout that the list does not contain. */
+/** Returns the transfers of the account. Throws if its balance shows a payout that the list does not contain. */
 async function consistentTransfers(
   venue: SearchDeps['venue'],
   { data }: TaskView<Searched>,

@@ -7,7 +7,7 @@ import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliqu
 type SearchDeps = { db: Queryable; venue: Pick<Hyperliquid, 'ledgerSince'> }
 type Asked = { account: string; amount_usd: string; since_ms: number }
 
-/** The venue's list is searched this far back; an operator compares older withdrawals. */
+/** How far back the venue's list is searched; an operator compares older withdrawals. */
 const withdrawnBeforeMs = 7 * 24 * 3_600_000
 
 /**

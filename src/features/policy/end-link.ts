@@ -9,7 +9,7 @@ export type EndedLink = {
   userId: string
   person: Pick<Owner, 'userId' | 'agentId'>
   linkedAt: Date
-  /** Whether the limits that the person has lowered through the link are restored when it ends. */
+  /** Whether limits and kill switch that the person has set through the link are undone when the link ends. */
   isUndone: boolean
   /** The values of the limits that the person has lowered through the link. */
   limitsBefore: store.StoredLimits
@@ -26,7 +26,7 @@ export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void>
   await endSwitch(tx, link, now)
 }
 
-/** Drops raises and recipients that are not in effect yet; those in effect stay. */
+/** Drops the raises and recipients that wait for their time; what is in effect stays. */
 export async function dropPending(
   tx: Tx,
   {

@@ -120,7 +120,7 @@ const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
   }
 }
 
-/** Adds the signed tokens and recipients to the declared ones, because all of them have to be allowed. */
+/** The declared tokens and recipients and those that are signed all have to be allowed. */
 function requestOf(intent: SigningIntent): rules.PolicyRequest {
   if (intent.type === 'venue_action') {
     const { action } = intent
@@ -223,7 +223,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       ...state,
       platformLimits,
       ownAddresses: await addressesOf(queryable, userId),
-      // Only transfers pay to the recipients of users, so only transfers wait for this read.
+      // Only transfers pay to recipients, so only they wait for this read.
       effectiveRecipients:
         request.operation === transferOperation
           ? await effectiveRecipientsOf(queryable, userId, clock.now())

@@ -2,7 +2,7 @@ import type { PolicyReceipt } from '#kernel/task/signer.ts'
 
 export type Receipts = {
   make(facts: Pick<PolicyReceipt, 'id' | 'userId' | 'taskId' | 'intentHash' | 'expiresAt'>): PolicyReceipt
-  /** Whether `make` returned this very receipt; a copy of a receipt is not authentic. */
+  /** Whether `make` returned this very object; a copy is not authentic. */
   isAuthentic(receipt: PolicyReceipt): boolean
 }
 

@@ -5,7 +5,7 @@ import type { RecipientAddresses } from './recipients.ts'
 
 type AddressesDeps = {
   parse: RecipientAddresses['parse']
-  /** Returns the contracts and accounts that the gateway uses on a chain. */
+  /** Contracts and accounts that the gateway uses on a chain. */
   usedOn: (row: Chain) => readonly (string | null | undefined)[]
   evmOf: (chainId: string) => Pick<Evm, 'account' | 'tokenFacts' | 'simulate'>
   solanaOf: (chainId: string) => Pick<Solana, 'accounts'>

@@ -151,7 +151,7 @@ async function request(deps: RecipientsDeps, prepared: Prepared, caller: Caller,
   return acts.requestAct(scope, act, caller)
 }
 
-/** Writes a duration exactly, in the largest unit that divides it. */
+/** Names the duration exactly, in the largest unit that divides it. */
 const durationText = (ms: number): string => {
   const [unit, unitMs] = units.find(([, each]) => ms % each === 0) ?? units.at(-1)!
   const count = ms / unitMs

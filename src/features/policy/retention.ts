@@ -1,6 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** Limits count the last 24 hours. A reservation stays until its task has ended, however long the task takes. */
+/** Limits count the last 24 hours. A reservation stays until its task has ended, however long that takes. */
 
 const ageMs = 48 * 3_600_000
 

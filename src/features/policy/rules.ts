@@ -97,7 +97,7 @@ export const chatRemainingMicros = ({
 const isExempt = ({ scope }: Pause, { usdMicros }: PolicyRequest): boolean =>
   scope === 'venue' && usdMicros === 0n
 
-/** Returns the first rule that refuses the request, or null if every rule allows it. */
+/** Denies by default, and returns null only if every rule allows. */
 export function evaluate(request: PolicyRequest, state: PolicyState): Refusal | null {
   const { platformLimits, paused } = state
   // Tightened lists and spent caps must not lock money in. The recipients of an exit are still checked.

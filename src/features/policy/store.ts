@@ -108,7 +108,7 @@ function pauseOf({ scope, since, reason }: Row): Pause | null {
   return scope === 'venue' ? { scope, since, reason: reason ?? '' } : { scope, since }
 }
 
-/** Takes the lock under which a user's caps are counted; later statements see what earlier holders wrote. */
+/** Serialises everything that counts against the caps of a user; later statements see what earlier holders wrote. */
 export const lockPolicy = (tx: Queryable, userId: string, now: Date) =>
   query(tx, 'select policy_lock($1, $2)', [userId, now])
 
@@ -242,7 +242,7 @@ export const switchesOf = (db: Queryable, id: SwitchId) =>
 
 export type StoredLimits = Partial<Record<keyof Overrides, string | string[] | null>>
 
-/** Stores the limits of a linked agent before its person lowers them; limits that are stored already stay. */
+/** Stores the limits of a linked agent before its person lowers them. What was stored first stays. */
 export const storeLimits = (
   tx: Queryable,
   userId: string,

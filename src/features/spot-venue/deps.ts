@@ -9,7 +9,7 @@ import type { Log } from '#kernel/log.ts'
 export type TriggerHost = 'gateway' | 'venue'
 
 type SpotSettings = {
-  /** Starts the renewal of a user's trading key; returns before the venue has approved the new key. */
+  /** Starts the renewal of the trading key; returns before the venue has approved the new one. */
   renewKey(userId: string): Promise<void>
   triggerHost: TriggerHost
   limits: { minOrderUsd: string; minFundUsd: string }
@@ -19,7 +19,7 @@ export type SpotVenueDeps = VenueTrading &
   SpotSettings & {
     agents: Pick<TradingKeys, 'of' | 'retired'>
     priceTriggers: PriceTriggers
-    /** The interval at which the prices of markets with triggers are checked. */
+    /** How often the prices of markets with triggers are checked. */
     priceCheckMs?: number | undefined
     /** Whether this instance has the duty to poll often for what any instance may handle. */
     isOnDuty: () => boolean

@@ -16,14 +16,14 @@ import {
   triggerId,
 } from './triggers.ts'
 
-/** An exit that the gateway holds, because it holds all exits of the purchase or the venue rejected this one. */
+/** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 
 export type GatewayExit = { leg: ExitLeg; price: string }
 export type SpotOrderTaskData = OrderTaskData & {
   gateway_exits: GatewayExit[]
-  /** The ids of armed triggers of a sold token, which are cancelled once the balance shows the sale. */
+  /** The armed triggers of a sold token, which are cancelled once the balance shows the sale. */
   exits_checked?: string[]
-  /** The outcome of the order as it was before the sibling of a rejected exit is cancelled. */
+  /** The outcome of the order before the sibling of a rejected exit is cancelled. */
   order_outcome?: OrderOutcome
 }
 export type SpotOrderTask = TaskView<SpotOrderTaskData>
@@ -86,8 +86,8 @@ const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolea
 type OnFilledDeps = Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
 
 /**
- * Adds the exits of a purchase, and cancels the exits of a token that was sold completely. A balance that may be
- * older than a purchase or the sale is read again after the read lag.
+ * Adds the exits of a purchase, and cancels those of a token that was sold completely. If the balance may be
+ * older than a purchase or the sale, it is read again after the read lag.
  */
 export function createOnFilled({
   db,

@@ -17,8 +17,8 @@ import {
 } from './gateway-triggers.ts'
 
 /**
- * If the venue rejects an exit, the purchase stays: the gateway holds the exit instead. The gateway also takes over
- * the sibling, because only a host that holds both can let one exit cancel the other.
+ * If the venue rejects an exit, nothing is sold: the gateway holds the exit instead. It also takes over the
+ * sibling, because only a host that holds both can let one exit cancel the other.
  */
 
 function storedOutcome({ id, data }: SpotOrderTask): OrderOutcome {
@@ -29,7 +29,7 @@ const isAtVenue = ({ state, orderId }: Exit): boolean =>
   orderId !== null && (state === 'open' || state === 'waiting')
 const hasFired = (exits: readonly Exit[]): boolean => exits.some(({ state }) => state === 'closed')
 
-/** Ends the task; the gateway takes the missing exits, unless the other exit has fired and sold the balance. */
+/** The gateway takes the missing exits, unless the other exit has fired and sold the balance. */
 function movedResult(task: SpotOrderTask, { now }: StepContext, orderOutcome: OrderOutcome): OrderEnd {
   const { exits } = orderOutcome
   const missing = wantedExits(task.data).filter(({ leg }) =>
@@ -70,7 +70,7 @@ const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
         ...planOf(data),
         facts: factsOf(data, { usdMicros: 0n, exit: true }),
         action: cancelOf(siblings),
-        // The outcome with its fills is stored too, because a later read may lag behind the one that showed them.
+        // The fills are stored too, because a later read may lag behind the one that showed them.
         data: { order_outcome },
         onRefused: () => result,
       }

@@ -14,7 +14,7 @@ type PendingEntriesDeps = {
   evmAddressOf: (userId: string) => Promise<string>
 }
 
-/** The difference that the venue's clock may have to the gateway's. */
+/** How far the venue's clock may differ from the gateway's. */
 const clockToleranceMs = 60_000
 
 export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntriesDeps) {
@@ -33,7 +33,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
     })
     if (!found) return undefined
     const { phase, filledSize } = found
-    // The venue no longer lists the order, so its fills determine the size to protect.
+    // The order is in no list any more, so its fills determine the size to protect.
     if (phase === 'filled' || phase === 'filling') return filledSize
     if (phase !== 'cancelled' && phase !== 'rejected') return undefined
     return compareDecimals(filledSize, '0') > 0 ? filledSize : null

@@ -1,7 +1,7 @@
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import type { PendingEntry } from './triggers.ts'
 
-/** Each round polls only some pending entries, because every request costs rate budget. */
+/** Only some pending entries are polled in a round, because every request costs rate budget. */
 
 export type PriceOf = (market: string) => string | undefined
 

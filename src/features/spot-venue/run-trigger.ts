@@ -31,12 +31,12 @@ import type { TriggerInput } from './triggers.ts'
 
 /** This module sells the size of a fired trigger, limited to the free balance. */
 
-/** A failed sale is retried until the task's deadline, because the usual cause is an overloaded venue. */
+/** A failed sale is retried until its deadline, because the usual cause is an overloaded venue. */
 export const triggerRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, maxMs: 5_000 }
 /** The task ends this long before its deadline, so that it fails with an error of its own. */
 const failureReserveMs = 60_000
 
-/** Whether a newer read could show more to sell, beyond the fee that the purchase paid in the token. */
+/** Whether a newer read could show more to sell, apart from the fee that the purchase paid in the token. */
 const isShort = (free: string, wanted: string | null): boolean =>
   wanted === null || toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
@@ -48,7 +48,7 @@ type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 
 /** After these errors nothing was executed: the venue was out of reach, the key unknown or the limit used up. */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
-/** After this many refused sales the trigger is not armed again, because each attempt is a task of its own. */
+/** After this many refused sales the trigger is not armed again. Each attempt is a task, so their number is bounded. */
 const unsoldMax = 30
 /** The most attempts while the venue takes no sale: after an upgrade it rejects market orders for minutes. */
 const closedMax = 60
@@ -92,7 +92,7 @@ const withTriggerId = (task: TriggerTask, result: TriggerResult): TriggerResult 
       }
     : result
 
-/** The sale is an exit, so its trigger fires without reads; the policy is asked only before the signature. */
+/** The sale is an exit, so its trigger fires without a read, and only the signature asks the policy. */
 export const triggerSpend =
   ({ policy, chainId }: Pick<SpotDeps, 'policy' | 'chainId'>) =>
   (userId: string, { symbol }: JsonObject): AdmittedSpend => {
@@ -101,7 +101,7 @@ export const triggerSpend =
     return { action, grant: exitGrant(chainId), check: () => policy.check(action) }
   }
 
-/** Whether a task has bought or freed some of the token that the read balance may not show yet. */
+/** Whether a task has bought or freed some of the token, which a read may not show yet. */
 async function mayGrow(
   deps: SpotDeps,
   { userId, input: { symbol } }: TriggerTask,
@@ -113,7 +113,7 @@ async function mayGrow(
   return isHeld && (await recentlyCancelled(deps, userId)).size > 0
 }
 
-/** Returns the steps of a manual sale, preceded by a `prepare` step that determines the size. */
+/** Returns the steps of a manual sale, after a `prepare` step that determines the size. */
 export function triggerSteps(
   deps: SpotDeps,
   selling: Steps<SpotOrderTaskData, SpotOrderStep>,
@@ -209,9 +209,9 @@ async function freshSale(
   const isNothing = compareDecimals(size, '0') === 0
   const isWithin = (ms: number) => clock.now() < later(task.createdAt, ms)
   const left = toFixedPoint(free) - spendings.onSpot(balances, market.base).amount
-  // The venue refuses a size that is gone, so after the usual lag an unclear spend is left to the venue.
+  // The venue refuses a size that is gone. If a spend stays unclear, the venue decides after the usual lag.
   const mayBeSpent = toFixedPoint(size) > left && isWithin(usualLagMs)
-  // A read after the lag shows everything that happened before the price was reached.
+  // A read after the lag shows all that happened before the price was reached.
   const mayLag = async () =>
     isWithin(readLagMs) &&
     (isNothing || (isShort(free, wanted) && (await mayGrow(deps, task, market, balances))))

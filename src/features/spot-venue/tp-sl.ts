@@ -19,7 +19,7 @@ import { freeOf, insufficientHolding, midOf, requireKnownSpotMarket, smallestLot
 import { baseTaskData, spotAction } from './trade.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
 
-/** The venue may hold a single exit of a spot balance; the gateway holds a pair of which one cancels the other. */
+/** The venue may hold a single exit of a spot balance; the gateway holds an OCO pair. */
 
 type TpSlInput = SpotInput<'tpSl'>
 

@@ -228,7 +228,7 @@ export const admitSell = (deps: SpotDeps) =>
       const { minOrderUsd: minimum } = deps.limits
       const size = saleSize(input, { market, price, free, minimum }, deps.pricing)
       const pending = spendings.onSpot(balances, market.base)
-      // The last attempt does not refuse a sale for a pending spend: the venue itself rejects an excessive size.
+      // On the last attempt a pending spend does not refuse a sale: the venue rejects an excessive size itself.
       if (!isLast && toFixedPoint(size) > toFixedPoint(free) - pending.amount) throw new SpendingNotShown()
       return size
     },

@@ -7,7 +7,7 @@ import { armedExecutionId } from '#kernel/task/execution-id.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
-/** If the venue supports no spot triggers, the gateway holds each as a row that the price loop fires once. */
+/** If the venue supports no spot triggers, the gateway holds them as rows that the price loop fires once. */
 
 export const triggerKind = 'spot_trigger'
 const openTriggersMax = 200
@@ -175,7 +175,7 @@ export const isOpenTrigger = (status: string | undefined): boolean =>
  */
 export async function cancelTriggers(tx: Tx, userId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  // A firing transaction holds its row while it waits for the user's event log, so a wait here could deadlock.
+  // A firing transaction holds its row while it waits for the user's event log, so waiting here could deadlock.
   const rows = await query(
     tx,
     `update trigger_order set status = 'cancelled', updated_at = clock_timestamp() where id in
@@ -186,7 +186,7 @@ export async function cancelTriggers(tx: Tx, userId: string, ids: readonly strin
   if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed during its cancel')
 }
 
-/** Cancels armed triggers whose balance was sold; a later purchase has exits of its own. */
+/** Cancels triggers whose balance was sold; a later purchase has its own exits. */
 export async function cancelArmedTriggers(tx: Tx, ids: readonly string[]): Promise<void> {
   await query(
     tx,
@@ -214,7 +214,7 @@ export const pendingEntries = (db: Queryable, markets: readonly string[]): Promi
     [markets, triggerKind],
   )
 
-/** Arms the exits of an ended entry with its filled size, or cancels the exits if nothing was filled. */
+/** Arms the exits of an ended entry with its filled size, or cancels them if nothing was filled. */
 export async function resolvePendingEntry(
   db: Queryable,
   entryCloid: string,

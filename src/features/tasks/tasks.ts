@@ -33,7 +33,7 @@ const kindNamesOf = ({ operations, kinds }: ReturnType<TasksDeps['sections']>): 
   ]),
 ]
 
-/** A misspelt kind would return an empty list for ever. */
+/** Throws for an unknown kind, because a misspelt one would return an empty list for ever. */
 function assertKind(kind: string, known: readonly string[]): void {
   if (known.includes(kind)) return
   const meant = nearest(kind, known)

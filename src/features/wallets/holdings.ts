@@ -39,7 +39,9 @@ export type HoldingsAnswer = {
 }
 export type Holdings = {
   forUser(userId: string, request: HoldingsRequest): Promise<HoldingsAnswer>
-  /** Has to be called when a receipt changed balances, so that the next request reads the chain. */
+  /**
+   * Drops the cached reading of a wallet after a receipt changed balances, so that the next request reads the chain.
+   */
   invalidate(userId: string, chainId: string): void
   /** Returns what this instance has shown of a token in the last `maxAgeMs`; undefined if it has shown nothing. */
   shownUnits(userId: string, place: { chainId: string; token: string }, maxAgeMs: number): bigint | undefined

@@ -32,9 +32,9 @@ type KeystoreDeps = {
 export type Keystore = {
   /** Generates and seals one key per kind. Wrapping may be a network call, so call it outside any transaction. */
   prepare(userId: string): Promise<PreparedWallet[]>
-  /** Stores the prepared wallets unless the user has wallets already; returns the wallets that are stored then. */
+  /** Stores the prepared wallets unless the user has wallets already; returns the stored ones. */
   provision(tx: Tx, prepared: PreparedWallet[]): Promise<store.Wallet[]>
-  /** Decrypts the secret of a wallet for one call and wipes it afterwards. */
+  /** Decrypts the secret for one call and wipes it afterwards. */
   withKey<T>(row: store.WalletRow, use: (secret: Uint8Array) => Promise<T>): Promise<T>
   /** Generates and seals the key of an agent; call it outside any transaction. */
   prepareAgent(userId: string, venue: string): Promise<SealedAgent>
@@ -55,7 +55,7 @@ export type Rewrapped = { rewrapped: number; broken: string[]; next: string | nu
 /** For each key-encryption key, this many rows are tried and one must unwrap: one damaged row prevents no start. */
 const rowsToTry = 3
 
-/** Whether an error means a wrong key or a damaged row; any other may be temporary and aborts the rotation. */
+/** Whether the key is wrong or the row damaged; any other error may be temporary and aborts the rotation. */
 const isBroken = (error: unknown): boolean =>
   error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 

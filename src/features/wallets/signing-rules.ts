@@ -193,7 +193,7 @@ function assertCaps(outflows: Outflow[], chain: SigningChain): void {
   const sums = new Map<string, bigint>()
   const spenders = swapSpenders(chain.swaps)
   for (const { token, amountUnits, spender } of outflows) {
-    // An unlisted token has no cap, and can only be sold or bridged.
+    // A token without a cap, such as one that is on no list, can only be sold or bridged.
     if (!caps.has(normalize(token)) && includesAddress(spenders, spender)) continue
     sums.set(normalize(token), (sums.get(normalize(token)) ?? 0n) + amountUnits)
   }

@@ -80,7 +80,7 @@ export function tokenWords(ref: Json, chain: ListedChain | undefined, { spellAdd
   return { token: undefined, name, text: `${name} (${notListed})` }
 }
 
-/** Returns undefined for a symbol that no listed token has, or several have; the operation refuses such a symbol. */
+/** Finds a listed token; undefined for a symbol that none or several have, which the operation refuses. */
 function findToken(chain: ListedChain, ref: string) {
   try {
     return tokenByRef(chain, ref, 'token')

@@ -12,7 +12,7 @@ export type Claimed = Pick<WebhookRow, 'url' | 'types'> &
 
 /** A range of user ids that includes `from` and excludes `before`. */
 export type UserRange = { from: string; before: string }
-/** The webhooks to claim: those of these users, those of a range of users, or those whose retry is due. */
+/** Selects the webhooks of these users, those of a range of users, or those whose retry is due. */
 export type ClaimSource = { users: readonly string[] } | { range: UserRange } | 'retries'
 
 export type ClaimRequest = {
@@ -33,8 +33,8 @@ const retriesMax = 1_000
 const waitingMax = 1_000
 
 const inRange = (column: string) => `${column} >= $11 and ${column} < $12`
-// Each source has its own SQL text, because a plan shared by all would read every webhook for one user. The range
-// is given for each table; otherwise PostgreSQL would read the other two tables as a whole.
+// Each source has its own text, because a plan shared by all would read every webhook for one user. The range is given
+// for each table; otherwise PostgreSQL would read the other two tables as a whole.
 const sources = {
   users: 'and c.user_id = any($11::uuid[])',
   range: `and ${['c.user_id', 's.user_id', 'u.id'].map(inRange).join(' and ')}`,
@@ -42,9 +42,9 @@ const sources = {
 }
 
 /**
- * Claims webhooks that have an event to deliver. A webhook whose owner's lease has ended counts as unowned, and an
- * instance without a lease claims nothing. Webhooks of suspended users keep their place in the log. Users take
- * turns within each kind, and those who were served longest ago come first.
+ * Claims webhooks that have an event to deliver. An owner whose lease has ended counts as none, and an instance without
+ * a lease claims nothing. The webhooks of suspended users keep their place in the log. Users take turns within each
+ * kind, and those who were served longest ago come first.
  */
 const claimSql = (source: string) => `
   with live as materialized (select id from instance where lease_until >= statement_timestamp()),

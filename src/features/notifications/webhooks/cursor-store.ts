@@ -74,8 +74,9 @@ export async function settle(db: Queryable, held: Held, settlement: Settlement):
 }
 
 /**
- * Releases the webhook until `retryAt`, if given, and returns whether more events wait. A second statement reads
- * that: an event that another instance commits during the first one is not seen by it, and gives no claim yet.
+ * Releases the webhook until `retryAt`, if given, and returns whether more events wait. A second statement reads that:
+ * another instance that commits an event during the first one still finds the webhook claimed, and the first one does
+ * not see that commit.
  */
 export async function release(
   db: Queryable,

@@ -3,7 +3,7 @@ import { createWindowCounter } from '#kernel/async/window-counter.ts'
 /** Adds up how long each user's deliveries take: after the budget of a minute, other users come first. */
 export type DeliveryTime = {
   add(userId: string, ms: number): void
-  /** Returns the users who have used up their delivery time of this minute. */
+  /** Returns the users who have used up their budget of this minute. */
   spent(): string[]
 }
 

@@ -22,7 +22,7 @@ export type DispatcherDeps = {
   log: Log
   instanceId: string
   isOnDuty: () => boolean
-  /** False before the first heartbeat, and whenever another instance may take over this instance's webhooks. */
+  /** False before the first heartbeat, and whenever another instance may take over the webhooks of this one. */
   isLeaseHeld: () => boolean
   deliver: (claim: Claimed, stop: RunStop) => Promise<RunEnd>
   pollMs: number
@@ -35,7 +35,7 @@ export type Dispatcher = {
   /** Forgets which users have webhooks; it is called when calls of `onWebhooks` may have been lost. */
   forget(): void
   running(): Counts
-  /** Returns the counts of the webhooks of all instances, from the last round of polls. */
+  /** Counts the webhooks of all instances, as the last round of polls found them. */
   counts(): CursorCounts
 }
 
@@ -50,9 +50,11 @@ const timerMsMax = 60_000
 const timersMax = 1_000
 /** After a round, the pause is at least this many times as long as the last poll of the round. */
 const pollPauseFactor = 50
-/** An instance off duty polls this many times less often, to help if the one on duty has no place left. */
+/** An instance that is off duty polls this many times less often, to help if the one on duty has no place left. */
 const offDutyFactor = 6
-/** A pause is at most this many times `pollMs`, so that a poll of a slow database does not delay the next long. */
+/**
+ * A pause is at most this many times `pollMs`, because a slow database must not delay the next poll without limit.
+ */
 const pauseFactorMax = 6
 /** The pause before the first heartbeat, and after a poll that found all places of a kind taken. */
 const pollAgainMs = 250
@@ -62,7 +64,7 @@ type RunningClaim = { userId: string; kind: Kind; isHinted: boolean; done: Promi
 type State = {
   deps: DispatcherDeps
   running: Map<string, RunningClaim>
-  /** `pending` holds users with a hint. `waiting` holds users without a place, who become pending when a run ends. */
+  /** `pending` holds users with a hint. `waiting` holds users without a place, whom the end of a run makes pending. */
   pending: Set<string>
   waiting: Set<string>
   ends: number
@@ -71,7 +73,7 @@ type State = {
   timers: Set<NodeJS.Timeout>
   claims: KeyedMutex
   sweep: Sweep
-  /** An instance that is not on duty does not poll before this time, in milliseconds of its own clock. */
+  /** An instance that is not on duty does not poll before this time. */
   offDutyUntilMs: number
   cutOff: AbortController
   isStarted: boolean
@@ -140,7 +142,7 @@ function claimSoon(state: State): void {
   }, collectMs).unref()
 }
 
-/** Starts claims of pending users, one at a time; a user whose webhooks get no place waits for the end of a run. */
+/** Runs one claim at a time; a user whose webhooks get no place waits for the end of a run. */
 function claimPending(state: State): void {
   state.claiming ??= claimAllPending(state)
     .catch((error: unknown) => {
@@ -242,7 +244,7 @@ function wakeAfter(state: State, userId: string, afterMs: number): void {
   state.timers.add(timer)
 }
 
-/** An instance that comes on duty polls at the next call, because webhooks of the one before it may wait. */
+/** An instance that comes on duty polls at the next call, because webhooks of the instance before it may wait. */
 async function poll(state: State): Promise<number> {
   const { isOnDuty, isLeaseHeld, pollMs } = state.deps
   if (!isLeaseHeld()) return pollAgainMs

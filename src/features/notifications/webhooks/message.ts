@@ -1,6 +1,6 @@
 import type { StoredEvent } from '#durable/events/event-log.ts'
 
-/** A message is an event as the stream and the list show it, under an id that is the same in every attempt. */
+/** A message is the event as the stream and the list show it, under an id that is the same in every attempt. */
 const resetType = 'reset'
 
 export type Message = { id: string; type: string; body: string }

@@ -55,7 +55,7 @@ export async function postMessage({ http, clock }: PostDeps, target: Target): Pr
 const retryAfterMs = (text: string | null): number =>
   text !== null && /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : 0
 
-/** Drops the body of an answer, and cuts off a long or slow one. */
+/** Drops the answer, and cuts off a long or slow one. */
 async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   if (!body) return
   const reader = body.getReader()
@@ -68,7 +68,7 @@ async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
     }
     await reader.cancel()
   } catch {
-    // The body of the answer broke off, but its status is known.
+    // The answer broke off, but its status is known.
   } finally {
     clearTimeout(timer)
   }

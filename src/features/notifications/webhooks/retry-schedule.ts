@@ -20,7 +20,7 @@ export const attemptsMax = delaysMs.length + 1
 const retryAfterMsMax = hourMs
 const jitterShare = 0.2
 
-/** Returns the delay before the next attempt, undefined after the last; an address may ask for up to an hour. */
+/** Returns the delay before the next attempt, undefined after the last. An address may ask for more, up to an hour. */
 export function retryDelayMs(
   failedAttempts: number,
   random: Pick<Random, 'fraction'>,

@@ -6,12 +6,12 @@ import type { UserRange } from './claims.ts'
 export type CursorCounts = { enabled: number; disabled: number; failing: number; behind: number }
 
 export type Sweep = {
-  /** Counts the next slice, and claims in the slice if an event waits there; returns true at the end of a round. */
+  /** Counts the next slice, and claims in it if an event waits. Returns true at the end of a round. */
   next(claim: (range: UserRange) => Promise<void>): Promise<boolean>
   counts(): CursorCounts
 }
 
-/** A statement reads at most this many cursors, so that it stays far below its time limit. */
+/** A statement reads at most this many cursors, which keeps it far below its time limit, however many there are. */
 export const sliceMaxDefault = 10_000
 /** The pause after a slice that does not end its round is this many times as long as the poll took. */
 export const slicePauseFactor = 10
@@ -56,7 +56,7 @@ export const endOfSliceStatement = (from: string, sliceMax: number): Statement =
   values: [from, sliceMax],
 })
 
-/** The range is given for each table; otherwise PostgreSQL would read the other tables as a whole. */
+/** The range is given for each table; otherwise PostgreSQL would read the others as a whole. */
 export const countsStatement = ({ from, before }: UserRange): Statement => ({
   text: `
   select count(*) filter (where c.status = 'enabled') as enabled,

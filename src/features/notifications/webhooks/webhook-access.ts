@@ -6,8 +6,8 @@ import type { WebhookRow } from '#store/tables/webhooks.ts'
 import * as store from './webhook-store.ts'
 
 /**
- * This module says which webhooks a caller sees and changes. An app of a person sees its own and those of no app; a
- * key pair and the pages of the gateway see all of the user. Any other webhook counts as unknown to the caller.
+ * This module says which webhooks a caller sees and changes. An app of a person sees its own and those of no app; a key
+ * pair and the pages of the gateway see all of the user. Any other webhook is answered like one that does not exist.
  */
 
 export type HoldAccess = (tx: Tx, caller: Caller) => Promise<boolean>
@@ -17,7 +17,7 @@ export function isVisible({ client_id: clientId }: Pick<WebhookRow, 'client_id'>
   return app === null || clientId === null || clientId === app
 }
 
-/** Whether this caller gave the webhook its address or secret; no other caller is shown the secret. */
+/** Whether this caller gave the webhook its address or its secret; nobody else is shown the secret. */
 export const isOwn = ({ client_id: clientId }: Pick<WebhookRow, 'client_id'>, caller: Caller): boolean =>
   clientId === appOf(caller)
 

@@ -64,7 +64,7 @@ const urlTaken = ({ webhook_id: id }: Webhook) =>
     `webhook ${id} has this address`,
   )
 
-/** Adds the event of a webhook's change; the insertion must be the last statement of its transaction. */
+/** Adds the event of a change; this must be the last statement of its transaction. */
 export async function addEvent(
   { events, publishChange }: WebhooksDeps,
   { userId }: Caller,
@@ -78,7 +78,7 @@ export async function addEvent(
   })
 }
 
-/** Throws if another webhook that the caller sees has the same address as `other`. */
+/** Throws if another webhook that the caller sees has the address of `other`. */
 export const assertUnused = (
   all: readonly Webhook[],
   caller: Caller,

@@ -18,9 +18,9 @@ const firstId = '00000000-0000-0000-0000-000000000000'
 
 export type NewSecret = { row: WebhookSecretRow; secret: Buffer }
 export type WebhookSecrets = {
-  /** Sealing may be a network call, so call it outside any transaction. */
+  /** Makes a sealed secret, outside any transaction, because sealing may be a network call. */
   make(webhookId: string): Promise<NewSecret>
-  /** Returns the secrets that sign messages now, the newest first. */
+  /** Returns the secrets that sign now, newest first. */
   signing(db: Queryable, webhookId: string): Promise<Buffer[]>
   /** Makes the new secret the current one, and returns until when the former one signs. */
   replace(tx: Tx, made: NewSecret): Promise<Date>
@@ -47,7 +47,7 @@ export function createWebhookSecrets({
   random,
   log,
 }: SecretsDeps): WebhookSecrets {
-  // A secret never changes, so a decrypted secret in the cache is never stale.
+  // A secret never changes, so an opened one is never stale.
   const opened = new LRUCache<string, Buffer>({ max: openedMax })
   const open = async (row: WebhookSecretRow): Promise<Buffer> => {
     const known = opened.get(row.secret_id)

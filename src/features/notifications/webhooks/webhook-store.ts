@@ -63,7 +63,7 @@ export const updateWebhook = (
 export const setOwner = (db: Queryable, webhookId: string, clientId: string | null) =>
   query(db, 'update webhook set client_id = $2 where webhook_id = $1', [webhookId, clientId])
 
-/** Values of a delivery under way have changed, so the new epoch keeps the delivery from committing. */
+/** A delivery under way was begun with values that have now changed, so the new epoch keeps it from committing. */
 const fence = 'epoch = epoch + 1, owner = null'
 
 export const fenceDelivery = (db: Queryable, webhookId: string) =>

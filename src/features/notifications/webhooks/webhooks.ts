@@ -18,7 +18,7 @@ type WebhookInput = { webhook_id: string }
 
 const tests = { runsMax: 8, waitingMax: 32, waitingOfKeyMax: 2 }
 
-/** An app that changes the address gets the events from then on, so the webhook then belongs to that app. */
+/** If an app changes the address, it gets the events from then on, so the webhook then belongs to that app. */
 async function update(deps: WebhooksDeps, input: UpdateInput, caller: Caller, act: ActScope) {
   const { tx } = act
   const { webhook_id: id, enabled } = input
@@ -86,7 +86,7 @@ const replay = (deps: WebhooksDeps) =>
     },
   )
 
-/** The test is sent before the transaction begins, which then only stores the result. */
+/** The test is sent before the transaction begins, which then only stores the answer. */
 function sendTest(deps: WebhooksDeps) {
   const { db, clock, random, secrets } = deps
   const queue = createFairQueue(tests)
@@ -125,7 +125,7 @@ export function createWebhooks(deps: WebhooksDeps): Operation[] {
       return { webhooks: all.filter((each) => isVisible(each, caller)).map(view), max: webhooksMax }
     },
     create: create(deps),
-    // A repeated request reads the webhook again, because another app may have changed the address since.
+    // A repeat reads the webhook again, because another app may have changed the address since.
     update: async (input, caller, request) =>
       request.isReplay
         ? view(await find(db, caller, input.webhook_id))
