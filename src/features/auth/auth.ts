@@ -51,7 +51,9 @@ export type Auth = {
   authenticate(authorization: string | undefined): Promise<Caller>
   /** Throws unless the key of the calling agent has just signed this act. */
   assertSigned: AssertSigned
-  /** Returns false if the caller's access was revoked; otherwise no revocation commits before the transaction ends. */
+  /**
+   * Delays a revocation of the caller's access until the transaction ends; returns false if it was revoked already.
+   */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>

@@ -2,7 +2,7 @@ import { implement, type Operation, sharedRead } from '#kernel/contract/operatio
 import { type Capability, capabilities, contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 
-/** What a section says of itself in the manifest. */
+/** The facts that a section publishes about itself in the manifest. */
 export type Released = {
   /** The part of the manifest that lists the operations of this section; absent if no part lists them. */
   part?: Capability

@@ -52,7 +52,7 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
     return { subAccounts, account, isSettled, counters }
   }
 
-  /** Returns undefined while an action of the user is in flight, and if the node lags behind the last settlement. */
+  /** Returns a reading; undefined while an action is in flight, or if the node lags behind the last settlement. */
   return async (userId, address, { block } = {}) => {
     const before = await ledgerOf(userId)
     const { account } = before

@@ -9,7 +9,7 @@ import { contestedClients, contestGrant, isContested } from './contested-grants.
 
 /** Ends what apps have set up, in the transaction that ends their access; the returned function runs after it. */
 export type EndApps = (tx: Tx, ended: EndedApps) => Promise<() => void>
-/** Undefined as `clientId` stands for all apps, and for what the person has set up on pages of the gateway. */
+/** The ended access; without `clientId`, that of all apps and of what the person set up on own pages. */
 export type EndedApps = { personId: string; clientId: string | undefined }
 
 export type Grants = {

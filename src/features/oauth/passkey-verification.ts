@@ -7,7 +7,7 @@ import { parseJson } from '#kernel/wire/json.ts'
 /** The name and the origin that passkeys of this gateway are bound to. */
 export type RelyingParty = { id: string; origin: string }
 
-/** Returns undefined if the base URL cannot have passkeys: they need https or `localhost`, and never an IP address. */
+/** Returns the relying party of the base URL; undefined for an IP address, and without https or `localhost`. */
 export function relyingPartyOf(baseUrl: string): RelyingParty | undefined {
   const { protocol, hostname, origin } = new URL(baseUrl)
   if (isIP(hostname) !== 0 || hostname.startsWith('[')) return undefined

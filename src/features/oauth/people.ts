@@ -134,7 +134,7 @@ const messageOf = (code: string, request: CodeRequest) => ({
 })
 const passwordChanged =
   'A new password was set with a code that was sent to this address. Every session and connected app was ended.'
-/** This message replaces a code, so that neither the page nor its duration reveals anything about an address. */
+/** An unknown address gets this message instead of a code, so that page and duration reveal nothing about it. */
 const unknownAccountMessage = {
   subject: 'There is no Portico account with this address',
   text: 'A code for a sign-in was requested with this address, but it has no account at this gateway. Create one, or use the address of your account. Ignore this message if you did not ask for it.',

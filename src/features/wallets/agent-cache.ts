@@ -11,7 +11,7 @@ export type AgentCache = {
   read: Read
   /** Returns a recent reading of the active agents, or reads the database. */
   cached: Read
-  /** Has to be called before agents of an owner are written; they are not cached until the entry expires. */
+  /** Drops an owner's cached agents before they are written; nothing is cached until the entry expires. */
   invalidate(owner: AgentOwner): void
 }
 
