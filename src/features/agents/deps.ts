@@ -23,6 +23,6 @@ export type AgentsDeps = {
   assertSigned: AssertSigned
   signups: Pick<SignupGrants, 'forLink'>
   mailQueue: MailQueue
-  /** It is undefined if no page is served. */
+  /** Returns the address of the page where a person links an agent; undefined if the gateway serves no such page. */
   linkPage: () => string | undefined
 }

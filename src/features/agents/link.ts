@@ -14,7 +14,7 @@ import * as store from './store.ts'
 const guessWindowSeconds = 15 * 60
 const guessesMax = 10
 
-/** The request spends the code; the person then confirms the agent that showed it. */
+/** A link request spends the link code; the person then confirms the agent that showed the code. */
 export const createLink = (deps: AgentsDeps) =>
   confirmedAct(
     preparedAct(
@@ -48,7 +48,7 @@ async function requestLink(
   if (await personOf(tx, agent.user_id)) throw linkedAlready()
   const act = {
     operation: 'agents_link',
-    // The address is stored because the first credits of the agent count against it.
+    // The network address is stored because the first credits of the agent count against it.
     input: {
       agent_id: agent.agent_id,
       ...(name !== undefined && { name }),
@@ -111,7 +111,7 @@ const linkedText = ({ agent_id, name }: store.LinkedAgent): string => {
   return `The agent ${agent} was linked. It keeps its wallets and its key; you see them, and you decide about its limits, its recipients and its requests.`
 }
 
-/** The guess is counted before the check and given back after it, so that parallel guesses count too. */
+/** A guess is counted before the code is checked and given back if right, so that parallel guesses count too. */
 async function prepareLink(
   { db, clock, limits }: AgentsDeps,
   { code: text, name }: AgentsInput<'link'>,

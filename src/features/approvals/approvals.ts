@@ -17,7 +17,7 @@ type ApprovalsDeps = {
   db: Queryable
   /** How long a person cannot approve the requests of an agent that was just linked. */
   coolingMs: number
-  /** It is undefined if no page is served. */
+  /** Returns the address of the page that shows an approval; undefined if the gateway serves no such page. */
   page: (approvalId: string) => string | undefined
   waitingMax: number
 }
@@ -71,7 +71,7 @@ async function approve(
     ...(confirmUrl && { confirm_url: confirmUrl }),
   })
   assertUncontested(owner?.contestedAt ?? null)
-  // What an act sets through a young link ends with the link, but tokens that a hook sells do not come back.
+  // The end of a young link undoes the settings that were approved through it, but not the sales of an approved hook.
   if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
     assertEstablished(
       owner?.linkedAt ?? null,

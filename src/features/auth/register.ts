@@ -43,7 +43,7 @@ export const createRegisterHandler =
     if (known !== undefined) throw duplicate(known)
     const now = clock.now()
     const expires_at = later(now, challengeMs)
-    // A nonce must be unpredictable, so this is a version 4: a version 7 starts with the time.
+    // A nonce must be unpredictable, so this UUID has version 4; one of version 7 starts with the time.
     const nonce = uuidv4(random)
     const challenge = challengeText(baseUrl(), nonce, expires_at)
     await store.addChallenge(db, {

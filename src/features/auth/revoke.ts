@@ -9,11 +9,11 @@ import type { Tokens } from './tokens.ts'
 type RevokeDeps = {
   tokens: Pick<Tokens, 'publishRevoked'>
   records?: Pick<Records, 'revokeGrant' | 'revokeAccount'>
-  /** Ends what a leaked token may have set up. */
+  /** Ends the schedules, webhooks and other things that the holder of a leaked token may have set up. */
   endApps: EndApps
 }
 
-/** Publishes after the commit: an instance that was notified earlier would read the row and cache it again. */
+/** A revocation is published after its commit; an instance notified earlier would cache the old row again. */
 export function createRevokeHandler({ tokens, records, endApps }: RevokeDeps) {
   return async ({ all }: AuthInput<'revoke'>, caller: Caller, request: RequestFacts) => {
     const { userId, scopes, token } = caller

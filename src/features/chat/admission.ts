@@ -19,17 +19,17 @@ import * as store from './store.ts'
 type AdmissionDeps = {
   db: Queryable
   credits: Pick<Credits, 'draw'>
-  /** Present if a model answers; its tokens cost, so more credits than the price are held. */
+  /** The token prices of the model; present if one answers, since tokens may cost more than the agent's price. */
   prices: ModelPrices | undefined
   clock: Clock
   random: Random
-  /** Called with the first event of a turn, for a stream that begins on this instance. */
+  /** Called with a turn's first event, so that a stream on this instance can send the event before it is stored. */
   begun: (chatId: string, meta: JsonObject) => void
 }
 type ChatInput = InputOf<(typeof contract)['entries']['stream']>
 
 const titleCharacters = 80
-/** A thread is read as a whole, so its answers are limited to this size. */
+/** A thread is read as a whole, so the stored answers of one thread are limited to this many bytes. */
 const answerBytesPerThreadMax = 4 * 1_048_576
 
 export async function admitTurn(

@@ -20,7 +20,7 @@ export const startable: ReadonlySet<string> = new Set([
   'earn_deposit',
 ])
 
-/** In a run of a schedule these reduce what the schedule has opened, and no more, whatever is left of the limits. */
+/** In a run of a schedule these operations may reduce positions of the schedule, whatever is left of the limits. */
 export const reducing: ReadonlySet<string> = new Set(['perp_close', 'spot_venue_sell'])
 
 export type OwnWords = {
@@ -49,7 +49,7 @@ type StarterParts = {
 }
 /** Why a call that the user has ordered is recommended and not started. */
 export type NotStarted = { reason: string; detail: string }
-/** `isAsked` says whether the words of the message ask for the call. */
+/** Starts a call of a turn; `isAsked` says whether the words of the message ask for the call. */
 export type Starter = (
   call: ToolCall,
   tool: Tool,
@@ -58,7 +58,7 @@ export type Starter = (
 
 const startMs = 60_000
 
-/** The starter returns undefined for a call that a turn may not start by itself. */
+/** Creates the starter of a turn; it returns undefined for a call that the turn may not start by itself. */
 export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   const { turn, flush, earlier, made, signal } = parts
   const begun = new Map(earlier.map((call) => [call.id, call]))
@@ -68,7 +68,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     const { order } = await words
     const others = [...begun.values()].filter(({ id }) => id !== call.id)
     if (!order(call, { made, begun: others })) return false
-    // Nothing is awaited between the check and this line, so that concurrent calls use up one order each.
+    // Nothing is awaited between the check of the order and this line, so that concurrent calls use one order each.
     begun.set(call.id, call)
     return true
   }
@@ -79,7 +79,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
       input: call.input,
       caller,
       key: deps.keyOf(call.id),
-      // The key names the turn.
+      // The idempotency key contains the id of the turn, so it is as old as the turn.
       keyMadeAt: turn.askedAt,
       signal: AbortSignal.timeout(startMs),
     })
@@ -107,7 +107,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   }
 }
 
-/** As whom a turn starts a call; undefined if it does not. What reduces is no order of a chat, but of the schedule. */
+/** Returns the caller as whom a turn starts a call; a call that reduces is one of the schedule, not of a chat. */
 function starterOf(caller: Caller, name: string): Caller | undefined {
   const { via } = caller
   if (typeof via !== 'object') return startable.has(name) ? { ...caller, via: 'chat' } : undefined
@@ -117,7 +117,7 @@ function starterOf(caller: Caller, name: string): Caller | undefined {
 function notStarted(error: unknown): NotStarted {
   if (!(error instanceof Fault)) throw error
   const { code, message, extras } = error
-  // The error makes the turn run again, and the same key then finds the task.
+  // The error makes the turn run again, and the next run finds the task under the same idempotency key.
   if (extras.outcome === 'unknown')
     throw new Error('it is not known whether the order was accepted', { cause: error })
   if (code === 'approval_required' || code === 'insufficient_scope') return { reason: code, detail: message }

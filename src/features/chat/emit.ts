@@ -15,7 +15,7 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
   const planned = new Set(stored.filter(({ event }) => event === 'planning').map(({ data }) => keyOf(data)))
   const chunks = stored.filter(({ event }) => event === 'chunk').map(({ data }) => String(data.text))
   let text = chunks.join('')
-  /** How many characters are already sent and will be said again. */
+  /** How many characters an earlier run has sent, which this run of the answerer says again. */
   let repeated = text.length
   /** The first half of a surrogate pair whose second half comes with the next piece. */
   let half = ''

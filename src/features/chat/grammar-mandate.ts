@@ -54,7 +54,7 @@ export const grammarOwnWords =
     }
   }
 
-/** The operations that a message by itself has the chat of a run start; those that spend need the limit for chats. */
+/** Returns the operations that a message starts by itself in a run; those that spend need the limit for chats. */
 export function orderedOperations(text: string, nowMs: number, registry: Registry) {
   const ordered = ownOrders(text, { nowMs, state: {} }, registry).map(({ step }) => step.operation)
   return {
@@ -88,7 +88,7 @@ function outputsAsPlanned(
   return outputs
 }
 
-/** The id of a call begins with the number of its intent. */
+/** Returns the outputs of earlier calls of the intent; the id of a call begins with the number of its intent. */
 function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {
   const prefix = `${id.split('.', 1)[0]}.`
   const ofIntent = made.filter(({ call }) => call.id.startsWith(prefix))

@@ -35,7 +35,7 @@ const pageMax = 200
 const pollMs = 500
 /** How long a turn continues without a listener, so that a client can reconnect. */
 const graceMsDefault = 10_000
-/** How many such periods a turn gets after a takeover: clients retry less and less often while no instance answers. */
+/** How many grace periods a turn gets after a takeover: clients retry ever less often while no instance answers. */
 const gracesOfTakeover = 6
 const graceRemembered = 1_000
 
@@ -44,7 +44,7 @@ export type LocalRun = { stored(events: readonly ChatEvent[]): void } & Disposab
 export type ChatListeners = {
   /** Registers a turn that runs here; `stop` is called when it has to end. An unattended one needs no listener. */
   run(turn: NewTurn, events: ChatEvent[], stop: LocalTurn['stop']): LocalRun
-  /** Yields the events after `seq` as they are stored. It ends after the last event, or after the end of the turn. */
+  /** Yields the events after `seq` as they are stored, up to the last event or the end of the turn. */
   follow(turn: { chatId: string; userId: string }, seq: number, signal: AbortSignal): AsyncIterable<ChatEvent>
 }
 
@@ -67,7 +67,7 @@ export function createListeners(deps: Deps): ChatListeners {
           notifier.notify([topicOf(chatId, userId)])
         },
         [Symbol.dispose]() {
-          // A second claim by this instance may be running the turn by now.
+          // A second claim by this instance may be running the turn by now, and then its entry stays.
           if (state.turns.get(chatId) === turn) state.turns.delete(chatId)
           watched[Symbol.dispose]()
           wake(state, chatId)
@@ -114,7 +114,7 @@ type State = {
   deps: Deps
   turns: Map<string, LocalTurn>
   listeners: Map<string, Set<Listener>>
-  /** When the last listener of a turn that runs here left. */
+  /** When the last listener left each turn that runs on this instance, by the id of the turn. */
   left: Map<string, Date>
   notedMs: number
 }
@@ -175,7 +175,7 @@ async function poll(state: State): Promise<void> {
   if (turns.size > 0) await stopTurns(state)
   const elsewhere = [...listeners.keys()].filter((chatId) => !turns.has(chatId))
   if (elsewhere.length === 0) return
-  // If another instance runs the turn, it has to read this note within the grace period.
+  // The instance that runs the turn has to read of these listeners within the grace period.
   if (performance.now() - state.notedMs > graceMs / 3) {
     state.notedMs = performance.now()
     await store.noteListeners(db, elsewhere, clock.now())

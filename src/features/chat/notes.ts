@@ -13,7 +13,7 @@ const nameCharactersMax = 64
 const noteBytesMax = 256 * 1_024
 const turnBytesMax = 4 * 1_024 * 1_024
 
-/** The id of a tool call never begins with this prefix. */
+/** Whether a stored result is a note; the id of a tool call never begins with the prefix of notes. */
 export const isNote = (callId: string): boolean => callId.startsWith(prefix)
 
 const bytesOf = (note: JsonObject): number => Buffer.byteLength(JSON.stringify(note))
@@ -45,7 +45,7 @@ export function createNote(
     if (known.size >= notesMax) throw tooMuch(`at most ${notesMax} notes`)
     const making = makeOnce(id, make)
     known.set(id, making)
-    // After a failure the value may be made again.
+    // After a failure the note is forgotten, so that its value may be made again.
     making.catch(() => known.delete(id))
     return structuredClone(await making)
   }

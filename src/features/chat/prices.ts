@@ -27,8 +27,8 @@ export const defaultAgent: Agent = 'ProAgent'
 
 type Costs = { usage: Usage | undefined; prices: ModelPrices | undefined; isHeld: boolean }
 /**
- * What a turn costs: the price of its agent or its tokens, and never more than was drawn for it. Where money was on
- * hold, only the tokens cost.
+ * Returns the price of a turn: that of its agent or of its tokens, and never more than was drawn for the turn. A
+ * turn whose calls a money hold refused costs only its tokens.
  */
 export function chargeOf(agent: Agent, heldUnits: bigint, { usage, prices, isHeld }: Costs): bigint {
   const base = isHeld ? 0n : creditsOfAgent[agent]

@@ -34,7 +34,7 @@ type Prepared = {
   isNew: boolean
 }
 
-/** How long a decision may take before somebody else may decide; it is longer than a start takes. */
+/** A claimed decision may take this long before another request may decide; the start of a call takes less. */
 const decidingMs = 120_000
 
 export const recommendationsOf = (
@@ -71,7 +71,7 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
     [recommendation_id, chat_id, caller.userId],
   )
   if (!row) throw notFound('recommendation in this chat', 'chat_thread')
-  // Both decisions are final, so each needs the access that the operation itself needs.
+  // Acceptance and refusal are final, so each needs the access that the operation itself needs.
   const access = deps.tools().get(row.operation)?.operation.entry.access
   if (access !== undefined && isScope(access)) assertScope(caller, access)
   if (row.status === status) return { row, status, taskId: row.task_id, isNew: false }
@@ -82,7 +82,7 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
   await claim(deps, row)
   try {
     if (status === 'declined') {
-      // An acceptance may have started the call before the gateway was killed.
+      // An acceptance may have started the call before the gateway was killed; then a refusal comes too late.
       if (await isStarted(deps, row)) throw decided('accepted')
       return { row, status, taskId: null, isNew: true }
     }
@@ -122,7 +122,7 @@ async function claim({ db, clock }: Deps, { recommendation_id }: ChatRecommendat
 const isStarted = ({ db, keyOf }: Deps, row: ChatRecommendationRow): Promise<boolean> =>
   isKeyUsed(db, row.user_id, keyOf(keyOfCall(row.chat_id, row.call_id)))
 
-/** Starts exactly what was shown, with the access of the user. */
+/** Starts exactly the recommended call that was shown, with the access of the user. */
 async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Promise<string | null> {
   const { operation: name, input: stored, intent_sha256 } = row
   const input = stored as JsonObject
@@ -143,7 +143,7 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
   return isRecord(answer) && typeof answer.task_id === 'string' ? answer.task_id : null
 }
 
-/** Another request may have stored the same decision meanwhile. */
+/** Stores the decision, unless another request has stored the same decision meanwhile. */
 async function storeDecision(
   { clock }: Deps,
   { row, status, taskId, isNew }: Prepared,

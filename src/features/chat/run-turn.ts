@@ -41,13 +41,13 @@ import { createPublish } from './turn-files.ts'
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
   openMandate: OpenMandate
-  /** Returns a key that no client can send. */
+  /** Returns an idempotency key that no client can send. */
   keyOf: (name: string) => string
   db: Queryable
   append: AppendEvents
   listeners: ChatListeners
   answerer: Answerer
-  /** Users take turns: the questions of one delay those of another by one alone. */
+  /** Waits until it is the user's turn: questions of one user delay those of another by one alone. */
   inTurn: (userId: string) => Promise<void>
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
@@ -55,17 +55,17 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   clock: Clock
 }
 
-/** How long a turn may take; then it ends with what it has said so far. */
+/** How long a turn of each agent may take; at the limit it ends with the part of the answer that it has. */
 const turnMs: Record<Agent, number> = {
   ProAgent: 90_000,
   MarketAnalyzerAgent: 90_000,
   ProDeepResearchAgent: 600_000,
 }
 export const stepMs = 630_000
-/** Includes the wait for an instance that takes the turn over. */
+/** The deadline of a turn includes the wait for an instance that takes the turn over. */
 export const turnDeadlineMs = 900_000
 const excerptCharacters = 140
-/** How long an answerer may take to notice that it has to end. */
+/** How long an answerer may take to notice that its turn has to end. */
 const settleMs = 2_000
 
 export const excerptOf = (text: string): string => {
@@ -120,7 +120,7 @@ export async function runTurn(
     let late: TurnEnd | undefined
     if (typeof first === 'string') {
       ended.abort(new Error('The turn is stopped', { cause: first }))
-      // What it says until then belongs to the answer, and what it has asked of a model has to be paid.
+      // The text of these last moments belongs to the answer, and the model's tokens until then have to be paid.
       late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
     }
     signal.throwIfAborted()
@@ -224,7 +224,7 @@ type SettlingTurn = {
   ending: Ending
 }
 
-/** A turn that ends before it has said or read anything costs nothing. */
+/** Charges an ended turn; a turn that ends before it has said or read anything costs nothing. */
 async function settleTurn(
   { db, ledger, credits, prices, clock }: RunTurnDeps,
   { turn, version, ending }: SettlingTurn,

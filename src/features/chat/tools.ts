@@ -34,7 +34,7 @@ export type ToolDeps = {
   history: () => Promise<readonly PastMessage[]>
   calls: () => InnerCalls
   currentCaller: () => Promise<Caller>
-  /** Reads what the words of the user allow; it is called for the first call that needs it. */
+  /** Reads which calls the words of the user allow; it runs before the first call that needs to be allowed. */
   mandate: () => Promise<Mandate>
   /** Returns the idempotency key of a call that changes something, so that a repeated run changes nothing more. */
   keyOf: (callId: string) => string
@@ -162,12 +162,12 @@ function toResult(stored: JsonObject): ToolResult {
 const isProposal = (result: ToolResult | undefined): boolean =>
   result?.ok === true && isRecord(result.output) && 'recommendation_id' in result.output
 
-/** `isHeld`: the call was refused because money is on hold. */
+/** The result of one call; `isHeld` says that the call was refused because money is on hold. */
 type Performed = { result: ToolResult; recommendation?: JsonObject; isHeld?: boolean }
 
 type Performing = { proposed: Set<string>; made: readonly MadeCall[]; start: Starter; taint: Taint }
 
-/** A refusal is also a result, so that the answerer can say what was refused. */
+/** Performs one call of a turn; a refusal is also a result, so that the answerer can say what was refused. */
 async function perform(
   deps: ToolDeps,
   parts: TurnParts,
@@ -193,7 +193,7 @@ async function perform(
       deps.calls().check(tool.operation, call.input)
       const text = recommendationText(tool.operation, call.input, deps.lists)
       let allowed: Promise<boolean> | undefined
-      // A use consumes a part of what the words allow, so that a call is looked for once.
+      // A look-up consumes a part of the mandate, so each call is looked up once.
       const isInWords = () => {
         allowed ??= isAllowed(deps, call, made)
         return allowed
@@ -202,7 +202,7 @@ async function perform(
       const started = await start(call, tool, isInWords)
       if (started && 'output' in started)
         return { result: { ok: true, output: withStarted(bounded(started.output), text), fetchedAt } }
-      // Text that a tool returned may have asked for this call, and the user has not.
+      // Text that a tool returned may have asked for this call, because the user's words did not.
       if (!isAsked && (await taint.has())) throw notAsked(call.name)
       return propose(deps, parts, call, { tool, text, proposed, fetchedAt, notStarted: started })
     }

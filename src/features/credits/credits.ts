@@ -27,7 +27,7 @@ export type Credits = {
   operations: Operation[]
   /** Grants the first credits, once per user, and returns their number. */
   grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
-  /** Returns what the user can spend now, in the order of spending. */
+  /** Returns the credits that the user can spend now, by origin, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>
   available(userId: string, on?: Queryable): Promise<number>
   /** Draws the credits, and up to `max` if there are more, in the acceptance of a task. Refuses if there are fewer. */

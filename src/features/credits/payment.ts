@@ -12,9 +12,9 @@ export type RechargeTaskData = BatchTaskData &
     till: string
     account: string
     amount_units: string
-    /** The dollars for one coin by which the amount was computed. */
+    /** The price of one native coin in dollars from which the amount was computed. */
     native_price_usd: string
-    /** Until then the amount holds; a payment that is not signed by then fails. */
+    /** The amount is valid until this time; a payment that is not signed by then fails. */
     locked_until: string
   }
 export type RechargeTask = TaskView<RechargeTaskData>
@@ -33,10 +33,10 @@ export const rechargeResult = (
 ) => ({ pack_id, credits, chain_id, tx_hash: txHash, paid: String(amountUnits), native_price_usd })
 export type PaymentTrial<T extends Till> = {
   accountOf(userId: string): Promise<string>
-  /** Throws if nothing can be paid there now. */
+  /** Throws if the till cannot take a payment now. */
   ready(till: T): Promise<void>
   coinsOf(till: T, account: string): Promise<bigint>
-  /** Returns what the payment charges the user's sponsor budget. Throws if the payment would fail. */
+  /** Returns the gas that the payment charges to the user's sponsor budget; throws if the payment would fail. */
   chargeOf(order: PaymentOrder<T>): Promise<GasCharge>
 }
 

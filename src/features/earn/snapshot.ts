@@ -1,11 +1,11 @@
 import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
 
-/** One instance stores the share price once an hour, and the yield is computed from these rows. */
+/** One instance stores the share price once an hour, and the yield is computed from the stored prices. */
 
 const kind = 'earn_snapshot'
 const hourSeconds = 3_600
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the snapshots is fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-00000000ea12'
 
 export const snapshotSchedule = (now: Date): NewSchedule => ({

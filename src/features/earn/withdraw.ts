@@ -94,7 +94,7 @@ const withdrawSteps = (deps: VaultTaskDeps) => {
   })
 }
 
-/** If the vault lost value, an amount can cost more shares than were held. Outside shares were never booked. */
+/** Returns moves for shares burnt beyond the hold, after a loss of the vault; outside shares were never booked. */
 async function excessMoves(
   { db, vault, ledger }: VaultTaskDeps,
   task: WithdrawTask,

@@ -12,7 +12,7 @@ export type NewHook = {
   chain: Chain
   token: Pick<Token, 'address' | 'symbol'>
   leg: Omit<CheckedLeg, 'field'>
-  /** The price that percentages count from, and its name. */
+  /** The price that the percentages of a hook count from. */
   reference: string
   referenceName: HookInput['reference']
   /** The price that a trailing stop counts from. */
@@ -21,7 +21,7 @@ export type NewHook = {
   maxImpactBps?: number | undefined
   group: string | null
   expiresAt: Date | null
-  /** The leg sells its fraction of these units. */
+  /** The units of which the leg sells its fraction. */
   units: bigint
   /** Whether the units are those that a swap received, so that nothing else is sold. */
   isLot: boolean
@@ -47,7 +47,7 @@ export function hookRow(hook: NewHook): NewTriggerOrder {
     }),
     ...(leg.type === 'trailing' && { trail: leg.fraction, high_water: hook.mark }),
     oco_group: hook.group,
-    // A leg that sells only a part leaves something for the others to protect.
+    // A leg that sells only a part leaves a balance for the other legs to protect.
     ends_group: leg.sell === '1',
     input: hookInput(hook, trigger),
     expires_at: hook.expiresAt,

@@ -124,7 +124,7 @@ async function requestHooks(
 const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 const legNames = { stop_loss: 'Stop loss', take_profit: 'Take profit', trailing: 'Trailing stop' } as const
 
-/** Says when a leg sells, and what part. */
+/** Returns a sentence that says when a leg of a hook sells, and which part of the balance. */
 function legText({ type, fraction, price, sell }: CheckedLeg, { reference }: HooksInput): string {
   const side = type === 'take_profit' ? 'above' : 'below'
   const from = reference === 'mark' ? 'what a sale would bring when you confirm it' : 'the average cost'
@@ -192,7 +192,7 @@ async function prepareHooks(
   return { rows, ids: rows.map(({ id }) => id), reserved, chain, token, expiresAt }
 }
 
-/** The sale is checked again when the hook fires, and one that is refused now would not sell. */
+/** Returns the facts of the hook's later sale for the policy: a sale that is refused now would not execute then. */
 const hookFacts = (
   { chain, token }: Pick<TokenAt, 'chain' | 'token'>,
   acceptedLossBps: number | undefined,

@@ -23,6 +23,6 @@ export const authenticateBackend =
     if (!row || !isRight || isOver)
       throw new Fault('unauthorized', 'The key in X-BACKEND-KEY is unknown, replaced or revoked')
     const backend = { id: row.id, name: row.name, accountId: row.account_id }
-    // The id is no user's: what a backend asks for becomes a task of its payer.
+    // The id belongs to no user: a request of a backend becomes a task of the user who pays.
     return { userId: row.id, agentId: `backend:${row.name}`, scheme: 'backend', scopes: new Set(), backend }
   }

@@ -41,7 +41,7 @@ type Data = JsonObject & {
   count: number
   steps: number
   seed: number
-  /** The user that the backend names if its own account pays. */
+  /** The user for whom the backend asks; this user pays unless the backend has an account of its own. */
   user: string
 }
 type Result = {
@@ -53,7 +53,7 @@ type Result = {
 }
 
 export const creditsPerCall = 1n
-/** This is longer than the time limits of the image service and of the file store together. */
+/** A step may take longer than the time limits of the image service and of the file store together. */
 const stepTimeoutMs = 80_000
 
 export const createImage = (deps: ImageDeps): Operation[] =>

@@ -295,7 +295,7 @@ export const eventData = {
 export type EventType = keyof typeof eventData
 export const eventTypes = Object.keys(eventData) as EventType[]
 
-/** `task.completed` becomes `TaskCompletedEvent`. */
+/** Returns the schema name of an event type: `task.completed` becomes `TaskCompletedEvent`. */
 const nameOf = (type: EventType): string =>
   `${type.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}Event`
 

@@ -2,7 +2,7 @@ import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 import { outcomes, taskStatuses } from '#kernel/task/task-state.ts'
 
-/** The data of the events of schedules. */
+/** The fields that the data of all schedule events have. */
 
 const ofSchedule = {
   schedule_id: T.String({ description: 'The schedule' }),

@@ -13,7 +13,7 @@ export type Connection = {
   clientName: string | null
   scopes: string[]
   creditsPerDay: number
-  /** The servers to which it has events of the person posted. */
+  /** The origins of the servers to which the app has the person's events posted. */
   postsTo: string[]
   connectedAt: Date
 }
@@ -21,7 +21,7 @@ export type PostedOrigins = (personId: string) => Promise<readonly { clientId: s
 export type Connections = {
   connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
   allowCredits(accountId: string, clientId: string, perDay: number): Promise<void>
-  /** Lists at most a hundred, the latest first. */
+  /** Lists at most a hundred connected apps of the person, the latest first. */
   list(accountId: string): Promise<Connection[]>
   end(accountId: string, clientId: string): Promise<void>
 }
@@ -77,7 +77,7 @@ const scopesOf = (resources: unknown): string[] => [
   ...new Set(Object.values((resources ?? {}) as Record<string, string>).flatMap((each) => each.split(' '))),
 ]
 
-/** Names an app at the beginning of a sentence. */
+/** Returns the name of an app for the beginning of a sentence. */
 export async function appText(db: Queryable, clientId: string): Promise<string> {
   const [row] = await query<{ name: string | null }>(
     db,

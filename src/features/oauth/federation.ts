@@ -58,7 +58,7 @@ export function createFederation({
     async begin(interaction, isFresh) {
       const state = stateOf(interaction, random)
       const { url, pending } = await provider.begin({ redirectUri: redirectUri(), state, isFresh })
-      // An interaction has one departure: a later one replaces it, even if it was used.
+      // An interaction has one pending departure to the provider: a later one replaces it, even if it was used.
       await store.destroy(interaction)
       await store.upsert(interaction, pending, pendingSeconds)
       return url

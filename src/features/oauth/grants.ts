@@ -7,9 +7,9 @@ import { contestedClients, contestGrant, isContested } from './contested-grants.
 
 /** This module ends grants. What an app has set up ends with its last grant, in one transaction. */
 
-/** Runs in the transaction that ends the access; the function that it returns runs after the commit. */
+/** Ends what apps have set up, in the transaction that ends their access; the returned function runs after it. */
 export type EndApps = (tx: Tx, ended: EndedApps) => Promise<() => void>
-/** Undefined as `clientId` stands for all apps, and for what the person has set up on pages of the gateway. */
+/** The ended access; without `clientId`, that of all apps and of what the person set up on own pages. */
 export type EndedApps = { personId: string; clientId: string | undefined }
 
 export type Grants = {
@@ -39,7 +39,7 @@ export type GrantsDeps = {
 type LockedGrant = { id: string; client_id: string; is_live: boolean; is_contested: boolean }
 
 export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
-  /** Locks in one order, so that two ends of grants wait for each other, and the later one sees that it is the last. */
+  /** Locks grants in one order, so that of two ends of grants the later waits and sees that it is the last. */
   const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
     query(
       tx,
@@ -82,7 +82,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     return endAppWithLast(tx, { personId, clientId }, remaining)
   }
 
-  /** `run` returns undefined if nothing has ended, so that nobody is notified. */
+  /** `run` ends grants in a transaction; it returns undefined if it has ended none, so that nobody is notified. */
   const change = async (
     act: ActScope | undefined,
     run: (tx: Tx) => Promise<(() => void) | undefined>,
@@ -113,7 +113,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     endAll: (personId, act) =>
       change(act, async (tx) => {
         await lock(tx, personId, null)
-        // A request that is under way may store its session again, so the time is recorded, too.
+        // A request under way may store its session again, so the time of the end is recorded for later checks.
         await query(tx, 'update person set access_ended_at = $2 where id = $1 returning id', [
           personId,
           clock.now(),
@@ -134,7 +134,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
           contested.map(({ id }) => id),
         )
         const announcements: (() => void)[] = []
-        // Somebody else may have set up what these clients have.
+        // A thief of a refresh token may have set up some of the clients' things, so all of them end.
         for (const each of clients) announcements.push(await endApps(tx, { personId, clientId: each }))
         return () => {
           for (const announce of announcements) announce()

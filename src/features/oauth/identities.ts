@@ -13,7 +13,7 @@ export type Identities = {
 }
 type IdentitiesDeps = { transact: Transact; clock: Clock; random: Random }
 
-/** OpenID Connect allows 255 characters. */
+/** OpenID Connect allows subjects of up to 255 characters. */
 const subjectMax = 255
 
 export function createIdentities({ transact, clock, random }: IdentitiesDeps): Identities {

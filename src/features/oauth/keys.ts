@@ -36,7 +36,7 @@ const dayMs = 86_400_000
 const rotationMs = 30 * dayMs
 /** The next key is published this long before it signs. */
 const leadMs = 10 * 60_000
-/** This is longer than any session or token lasts that a former key signed. */
+/** A former key stays longer than any session or token that it signed is valid. */
 const retentionMs = 16 * dayMs
 const cachedMs = 60_000
 const unknownKeyPauseMs = 30_000
@@ -51,7 +51,7 @@ function createKeySealer({ log, ...deps }: Pick<KeysDeps, 'keyEncryptionKeys' | 
   const sealer = createSealer(deps)
   return {
     seal: (secret: Uint8Array, row: Pick<OAuthKeyRow, 'id' | 'purpose'>) => sealer.seal(secret, aadOf(row)),
-    /** Returns undefined if the key-encryption key is missing or differs. */
+    /** Returns the unsealed key; undefined if the key-encryption key is missing or differs. */
     async unseal(row: OAuthKeyRow): Promise<Buffer | undefined> {
       if (!deps.keyEncryptionKeys.find(row.kek_id)) return undefined
       return sealer.unseal(row, aadOf(row)).catch((error: unknown) => {
@@ -102,7 +102,7 @@ export function createOAuthKeys({
     const known = await rows(db)
     const due = purposes.filter((purpose) => dueAt(known, purpose))
     if (due.length === 0) return known
-    // Wrapping may be a network call, so it happens outside the transaction.
+    // Wrapping a key may be a network call, so it happens outside the transaction.
     const made = await Promise.all(due.map((purpose) => make(purpose, dueAt(known, purpose)!)))
     await transact(async (tx) => {
       await query(tx, 'select pg_advisory_xact_lock($1)', [lockId])

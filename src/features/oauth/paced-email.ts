@@ -3,7 +3,7 @@ import type { SendEmail } from '#kernel/wire/email.ts'
 
 type PacedEmail = {
   send: SendEmail
-  /** Takes as long as the last message and fails as it did, so that a page does not reveal whether one was sent. */
+  /** Takes as long as the last message and fails alike, so that a page does not reveal that no mail was sent. */
   holdBack(): Promise<void>
 }
 

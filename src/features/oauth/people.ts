@@ -26,7 +26,7 @@ export type Refusal =
   | 'limited'
   /** Others have guessed too often at this account; a code by email, or a browser that is known, still works. */
   | 'crowded'
-  /** Too many passwords wait to be checked; nothing was counted. */
+  /** Too many passwords wait to be checked; the attempt was not counted. */
   | 'overloaded'
   | 'notSent'
   | 'passkeyUnknown'
@@ -134,7 +134,7 @@ const messageOf = (code: string, request: CodeRequest) => ({
 })
 const passwordChanged =
   'A new password was set with a code that was sent to this address. Every session and connected app was ended.'
-/** This message replaces a code, so that neither the page nor its duration reveals anything about an address. */
+/** An unknown address gets this message instead of a code, so that page and duration reveal nothing about it. */
 const unknownAccountMessage = {
   subject: 'There is no Portico account with this address',
   text: 'A code for a sign-in was requested with this address, but it has no account at this gateway. Create one, or use the address of your account. Ignore this message if you did not ask for it.',
@@ -222,7 +222,7 @@ export function createPeople(deps: PeopleDeps): People {
       const known = found && (await knownBrowsers.find(browser, found.id))
       const { own, account } = guessBudgets(email, address)
       const budgets = known ? [{ name: `browser|${known}`, max: maxima.pair }] : [...own, account]
-      // The limit is taken before the password is checked, because it has to prevent a reply to each guess.
+      // The attempt is counted before the password is checked, because the limit has to prevent a reply to each guess.
       const over = await limits.take(budgets)
       if (over.length > 0) return refuse(over.every((each) => each === account) ? 'crowded' : 'limited')
       const requester = { address: addressKey(address), knownPerson: known && found.id }

@@ -7,14 +7,14 @@ export type CreditTaskData = {
   account: string
   /** The cash of the account at the last read. */
   cash_seen?: string
-  /** How often the list was read since the balance changed. The list may lag behind the balance. */
+  /** How often the transfer list was read since the cash changed; the list may lag behind the cash. */
   list_reads?: number
   /** Whether perp and spot share one balance, which the spot side holds. */
   unified?: boolean
 }
 type Source = Pick<Hyperliquid, 'account' | 'spotBalances'>
 
-/** After this many polls the list is read even if the balance has not changed. */
+/** After this many polls the transfer list is read even if the cash has not changed. */
 const cheapPollsMax = 8
 const listReadsMax = 5
 

@@ -41,7 +41,7 @@ export type FundDeps = VenueDriverDeps & {
   route: FundingRoute
   clock: Clock
   limits: PerpLimits
-  /** It is undefined if no provider of swaps is configured. */
+  /** The swaps before a deposit; undefined if no provider of swaps is configured. */
   swaps: SwapLegs | undefined
   reserve: ReserveSpend
 }
@@ -58,7 +58,7 @@ export type FundTaskData = CreditTaskData &
     /** Whether the account was empty at the venue when the task began. */
     is_first?: boolean
     swapped?: Delivered
-    /** The deposit was made before the database went back, so nothing is reserved for it. */
+    /** Whether the deposit was made before the database went back to an earlier time; then nothing is reserved. */
     is_deposited?: boolean
     progress?: TaskProgress
   }
@@ -199,7 +199,7 @@ async function fundSwap(
   const data: FundTaskData = {
     swap,
     account: await deps.evmAddressOf(action.userId),
-    // Until the deposit is prepared, this is its least amount.
+    // Until the deposit is prepared, its amount is the minimum that the swap brings.
     amount_units: swap.amount_out_min,
     ahead_ms: 0,
     since_ms: 0,

@@ -43,7 +43,7 @@ export const operatorEndOfFund =
       : endInDeposit(deps, task, { ending, finding })
   }
 
-/** Ends the task before its deposit has begun: what the swap brought is in the wallet. */
+/** Ends a funding whose deposit has not begun: the output of the swap is in the wallet. */
 function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: Ended): EndResult | Refusal {
   const { outcome, at } = finding
   if (outcome === 'executed')

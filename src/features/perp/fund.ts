@@ -180,7 +180,7 @@ function approvalEffect(deps: FundDeps) {
   })
 }
 
-/** Never fails a task whose transfer was sent. After a long wait the task goes to review. */
+/** Polls again for a sent transfer, and never fails its task; after a long wait the task goes to review. */
 export function waitForTransfer<Name extends string, Data = unknown>(
   task: TaskView<{ polls?: number }>,
   now: Date,

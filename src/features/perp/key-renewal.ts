@@ -26,7 +26,7 @@ const kind = 'venue_key_renewal'
 const sweepKind = 'venue_key_renewals'
 const everySeconds = 3_600
 const batchMax = 50
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the renewal is fixed, so that all instances share one schedule. */
 const scheduleId = '00000000-0000-7000-8000-00000000a9e7'
 
 export const renewalSchedule = (now: Date): NewSchedule => ({
@@ -66,7 +66,7 @@ function createRenewalKind(deps: KeyRenewalDeps): TaskKind {
       sign: steps.sign,
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
-        // The venue approves no key for an account without funds, which ends as `partial`.
+        // The venue approves no key for an account without funds; the renewal then ends as `partial`, without an event.
         if (!('end' in result) || result.outcome !== 'executed') return result
         const { api_wallet_address = null, api_wallet_expires_at = null } = result.result ?? {}
         const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }

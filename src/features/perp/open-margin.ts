@@ -31,7 +31,7 @@ export function marginOf({ notional, leverage, position }: Margin): bigint {
   return own + (extra > 0n ? extra : 0n)
 }
 
-/** An opposite order may use the margin of the position twice: for the close and for the new side. */
+/** Returns the free margin; an order against the position may use that margin twice, to close and to open. */
 function freeFor({ isBuy, position, state }: Margin): bigint {
   const free = toMicros(state.crossFreeUsd)
   const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy

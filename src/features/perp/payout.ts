@@ -27,11 +27,11 @@ export type PayoutTaskData = ActionTaskData & {
   from_block: string
 }
 
-/** How many polls of the chain lie between two reads of the transfer list. */
+/** The number of polls of the chain between two reads of the venue's transfer list. */
 const repollAfter = 6
-/** The same while the chain shows no possible payout: a node may have returned no logs for blocks that it lacks. */
+/** Polls between two list reads while the chain shows no payout: a node may lack the logs of some blocks. */
 const unseenRepollAfter = 24
-/** An arrival that is smaller by more than this many fees is not the payout. */
+/** An arrival that falls short of the amount by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
 
 export const isPaid =
@@ -39,13 +39,13 @@ export const isPaid =
   (amountUnits: bigint) =>
     amountUnits === BigInt(paid_units)
 
-/** Matches a payout whatever its fee. */
+/** Matches any amount up to the withdrawn one, because the fee of the payout is unknown. */
 const isUpTo =
   (maxUnits: bigint) =>
   (amountUnits: bigint): boolean =>
     amountUnits > 0n && amountUnits <= maxUnits
 
-/** Matches what the venue may have paid out. Dust from third parties is not a payout. */
+/** Matches amounts that the venue may have paid out; dust from third parties is no payout. */
 export const isNear = (
   { amount_usd }: Pick<PayoutTaskData, 'amount_usd'>,
   { withdrawFeeUsd }: Pick<PerpLimits, 'withdrawFeeUsd'>,

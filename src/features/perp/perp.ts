@@ -48,7 +48,7 @@ export function createPerp(deps: PerpDeps) {
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const onAgentRevoked = agents.retired
   const trade = { ...deps, agentOf, onAgentRevoked }
-  // Exits take rate budget before spending, and accepted tasks take it before new requests.
+  // Exits take rate budget before orders that spend, and accepted tasks take it before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
   const work = { ...trade, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })

@@ -82,7 +82,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
   }
 }
 
-/** Ends the task, or closes the position if its stop is missing. */
+/** Ends the task after a repair, or closes the position if its stop is still missing. */
 function afterRepair(finish: Finish, task: PerpOrderTask, placed: readonly Exit[]) {
   const { entry, exits } = storedOutcome(task)
   const now = exits.map((exit) =>

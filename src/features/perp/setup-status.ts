@@ -74,7 +74,7 @@ export const createSetupStatus =
     }
   }
 
-/** Returns null if the venue does not answer, because the rest of the view does not depend on it. */
+/** Returns the request limits of the account; null if the venue does not answer, so that the view still shows. */
 async function requestsOf(
   views: Pick<AccountViews, 'rateLimit'>,
   account: string,

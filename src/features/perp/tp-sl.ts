@@ -75,7 +75,7 @@ async function checkTpSl(
   }
   const data: TpSlData = {
     ...orderBasis(basis, clock),
-    // This is the side of the position; its exits have the opposite side.
+    // This field holds the side of the position; its exits have the opposite side.
     is_buy: isLong,
     size: exitSize(deps, input.size, { held, mark, market }),
     price: mark,

@@ -65,7 +65,7 @@ type WithdrawTaskData = TransferTaskData &
     from_block: string
     /** The cash of the perp side at admission, at the venue's time `since_ms`. */
     cash_before: string
-    /** The free USDC at admission in micro-dollars if one balance serves both sides; otherwise null. */
+    /** The free USDC at admission in micro-dollars if perp and spot share one balance; otherwise null. */
     unified_free_before: string | null
     /** The poll at which the transfer list was last read for the payout. */
     payout_read_poll?: number

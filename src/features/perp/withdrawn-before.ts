@@ -35,7 +35,7 @@ export async function withdrawnBefore(
   return undefined
 }
 
-/** Whether a task has made the withdrawal or ended as it, or `time adopt` has made one that nothing has replaced. */
+/** Returns whether a task made the withdrawal or ended as it (`ended`), or only `time adopt` has (`adopted`). */
 async function ownerOf(
   db: Queryable,
   account: string,
@@ -53,8 +53,8 @@ async function ownerOf(
 }
 
 /**
- * Until when an operator has examined the user's withdrawals: by unfreezing the account, which adopts what left
- * it, or by ending a task that such a withdrawal had stopped. An end as not executed says that they were others.
+ * Returns until when an operator has examined the user's withdrawals: by unfreezing the account, or by ending a
+ * task that an unclear withdrawal had stopped. An end as `not_executed` says that those withdrawals were others.
  */
 async function seenByOperator(db: Queryable, userId: string): Promise<{ asOthersMs: number; anyMs: number }> {
   const [ended] = await query<{ as_others: Date | null; last: Date | null }>(

@@ -15,7 +15,7 @@ import { resumedText, whose } from './person-mail-texts.ts'
 import * as store from './store.ts'
 
 type KillInput = InputOf<(typeof contract)['entries']['kill']>
-/** `since` is null if the switch is off. */
+/** Shows the kill switch of a user; `since` is null if the switch is off. */
 const switchView = (since: Date | null) => ({
   on: since !== null,
   scope: 'user' as const,
@@ -28,7 +28,7 @@ const stoppedByOperator = (): Fault =>
     'stopped by the operator',
   )
 
-/** Everybody sets the switch at once. A person confirms its lifting; only the operator lifts the operator's switch. */
+/** Any caller sets the kill switch at once; a person confirms its end. Only the operator ends the operator's. */
 export const createKill = (deps: OperationsDeps) =>
   confirmedAct(
     (input: KillInput, caller: Caller, facts: RequestFacts) => kill(deps, input, caller, facts),
@@ -37,7 +37,7 @@ export const createKill = (deps: OperationsDeps) =>
 
 const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
 
-/** Returns undefined if the switch is off. Throws if the person may not lift it, or not yet. */
+/** Returns the user's switch, undefined if it is off; throws if the person may not lift it, or not yet. */
 async function findLiftable({ clock, coolingMs }: OperationsDeps, tx: Tx, by: string, subject: Subject) {
   const set = await store.switchesOf(tx, idOf(subject))
   const ofOperator = set.filter((each) => isOperatorText(each.set_by))
@@ -54,7 +54,7 @@ async function findLiftable({ clock, coolingMs }: OperationsDeps, tx: Tx, by: st
   return {
     setBy: ofUsers.map((each) => each.set_by),
     lastSetAt: times.reduce((last, at) => (at > last ? at : last)),
-    /** The operator's switch outlasts the lifting. */
+    /** Since when the operator's switch stops the user; it stays on when the user's own switch is lifted. */
     operatorSince: ofOperator[0]?.since ?? null,
   }
 }

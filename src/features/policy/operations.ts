@@ -28,7 +28,7 @@ export function createOperations(deps: OperationsDeps) {
         const cancelled = pending.find(({ id }) => id === changeId)
         if (!cancelled) throw notFound('pending change', 'policy_show')
         const remaining = pending.filter((each) => each !== cancelled)
-        // The new version refuses every task that was admitted by other limits, on an instance whose clock is ahead.
+        // An instance whose clock is ahead may have applied the change; the new version refuses the tasks that it admitted.
         await store.savePolicy(tx, userId, { own, version: version + 1, now })
         await store.saveChanges(tx, userId, remaining)
         return {

@@ -76,7 +76,7 @@ async function save(
   }))
   if (linkCoolsUntil(subject.linkedAt, { now, coolingMs }))
     await store.storeLimits(tx, userId, before.own, tightened)
-  // What the agent decides itself, or its person through an established link, outlasts the link.
+  // Limits set by the agent itself, or by its person through an established link, outlast the link.
   else await store.forgetLimits(tx, userId, tightened)
   await store.savePolicy(tx, userId, { own, version: before.version + 1, now })
   await store.saveChanges(tx, userId, [...remaining, ...added])

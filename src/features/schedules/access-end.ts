@@ -4,7 +4,7 @@ import { type Pause, pausedEvent, statusReason } from './run-events.ts'
 
 export type EndedAccess = {
   userId: string
-  /** Undefined stands for every access to the account. */
+  /** The app whose access ended; undefined stands for every access to the account. */
   clientId: string | undefined
   at: Date
 }
@@ -15,8 +15,8 @@ const pause: Pause = {
 }
 
 /**
- * Pauses the schedules that the ended access has activated, in the transaction that ends it. Returns the events, whose
- * addition has to be the last statement. Runs that are under way find the end by themselves.
+ * Pauses the schedules that the ended access has activated, in the transaction that ends it. Returns the events,
+ * whose insertion has to be the last statement. Runs under way notice the end of the access by themselves.
  */
 export async function endSchedules(tx: Tx, { userId, clientId, at }: EndedAccess): Promise<NewEvent[]> {
   const paused = await query<{ id: string; title: string }>(

@@ -28,7 +28,7 @@ import {
 import * as store from './store.ts'
 import { calendarOf, compiledOf, scheduleView } from './views.ts'
 
-/** How a schedule begins to run, rests and ends. */
+/** This module activates, pauses, disables and ends schedules. */
 
 export type ScheduleDeps = {
   db: Queryable
@@ -36,16 +36,16 @@ export type ScheduleDeps = {
   random: Random
   factsOf: (userId: string) => Promise<UserFacts>
   creditsPerRun: (agent: Agent) => number
-  /** Returns the operations that a query lets a run start by itself. */
+  /** Returns the operations that a run may start by itself because its query orders them. */
   orderedBy: (userId: string, query: string) => Promise<Ordered>
-  /** Throws if the user has no such thread. */
+  /** Throws if the user has no chat thread of this id. */
   assertThread: (userId: string, threadId: string) => Promise<void>
-  /** Returns the scope that an operation needs; undefined if none does. */
+  /** Returns the scope that a token needs for an operation; undefined if the operation needs none. */
   scopeOf: (operation: string) => Scope | undefined
-  /** Returns in whose name the runs of a schedule act, without a credential. */
+  /** Returns the stored caller in whose name the runs of a schedule act, without a credential. */
   authorityOf: (db: Queryable, caller: Caller) => Promise<object>
   acts: ActRequests
-  /** The clock of approvals, which the local world does not advance. */
+  /** The clock for approvals; unlike the clock of schedules, the local world does not advance it. */
   taskClock: Clock
   tasks: Pick<TaskQueries, 'cancelNotSent'>
   slots: Pick<StrategySlots, 'settle' | 'arm' | 'disarm' | 'announce'>
@@ -72,7 +72,7 @@ export function assertVersion({ version }: Pick<StrategyRow, 'version'>, expecte
   })
 }
 
-/** A schedule starts nothing that its caller could not start. */
+/** Throws if the query orders an operation that the caller could not start, because no run may start it then. */
 export function assertScopes({ scopeOf }: ScheduleDeps, { operations }: Compiled, caller: Caller): void {
   for (const operation of operations) {
     const scope = scopeOf(operation)
@@ -92,7 +92,7 @@ const missingOf = ({ clock, creditsPerRun }: ScheduleDeps, row: store.ScheduleRo
 
 type Beginning = { row: store.ScheduleRow; authority: object; act: ActScope }
 
-/** The caller has locked the schedules of the user. */
+/** Activates a schedule; the caller of this function has locked the schedules of the user. */
 async function begin(deps: ScheduleDeps, { row, authority, act }: Beginning): Promise<void> {
   const { tx, afterCommit } = act
   const { active } = await store.countSchedules(tx, row.user_id)
@@ -112,7 +112,7 @@ const howTexts = (missing: readonly SetupItemView[]) => missing.map(({ how }) =>
 
 type MaybeBeginning = { id: string; facts: UserFacts; caller: Caller; act: ActScope }
 
-/** A schedule that lacks something stays what it is; its checklist says what it lacks. */
+/** Activates a schedule if it lacks nothing; otherwise its status stays, and its checklist says what it lacks. */
 export async function beginIfComplete(
   deps: ScheduleDeps,
   { id, facts, caller, act }: MaybeBeginning,
@@ -132,14 +132,14 @@ export async function beginIfComplete(
 }
 
 type Authorized = { row: store.ScheduleRow; caller: Caller; tx: Tx }
-/** Who activates a version again keeps what a person has approved for it. */
+/** Returns the authority of a new activation; an approval that a person has given for the version is kept. */
 const authorityFor = async ({ authorityOf, taskClock }: ScheduleDeps, { row, caller, tx }: Authorized) => ({
   ...(await authorityOf(tx, caller)),
   ...approvedBefore(row, taskClock.now()),
 })
 
 type Reserved = { row: store.ScheduleRow; facts: UserFacts; authority: { approvedMicros?: string } }
-/** The most of one order that a person has to approve first. */
+/** Returns the maximum value of one order that a person has to approve first; undefined if none has to be. */
 function maxUnapproved({ row, facts, authority }: Reserved): string | undefined {
   const maxUsd = maxToApprove(compiledOf(row), facts)
   return maxUsd === undefined || covers(authority, maxUsd) ? undefined : maxUsd
@@ -176,7 +176,7 @@ export async function activate(
   return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
 }
 
-/** Where nobody could approve, runs start what needs no approval, and recommend the rest. */
+/** Without a person who could approve, runs start the orders that need no approval and recommend the others. */
 function noPerson(error: unknown): undefined {
   if (!(error instanceof Fault) || error.code !== 'step_up_required') throw error
 }
@@ -192,7 +192,7 @@ function assertComplete(deps: ScheduleDeps, row: store.ScheduleRow, facts: UserF
 
 type ApprovedBeginning = { facts: UserFacts; userId: string; act: ActScope }
 
-/** Activates what a person has approved, if it is still that. */
+/** Activates the approved version of a schedule; throws if the schedule has changed since the approval. */
 export async function activateApproved(
   deps: ScheduleDeps,
   { schedule_id: id, version_sha256, max_usd, authority }: ApprovedActivation,
@@ -242,7 +242,7 @@ type Stop = {
 
 const stopTexts = { paused: 'Paused by its user', disabled: 'Disabled by its user' } as const
 
-/** No run starts after the commit: those that wait are cancelled with it. */
+/** Stops schedules: waiting runs are cancelled in the same commit, so no run starts after that commit. */
 async function stop(
   { slots, tasks }: ScheduleDeps,
   { ids, status, userId, act, cancelsRunning = false }: Stop,
@@ -284,7 +284,7 @@ export async function disable(
   }
 }
 
-/** Undefined means all. An id that is named twice counts once. */
+/** Returns the schedule ids that a request names, each once; undefined stands for all schedules. */
 function idsIn({ schedule_ids, schedule_id, all }: ScheduleInputOf<'disable'>): string[] | undefined {
   const given = [schedule_ids !== undefined, schedule_id !== undefined, all === true].filter(Boolean)
   if (given.length !== 1) throw exactlyOneOf('schedule_ids', 'all', { hasBoth: given.length > 1 })

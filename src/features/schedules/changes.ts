@@ -20,7 +20,7 @@ import type { Compiled, UserFacts } from './setup.ts'
 import * as store from './store.ts'
 import { calendarOf, compiledOf, guardsOf } from './views.ts'
 
-/** How a schedule comes to be, and how it changes. */
+/** This module creates and edits schedules. */
 
 type Prepared = { facts: UserFacts; plan: Plan; compiled: Compiled }
 type Changing = { caller: Caller; act: ActScope }
@@ -126,7 +126,7 @@ const planOf = (row: store.ScheduleRow): Plan => ({
   catchUpSeconds: row.catch_up_seconds,
 })
 
-/** What an edit makes of a schedule; one that has ended begins anew as a draft. */
+/** The status that a schedule has after an edit; an ended schedule begins anew as a draft. */
 const statusAfterEdit: Readonly<Record<StrategyStatus, StrategyStatus>> = {
   draft: 'draft',
   active: 'paused',
@@ -145,7 +145,7 @@ export async function update(
   const { schedule_id: id, status: wanted } = input
   const now = deps.clock.now()
   await store.lockSchedules(tx, caller.userId)
-  // What is due by now runs by the version before.
+  // Slots that are due by now run by the version before the edit.
   await deps.slots.settle(tx, id)
   const row = await requireSchedule(tx, caller.userId, id)
   assertVersion(row, prepared.version)

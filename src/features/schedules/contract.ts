@@ -28,7 +28,7 @@ import {
 
 export const pageMax = 100
 
-/** The interface bounds neither: a larger page is cut to 100, and beyond the end a page is empty. */
+/** The fields of paging, which the interface leaves unbounded: pages are cut to 100, and past the end are empty. */
 const paging = (limit: number) => ({
   skip: T.Optional(T.Integer({ minimum: 0, default: 0, description: 'Entries to pass over' })),
   limit: T.Optional(

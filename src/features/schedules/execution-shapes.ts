@@ -13,7 +13,7 @@ import {
 } from '#kernel/contract/wire-types.ts'
 import { outcomes, taskStatuses } from '#kernel/task/task-state.ts'
 
-/** What a schedule leaves: runs with their events, what they moved, files and recommendations. */
+/** The shapes of a schedule's records: runs with their events, moved money, files and recommendations. */
 
 export const executionTypes = ['scheduled', 'catch_up', 'manual'] as const
 export const skipReasons = [
@@ -89,7 +89,7 @@ const fullFields = {
   artifacts: T.Array(Artifact),
   usage: Nullable(OpenObject),
 }
-/** A summary in a list leaves out what only one run shows. */
+/** A run in a list, which leaves out the fields that only a single run shows. */
 export const ListedExecution = T.Object(
   { ...summaryFields, ...T.Partial(T.Object(fullFields)).properties },
   { $id: 'ScheduleExecution' },

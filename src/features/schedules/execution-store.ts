@@ -2,7 +2,7 @@ import { type Queryable, query } from '#store/query.ts'
 import type { StrategyExecutionRow } from '#store/tables/strategies.ts'
 import type { ExecutionView, eventTypes } from './execution-shapes.ts'
 
-/** A run with what its version asks, and the tasks that it has started. */
+/** A run with the query of its version, and with the tasks that it has started. */
 export type ExecutionRow = StrategyExecutionRow & { query: string; task_ids: string[] }
 
 const selection = `select e.*, v.query, array(select t.id from task t where t.parent_id = e.id order by t.id) as task_ids
@@ -20,7 +20,7 @@ export async function findExecution(
 type Page = { skip: number; limit: number }
 type Filter = { type: ExecutionView['execution_type'] | null; status: ExecutionView['status'] | null }
 
-/** The caller has found that the schedule belongs to the user. */
+/** Returns a page of runs; the caller has checked that the schedule belongs to the user. */
 export async function executionsOf(
   db: Queryable,
   scheduleId: string,
@@ -85,11 +85,11 @@ export type FileRow = {
 const fileSelection = `select s.file_id, s.execution_id, s.path, f.sha256, f.name, f.content_type, s.size, s.created_at
   from strategy_file s join file f on f.id = s.file_id`
 
-/** The files of a schedule, newest first. */
+/** Returns the files of a schedule, the newest first. */
 export const filesOfSchedule = (db: Queryable, scheduleId: string): Promise<FileRow[]> =>
   query(db, `${fileSelection} where s.strategy_id = $1 order by s.file_id desc`, [scheduleId])
 
-/** Those of some of its runs. */
+/** Returns the files of some runs of a schedule. */
 export const filesOfRuns = (
   db: Queryable,
   scheduleId: string,

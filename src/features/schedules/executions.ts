@@ -9,12 +9,12 @@ import { pageMax, type ScheduleInputOf } from './contract.ts'
 import type { ArtifactList, Execution, ExecutionView } from './execution-shapes.ts'
 import * as store from './execution-store.ts'
 
-/** What became of the runs of a schedule. */
+/** This module shows the runs of a schedule, with their results and files. */
 
 export type ExecutionDeps = { db: Queryable; clock: Clock; files: Pick<Files, 'linkOf'> }
 type ArtifactView = T.Static<typeof ArtifactList>['items'][number]
 
-/** A page as it is read: the interface bounds neither field, so a larger page is cut. */
+/** Returns the page to read: the interface bounds neither field, so a larger page is cut. */
 export const pageOf = ({ skip = 0, limit }: { skip?: number; limit?: number }, limitDefault: number) => ({
   skip: Math.min(skip, Number.MAX_SAFE_INTEGER),
   limit: Math.min(limit ?? limitDefault, pageMax),
@@ -70,7 +70,7 @@ const artifactViews = (deps: ExecutionDeps, rows: readonly store.FileRow[]): Pro
     }),
   )
 
-/** The summaries with what only a detail shows. */
+/** Returns the runs with the fields that only a single run shows. */
 async function fullViews(
   deps: ExecutionDeps,
   scheduleId: string,
@@ -92,7 +92,7 @@ async function fullViews(
 
 type ListInput = Omit<ScheduleInputOf<'executions'>, 'schedule_id'>
 
-/** The caller has found that the schedule belongs to the user. */
+/** Returns a page of runs for the interface; the caller has checked that the schedule belongs to the user. */
 export async function executionPage(
   deps: ExecutionDeps,
   scheduleId: string,

@@ -13,7 +13,7 @@ import type { UserFacts } from './setup.ts'
 import * as store from './store.ts'
 import { compiledOf } from './views.ts'
 
-/** A run that a user starts; it has the present version, and leaves the times of the schedule as they are. */
+/** This module starts a run by hand, with the present version; the times of the schedule stay as they are. */
 
 export type ManualRunDeps = ScheduleDeps & {
   taskEngine: Pick<Engine, 'enqueue' | 'kindOf' | 'announceQueued'>

@@ -6,7 +6,7 @@ import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
 import { catchUpSecondsDefault, intervalSecondsMin } from './schedule-shapes.ts'
 import { type ReadCalendar, splitSentence } from './sentence.ts'
 
-/** What a version of a schedule does and when, read from an input. */
+/** The content of a version of a schedule, its query and its times, as read from an input. */
 export type Plan = {
   query: string
   agent: Agent
@@ -15,7 +15,7 @@ export type Plan = {
   guards: { cooldown_seconds?: number }
   onMissed: 'run_latest' | 'skip'
   catchUpSeconds: number
-  /** What was read in another sense than its letters. */
+  /** Notes about words that were read in another sense than their letters, such as `EST`. */
   notes: string[]
 }
 type PlanInput = Omit<ScheduleInputOf<'create'>, 'status'>
@@ -42,7 +42,7 @@ export function queryIn({ query, prompt }: PlanInput): string | undefined {
   return (query ?? prompt)?.trim()
 }
 
-/** A new schedule without times is a draft that lacks them, if its type says that the query is not to be compiled. */
+/** Returns the plan of a new schedule; if `type` is `prompt`, a query without times becomes a draft. */
 export function newPlan(input: PlanInput, now: Date): Plan {
   const query = queryIn(input)
   if (query === undefined) throw exactlyOneOf('query', 'prompt', { hasBoth: false })
@@ -66,7 +66,7 @@ export function newPlan(input: PlanInput, now: Date): Plan {
   throw refused(sentence.refusal)
 }
 
-/** The stored calendar with another zone or other bounds; null removes a bound. */
+/** Returns the stored calendar with another zone or other bounds; null in the input removes a bound. */
 function changedCalendar(stored: Calendar | null, input: PlanInput, now: Date): ReadCalendar | undefined {
   const { schedule, timezone, starts_at, ends_at } = input
   const isChanged = [schedule, timezone, starts_at, ends_at].some((each) => each !== undefined)
@@ -74,7 +74,7 @@ function changedCalendar(stored: Calendar | null, input: PlanInput, now: Date): 
   if (schedule === undefined && stored === null)
     throw invalid('schedule', 'missing', 'Field required: add `schedule`, because the draft has none yet')
   const { timezone: zone, starts_at: starts, ends_at: ends, ...rest } = stored ?? {}
-  // The start of an interval belongs to it, so another schedule does not take it over.
+  // The start of an interval belongs to that interval, so another calendar does not take it over.
   const ownStart = schedule !== undefined && stored && isElapsed(stored) ? undefined : starts
   const bounds = {
     timezone: timezone ?? zone,
@@ -86,7 +86,7 @@ function changedCalendar(stored: Calendar | null, input: PlanInput, now: Date): 
   return reading
 }
 
-/** Fields that are left out stay. */
+/** Returns the plan after an edit; fields that the input leaves out keep their stored values. */
 export function changedPlan(stored: Plan, input: PlanInput, now: Date): Plan {
   return {
     query: queryIn(input) ?? stored.query,

@@ -7,7 +7,7 @@ import { intervalSecondsMin } from './schedule-shapes.ts'
 import { splitSentence } from './sentence.ts'
 import { nothingCompiled, readingView } from './views.ts'
 
-/** What a sentence would become as a schedule. A zone that does not exist is refused; words are only reported. */
+/** Shows the schedule that a sentence would make; an unknown zone is refused, and unread words are reported. */
 export const preview =
   ({ clock, factsOf, orderedBy }: Pick<ScheduleDeps, 'clock' | 'factsOf' | 'orderedBy'>) =>
   async ({ text, timezone }: ScheduleInputOf<'preview'>, { userId }: Caller) => {

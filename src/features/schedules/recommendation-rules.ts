@@ -2,10 +2,10 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { categories, priorities } from './execution-shapes.ts'
 import type { ScheduleView } from './schedule-shapes.ts'
 
-/** What to change about a schedule, as its newest runs show it. */
+/** A recommended change of a schedule, which follows from its newest runs. */
 
 export type Advice = {
-  /** What it is about: one that the user has removed is not made again. */
+  /** The subject of the advice; advice with a subject that the user has removed is not given again. */
   subject: string
   priority: (typeof priorities)[number]
   category: (typeof categories)[number]
@@ -36,13 +36,13 @@ export type OpenRecommendation = {
 }
 export type JudgedSchedule = {
   view: Pick<ScheduleView, 'schedule_id' | 'version' | 'setup_checklist'>
-  /** The newest runs, newest first. */
+  /** The latest runs of the schedule, the newest first. */
   runs: readonly JudgedRun[]
   open: readonly OpenRecommendation[]
 }
 
 const adviceMax = 5
-/** A failure that comes once may be an accident. */
+/** A failure counts from this number of times on, because a single failure may be an accident. */
 const repeatedMin = 2
 const lowRating = 2
 
@@ -128,7 +128,7 @@ function limits({ view: { setup_checklist, version } }: JudgedSchedule): Advice[
   if (!item) return []
   return [
     {
-      // Another version orders something else, so it may be said again.
+      // The subject names the version, because another version orders something else and deserves the advice again.
       subject: `limit of version ${version}`,
       priority: 'soon',
       category: 'config',
@@ -157,7 +157,7 @@ const waiting = ({ open }: JudgedSchedule): Advice[] =>
 
 const urgency = { now: 0, soon: 1, later: 2 } as const
 
-/** The most urgent come first. What the user has removed is left out. */
+/** Returns advice on a schedule, the most urgent first, without subjects that the user has removed. */
 export function adviceFor(schedule: JudgedSchedule, removed: ReadonlySet<string>): Advice[] {
   const all = [waiting, failures, skips, limits, ratings].flatMap((rule) => rule(schedule))
   const wanted = all.filter(({ subject }) => !removed.has(subject))

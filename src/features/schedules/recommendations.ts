@@ -12,7 +12,7 @@ import { requireSchedule, type ScheduleDeps, viewOf } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { type Advice, adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
 
-/** The recommendations of a schedule are made by a task, and kept until the next one makes them again. */
+/** A task makes the recommendations of a schedule; they are stored until the next such task renews them. */
 
 export type RecommendationDeps = ScheduleDeps & {
   tasks: Pick<TaskQueries, 'list'>
@@ -25,7 +25,7 @@ type RefreshData = { schedule_id: string }
 
 const kind = 'recommendations_refresh'
 const judgedRuns = 20
-/** How long a read of them makes no further task. */
+/** Refreshes that are requested within one period of this length share one task. */
 const sharedMs = 60_000
 const callMs = 10_000
 
@@ -64,7 +64,7 @@ async function advise(deps: RecommendationDeps, userId: string, scheduleId: stri
   return adviceFor(schedule, new Set(removed.map(({ subject }) => subject)))
 }
 
-/** What no longer holds is deleted; what holds as before keeps its id. */
+/** Stores the advice: rows that no longer apply are deleted, and rows that apply as before keep their ids. */
 async function storeAdvice(
   { clock, random }: RecommendationDeps,
   tx: Tx,
@@ -143,7 +143,7 @@ const openOf = (db: Queryable, scheduleId: string, now: Date): Promise<StrategyR
     [scheduleId, now],
   )
 
-/** `operation` is the one that makes them again. */
+/** Lists recommendations; `operation` is the operation that refreshes them. */
 export const list =
   (deps: RecommendationDeps, operation: () => Operation) =>
   async ({ schedule_id, refresh: isWanted = false }: ScheduleInputOf<'recommendations'>, caller: Caller) => {
@@ -171,7 +171,7 @@ export const list =
     }
   }
 
-/** A removed one stays as declined, so that it is not made again; removing it once more changes nothing. */
+/** Removes a recommendation; its row stays as declined, so it is not made again. A second removal does nothing. */
 export async function remove(
   { schedule_id, recommendation_id }: ScheduleInputOf<'deleteRecommendation'>,
   { userId }: Caller,

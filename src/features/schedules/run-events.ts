@@ -1,7 +1,7 @@
 import type { NewEvent } from '#kernel/task/task.ts'
 import type { StrategyExecutionRow, StrategyRow } from '#store/tables/strategies.ts'
 
-/** The events of a schedule in the log of its user. */
+/** This module makes the events of a schedule for the log of its user. */
 
 type Schedule = Pick<StrategyRow, 'id' | 'title' | 'notify'>
 type RunFields = Pick<
@@ -47,7 +47,7 @@ export const finishedEvents = (schedule: Schedule, run: RunFields): NewEvent[] =
     ? [runEvent('schedule.run_finished', schedule, run)]
     : []
 
-/** Only the first of several slots that are skipped for the same reason has an event. */
+/** Returns the event of a skipped run; of several skipped in a row for one reason, only the first has one. */
 export const skippedEvents = (
   schedule: Schedule,
   run: RunFields,
@@ -62,7 +62,7 @@ export type Pause = {
   text: string
 }
 
-/** Why a schedule has its status, for its user: by its own acts, by an edit, or by what befell its runs. */
+/** Returns the reason of a schedule's status as text: an act of its user, an edit, or trouble of its runs. */
 export const statusReason = ({
   reason,
   text,
@@ -71,7 +71,7 @@ export const statusReason = ({
   text: string
 }): string => `${reason}: ${text}`
 
-/** A pause that its user has not asked for has an event in any case. */
+/** Returns the event of a pause that the user has not asked for; that event is sent whatever `notify` says. */
 export const pausedEvent = (
   schedule: Pick<StrategyRow, 'id' | 'title'>,
   { reason, text }: Pause,

@@ -2,10 +2,10 @@ import type { Outcome, TaskStatus } from '#kernel/task/task-state.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { SkipReason } from '#store/tables/strategies.ts'
 
-/** What became of a run, judged by its chat and by the tasks that the chat has started. */
+/** This module decides how a run ended, by its chat and by the tasks that the chat has started. */
 
 export type RunError = { code: string; message: string; retryable: boolean }
-/** What an operation that the query orders was refused for, or recommended for. */
+/** Why an operation that the query orders was refused, or only recommended. */
 export type Refusal = { code: string; message: string }
 export type ChatEnd = {
   status: 'running' | 'completed' | 'failed' | 'cancelled'
@@ -28,7 +28,7 @@ export type RunEnd = {
   decision: { action: 'adjust' | 'hold' | 'notify'; reason: string } | null
 }
 
-/** The first of these that an ordered operation was refused for is why the run did nothing. */
+/** The skip reason of a run that did nothing, by the code of the first refusal of an ordered operation. */
 const skipReasons: Readonly<Record<string, SkipReason>> = {
   insufficient_balance: 'insufficient_balance',
   market_closed: 'market_closed',
@@ -37,7 +37,7 @@ const skipReasons: Readonly<Record<string, SkipReason>> = {
   approval_required: 'policy_denied',
   chat_per_day_usd: 'policy_denied',
 }
-/** The model, or the service that asks it, did not answer. */
+/** The codes of a model, or of the service that asks it, that did not answer. */
 const awayCodes = ['unavailable', 'upstream_timeout', 'overloaded']
 
 const expired: RunError = {
@@ -96,7 +96,7 @@ function judgeStarted(started: readonly StartedTask[]): RunEnd {
   return { ...common, status: 'failed', outcome: 'not_executed', error }
 }
 
-/** What three in a row pause a schedule for. */
+/** The trouble that pauses a schedule when it occurs in three runs in a row. */
 export type Trouble = 'no_credits' | 'insufficient_balance' | 'failed'
 export const troublesMax = 3
 
@@ -109,8 +109,8 @@ const troubleOf = ({ status, skip_reason: reason }: PastEnd): Trouble | 'none' |
 }
 
 /**
- * The trouble of the newest runs, if there are enough of it in a row. Runs that were skipped for anything else, such as
- * a kill switch or a closed market, are passed over.
+ * Returns the trouble of the newest runs, if enough of them in a row have the same. Runs that were skipped for
+ * another reason, such as a kill switch or a closed market, are passed over.
  */
 export function troubleInARow(newestFirst: readonly PastEnd[]): Trouble | undefined {
   const troubles = newestFirst.map(troubleOf).filter((each) => each !== undefined)

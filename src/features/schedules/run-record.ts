@@ -14,7 +14,7 @@ import { type RunEnd, type StartedTask, type Trouble, troubleInARow, troublesMax
 import { summaryOf } from './run-report.ts'
 import * as store from './run-store.ts'
 
-/** Stores the end of a run, in the transaction that ends its task. */
+/** This module stores the end of a run, in the transaction that ends its task. */
 
 export type StopStrategy = (
   tx: Tx,
@@ -36,7 +36,7 @@ export type RunRecord = {
   creditsUsed: number
   chatId: string | null
   report?: { id: string; size: number }
-  /** Why the schedule is paused with this run, if its trouble is none of those that have to repeat. */
+  /** Why the schedule is paused at once with this run; trouble that has to repeat pauses it otherwise. */
   pause?: Pause
   at: Date
 }
@@ -46,10 +46,10 @@ const troubleTexts: Readonly<Record<Trouble, string>> = {
   failed: 'it failed: `schedules_executions` says why',
 }
 
-/** Returns the events for the log of the user. The rows are locked in the order of every other transaction. */
+/** Stores the end of a run and returns its events; rows are locked in the order of all other transactions. */
 export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Promise<NewEvent[]> {
   const { run, end, started, answer, creditsUsed, chatId, at } = record
-  // What the chat has started goes on by itself, whereas the chat answers nobody any more.
+  // Tasks that the chat has started go on by themselves, whereas the chat itself answers nobody any more.
   if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })
   const ended = {
     status: end.status,
@@ -84,7 +84,7 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
 const isSkipped = ({ status, skipReason }: RunEnd): boolean => status === 'cancelled' && skipReason !== null
 
 function pauseAfter(run: store.Run, past: readonly store.PastRun[]): Pause | undefined {
-  // A run that a user starts by hand pauses nothing.
+  // The trouble of a run that a user starts by hand pauses no schedule.
   if (past[0]?.number !== run.number) return undefined
   const trouble = troubleInARow(past)
   return (

@@ -1,6 +1,6 @@
 import type { RunEnd, StartedTask } from './run-outcome.ts'
 
-/** The report of a run, as a file. Text by the chat is quoted as it was said; everything else is from the record. */
+/** The content of a run's report file. The chat's text is quoted as it was said; all else is from the record. */
 
 export type Reported = {
   title: string

@@ -5,9 +5,9 @@ import { jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyExecutionRow, StrategyRow, StrategyVersionRow } from '#store/tables/strategies.ts'
 import type { ChatEnd, Refusal, RunError, StartedTask } from './run-outcome.ts'
 
-/** What a run reads and writes. */
+/** This module holds the statements by which a run reads and writes the database. */
 
-/** The caller in whose name a version runs, and what a person has approved for each of its calls. */
+/** The caller in whose name a version runs, and the value that a person has approved for each order of a run. */
 export type Authority = StoredCaller & { approvedMicros?: string; approvedUntil?: string }
 export type Run = Pick<
   StrategyExecutionRow,
@@ -46,15 +46,15 @@ export async function findRun(db: Queryable, id: string): Promise<Run> {
 }
 
 /**
- * A run that a user starts by hand is of any schedule that is not disabled. A schedule is completed with its last slot,
- * whose run is then to come.
+ * Whether a run may begin: one by hand unless the schedule is disabled, one of a slot while the schedule is active.
+ * A schedule is completed with its last slot, whose run may still begin.
  */
 export const isRunnable = (
   status: StrategyRow['status'],
   { execution_type: type }: Pick<Run, 'execution_type'>,
 ): boolean => (type === 'manual' ? status !== 'disabled' : status === 'active' || status === 'completed')
 
-/** Reads the status again, and holds it until the run has begun. */
+/** Reads the status of the schedule again under a lock, so that it stays until the run has begun. */
 export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
   const [row] = await query<Pick<StrategyRow, 'status'>>(
     tx,
@@ -64,7 +64,7 @@ export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
   return row !== undefined && isRunnable(row.status, run)
 }
 
-/** Whether a run that began its record before this one has not ended. */
+/** Whether an earlier run of the schedule has not ended. */
 export async function hasOlderRun(db: Queryable, run: Run): Promise<boolean> {
   const rows = await query(
     db,
@@ -76,7 +76,7 @@ export async function hasOlderRun(db: Queryable, run: Run): Promise<boolean> {
   return rows.length > 0
 }
 
-/** When the last run ended that started anything. */
+/** Returns when the last run ended that started any task. */
 export async function lastActed(db: Queryable, strategyId: string): Promise<Date | undefined> {
   const [row] = await query<{ ended_at: Date }>(
     db,
@@ -98,7 +98,7 @@ export type RunChat = ChatEnd & { creditsUsed: number }
 
 const responsesMax = 200
 
-/** The chat of a run; refusals are those of the operations that the query orders. */
+/** Returns the chat of a run, with the refusals of those operations that the query orders. */
 export async function findChat(db: Queryable, chatId: string, ordered: readonly string[]): Promise<RunChat> {
   const turns = query<TurnRow>(
     db,
@@ -121,7 +121,7 @@ export async function findChat(db: Queryable, chatId: string, ordered: readonly 
   }
 }
 
-/** An operation is refused by an error, or recommended with the reason why it was not started. */
+/** Returns refusals from a result: an error, or the reason why an operation was recommended and not started. */
 function refusalsIn({ data }: JsonObject, ordered: readonly string[]): Refusal[] {
   if (!isRecord(data) || !ordered.includes(String(data.name)) || !isRecord(data.output)) return []
   const { code, message, reason, detail } = data.output
@@ -138,7 +138,7 @@ export const startedTasks = (db: Queryable, runId: string, chatId: string | null
     [runId, chatId],
   )
 
-/** Whether the chat of a run, or a task that it has started, has not ended. */
+/** Whether the chat of a run, or a task that the run has started, is still open. */
 export async function hasOpenTasks(db: Queryable, runId: string): Promise<boolean> {
   const text = `select id from task where parent_id = $1 and status in ('pending', 'running') limit 1`
   return (await query(db, text, [runId])).length > 0
@@ -152,7 +152,7 @@ export async function storeBegin(tx: Tx, { run, chatId, threadId, at }: Begun): 
     `update strategy_execution set status = 'running', started_at = $2, chat_id = $3 where id = $1`,
     [run.id, at, chatId],
   )
-  // A full thread was replaced by a new one.
+  // A full thread was replaced by a new one, which the schedule uses from now on.
   if (threadId !== run.thread_id)
     await query(tx, 'update strategy set thread_id = $2 where id = $1', [run.strategy_id, threadId])
   await addEvents(tx, run.id, [{ type: 'log', data: { text: 'The run began', chat_id: chatId } }], at)
@@ -160,7 +160,7 @@ export async function storeBegin(tx: Tx, { run, chatId, threadId, at }: Begun): 
 
 export type RunEvent = { type: 'log' | 'trade' | 'error' | 'done'; data: JsonObject }
 
-/** Numbers the events on from those that the run has. */
+/** Adds events to a run, numbered on from its last event. */
 export const addEvents = (tx: Tx, runId: string, events: readonly RunEvent[], at: Date) =>
   query(
     tx,
@@ -172,7 +172,7 @@ export const addEvents = (tx: Tx, runId: string, events: readonly RunEvent[], at
 
 const copiedMax = 1_000
 
-/** The plan and the calls of the chat belong to the run; the pieces of the answer are in the chat. */
+/** Copies the plan and the calls of the chat to the run; the pieces of the answer stay in the chat alone. */
 export const copyChatEvents = (tx: Tx, runId: string, chatId: string, at: Date) =>
   query(
     tx,
@@ -211,7 +211,7 @@ export const storeEnd = (tx: Tx, runId: string, end: EndedRun, at: Date) =>
     ],
   )
 
-/** A run that was skipped counts as a slot that did not run. */
+/** Counts a skipped run as a slot that did not run. */
 export const countSkipped = (tx: Tx, strategyId: string) =>
   query(
     tx,
@@ -233,7 +233,7 @@ export const pastRuns = (tx: Tx, run: Run): Promise<PastRun[]> =>
 
 type RunFile = { run: Run; chatId: string; report: { id: string; size: number } | undefined; at: Date }
 
-/** How many bytes of files of its runs a schedule has. The oldest go first. */
+/** The most bytes that the files of a schedule's runs may have; the oldest files are removed first. */
 const strategyBytesMax = 50 * 1_048_576
 
 /** Links the report of a run and the files of its chat to the schedule. */

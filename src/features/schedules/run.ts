@@ -38,10 +38,10 @@ export type RunDeps = RecordDeps & {
     input: { query: string; agent: string; thread_id?: string },
     caller: Caller,
   ) => Promise<AdmittedChat>
-  /** Accepts the chat of a run, or throws why there are no credits for it. */
+  /** Accepts the chat of a run, or throws `insufficient_credits`. */
   enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
   announceQueued: () => void
-  /** Computes the slot after the next one ahead of its time. */
+  /** Computes the slot that follows the next slot, ahead of its time. */
   computeFollowing: (strategyId: string) => Promise<void>
 }
 type RunData = {
@@ -56,7 +56,7 @@ type RunTask = TaskView<RunData>
 export const runKindName = 'schedule_run'
 /** The chat and what it starts wake the run when they end; this poll finds an end whose hint was lost. */
 const pollMs = 5_000
-/** The last look is this long before the deadline of the task, which would end the run without a look. */
+/** The last check of the chat is this long before the task's deadline, which would end the run without a check. */
 const lastLookMs = 2_000
 
 export const createRunKind = (deps: RunDeps): TaskKind =>
@@ -92,7 +92,7 @@ async function check(
     state: 'waiting',
     data: { chat_id: chatId },
     async complete(tx) {
-      // A pause or an end of the schedule that was committed since is answered already.
+      // A pause or end of the schedule that was committed before this transaction keeps the chat from being accepted.
       if (!(await store.mayBegin(tx, run))) return { data: { is_stopped: true } }
       const refusal = await deps.enqueueChat(tx, run, chat).then(() => undefined, refusalOf)
       if (refusal) return { data: { refusal } }
@@ -108,7 +108,7 @@ function refusalOf(error: unknown) {
   return { code: error.code, message: error.message }
 }
 
-/** Returns the chat as it may be accepted, or why there is none. */
+/** Returns the admitted chat, or the end of a run that may not have one. */
 async function admitUnlessStopped(
   deps: RunDeps,
   run: store.Run,
@@ -127,7 +127,7 @@ async function admitUnlessStopped(
   return admitChat(deps, run, caller).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const { code, message, retryable } = error
-    // The credits that the person allows an app in a day are reserved with the admission.
+    // The daily credits that a person allows an app are reserved by the admission, so it may run short of them.
     if (code === 'insufficient_credits') return skipped('no_credits', code, message)
     if (retryable) throw error
     return { end: { ...stopped.end, status: 'failed', error: { code, message, retryable } } }
@@ -136,7 +136,7 @@ async function admitUnlessStopped(
 
 const skipped = (...given: Parameters<typeof skippedEnd>): Ended => ({ end: skippedEnd(...given) })
 
-/** The schedule was paused or disabled after this slot, so that nothing begins any more. */
+/** The end of a run whose schedule was paused or disabled after the slot, so that no chat begins. */
 const stopped: Ended = {
   end: {
     status: 'cancelled',
@@ -151,7 +151,7 @@ const stopped: Ended = {
   },
 }
 
-/** The caller who has activated the schedule, with what is left of that access. */
+/** Returns the caller who has activated the schedule, with the access that this caller still has. */
 async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date): Promise<Caller> {
   const { authority } = run
   if (!authority) throw new Fault('invalid_token', 'Nobody has activated this version of the schedule')
@@ -177,7 +177,7 @@ function endOfAccess(error: unknown): Ended {
   }
 }
 
-/** A thread is full at some time, and the runs then go on in a new one. */
+/** Admits the chat of a run; once the thread is full, the runs go on in a new thread. */
 async function admitChat(deps: RunDeps, run: store.Run, caller: Caller): Promise<AdmittedChat> {
   if (!caller.scopes.has('chat'))
     throw new Fault('insufficient_scope', 'The schedule may not chat any more', { extras: { scope: 'chat' } })
@@ -211,7 +211,7 @@ async function settle(
   const leftMs = task.deadline.getTime() - lastLookMs - now.getTime()
   if (leftMs <= 0 || !(await store.hasOpenTasks(deps.db, task.id)))
     return { next: 'report', state: 'waiting' }
-  // The commit of the check has queued the chat.
+  // The commit of the check has queued the chat's task.
   deps.announceQueued()
   return { park: { afterMs: Math.min(pollMs, leftMs), next: 'settle' }, state: 'waiting' }
 }
@@ -240,10 +240,10 @@ async function report(deps: RunDeps, task: RunTask): Promise<EndResult> {
 const reportType = 'text/markdown; charset=utf-8'
 
 type Ending = Omit<RunRecord, 'at'>
-/** What a run has that began nothing. */
+/** The results of a run that began no chat. */
 const nothing = { started: [], answer: null, creditsUsed: 0, chatId: null }
 
-/** Ends the task, and stores the record of its run with that. */
+/** Returns the end of the task, whose commit stores the record of the run. */
 const endOf = (deps: RunDeps, ending: Ending): EndResult => ({
   ...taskEnd(ending),
   complete: async (tx) => ({ events: await recordEnd(deps, tx, { ...ending, at: deps.clock.now() }) }),
@@ -264,7 +264,7 @@ function taskEnd({ run, end, answer }: Ending): StepEnd {
 
 const unknownError = { code: 'internal', message: 'The run has no end of its own' }
 
-/** The task was cancelled, was over its deadline, or failed too often. */
+/** Completes the end of a task that was cancelled, was over its deadline, or failed too often. */
 const completeEnd = (deps: RunDeps, task: RunTask, end: EndResult): EndResult => ({
   ...end,
   async complete(tx) {

@@ -6,7 +6,7 @@ import { type ExecutionDeps, executionPage, pageOf } from './executions.ts'
 import { schedulesOf } from './store.ts'
 import { transactionsOf } from './transactions.ts'
 
-/** The schedules of a user as they are. */
+/** This module lists and shows the schedules of a user. */
 
 const statusesOf = (filter: StrategyStatus | 'all' | 'prompt') =>
   filter === 'all' || filter === 'prompt' ? null : [filter]

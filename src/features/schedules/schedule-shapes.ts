@@ -12,12 +12,12 @@ import {
 import { agents } from '#kernel/wire/answerer.ts'
 import { weekdays } from './recurrence/calendar.ts'
 
-/** The fields that a client sets, and the schedule that it gets back. */
+/** The shapes of the fields that a client sets, and of the schedule in answers. */
 
 export const queryCharactersMax = 2_000
 export const schedulesMax = 100
 export const activeMax = 20
-/** Runs of a chat are at least so far apart. */
+/** Two runs of a schedule are at least this many seconds apart. */
 export const intervalSecondsMin = 300
 export const catchUpSecondsDefault = 600
 const catchUpSecondsMax = 86_400
@@ -168,7 +168,7 @@ const threadId = T.String({
 })
 const title = T.String({ minLength: 1, maxLength: 120, pattern: '\\S', description: 'Your name for it' })
 
-/** What both `create` and `update` take; none has a default here, because an update leaves out what stays. */
+/** The fields of both `create` and `update`; none has a default, because an update leaves out unchanged ones. */
 export const settableFields = {
   query: T.Optional(query),
   prompt: T.Optional(
@@ -220,7 +220,7 @@ const Compiled = T.Object(
   },
   { $id: 'ScheduleCompiled' },
 )
-/** What a reading of words and a stored schedule both show. */
+/** The fields that both a preview of words and a stored schedule show. */
 export const readingFields = {
   query: T.String({ description: 'What each run asks or orders' }),
   type,

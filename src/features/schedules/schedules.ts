@@ -14,7 +14,7 @@ import type { ApprovedActivation } from './standing-approval.ts'
 export type SchedulesDeps = ManualRunDeps & ExecutionDeps & recommendations.RecommendationDeps
 
 export function createSchedules(deps: SchedulesDeps): Operation[] {
-  /** An act that needs no more of the world than the credits and the limit of its user. */
+  /** Makes an act that first reads only the credits and limits of its user. */
   const withFacts = <Input, Output>(
     run: (input: Input, given: { facts: UserFacts; caller: Caller; act: ActScope }) => Promise<Output>,
   ) =>

@@ -2,16 +2,16 @@ import type { Calendar, Refusal } from './recurrence/calendar.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
 import { examples } from './recurrence/refusal.ts'
 
-/** `notes` says what was read in another sense than its letters. */
+/** A calendar that was read; `notes` names words that were read in another sense than their letters. */
 export type ReadCalendar = { calendar: Calendar; notes: string[] }
-/** A sentence with its times at the beginning or at the end: what is left is what each run asks. */
+/** A sentence without the times at its beginning or end; the rest is the query that each run asks. */
 export type Sentence = ReadCalendar & { query: string }
 
-/** No phrase of times has more words. */
+/** No phrase that names times has more words than this. */
 const wordsMax = 16
 const marks = /^[\s,;:.!-]+|[\s,;:-]+$/g
 
-/** Reads the longest phrase that is a schedule, first at the beginning and then at the end. */
+/** Splits a sentence at the longest phrase that is a schedule, first at its beginning and then at its end. */
 export function splitSentence(text: string, options: ReadOptions): Sentence | { refusal: Refusal } {
   const words = text.trim().split(/\s+/)
   let refusal: Refusal | undefined
@@ -25,13 +25,13 @@ export function splitSentence(text: string, options: ReadOptions): Sentence | { 
       if (phrase === '' || query === '') continue
       const reading = readSchedule(phrase, options)
       if ('calendar' in reading) return { ...reading, query }
-      // A phrase that is understood, and is no schedule, says more than that nothing was understood.
+      // The refusal of a phrase that is understood, but is no schedule, is more useful than `not_understood`.
       if (reading.refusal.type !== 'not_understood') refusal ??= reading.refusal
     }
   return { refusal: refusal ?? incomplete(text, options) }
 }
 
-/** The sentence has no times, or nothing else. */
+/** Returns the refusal of a sentence that has no times, or nothing but times. */
 function incomplete(text: string, options: ReadOptions): Refusal {
   if ('calendar' in readSchedule(text, options))
     return {

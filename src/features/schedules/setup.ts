@@ -3,20 +3,20 @@ import { nextSlot } from './recurrence/slots.ts'
 import type { ScheduleView, SetupItemView } from './schedule-shapes.ts'
 import type { ScheduleRow } from './store.ts'
 
-/** What a schedule needs before it runs, and how it does. */
+/** This module says which things a schedule lacks before it can run, and how well its runs go. */
 
-/** What is the same for all schedules of a user at one moment. */
+/** The facts about a user that are the same for all of the user's schedules at one moment. */
 export type UserFacts = {
   credits: number
-  /** What chats may start by themselves in 24 hours, in USD. */
+  /** The value that chats may start by themselves in 24 hours, in USD. */
   chatPerDayUsd: string
   perTransactionUsd: string
-  /** Orders above it wait for a person; null lets none wait. */
+  /** The value in USD above which an order waits for a person; null lets no order wait. */
   approvalAboveUsd: string | null
 }
-/** What the sentence was understood as; it is stored with its version. */
+/** The operations that a query was understood to order; they are stored with its version. */
 export type Compiled = Ordered & { notes: string[] }
-/** What a query orders, and whether any of it spends. */
+/** The operations that a query orders, and whether any of them spends. */
 export type Ordered = { operations: string[]; isSpending: boolean }
 export type SetupState = Pick<ScheduleRow, 'max_runs' | 'run_count'> & {
   calendar: Calendar | null
@@ -70,7 +70,7 @@ export function setupItems(state: SetupState): SetupItemView[] {
 
 type Health = Pick<ScheduleView, 'health' | 'health_reason'>
 
-/** How many of the newest runs say that a schedule does badly. */
+/** A schedule's health is judged by this many of its newest runs. */
 const judgedRuns = 5
 
 export function healthOf(
@@ -96,7 +96,7 @@ export function healthOf(
   return { health: 'on_track', health_reason: null }
 }
 
-/** Below this number a rate says nothing. */
+/** Below this number of ended runs a success rate says nothing. */
 const ratedMin = 5
 
 export function successRate(recent: readonly string[]): number | null {

@@ -10,14 +10,14 @@ import type { Compiled, UserFacts } from './setup.ts'
 import type { ScheduleRow } from './store.ts'
 
 /**
- * The approval of a person for the orders of all runs of one version, in place of one for each: at the time of a run
- * nobody is there to approve.
+ * A standing approval is given once by a person for the orders of all runs of one version, because nobody is there
+ * to approve when a run orders.
  */
 
 export type ApprovedActivation = {
   schedule_id: string
   version: number
-  /** Another edit voids the approval. */
+  /** The hash of the approved version; another edit of the schedule voids the approval. */
   version_sha256: string
   max_usd: string
   authority: JsonObject
@@ -26,7 +26,7 @@ export type ApprovedActivation = {
 const approvedDays = 90
 export const approvedMs = approvedDays * 86_400_000
 
-/** The most of one order of a run, if it is above what needs an approval. */
+/** Returns the maximum value of one order of a run, if it is above the value from which orders need an approval. */
 export function maxToApprove({ isSpending }: Compiled, facts: UserFacts): string | undefined {
   const { approvalAboveUsd, chatPerDayUsd, perTransactionUsd } = facts
   if (!isSpending || approvalAboveUsd === null) return undefined
@@ -36,7 +36,7 @@ export function maxToApprove({ isSpending }: Compiled, facts: UserFacts): string
 
 type Approved = Pick<Authority, 'approvedMicros' | 'approvedUntil'>
 
-/** What a person has approved for this version before, as long as it is valid. */
+/** Returns the approval that a person has given for this version before, while it is valid. */
 export function approvedBefore({ authority }: Pick<ScheduleRow, 'authority'>, now: Date): Approved {
   const { approvedMicros, approvedUntil } = (authority ?? {}) as Approved
   const isValid = approvedUntil !== undefined && new Date(approvedUntil) > now
@@ -46,13 +46,13 @@ export function approvedBefore({ authority }: Pick<ScheduleRow, 'authority'>, no
 export const covers = ({ approvedMicros }: Approved, maxUsd: string): boolean =>
   approvedMicros !== undefined && BigInt(approvedMicros) >= toMicros(maxUsd)
 
-/** Names what a version does, and for whom. */
+/** Returns a hash of everything that a version does, and of the schedule it belongs to. */
 export const versionHash = ({ id, version, query, agent, calendar, guards, compiled }: ScheduleRow): string =>
   sha256(canonicalJson({ id, version, query, agent, calendar, guards, compiled } as JsonObject))
 
 type Requested = { row: ScheduleRow; view: ScheduleView; maxUsd: string; authority: object }
 
-/** The page shows what the person approves; the input has exactly that. */
+/** Returns the request for a standing approval; its input has exactly the terms that the person sees. */
 export function approvalRequest({ row, view, maxUsd, authority }: Requested): ActRequest {
   const input: ApprovedActivation = {
     schedule_id: row.id,

@@ -3,7 +3,7 @@ import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query
 import type { StrategyRow, StrategyStatus, StrategyVersionRow } from '#store/tables/strategies.ts'
 import type { Calendar } from './recurrence/calendar.ts'
 
-/** A schedule with its present version, and how its newest runs ended, newest first. */
+/** A schedule with its present version, and the statuses of its newest runs, the newest first. */
 export type ScheduleRow = StrategyRow &
   Pick<
     StrategyVersionRow,
@@ -18,7 +18,7 @@ export type ScheduleRow = StrategyRow &
     | 'authority'
   > & { recent: string[] }
 
-/** How many runs the success rate counts. */
+/** The success rate counts this many of the newest runs. */
 const recentMax = 50
 
 const versionColumns =
@@ -59,7 +59,7 @@ export async function schedulesOf(
   return { rows, total: counted?.total ?? 0 }
 }
 
-/** All changes of a user's schedules that count them, or end several, wait for each other here. */
+/** Locks the schedules of a user; changes that count schedules or end several of them wait for each other here. */
 export async function lockSchedules(tx: Tx, userId: string): Promise<StrategyRow[]> {
   return query<StrategyRow>(tx, 'select * from strategy where user_id = $1 order by id for no key update', [
     userId,
@@ -71,7 +71,7 @@ export type NewVersion = Pick<
   'strategy_id' | 'version' | 'query' | 'agent' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'created_at'
 > & { calendar: Calendar | null; guards: object; compiled: object }
 
-/** Only types that trade have a paper account, and the column is not null. */
+/** The column must not be null, although only types that trade have a paper account. */
 const paperBalanceUsd = '1000'
 
 export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> {
@@ -96,7 +96,7 @@ export const insertSchedule = (tx: Tx, { id, user_id, title, thread_id, notify, 
 export const updateSchedule = (tx: Tx, id: string, values: Partial<StrategyRow>) =>
   fetchAll(tx, builder.updateTable('strategy').set(values).where('id', '=', id))
 
-/** Each activation says anew in whose name the version runs. */
+/** Stores the authority in whose name a version runs; each activation replaces it. */
 export const storeAuthority = (
   tx: Tx,
   { id, version }: Pick<StrategyRow, 'id' | 'version'>,
@@ -108,7 +108,7 @@ export const storeAuthority = (
     jsonText(authority),
   ])
 
-/** The runs that have not ended; those that wait, or all. */
+/** Returns the ids of open runs: those that wait or, with `hasStarted`, those that run as well. */
 export async function openRuns(
   tx: Tx,
   scheduleIds: readonly string[],
@@ -123,7 +123,7 @@ export async function openRuns(
   return rows.map(({ id }) => id)
 }
 
-/** A statement after the lock: the one that waits for the lock does not see rows that were inserted meanwhile. */
+/** Counts schedules in a statement after the lock, because the locking one does not see rows inserted meanwhile. */
 export async function countSchedules(tx: Tx, userId: string): Promise<{ all: number; active: number }> {
   const text = `select count(*)::integer as all, (count(*) filter (where status = 'active'))::integer as active
     from strategy where user_id = $1`

@@ -3,7 +3,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { TransactionView } from './execution-shapes.ts'
 
-/** What the runs of a schedule have moved: the tasks that they have started, and those that were accepted from them. */
+/** This module lists transactions: tasks that a schedule's runs started, or that their recommendations became. */
 
 type MovedTask = {
   id: string
@@ -17,7 +17,7 @@ type MovedTask = {
   created_at: Date
 }
 
-/** A schedule has no end of runs, so what they have started is looked for in the newest. */
+/** The number of runs is unlimited, so transactions are searched in this many of the newest runs. */
 const searchedRuns = 10_000
 
 const matchingSql = `select t.id, r.id as execution_id from
@@ -28,7 +28,7 @@ const matchingSql = `select t.id, r.id as execution_id from
     (select id, chat_id from strategy_execution where strategy_id = $1 order by number desc limit ${searchedRuns}) r
     join chat_recommendation c on c.chat_id = r.chat_id and c.task_id is not null`
 
-/** The caller has found that the schedule belongs to the user. */
+/** Returns a page of transactions; the caller has checked that the schedule belongs to the user. */
 export async function transactionsOf(
   db: Queryable,
   scheduleId: string,
@@ -51,7 +51,7 @@ const fieldsOf = (value: unknown): Record<string, unknown> => (isRecord(value) ?
 const lastOf = (value: unknown): Record<string, unknown> =>
   fieldsOf(Array.isArray(value) ? value.at(-1) : undefined)
 
-/** The first of the named fields that is text. */
+/** Returns the first of the named fields whose value is text; null if none is. */
 function textOf(record: Record<string, unknown>, ...names: string[]): string | null {
   const found = names.map((name) => record[name]).find((each) => typeof each === 'string')
   return typeof found === 'string' ? found : null

@@ -10,7 +10,7 @@ const shownRuns = 3
 
 type Reading = { calendar: Calendar | null; compiled: Compiled; facts: Pick<UserFacts, 'chatPerDayUsd'> }
 
-/** What a reading of words and a stored schedule both show. Without `after` nothing is to come. */
+/** Returns the fields that a preview and a stored schedule both show; without `after`, no next runs are shown. */
 export function readingView({ calendar, compiled, facts }: Reading, after: Date | undefined) {
   const runs = calendar && after ? nextRuns(calendar, after, shownRuns) : []
   const maxUsd = compiled.isSpending ? facts.chatPerDayUsd : '0'

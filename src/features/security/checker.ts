@@ -28,11 +28,11 @@ export type CheckerDeps = {
   clock: Clock
 }
 type CheckOptions = {
-  /** The key whose turn the check takes in the queue. */
+  /** The key under which the check waits in the fair queue. */
   owner: string
   /** A verdict older than this is not used. */
   maxAgeMs: number
-  /** Whether money follows at once. */
+  /** Whether a trade follows the check at once. */
   isTrade?: boolean
 }
 export type Checker = {
@@ -44,7 +44,7 @@ const freshMs = 10_000
 const entriesMax = 20_000
 const checksMax = 16
 const waitingMax = 2_000
-/** At most this many checks of one user wait, which is a few requests with the most tokens. */
+/** At most this many checks of one user wait: a few requests with as many tokens as a request may name. */
 const waitingOfUserMax = 200
 /** How long the check of one token may take, including its wait in the queue. */
 const checkMsMax = 10_000
@@ -89,7 +89,7 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
 
   const runOnce = async (key: string, { token, chain, turn }: Check): Promise<TokenVerdict> => {
     const verdict = await runCheck(token, chain, turn)
-    // What could not be found out is tried again for the next caller.
+    // A check that did not get all facts is repeated for the next caller.
     if (verdict.verdict === 'unknown' || isShort(verdict)) cache.invalidate(key)
     return verdict
   }
@@ -156,7 +156,7 @@ async function ownCheck(readers: readonly Reader[], { id }: Chain, address: stri
     if (reader.family === 'evm') {
       const probe = await reader.chain.probe(address)
       const { trade } = probe
-      // USDC has the decimals of micro-dollars.
+      // USDC has six decimals, so its units are micro-dollars.
       const poolMicros = trade.type === 'traded' ? trade.trade.liquidityUnits : null
       return { ...assessTrade(probe), poolMicros, block: probe.block }
     }

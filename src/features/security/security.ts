@@ -10,7 +10,7 @@ type SecurityDeps = CheckerDeps & { isSolanaAddress: IsSolanaAddress }
 type CheckInput = InputOf<typeof contract.entries.check>
 
 const freshMs = 10_000
-/** The same for a check that money follows at once. */
+/** The maximum age of a verdict that a trade relies on. */
 const tradeFreshMs = 1_000
 
 export function createSecurity(deps: SecurityDeps) {

@@ -15,7 +15,7 @@ import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './trig
 
 /** Triggers held by the gateway are cancelled first, because a cancelled order at the venue may be their entry. */
 
-/** `triggers` are those that the gateway holds. */
+/** The data of the task; `triggers` are the cancelled triggers that the gateway holds. */
 export type SpotCancelAllData = CancelAllData & { triggers?: { id: string; symbol: string }[] }
 type SpotCancelAllStep = 'disarm' | CancelAllStep
 

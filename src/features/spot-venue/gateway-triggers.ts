@@ -79,7 +79,7 @@ export function withGatewayTriggers(
   }
 }
 
-/** Whether every read of the balance includes the purchase. The fill time of a resting entry is unknown. */
+/** Whether every read of the balance includes the trigger's purchase; a resting entry has no known fill time. */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
 

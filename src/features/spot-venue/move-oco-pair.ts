@@ -56,7 +56,7 @@ const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
           sinceMs: task.data.since_ms,
           targets: siblingsOf(task.data, storedOutcome(task)),
         }),
-      // The sibling then stays at the venue, and the gateway holds the other exit without a delay.
+      // If the cancel is rejected, the sibling stays at the venue, and the gateway holds the missing exit at once.
       retry: false,
       onRejected: (task, _outcome, context) => movedResult(task, context, storedOutcome(task)),
     }),

@@ -85,7 +85,7 @@ function exitsOf(
   })
 }
 
-/** Transfers what the spot side lacks from the perp side. */
+/** Returns the transfer from the perp side of the USDC that the spot side lacks for a purchase. */
 const transferForPurchase = (
   { venue }: Pick<SpotDeps, 'venue'>,
   {
@@ -196,7 +196,7 @@ async function checkBuy(deps: SpotDeps, input: BuyInput, userId: string) {
 
 type Held = { market: SpotMarket; price: string; free: string; minimum: string }
 
-/** Without a size and a notional, the sale takes the free balance, rounded down to lots. */
+/** Returns the size of a sale; without a size and a notional, it is the free balance, rounded down to lots. */
 function saleSize(input: SellInput, held: Held, pricing: SpotDeps['pricing']): string {
   const { market, price, free, minimum } = held
   const { size: asked, notional_usdc: notional } = input

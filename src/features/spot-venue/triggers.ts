@@ -13,7 +13,7 @@ export const triggerKind = 'spot_trigger'
 const openTriggersMax = 200
 const triggersPerTask = 2
 
-/** A `size` of null sells the balance that is free when the trigger fires. */
+/** The stored input of a trigger; a `size` of null sells the balance that is free when the trigger fires. */
 export type TriggerInput = {
   symbol: string
   leg: ExitLeg
@@ -22,9 +22,9 @@ export type TriggerInput = {
   parent_order_id: string | null
   /** The limit price of the resting entry. While the market is above it, a fill is unlikely. */
   parent_price?: string
-  /** How many sales the venue has refused. */
+  /** How many sales of this trigger the venue has refused. */
   unsold?: number
-  /** How many sales have failed while the venue took none. */
+  /** How many sales of this trigger have failed while the venue accepted no sale. */
   closed?: number
 }
 export type TriggerRow = {
@@ -40,13 +40,13 @@ export type TriggerRow = {
   created_at: Date
 }
 
-/** Only `insertTriggers` writes the input of such a row. */
+/** Types the input of a trigger's row, which only `insertTriggers` writes. */
 const toTriggerRow = <Row extends { input: unknown }>(row: Row) => ({
   ...row,
   input: row.input as TriggerInput,
 })
 
-/** The id is deterministic per task and leg, so that a repeated step inserts nothing twice. */
+/** Returns an id that follows from task and leg, so that a repeated step inserts no trigger twice. */
 export function triggerId(taskId: string, leg: ExitLeg | 'group'): string {
   const hex = sha256(`${taskId}:trigger:${leg}`)
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`]
@@ -60,12 +60,12 @@ export type NewTriggers = {
   symbol: string
   size: string | null
   exits: readonly { leg: ExitLeg; price: string }[]
-  /** The resting entry; null if the exits are armed at once. */
+  /** The resting entry of the exits; null if the exits are armed at once. */
   entry: { cloid: string; orderId: string | null; price: string } | null
   at: Date
 }
 
-/** Runs in the commit that ends the task, so that the result and the triggers appear together. */
+/** Inserts triggers in the commit that ends the task, so that result and triggers appear together. */
 export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<void> {
   const { userId, taskId, executionId, symbol, size, exits, entry, at } = triggers
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
@@ -170,9 +170,8 @@ export const isOpenTrigger = (status: string | undefined): boolean =>
   status === 'armed' || status === 'waiting'
 
 /**
- * Runs in the commit that reports the cancel, so that a task that is cancelled earlier changes nothing. If a
- * trigger is firing or has changed since it was read, this throws, nothing is committed, and the step runs
- * again.
+ * Cancels triggers in the commit that reports the cancel, so that a task cancelled earlier changes nothing. If a
+ * trigger is firing or has changed since it was read, this throws and the step runs again.
  */
 export async function cancelTriggers(tx: Tx, userId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return

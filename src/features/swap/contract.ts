@@ -204,7 +204,7 @@ const SwapResult = T.Object(
   { $id: 'SwapResult', description: 'Amounts as the chains show them', additionalProperties: true },
 )
 
-/** A dry run has no task. A swap has the task's fields and, if its caller waited for it, those of its quote. */
+/** A dry run's answer has no task. A swap's has the task's fields and, if its caller waited, those of its quote. */
 const SwapResponse = T.Object(
   {
     ...linkedTaskFields,

@@ -38,7 +38,7 @@ export type SwapDeps = {
   providers: readonly SwapProvider[]
   chains: readonly Chain[]
   evmOf(chainId: string): SwapChain | undefined
-  /** It is undefined if Solana is not configured. */
+  /** The adapter of Solana; undefined if Solana is not configured. */
   solana: Pick<Solana, 'row' | 'slot' | 'balance' | 'rentLamports'> | undefined
   svmRules: SvmRouteRules | undefined
   svm: SvmTransactions

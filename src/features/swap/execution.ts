@@ -174,9 +174,9 @@ async function aboveRent(
 /** A swap as part of another task, with the same checks, limits and proofs as a swap that is a task itself. */
 export type SwapLegs = {
   chains: SwapDeps['chains']
-  /** Checks the request. `fields` holds the names that the request has for the fields of a swap. */
+  /** Checks a request; `fields` maps the fields of a swap to the names that they have in the request. */
   prepare(input: SwapInput, request: PrepareOptions): Promise<PreparedSwap>
-  /** Reads the balance, simulates the swap and charges its gas. */
+  /** Reads the balance, simulates the swap and computes the charge for its gas. */
   fund(prepared: PreparedSwap): Promise<FundedLeg>
   /** Returns the data of a swap that was executed before; it reads no balance and reserves nothing. */
   quoteSold(prepared: PreparedSwap): SwapTaskData
@@ -219,7 +219,7 @@ export function costedSteps<Names extends string>(
 
 type Ended = EndResult<Partial<SwapTaskData>>
 
-/** Adds the cost of what was bought to the end of a swap, and the hooks that an executed one arms or cancels. */
+/** Adds to the end of a swap the cost of the bought units, and the hooks that an executed swap arms or cancels. */
 export function withFill<End extends Ended>(deps: FillDeps, task: SwapTask, ending: End, at: Date): End {
   const outUnits = BigInt(String(ending.result?.amount_out ?? '0'))
   if (outUnits === 0n) return ending

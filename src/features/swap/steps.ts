@@ -75,7 +75,7 @@ async function refusalOf(
   )
 }
 
-/** A deposit on Solana is proven only by what left the wallet. */
+/** A deposit on Solana is proven only by the balances that left the wallet. */
 const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
   createEffect({
     steps: { sign, confirm },
@@ -172,12 +172,12 @@ async function foundProof(
   const requestId = deposit && (await provider?.requestOf(receipt.txHash))
   if (requestId === undefined) return undefined
   const named = { provider_request_id: requestId, deposit_id: deposit!.requestId }
-  // The fill may be older than the task.
+  // The fill of a deposit from before the task may itself be older than the task.
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(receipt.block) }
   return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads, head_seconds: {} } }
 }
 
-/** Proves what left the account and, on a single chain, what arrived. The event of a deposit names its request. */
+/** Proves the sold units and, on a single chain, the bought ones. The event of a deposit names its request. */
 function proofOf(deps: SwapDeps, { data }: Pick<SwapTask, 'data'>, receipt: Receipt): SwapProof | undefined {
   const inUnits = soldUnits(deps, data, receipt)
   if (inUnits !== BigInt(data.amount_in)) return undefined

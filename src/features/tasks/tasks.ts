@@ -16,10 +16,10 @@ type TasksDeps = {
   db: Queryable
   tasks: TaskQueries
   clock: Clock
-  /** Absent if no orders are served. */
+  /** Publishes the orders that changed; absent if the gateway serves no orders. */
   publishOrders: PublishOrders | undefined
   view: (task: Task) => TaskFullView
-  /** All sections, which include this one. */
+  /** Returns the operations and task kinds of all sections, which include this one. */
   sections: () => { operations: readonly Operation[]; kinds: readonly TaskKind[] }
 }
 
@@ -33,7 +33,7 @@ const kindNamesOf = ({ operations, kinds }: ReturnType<TasksDeps['sections']>): 
   ]),
 ]
 
-/** A misspelt kind would return an empty list for ever. */
+/** Throws for an unknown kind, because a misspelt one would return an empty list for ever. */
 function assertKind(kind: string, known: readonly string[]): void {
   if (known.includes(kind)) return
   const meant = nearest(kind, known)

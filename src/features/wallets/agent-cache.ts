@@ -9,9 +9,9 @@ type Read = (db: Queryable, owner: AgentOwner) => Promise<AgentWalletRow[]>
 /** Caches the active agents of each user, so that choosing a key and signing with it share one read per request. */
 export type AgentCache = {
   read: Read
-  /** Returns a recent reading, or reads the database. */
+  /** Returns a recent reading of the active agents, or reads the database. */
   cached: Read
-  /** Has to be called before agents of the owner are written; nothing is cached until the entry expires. */
+  /** Drops an owner's cached agents before they are written; nothing is cached until the entry expires. */
   invalidate(owner: AgentOwner): void
 }
 

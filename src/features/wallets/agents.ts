@@ -16,7 +16,7 @@ const agentOf = (row: AgentWalletRow): Agent => ({
   expiresAt: row.expires_at,
 })
 
-/** There are at most two: the approved key, and one that waits for approval. */
+/** Returns a user's active agents at a venue, at most two: the approved key, and one that waits for approval. */
 export const activeAgents = (db: Queryable, { userId, venue }: AgentOwner): Promise<AgentWalletRow[]> =>
   fetchAll(
     db,
@@ -39,7 +39,7 @@ export function rolesOf(rows: readonly AgentWalletRow[]): {
 
 export const agentsOf = async (db: Queryable, owner: AgentOwner) => rolesOf(await activeAgents(db, owner))
 
-/** The first of two concurrent inserts wins, and the other key is dropped unused. */
+/** Stores a new agent key; of two concurrent inserts the first wins, and the other key is dropped unused. */
 export const addAgent = async (db: Queryable, row: SealedAgent): Promise<void> => {
   await query(
     db,

@@ -56,7 +56,7 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
         end: 'completed',
         outcome: refused.length > 0 ? 'partial' : 'executed',
         result: { funded, refused },
-        // These credits may be missing from a node that lags behind.
+        // A node that lags behind may lack these payments, so their transactions are kept in the task.
         data: { credits: paid.flatMap(({ credits }) => credits) },
       }
     return notExecuted({

@@ -52,7 +52,7 @@ export type Keystore = {
 export type UnusableKek = { kekId: string; reason: 'absent' | 'wrong' }
 export type Rewrapped = { rewrapped: number; broken: string[]; next: string | null }
 
-/** So many rows of each key are tried, of which one must unwrap: a single damaged row does not prevent a start. */
+/** For each key-encryption key, this many rows are tried and one must unwrap: one damaged row prevents no start. */
 const rowsToTry = 3
 
 /** Whether the key is wrong or the row damaged; any other error may be temporary and aborts the rotation. */

@@ -21,14 +21,14 @@ import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
 import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 
 type SignerDeps = {
-  /** A separate pool: signing inside transactions that hold all connections of a shared one would deadlock. */
+  /** The signer's own pool: signing in transactions that hold all connections of one pool would deadlock. */
   db: Queryable
   keystore: Pick<Keystore, 'withKey' | 'withAgentKey'>
   crypto: EvmCrypto
   chains: readonly SigningChain[]
   svm?: { crypto: Pick<SvmCrypto, 'signBytes'>; decoder: SvmDecoder; chains: readonly SigningSvmChain[] }
   venues?: readonly (SigningVenue & { crypto: VenueCrypto })[]
-  /** The agents that the request has read already; without it they are read for each signature. */
+  /** The cache of agents that the request has read already; if absent, agents are read for each signature. */
   agents?: Pick<AgentCache, 'cached'>
   clock: Clock
   /** Throws while money of the chain is on hold; nothing is signed then, whatever asks for it. */

@@ -29,9 +29,9 @@ export type SigningChain = {
   delegate: string
   /** The contracts that a batch may call besides the tokens: vaults and depositories. */
   contracts: readonly string[]
-  /** It is absent if nothing is swapped on the chain. */
+  /** The contracts of swaps; absent if nothing is swapped on the chain. */
   swaps?: SigningSwaps
-  /** It is absent if no credits are sold on the chain. */
+  /** The till for credits; absent if no credits are sold on the chain. */
   till?: SigningTill
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>
@@ -94,7 +94,7 @@ function assertBatch(intent: EvmIntent, own: string, chain: SigningChain | undef
   return chain
 }
 
-/** Native coins leave alone, as the one spend of a transfer to a recipient of the user. */
+/** Native coins leave a wallet only as the one spend of a transfer to a recipient of the user. */
 function assertSend(read: Extract<DecodedCall, { name: 'send' }>, { intent, chain }: BatchContext): Outflow {
   const [spend, ...others] = intent.spends
   assertRule(

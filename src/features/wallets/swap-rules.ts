@@ -26,7 +26,7 @@ export function swapSpenders(swaps: SigningSwaps | undefined): string[] {
   return [...routers, depository, aggregator, ...proxies].filter((each) => each !== null)
 }
 
-/** Returns what the call takes from the wallet, or null if all of it stays there. */
+/** Checks a call of a swap; returns what it takes from the wallet, or null if it takes nothing out. */
 export function assertSwapCall(read: SwapCall, call: EvmCall, context: SwapContext): Taken | null {
   const { intent, swaps } = context
   assertRule(swaps !== undefined, 'contract', 'nothing is swapped on this chain')

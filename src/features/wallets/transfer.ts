@@ -65,7 +65,7 @@ type TransferTaskData = BatchTaskData &
     amount_units: string
     usd_micros: string
     principal: Principal
-    /** The program of the mint, on Solana. */
+    /** The token program of the mint, on Solana. */
     token_program: string
   }
 export type TransferTask = TaskView<TransferTaskData>
@@ -205,7 +205,7 @@ async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving)
 }
 
 type ChargeOrder = { chain: Chain; userId: string; executionId: string | undefined; data: TransferTaskData }
-/** Simulates the transfer, and returns what it charges the user's sponsor budget. */
+/** Simulates the transfer, and returns the gas that it charges to the user's sponsor budget. */
 async function chargeOf(
   deps: TransferDeps,
   { chain, userId, executionId, data }: ChargeOrder,

@@ -15,7 +15,7 @@ const references = new Map<Json, string>([
   ['mark', 'what a sale would bring now (mark)'],
 ])
 
-/** These fields mean the same in every operation, and their lines need no other field. */
+/** These fields mean the same in every operation, so each is printed without regard to the others. */
 export const fieldWords: ReadonlyMap<string, (value: Json) => string> = new Map([
   ['slippage_bps', (value) => `Slippage: at most ${bpsText(value)}`],
   ['slippage_pct', (value) => `Slippage: at most ${numberText(value)} % from the middle price`],

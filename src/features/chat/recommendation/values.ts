@@ -6,7 +6,7 @@ import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 
 /** This module writes arguments of a call for a person exactly: nothing is rounded, shortened or left out. */
 
-/** Names and decimals come only from these lists, by the rules by which an operation reads its arguments. */
+/** Printed names and decimals come from these lists alone, by the rules by which operations read arguments. */
 export type Lists = {
   chains: readonly Pick<Chain, 'id' | 'name' | 'displayName' | 'family' | 'native' | 'tokens'>[]
   /** Returns an EVM address with its checksum, and any other text unchanged. */
@@ -66,7 +66,7 @@ export function chainWords(ref: Json, { chains }: Lists): ChainWords {
   return { chain, text: chain?.displayName ?? `chain ${spelled(ref)} (${notListed})` }
 }
 
-/** `text` contains the address; `name` is short: the symbol of a listed token, or else the address. */
+/** The words for a token: `text` has the address; `name` is the symbol of a listed token, or the address. */
 export type TokenWords = { token: Token | undefined; name: string; text: string }
 
 export function tokenWords(ref: Json, chain: ListedChain | undefined, { spellAddress }: Lists): TokenWords {
@@ -80,7 +80,7 @@ export function tokenWords(ref: Json, chain: ListedChain | undefined, { spellAdd
   return { token: undefined, name, text: `${name} (${notListed})` }
 }
 
-/** Returns undefined for a symbol that no listed token has, or several have; the operation refuses such a symbol. */
+/** Finds a listed token; undefined for a symbol that none or several have, which the operation refuses. */
 function findToken(chain: ListedChain, ref: string) {
   try {
     return tokenByRef(chain, ref, 'token')

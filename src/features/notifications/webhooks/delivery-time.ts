@@ -13,7 +13,7 @@ const usersMax = 50_000
 
 export function createDeliveryTime(nowMs: () => number): DeliveryTime {
   const times = createWindowCounter({ keysMax: usersMax, nowMs })
-  // The map stays small, because few deliveries of this length fit into the places.
+  // The map stays small, because the places allow few deliveries that use up a user's time.
   const spentUntilMs = new Map<string, number>()
   return {
     add(userId, ms) {

@@ -52,7 +52,7 @@ export function create(deps: WebhooksDeps) {
         return insert(deps, { ...(request.prepared as Made), input, caller }, actOf(request))
       const url = urlOf(input.url, deps)
       const all = await store.webhooksOf(db, caller.userId)
-      // Idempotency keys belong to the user, so another app may know one.
+      // Idempotency keys belong to the user, so another app may know the key: only the webhook's own app gets the secret.
       const row = all.find((each) => each.url === url && isOwn(each, caller))
       if (!row) throw noWebhook()
       return { ...view(row), secret: await currentSecret(deps, row.webhook_id) }

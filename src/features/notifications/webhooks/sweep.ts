@@ -1,7 +1,7 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { UserRange } from './claims.ts'
 
-/** This module reads all cursors in rounds of bounded slices: it finds events whose hints were lost, and counts. */
+/** This module reads all cursors in rounds of bounded slices, to find events of lost hints and count webhooks. */
 
 export type CursorCounts = { enabled: number; disabled: number; failing: number; behind: number }
 

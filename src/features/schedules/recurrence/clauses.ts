@@ -15,7 +15,7 @@ import { notUnderstood } from './refusal.ts'
 import type { Token } from './tokens.ts'
 import { findZone, isAmbiguousZone, readZone } from './zone-names.ts'
 
-/** `15 minutes`, `4h`, `day`, `other day`, `half hour`. */
+/** Reads a period such as `15 minutes`, `4h`, `day`, `other day` or `half hour`. */
 function setPeriod(cursor: Cursor): boolean {
   const read = attempt(cursor, (): { count: number; unit: Unit } | undefined => {
     const token = cursor.tokens[cursor.at]
@@ -69,7 +69,7 @@ function readEvery(cursor: Cursor): boolean {
   return false
 }
 
-/** `daily`, `once a day`, `three times a week`, `once`. */
+/** Reads a count such as `daily`, `once a day`, `three times a week` or `once`. */
 function readCount(cursor: Cursor): boolean {
   const adverb = adverbs.get(wordAt(cursor))
   if (adverb === 'h') {
@@ -99,7 +99,7 @@ function readCount(cursor: Cursor): boolean {
   return wordAt(cursor) === 'every' || set(cursor, 'isOnce', true)
 }
 
-/** `at 9 and 17:30`, `9am`, `noon`, `in the morning`. */
+/** Reads times such as `at 9 and 17:30`, `9am`, `noon` or `in the morning`. */
 function readTimes(cursor: Cursor): boolean {
   const dayPart = attempt(cursor, () => {
     if (take(cursor, 'in') && !take(cursor, 'the')) return undefined
@@ -118,7 +118,7 @@ function readTimes(cursor: Cursor): boolean {
   return times ? set(cursor, 'times', times) : false
 }
 
-/** `from 9 to 17`, `between 9am and 5pm`, `9:00-17:00`. */
+/** Reads a window of the day such as `from 9 to 17`, `between 9am and 5pm` or `9:00-17:00`. */
 function readWindow(cursor: Cursor): boolean {
   const window = attempt(cursor, () => {
     const isBetween = take(cursor, 'between')
@@ -131,7 +131,7 @@ function readWindow(cursor: Cursor): boolean {
   return window ? set(cursor, 'window', window) : false
 }
 
-/** `starting 2026-12-01`, `until 31 December`. */
+/** Reads a bound such as `starting 2026-12-01` or `until 31 December`. */
 function readBounds(cursor: Cursor): boolean {
   const bound = attempt(cursor, () => {
     if (take(cursor, 'counted') && wordAt(cursor) !== 'from') return undefined
@@ -143,7 +143,7 @@ function readBounds(cursor: Cursor): boolean {
   return bound ? set(cursor, bound.isStart ? 'starts' : 'ends', bound.moment) : false
 }
 
-/** `Europe/Berlin`, `in New York`, `Tokyo time`. */
+/** Reads a time zone such as `Europe/Berlin`, `in New York` or `Tokyo time`. */
 function readZoneName(cursor: Cursor): boolean {
   const { tokens, now } = cursor
   const isIn = take(cursor, 'in')
@@ -168,7 +168,7 @@ function readZoneName(cursor: Cursor): boolean {
   return false
 }
 
-/** What descriptions explain, and what adds nothing to the days that they name. */
+/** Remarks of described schedules, which add nothing to the days that the phrase names; a reader skips them. */
 const remarks = [shorterMonthRemark, leapYearRemark, leapDayRemark].map((text) => text.split(' '))
 
 function readRemark(cursor: Cursor): boolean {
@@ -181,10 +181,10 @@ function readRemark(cursor: Cursor): boolean {
 
 const clauses = [readEvery, readCount, readWindow, readTimes, readBounds, readDays, readRemark, readZoneName]
 
-/** A text with more words that are not read is no schedule. */
+/** The reading ends at this many words that are not understood. */
 const unreadMax = 20
 
-/** Reads all clauses; a token that belongs to none is unread. */
+/** Reads all clauses of a phrase; a token that belongs to no clause is returned as unread. */
 export function readClauses(tokens: readonly Token[], now: Date): { parts: Parts; unread: string[] } {
   const cursor: Cursor = { tokens, at: 0, parts: {}, now }
   const unread: string[] = []

@@ -1,12 +1,12 @@
 import { weekdays } from './calendar.ts'
 import type { DayRule } from './day-rule.ts'
 
-/** Cron of five fields: minute, hour, day of the month, month, weekday. */
+/** This module reads cron texts of five fields: minute, hour, day of the month, month, weekday. */
 
-/** What runs on which days, in minutes after midnight. */
+/** The days on which a calendar runs, and the minutes after midnight on each of them. */
 export type Timetable = {
   minutes: number[]
-  /** Whether a repeated minute runs again and a left out one does not; otherwise each minute runs once a day. */
+  /** On a grid, a minute repeated by a clock change runs twice and a skipped one never; else each runs once a day. */
   isGrid: boolean
   days: DayRule
 }
@@ -19,7 +19,7 @@ const fields = {
   hour: { name: 'hour', min: 0, max: 23, names: [] },
   day: { name: 'day of the month', min: 1, max: 31, names: [] },
   month: { name: 'month', min: 1, max: 12, names: ['', ...months] },
-  // Sunday is 0 and 7.
+  // Cron counts Sunday as 0 and as 7.
   weekday: { name: 'weekday', min: 0, max: 7, names: weekdays },
 } as const satisfies Record<string, Field>
 
@@ -31,7 +31,7 @@ function numberOf(text: string, { min, max, names }: Field): number {
   return value >= min && value <= max ? value : Number.NaN
 }
 
-/** The values of a field in order; undefined where it is none. */
+/** Returns the values of a cron field in ascending order; undefined if the text is no such field. */
 function valuesOf(text: string, field: Field): number[] | undefined {
   const values = new Set<number>()
   for (const part of text.split(',')) {
@@ -67,11 +67,11 @@ function daysOf(dayText: string, weekdayText: string): Omit<DayRule, 'isLiteral'
 
 export const cronFields = (text: string): string[] => text.trim().toLowerCase().split(/\s+/)
 
-/** Both the day of the month and the weekday are named: cron then runs on either, which few people expect. */
+/** Whether a cron text sets day of the month and weekday: cron runs on either, which few people expect. */
 export const namesBothDays = ([, , day = '*', , weekday = '*']: readonly string[]): boolean =>
   !isAny(day) && !isAny(weekday)
 
-/** The timetable of a cron text, or the name of the field that is wrong. Both kinds of days together are not read. */
+/** Returns a cron text's timetable or the name of its wrong field; both kinds of days together are refused. */
 export function readCron(text: string): Timetable | string {
   const parts = cronFields(text)
   if (parts.length !== 5) return 'number of fields'
@@ -86,7 +86,7 @@ export function readCron(text: string): Timetable | string {
   if (typeof days === 'string') return days
   return {
     minutes: hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute)),
-    // A step or every hour is a rhythm; a list names times of the day.
+    // A step, or every hour, makes a regular grid; a list names times of the day.
     isGrid: /[*/]/.test(minuteText) || isAny(hourText),
     days: { ...days, ...(named && { months: named }), isLiteral: true },
   }

@@ -3,7 +3,7 @@ import type { ClockTime, Parts } from './phrase-parts.ts'
 import { notUnderstood } from './refusal.ts'
 import type { Token } from './tokens.ts'
 
-/** A place in a phrase. Each function reads what it knows there, or leaves the cursor where it is. */
+/** A place in a phrase. Each read function reads the words that it knows there, or leaves the cursor in place. */
 export type Cursor = { tokens: readonly Token[]; at: number; parts: Parts; now: Date }
 
 export const wordAt = ({ tokens, at }: Cursor, ahead = 0): string => tokens[at + ahead]?.word ?? ''
@@ -14,7 +14,7 @@ export function take(cursor: Cursor, ...words: string[]): boolean {
   return true
 }
 
-/** Reads and goes back where it does not fit. */
+/** Calls `read`, and moves the cursor back if `read` finds nothing. */
 export function attempt<T>(cursor: Cursor, read: () => T | undefined): T | undefined {
   const { at } = cursor
   const found = read()
@@ -22,7 +22,7 @@ export function attempt<T>(cursor: Cursor, read: () => T | undefined): T | undef
   return found
 }
 
-/** One part is said once. */
+/** Sets one part of a phrase; throws if the phrase has said another value for that part before. */
 export function set<Name extends keyof Parts>(
   cursor: Cursor,
   name: Name,
@@ -35,7 +35,7 @@ export function set<Name extends keyof Parts>(
   return true
 }
 
-/** `a, b and c`: what stands behind a comma and is no further item is left to the next clause. */
+/** Reads a list such as `a, b and c`; words behind a comma that are no further item are left to the next clause. */
 export function readList<T>(cursor: Cursor, read: () => T | undefined): T[] | undefined {
   const first = attempt(cursor, read)
   if (first === undefined) return undefined
@@ -61,7 +61,7 @@ export function readNumber(cursor: Cursor): number | undefined {
   return numeral?.value
 }
 
-/** A bare number is a time only behind `at`, `from` and their like. */
+/** Reads a time of the day; a bare number is a time only behind words such as `at` and `from`. */
 export function readTime(
   cursor: Cursor,
   { isBareAllowed }: { isBareAllowed: boolean },

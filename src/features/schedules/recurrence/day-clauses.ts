@@ -2,9 +2,9 @@ import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt
 import { monthOf, ordinalOf, secondsOf, unitOf, weekdaysOf } from './english.ts'
 import type { Moment, NamedDay, Parts } from './phrase-parts.ts'
 
-/** The clauses of a phrase that name days. */
+/** This module reads the clauses of a phrase that name days. */
 
-/** `Mondays`, `Mon-Fri`, `Monday and Thursday`. */
+/** Reads weekdays such as `Mondays`, `Mon-Fri` or `Monday and Thursday`. */
 function readWeekdays(cursor: Cursor): { days: number[]; isOne: boolean } | undefined {
   const groups = readList(cursor, () => {
     const first = weekdaysOf(wordAt(cursor))
@@ -34,7 +34,7 @@ export function setWeekdays(cursor: Cursor, { isEvery }: { isEvery: boolean }): 
   return set(cursor, 'weekdays', found.days)
 }
 
-/** `1st`, `first`, `twenty first`; -1 for `last`. */
+/** Reads an ordinal such as `1st`, `first` or `twenty first`; `last` is -1. */
 function readOrdinal(cursor: Cursor): number | undefined {
   const token = cursor.tokens[cursor.at]
   if (token?.kind === 'ordinal') {
@@ -53,7 +53,7 @@ function readMonth(cursor: Cursor): number | undefined {
   return month
 }
 
-/** `of the month`, `of every month`, `of January and July`. */
+/** Reads the months behind a day: `of the month`, `of every month` or `of January and July`. */
 function readOf(cursor: Cursor): { months?: number[] } | undefined {
   return attempt(cursor, () => {
     if (!take(cursor, 'of', 'in')) return undefined
@@ -65,7 +65,7 @@ function readOf(cursor: Cursor): { months?: number[] } | undefined {
 
 type Ordinals = Pick<Parts, 'monthDays' | 'nth' | 'months'>
 
-/** `the 31st`, `the 1st and 15th of the month`, `the last day of January`, `the first Monday of the month`. */
+/** Reads days such as `the 31st`, `the 1st and 15th`, `the last day of January` or `the first Monday`. */
 function readOrdinals(cursor: Cursor, { isEvery }: { isEvery: boolean }): Ordinals | undefined {
   const items = readList(cursor, () => {
     take(cursor, 'the')
@@ -80,7 +80,7 @@ function readOrdinals(cursor: Cursor, { isEvery }: { isEvery: boolean }): Ordina
   if (weekday !== undefined) cursor.at++
   const month = attempt(cursor, () => (weekday === undefined ? readMonth(cursor) : undefined))
   const of = month === undefined ? readOf(cursor) : { months: [month] }
-  // "Every second day" and "every second Monday" may mean every other one.
+  // "Every second day" and "every second Monday" may mean every other one, so such words are not read here.
   const isCounted = weekday === undefined ? items.some(({ hasDay }) => hasDay) : first.value > 1
   if (isEvery && isCounted && !of) return undefined
   const months = of?.months ? { months: of.months } : {}
@@ -98,7 +98,7 @@ export function setOrdinals(cursor: Cursor, { isEvery }: { isEvery: boolean }): 
   return read.months ? set(cursor, 'months', read.months) : true
 }
 
-/** `24 December` and `December 24th`, which `every` makes yearly. */
+/** Reads a day of the year such as `24 December` or `December 24th`; behind `every` it means each year. */
 export function readMonthDay(cursor: Cursor): { month: number; day: number } | undefined {
   return attempt(cursor, () => {
     const before = readNumber(cursor)
@@ -110,7 +110,7 @@ export function readMonthDay(cursor: Cursor): { month: number; day: number } | u
   })
 }
 
-/** `tomorrow`, `next Monday`, `2026-12-24`, `24 December 2026`. */
+/** Reads a single day such as `tomorrow`, `next Monday`, `2026-12-24` or `24 December 2026`. */
 function readNamedDay(cursor: Cursor): NamedDay | undefined {
   const token = cursor.tokens[cursor.at]
   if (token?.kind === 'date') {
@@ -140,7 +140,7 @@ function readNamedDay(cursor: Cursor): NamedDay | undefined {
   return new Date(day).getUTCDate() === yearly.day ? { type: 'date', day } : undefined
 }
 
-/** A moment; its time is read only if `at` or a clock follows at once. */
+/** Reads a moment; a time behind the day is read only if `at` or a clock time follows at once. */
 export function readMoment(cursor: Cursor, { hasTime }: { hasTime: boolean }): Moment | undefined {
   const token = cursor.tokens[cursor.at]
   if (token?.kind === 'moment' || token?.kind === 'instant') {
@@ -158,10 +158,10 @@ export function readMoment(cursor: Cursor, { hasTime }: { hasTime: boolean }): M
   })
 }
 
-/** A century, in seconds. */
+/** Periods of up to a century, in seconds, are read behind `in`. */
 const aheadMax = 100 * 365 * 86_400
 
-/** `on Mondays`, `from Monday to Friday`, `on the 31st`, `in January`, `on 24 December`, `in 2 hours`. */
+/** Reads days such as `on Mondays`, `from Monday to Friday`, `on the 31st`, `in January` or `in 2 hours`. */
 export function readDays(cursor: Cursor): boolean {
   const hasMoment = attempt(cursor, () => {
     take(cursor, 'on')

@@ -1,12 +1,12 @@
 import { dayMs } from './zone.ts'
 
-/** Days with weekdays as numbers from 0, Sunday. */
+/** A rule that selects days; weekdays are numbers from 0, which is Sunday. */
 export type DayRule = {
   weekdays?: number[]
   monthDays?: number[]
   nth?: { n: number; weekday: number }
   months?: number[]
-  /** A day that a month does not have is left out, and not its last day instead. */
+  /** Whether a day that a month does not have is left out, instead of the month's last day taking its place. */
   isLiteral: boolean
 }
 
@@ -30,10 +30,10 @@ function holdsDay(rule: DayRule, dayStart: number): boolean {
   return nth.n === -1 ? day + 7 > last : Math.ceil(day / 7) === nth.n
 }
 
-/** Eight years lie between two leap days around 2100. */
+/** The search for a day ends after nine years, because around 2100 leap days are eight years apart. */
 const daysMax = 9 * 366
 
-/** The first day of the rule from `dayStart` on; undefined where none ever comes. */
+/** Returns the first day of the rule from `dayStart` on; undefined if no such day ever comes. */
 export function nextDay(rule: DayRule, dayStart: number): number | undefined {
   for (let day = dayStart, count = 0; count < daysMax; day += dayMs, count++)
     if (holdsDay(rule, day)) return day

@@ -14,7 +14,7 @@ import { slotsBetween } from './slots.ts'
 import { timeText, timetableOf } from './timetable.ts'
 import { instantOf, localTime, minuteMs } from './zone.ts'
 
-/** Schedules in English. A phrase of a description is read as the calendar that it describes. */
+/** This module describes schedules in English; each description reads back as the calendar that it describes. */
 
 const monthText = (months: readonly number[]): string =>
   listText(months.map((month) => monthNames[month - 1] ?? ''))
@@ -36,7 +36,7 @@ const nthNames = new Map([
 
 const allMonths = monthNames.map((_, at) => at + 1)
 
-/** What happens in months that do not have the day. */
+/** Says in words which day is taken in months that lack the named day. */
 function shorterMonths({ monthDays = [], months = allMonths, isLiteral }: DayRule): string {
   const last = Math.max(...monthDays)
   if (!months.some((month) => daysOfMonth(month, 2_026) < last)) return ''
@@ -69,7 +69,7 @@ const periods = [
   { seconds: 1, name: 'second' },
 ]
 
-/** A day of elapsed time is `24 hours`, since `every day` names a time of the day. */
+/** Returns a period in words; a day is `24 hours`, since `every day` would name a time of the day. */
 function periodText(every: number): string {
   const period = periods.find(
     ({ seconds }) => every % seconds === 0 && every / seconds > Number(seconds === 86_400),
@@ -81,7 +81,7 @@ function periodText(every: number): string {
 
 const listedTimesMax = 24
 
-/** A rhythm where the times have one distance, and otherwise the minutes of the hours. */
+/** Describes a grid of minutes: a period if the minutes are evenly spaced, otherwise the minutes of the hours. */
 function gridText(minutes: readonly number[]): string {
   const [first = 0, second = 0] = minutes
   const step = second - first
@@ -106,7 +106,7 @@ const clockText = (localMs: number): string =>
     .slice(0, localMs % minuteMs === 0 ? 16 : 19)
     .replace('T', ' ')
 
-/** The second occurrence of a repeated local time is named by its UTC. */
+/** Returns an instant on the local clock; the second one of a repeated local time is given in UTC. */
 function momentText(zone: string, at: string): string {
   const atMs = Date.parse(at)
   const localMs = localTime(zone, atMs)
@@ -134,7 +134,7 @@ export function describe(calendar: Calendar): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
 
-/** `Monday 2026-12-07 09:00 America/New_York (UTC-05:00)`. */
+/** Returns a local time such as `Monday 2026-12-07 09:00 America/New_York (UTC-05:00)`. */
 export function localText(timezone: string, at: Date): string {
   const localMs = localTime(timezone, at.getTime())
   const offset = (localMs - at.getTime()) / minuteMs

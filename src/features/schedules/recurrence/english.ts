@@ -1,7 +1,7 @@
 import { byWord, wordSet } from '#grammar/by-word.ts'
 import { numerals, spanWords } from '#grammar/english/numbers.ts'
 
-/** English words of schedules. */
+/** These are the English words that name times in schedules. */
 
 export const weekdayNames = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ')
 export const monthNames =
@@ -24,7 +24,7 @@ const groups: ReadonlyMap<string, number[]> = new Map([
   ['weekend', [6, 0]],
 ])
 
-/** The weekdays of a word; a plural and a group mean each of them. */
+/** Returns the weekdays that a word names; a plural and a group such as `weekdays` mean each of them. */
 export function weekdaysOf(word: string): { days: number[]; isEach: boolean } | undefined {
   const singular = word.replace(/s$/, '')
   const group = groups.get(singular)
@@ -34,7 +34,7 @@ export function weekdaysOf(word: string): { days: number[]; isEach: boolean } | 
   return at < 0 ? undefined : { days: [at], isEach: named >= 0 && word !== singular }
 }
 
-/** From 1; `may` and `mar` are read where a month can stand. */
+/** Returns the number of a month, from 1; `may` and `mar` count where a month can stand. */
 export const monthOf = (word: string): number | undefined => {
   const short = word === 'sept' ? 'sep' : word
   const at = monthNames.findIndex(
@@ -47,7 +47,7 @@ const ordinalNames =
   'first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth'.split(
     '|',
   )
-/** `first` and `twenty first`, and how many words they take. */
+/** Reads an ordinal such as `first` or `twenty first`; `count` is how many words it takes. */
 export function ordinalOf(word: string, next: string): { value: number; count: number } | undefined {
   if (word === 'thirtieth') return { value: 30, count: 1 }
   const tens = numerals.get(word)
@@ -57,7 +57,7 @@ export function ordinalOf(word: string, next: string): { value: number; count: n
   return value === 0 ? undefined : { value, count: 1 }
 }
 
-/** `nine` and `forty five`, and how many words they take. */
+/** Reads a number such as `nine` or `forty five`; `count` is how many words it takes. */
 export function numeralOf(word: string, next: string): { value: number; count: number } | undefined {
   const value = numerals.get(word)
   if (value === undefined) return undefined
@@ -71,7 +71,7 @@ const secondWords = wordSet('seconds secs sec')
 export const unitOf = (word: string): Unit | undefined =>
   secondWords.has(word) ? 's' : word === 'hourly' ? undefined : spanWords.get(word)
 
-/** A month and a year have no fixed length. */
+/** The seconds of each unit of time; a month and a year are missing, because their length varies. */
 export const secondsOf: Readonly<Partial<Record<Unit, number>>> = {
   s: 1,
   m: 60,
@@ -80,7 +80,7 @@ export const secondsOf: Readonly<Partial<Record<Unit, number>>> = {
   w: 604_800,
 }
 
-/** Words that say how often, without a number. */
+/** Adverbs that say how often a schedule runs, without a number. */
 export const adverbs = byWord({ h: 'hourly', d: 'daily', w: 'weekly', mo: 'monthly', y: 'yearly|annually' })
 export const countWords = byWord({ 1: 'once', 2: 'twice', 3: 'thrice' })
 export const clockWords: ReadonlyMap<string, number> = new Map([

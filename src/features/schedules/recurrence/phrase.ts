@@ -8,7 +8,7 @@ import { tokensOf } from './tokens.ts'
 import { dayMs, instantOf, localTime, minuteMs, startOfDay } from './zone.ts'
 import type { ZoneReading } from './zone-names.ts'
 
-/** Schedules in words, as the fields that a client could have sent instead. */
+/** This module reads a schedule in words into the fields that a client could have sent instead. */
 
 type Context = { zone: string; now: Date; parts: Parts }
 
@@ -16,7 +16,7 @@ const phraseLengthMax = 500
 const noon = 12 * 60
 const secondMs = 1_000
 
-/** `9 and 10 pm` may mean nine in the morning, and is not read. */
+/** Returns minutes after midnight; `9 and 10 pm` is refused, because 9 may mean nine in the morning. */
 function clockMinutes(times: readonly ClockTime[], dayPart: Parts['dayPart']): number[] {
   const isPlain = ({ form, minute }: ClockTime) => form === 'plain' && minute >= 60 && minute < noon + 60
   if (times.some(({ form }) => form === 'meridiem') && times.some(isPlain))
@@ -29,7 +29,7 @@ function clockMinutes(times: readonly ClockTime[], dayPart: Parts['dayPart']): n
   })
 }
 
-/** The first instant of the day of a month that is to come, or of a leap day. */
+/** Returns the next instant of a day of the year; a leap day may be up to eight years ahead. */
 function nextYearly(
   { zone, now }: Context,
   { month, day, minute }: { month: number; day: number; minute: number },
@@ -68,14 +68,14 @@ function momentInstant(context: Context, moment: Moment, { isEnd = false } = {})
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 const contradiction = () => notUnderstood('The parts of the schedule do not fit together')
 
-/** Every part that a phrase has must be one of these, so that none is passed over. */
+/** Throws if a phrase has a part other than `names`, so that no part is ignored. */
 function assertOnly(parts: Parts, names: readonly (keyof Parts)[]): void {
   if (Object.keys(parts).some((name) => !names.some((each) => each === name))) throw contradiction()
 }
 
 type OneDay = { moment: Moment; names: readonly (keyof Parts)[] }
 
-/** The moment of a phrase that runs once, and the parts that name it: a day without `every` is one day. */
+/** Returns the moment of a phrase that runs once, and the parts that name it; a day without `every` is one day. */
 function namedMoment({ moment, isOnce, weekdays: named, isOneWeekday, ...parts }: Parts): OneDay | undefined {
   if (moment) return { moment, names: ['moment'] }
   const [weekday] = named ?? []
@@ -109,7 +109,7 @@ function onceFields(context: Context, oneDay: OneDay | undefined): ScheduleField
   return { type: 'once', at: isoOf(dayInstant(context, moment.day, minute)) }
 }
 
-/** The days of a calendar; `weekly` and its like take what is not said from their start. */
+/** Returns the days of a calendar; `weekly`, `monthly` and `yearly` alone take the day of their start. */
 function dayFields({ parts, zone, now }: Context, startMs: number | undefined): Partial<ScheduleFields> {
   const { unit, nth, seconds, isOneWeekday } = parts
   let { weekdays: named, monthDays, months } = parts
@@ -199,7 +199,7 @@ function calendarFields(context: Context): ScheduleFields {
   return { type: 'calendar', times: minutes.map(timeText), ...days, ...boundFields(context) }
 }
 
-/** The fields of a phrase; throws a refusal for one that is not understood in all its words. */
+/** Returns the fields of a phrase; throws a refusal unless every word of the phrase is understood. */
 export function readPhrase(
   phrase: string,
   { now, timezone }: { now: Date; timezone: string },

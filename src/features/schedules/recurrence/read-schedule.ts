@@ -19,11 +19,11 @@ import { readZone } from './zone-names.ts'
 
 export type ReadOptions = {
   now: Date
-  /** The zone of a schedule that names none; UTC without one. */
+  /** The time zone of a schedule that names none; the default is UTC. */
   timezone?: string
   startsAt?: string
   endsAt?: string
-  /** The shortest time between two slots; 60 where nothing else is asked for. */
+  /** The shortest time that is allowed between two slots; the default is 60 seconds. */
   secondsMin?: number
 }
 
@@ -44,7 +44,7 @@ const fieldsOf: Readonly<Record<Calendar['type'], readonly string[]>> = {
   cron: [...common, 'cron'],
 }
 
-/** An instant in whole seconds, rounded away from the time at which nothing may run. */
+/** Returns an instant in whole seconds, rounded into the time in which the schedule may run. */
 function instantText(text: string, field: string, round: (seconds: number) => number): string {
   const isInstant = /^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/i.test(text)
   const ms = isInstant ? Date.parse(text) : Number.NaN
@@ -78,7 +78,7 @@ function readTime(time: string, field: string): string {
   return time
 }
 
-/** Monday is the first day of a list, and seven days are every day. */
+/** Returns the days of a calendar in order, Monday first; a list of all seven weekdays becomes every day. */
 function readDays({ days, month_days, nth, months }: CalendarDays): CalendarDays {
   if ([days, month_days, nth].filter((each) => each !== undefined).length > 1)
     throw wrong(
@@ -115,7 +115,7 @@ function leastInterval(minimum: number, seconds: number): ScheduleError {
   })
 }
 
-/** The shortest time between two slots, where the clock does not change. */
+/** Returns the shortest time between two slots, apart from changes of the clock. */
 function shortestSeconds({ minutes, days }: Timetable): number {
   const gaps = minutes.slice(1).map((minute, at) => minute - (minutes[at] ?? 0))
   const overnight = 24 * 60 + (minutes[0] ?? 0) - (minutes.at(-1) ?? 0)
@@ -233,7 +233,7 @@ function read(input: string | ScheduleFields, options: ReadOptions): { calendar:
   return { calendar, notes: zone.note === undefined ? [] : [zone.note] }
 }
 
-/** The calendar of a phrase or of fields, or why there is none. A calendar that was read before is read as itself. */
+/** Reads a calendar from a phrase or fields, or returns the reason why not. A stored calendar is read as itself. */
 export function readSchedule(input: string | ScheduleFields, options: ReadOptions): ScheduleReading {
   try {
     return read(input, options)

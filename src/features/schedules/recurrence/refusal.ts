@@ -8,7 +8,7 @@ export const examples = [
 
 type Details = Pick<Refusal, 'field' | 'type' | 'msg'> & { ctx?: Partial<Refusal['ctx']> }
 
-/** Ends the reading of an input; `readSchedule` returns it and throws none. */
+/** Thrown to end the reading of an input; `readSchedule` catches this error and returns its refusal. */
 export class ScheduleError extends Error {
   readonly refusal: Refusal
 
@@ -18,7 +18,7 @@ export class ScheduleError extends Error {
   }
 }
 
-/** A schedule of words or cron fields that is not understood. */
+/** Returns the error for words or cron fields that are not understood. */
 export const notUnderstood = (msg: string, ctx: Partial<Refusal['ctx']> = {}): ScheduleError =>
   new ScheduleError({ field: 'schedule', type: 'not_understood', msg, ctx: { unread: [], ...ctx } })
 

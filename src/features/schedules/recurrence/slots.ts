@@ -6,7 +6,7 @@ import { dayMs, firstInstant, localTime, minuteMs, startOfDay, zoneDay } from '.
 
 /** Slots are the instants at which a schedule runs. */
 
-/** The instants of one local day, in order. */
+/** Returns the slots of one local day, in order. */
 function slotsOfDay({ minutes, isGrid }: Timetable, zone: string, day: number): number[] {
   const zoned = zoneDay(zone, day)
   if (zoned.spans.length === 0) return []
@@ -25,7 +25,7 @@ function* dailySlots(table: Timetable, zone: string, afterMs: number): Generator
   let day = nextDay(table.days, startOfDay(localTime(zone, afterMs)))
   while (day !== undefined) {
     for (const slot of slotsOfDay(table, zone, day)) {
-      // Two times within a gap are one instant.
+      // Two local times that a clock change skips become one instant, which counts once.
       if (slot <= last) continue
       yield slot
       last = slot
@@ -49,7 +49,7 @@ function slotsOf(calendar: Calendar, afterMs: number): Iterable<number> {
   return dailySlots(timetableOf(calendar), calendar.timezone, afterMs)
 }
 
-/** The slots after an instant and up to another one, computed one by one as they are read. */
+/** Yields the slots after an instant up to another one; each slot is computed when it is asked for. */
 export function* slotsBetween(calendar: Calendar, after: Date, until?: Date): Generator<Date> {
   const { starts_at, ends_at } = calendar
   const beforeStart = starts_at === undefined ? Number.NEGATIVE_INFINITY : Date.parse(starts_at) - 1
@@ -61,7 +61,7 @@ export function* slotsBetween(calendar: Calendar, after: Date, until?: Date): Ge
   }
 }
 
-/** The first slot after an instant; undefined where none comes any more. */
+/** Returns the first slot after an instant; undefined if no further slot comes. */
 export function nextSlot(calendar: Calendar, after: Date): Date | undefined {
   for (const slot of slotsBetween(calendar, after)) return slot
   return undefined

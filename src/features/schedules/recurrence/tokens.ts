@@ -3,14 +3,14 @@ import { readQuantity } from '#grammar/quantity.ts'
 import type { Unit } from './english.ts'
 import { minuteOf } from './timetable.ts'
 
-/** A piece of a phrase. Every character belongs to one, so that nothing is passed over in silence. */
+/** A piece of a phrase. Every character of the phrase belongs to a token, so that none is ignored. */
 export type Token = { text: string; word: string } & (
   | { kind: 'word' | 'mark' | 'zone' | 'offset' }
   | { kind: 'number' | 'ordinal'; value: number }
   | { kind: 'span'; value: number; unit: Unit }
-  /** Minutes after midnight. */
+  /** A time of the day; `minute` counts from midnight. */
   | { kind: 'clock'; minute: number; form: 'meridiem' | 'plain' }
-  /** A local day, a local time, and an instant. */
+  /** A `date` is a local day, a `moment` a local time, and an `instant` a time in UTC. */
   | { kind: 'date' | 'moment' | 'instant'; ms: number }
 )
 
@@ -21,7 +21,7 @@ const ordinalForm = /^(\d{1,2})(?:st|nd|rd|th)(?!\w)/i
 const zoneForm = /^[a-z_]+(?:\/[a-z0-9_+-]+)+/i
 const wordForm = /^\p{L}+(?:'\p{L}+)*/u
 
-/** A date that exists, with its time where it has one. */
+/** Reads a date that exists, with its time if the text has one; a wrong date becomes a mark. */
 function readDate(text: string): Token | undefined {
   const found = dateForm.exec(text)
   if (!found) return undefined

@@ -3,9 +3,9 @@ import { nearest } from '#kernel/contract/nearest.ts'
 import { ScheduleError } from './refusal.ts'
 import { hourMs, localTime, minuteMs } from './zone.ts'
 
-/** Names of time zones: those of the tz database, cities, and abbreviations. */
+/** This module knows names of time zones: those of the tz database, cities and abbreviations. */
 
-/** Each is read as a place with its daylight saving time, where the tz database has a fixed offset or another place. */
+/** An abbreviation means a place with daylight saving time, even if the tz database has it as a fixed offset. */
 const abbreviations = byWord({
   'America/New_York': 'et|est|edt|est5edt|eastern',
   'America/Chicago': 'ct|cdt|central',
@@ -64,7 +64,7 @@ const keyOf = (name: string): string =>
     .replace(/[\s_]+/g, ' ')
 
 let cities: ReadonlyMap<string, string> | undefined
-/** Zones by the last part of their name: `berlin`, `new york`. */
+/** Returns the zones by the last part of their names, such as `berlin` or `new york`. */
 const zonesByCity = (): ReadonlyMap<string, string> => {
   cities ??= new Map(
     Intl.supportedValuesOf('timeZone').map((zone) => [keyOf(zone.slice(zone.lastIndexOf('/') + 1)), zone]),
@@ -72,7 +72,7 @@ const zonesByCity = (): ReadonlyMap<string, string> => {
   return cities
 }
 
-/** The zone under the name that Intl prefers; undefined for a name that it does not know. */
+/** Returns a zone under the name that Intl prefers; undefined if Intl does not know the name. */
 function preferredName(name: string): string | undefined {
   try {
     return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone
@@ -93,7 +93,7 @@ const readAs = (name: string, zone: string): ZoneReading => ({
 
 export const isAmbiguousZone = (name: string): boolean => ambiguous.has(keyOf(name))
 
-/** The zone of a name in any case; undefined where it is none, or may be several. */
+/** Returns the zone of a name in any case; undefined if no zone has the name, or several may have it. */
 export function findZone(name: string): ZoneReading | undefined {
   const key = keyOf(name)
   if (key === '' || offsetForm.test(key) || isAmbiguousZone(key)) return undefined
@@ -105,7 +105,7 @@ export function findZone(name: string): ZoneReading | undefined {
   return preferred === undefined ? undefined : readAs(name, preferred)
 }
 
-/** Three zones that now have this offset, as far as there are three. */
+/** Returns up to three zones that have this offset from UTC now. */
 function zonesAt(offset: RegExpExecArray, nowMs: number): string[] {
   const [text, sign, hours, minutes = '0'] = offset
   // In the names of the tz database, Etc/GMT+3 is three hours behind.
@@ -124,7 +124,7 @@ function suggestionsFor(name: string): string[] {
   return [...new Set(found.filter((zone) => zone !== undefined))].slice(0, 3)
 }
 
-/** The zone of a name; throws a refusal that says what may have been meant. */
+/** Returns the zone of a name; throws a refusal that suggests which zones may have been meant. */
 export function readZone(name: string, field: string, now: Date): ZoneReading {
   const found = findZone(name)
   if (found) return found

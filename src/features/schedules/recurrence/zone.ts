@@ -6,7 +6,7 @@ export const minuteMs = 60_000
 export const hourMs = 60 * minuteMs
 export const dayMs = 24 * hourMs
 
-/** A formatter takes 24 KiB and a quarter of a millisecond to build. */
+/** A formatter takes 24 KiB and a quarter of a millisecond to build, so some are kept. */
 const formattersMax = 128
 const formatters = new LRUCache<string, Intl.DateTimeFormat>({ max: formattersMax })
 
@@ -27,7 +27,7 @@ function formatterOf(zone: string): Intl.DateTimeFormat {
   return formatter
 }
 
-/** What the clock of the zone shows at an instant. */
+/** Returns the local time that the clock of a zone shows at an instant. */
 export function localTime(zone: string, atMs: number): number {
   const shown = formatterOf(zone).format(atMs).split(/\D+/)
   const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = shown.map(Number)
@@ -40,14 +40,14 @@ export const startOfDay = (localMs: number): number => Math.floor(localMs / dayM
 
 /** A part of a local day with one offset from UTC: the instants from `fromMs` to before `toMs`. */
 export type DaySpan = { fromMs: number; toMs: number; offsetMs: number }
-/** `changeMs` is the instant at which the offset changes near this day; a day that a zone leaves out has no spans. */
+/** The spans of a local day, none if the zone skips it; `changeMs` is the instant of an offset change nearby. */
 export type ZoneDay = { spans: DaySpan[]; changeMs: number }
 
 /** Clocks of the world are at most 14 hours ahead of UTC and 12 behind. */
 const aheadMs = 15 * hourMs
 const behindMs = 13 * hourMs
 
-/** The instants of the local day that begins at `day`. Two changes of the offset within two days are not expected. */
+/** Returns the spans of the local day from `day` on; two offset changes within two days are not expected. */
 export function zoneDay(zone: string, day: number): ZoneDay {
   let low = day - aheadMs
   let high = day + dayMs + behindMs
@@ -66,7 +66,7 @@ export function zoneDay(zone: string, day: number): ZoneDay {
   return { spans: [first, second].filter(({ fromMs, toMs }) => fromMs < toMs), changeMs: high }
 }
 
-/** The first instant at which the local clock of this day shows the time or a later one. */
+/** Returns the first instant at which the local clock of the day shows `localMs` or a later time. */
 export function firstInstant({ spans, changeMs }: ZoneDay, localMs: number): number {
   const span = spans.find(({ toMs, offsetMs }) => localMs - offsetMs < toMs)
   return span ? Math.max(localMs - span.offsetMs, span.fromMs) : changeMs

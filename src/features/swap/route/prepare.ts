@@ -39,11 +39,11 @@ export type PreparedSwap = {
 export type PrepareOptions = {
   userId: string
   fields?: SwapFields
-  /** If it is undefined, the urgency follows from what the swap sells and buys. */
+  /** The urgency of the quotes; if absent, it follows from the tokens that the swap sells and buys. */
   urgency?: QuoteUrgency
-  /** The sold amount arrives later. The quote only shows what it would bring, and a new one will be executed. */
+  /** Whether the sold amount arrives later: the quote then only shows an outcome, and a new quote is executed. */
   isAhead?: boolean
-  /** Lets a denial of the policy win over a shortage, as in admissions. */
+  /** Makes a denial of the policy win over a shortage of balance, as in other admissions. */
   asksPolicy?: 'on_shortage'
 }
 type RouteDeps = Pick<SwapDeps, 'providers' | 'prices' | 'calls' | 'svmRules'>
@@ -117,7 +117,7 @@ const walletOf = ({ userId, origin }: SwapTerms): AccountRef => ({
   subAccount: 'wallet',
 })
 
-/** Asks the policy about what is known before there is a route. */
+/** Throws if the wallet holds too little; the policy may be asked first, about the terms known without a route. */
 async function assertHeld(
   deps: SwapDeps,
   terms: SwapTerms,
@@ -136,14 +136,14 @@ async function assertHeld(
         recipients: [],
         usdMicros: valueInMicros ?? 0n,
         exit: false,
-        // A denial is reported rather than the shortage, but nobody approves what the wallet cannot pay.
+        // A denial of the policy is reported before the shortage, but no approval is asked for an amount that is not there.
         principal: 'gateway',
       })
     throw refusal
   }
 }
 
-/** An amount in dollars keeps the units that it had when the quote was made. */
+/** Returns the terms with the quote's units: an amount in dollars keeps the units that it had at the quote. */
 const quotedTerms = async (
   deps: SwapDeps,
   terms: AskedTerms,
@@ -182,8 +182,8 @@ async function worthUnits(
 }
 
 /**
- * A sale for USDC closes a position, so its quotes may use the budget that is reserved for exits. Anybody can
- * create a token without a price or hold dust of a priced one, so what is too small to swap is only watched.
+ * Returns the urgency of the quotes. A sale for USDC closes a position, so it may use the budget reserved for
+ * exits. Anybody can make a token without a price or hold dust, so amounts too small to swap are only watched.
  */
 export const urgencyOf = (
   { origin, destination, valueInMicros }: Pick<SwapTerms, 'origin' | 'destination' | 'valueInMicros'>,
@@ -218,7 +218,7 @@ export const routeOf = (deps: RouteDeps, terms: SwapTerms, urgency: QuoteUrgency
   return bestRoute(deps.providers, request, trust, { graceMs: otherProviderMs })
 }
 
-/** Renames the fields in the faults of providers, which name the fields of a swap in units. */
+/** Renames the fields in faults of providers, which use the names of a swap in units. */
 const routeNaming = (
   deps: RouteDeps,
   terms: SwapTerms,
@@ -228,7 +228,7 @@ const routeNaming = (
     throw renameFields(error, fields)
   })
 
-/** The higher of the values that leave and arrive, because neither side alone is trusted. */
+/** Returns the higher of the sold and the bought value, because neither side alone is trusted. */
 function countedValue({ valueInMicros, origin }: SwapTerms, outMicros: bigint | null): bigint {
   if (valueInMicros === null && outMicros === null)
     throw new Fault(
@@ -287,7 +287,7 @@ export async function cashCovering(
 
 type Held = { chain: Chain; token: Pick<Token, 'address'>; isNative: boolean; account: string }
 
-/** Reads this token only, because anybody can send a wallet thousands of others. */
+/** Reads the balance of one token only, because anybody can send a wallet thousands of other tokens. */
 export async function walletUnits(
   { evmOf, solana }: Pick<SwapDeps, 'evmOf' | 'solana'>,
   { chain, token: { address }, isNative, account }: Held,

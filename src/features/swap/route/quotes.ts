@@ -58,7 +58,7 @@ export async function saveQuote(
   return { quoteId, expiresAt }
 }
 
-/** Throws if the user has no such quote, if it has expired or was executed, or if the request differs from it. */
+/** Returns a stored quote; throws if it is not the user's, expired or used, or if the request differs from it. */
 export async function storedQuote(
   { db, clock }: Pick<SwapDeps, 'db' | 'clock'>,
   terms: AskedTerms & { quoteId: string },

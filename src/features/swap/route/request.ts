@@ -118,7 +118,7 @@ export const priceKeyOf = ({ chain, token, isNative }: TokenAt): string =>
 
 export const assetNameOf = ({ chain, token }: TokenAt): string => assetOf(chain, token.address)
 
-/** Returns the value in micro-dollars at the price source, or null if it has no price. */
+/** Returns the value of the units in micro-dollars at the price source, or null if the token has no price. */
 export async function valueAtPrice(
   { prices }: Pick<SwapDeps, 'prices'>,
   token: TokenAt,

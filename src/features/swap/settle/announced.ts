@@ -2,12 +2,12 @@ import type { SwapTaskData } from '#features/swap/task-data.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import type { ProviderStatus, ProviderTx } from '#kernel/money/swap-provider.ts'
 
-/** A transaction that the provider has withdrawn stays in the list, because it may have paid nevertheless. */
+/** A transaction that the provider no longer names stays in the list, because it may have paid nevertheless. */
 
 /** How many transactions a task remembers. A provider pays in one or two; those that paid are kept first. */
 const rememberedMax = 32
 
-/** Returns all transactions that were named, the earliest first. */
+/** Returns all transactions that the provider has ever named as payments, the earliest first. */
 export function announcedOf(
   { announced = [] }: Pick<SwapTaskData, 'announced'>,
   { destinationTxs }: Pick<ProviderStatus, 'destinationTxs'>,

@@ -10,7 +10,7 @@ type Executed = {
   wraps: readonly WrapLog[]
 }
 
-/** The keys are addresses in lower case, and no value is 0. */
+/** Returns the balance changes of a batch, by token address in lower case; a change of 0 is left out. */
 export function changesOf(
   { native, swaps }: Pick<EvmChainRow, 'native' | 'swaps'>,
   { account, calls, transfers, wraps }: Executed,

@@ -153,7 +153,7 @@ function paidUnits(data: SwapTaskData, { fill, returns }: Pick<Paid, 'fill' | 'r
 const isWhollyBack = (data: SwapTaskData, paid: Paid): boolean =>
   BigInt(paidUnits(data, paid).back) >= BigInt(data.amount_in)
 
-/** Whether more can arrive, which only a whole fill or a whole refund rules out. */
+/** Whether more payments can arrive; only a whole fill or a whole refund rules that out. */
 export const mayFollow = (
   { amount_out_min, amount_in }: Pick<SwapTaskData, 'amount_out_min' | 'amount_in'>,
   { fill, back }: PaidUnits,

@@ -5,7 +5,7 @@ import { sameAddress } from '#kernel/money/chains.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import { soldPart } from '#kernel/money/sold-part.ts'
 
-/** The part of the deposit that was sold for these units. */
+/** Returns the part of the deposit that was sold for the given output units. */
 export function soldFor(
   {
     amount_in,
@@ -22,7 +22,7 @@ export function soldFor(
     : soldPart({ inUnits, minOutUnits: BigInt(amount_out_min) }, outUnits)
 }
 
-/** `beforeUnits` were counted already. */
+/** The units that a swap has bought; `beforeUnits` of them were counted already. */
 type Bought = { task: SwapTask; outUnits: bigint; beforeUnits?: bigint; at: Date }
 
 export function filledOf(

@@ -7,9 +7,8 @@ import { mulDiv } from '#kernel/money/money.ts'
 import { allOf, type Paid, type Payment, quotedOut } from './payments.ts'
 
 /**
- * What the payments of a swap amount to. `filled`: at least the minimum arrived. `returned`: what arrived is
- * worth the deposit, less what a refund may cost. `short`: less arrived, which may also be somebody else's
- * dust payment.
+ * The verdict on all payments of a swap. `filled`: at least the minimum arrived. `returned`: the payments are worth
+ * the deposit, less the cost of a refund. `short`: less arrived, which may also be dust from a stranger.
  */
 export type Verdict = 'filled' | 'returned' | 'short' | 'none'
 
