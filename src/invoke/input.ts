@@ -16,7 +16,7 @@ export type LocatedInput = {
   path: Record<string, unknown>
   query: Record<string, unknown>
   body: unknown
-  /** Set to `query` if the fields of the body were sent as a query. */
+  /** Where errors locate the fields of the body: `query` if these fields were sent as a query. */
   bodyLocation?: 'body' | 'query'
   idempotencyKey?: string | undefined
 }
@@ -26,13 +26,16 @@ export type ParsedInput = {
   timeoutMs: number
   key?: string
 }
-/** Validates a located input and makes its operation's input, or throws a 422. It takes ownership of the objects. */
+/**
+ * Validates a located input and returns the input of its operation, or throws a 422. The given objects may be
+ * changed.
+ */
 export type ReadInput = (located: LocatedInput) => ParsedInput
-/** Does the same for one flat record: each field goes to the location that the contract declares. */
+/** Validates one flat record, of which each field first goes to the location that the contract declares. */
 export type ReadFlatInput = (flat: Record<string, unknown>) => ParsedInput
 export type InputReaders = { readInput: ReadInput; readFlatInput: ReadFlatInput }
 
-/** Only the caller's credential sets these. Clients may send them, but they are ignored. */
+/** Only the caller's credential sets these fields. Clients may send them, but they are ignored. */
 const identityFields = ['agent_id', 'application_id', 'user_id']
 const visibleAscii = /^[\x21-\x7e]{1,255}$/
 
@@ -68,7 +71,7 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   const unknownField = unknownFields({ params, query: querySchema, body: bodySchema, isKeyed: keyed })
   const part = (schema: unknown, { isStrict = false }: { isStrict?: boolean } = {}): Part | undefined => {
     if (schema === undefined) return undefined
-    // Compiled on the first request: compiling for all operations took a twentieth of the startup time.
+    // A schema is compiled on the first request: compiling for all operations took a twentieth of the startup time.
     let compiled: ValidateFunction | undefined
     const check = () => {
       compiled ??= compile(ajvSchema(asSchema(schema), { isStrict }))
@@ -151,7 +154,7 @@ function flatInputLocator(entry: Entry, sources: NumberSources) {
   }
 }
 
-/** A misspelt parameter would be ignored silently, as a misspelt field would. */
+/** Reports undeclared query parameters, because a misspelt one would be ignored silently. */
 function addUnknown(
   issues: IssueList,
   sent: Record<string, unknown>,
@@ -166,7 +169,10 @@ function addUnknown(
   }
 }
 
-/** Checks the text first, then the schema, then the decimals. The number sources belong to the parsed objects. */
+/**
+ * Returns a part of the input after its checks: whether it can be stored, then its schema, then its decimals. The
+ * number sources belong to the parsed objects.
+ */
 function checked(
   { schema, check, unknownField }: Part,
   value: unknown,
@@ -217,7 +223,7 @@ function declares(schema: Schema, field: string): boolean {
   return Array.isArray(arms) && arms.some((arm) => isRecord(arm) && declares(arm, field))
 }
 
-/** Reads the header or the field of that name; both must agree. */
+/** Reads the idempotency key from its header or from the field of the body; if both have a key, they must agree. */
 function readKey(header: string | undefined, body: unknown, issues: IssueList): string | undefined {
   const inBody = isRecord(body) ? body.idempotency_key : undefined
   if (header !== undefined && !visibleAscii.test(header)) issues.add(notVisible('header', 'Idempotency-Key'))

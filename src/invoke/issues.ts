@@ -15,7 +15,7 @@ type Failure = {
   schema: Schema
   location: InputLocation
   unknownField: UnknownField
-  /** The field belongs to the input itself and not to an object in it. */
+  /** True if the field belongs to the input itself and not to an object in the input. */
   isTop: boolean
 }
 export type UnknownField = (name: string, declared: readonly string[], options: { isTop: boolean }) => string
@@ -73,7 +73,10 @@ const propertyNames = ({ properties }: Schema): string[] =>
 /** At most this many undeclared names are compared with a missing one. */
 const namesComparedMax = 32
 
-/** If the field is present under another name, the message says to rename it. */
+/**
+ * Returns the message of a missing field; if the field is present under another name, the message says to rename
+ * it.
+ */
 function missingField(name: string, declared: readonly string[], value: unknown): string {
   const given = isRecord(value) ? Object.keys(value) : []
   const unknown = given.filter((each) => !declared.includes(each)).slice(0, namesComparedMax)
@@ -83,7 +86,10 @@ function missingField(name: string, declared: readonly string[], value: unknown)
     : `Field required: rename \`${meant}\` to \`${name}\``
 }
 
-/** Makes `'a', 'b' or 'c'`, as FastAPI lists the allowed values, with the most similar one. */
+/**
+ * Returns the message that lists allowed values like FastAPI, as in `'a', 'b' or 'c'`, with the value closest to
+ * the given.
+ */
 function choice(values: readonly unknown[], given: unknown): string {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
   const texts = values.filter((value) => typeof value === 'string')

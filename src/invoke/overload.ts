@@ -10,7 +10,7 @@ export type LoadSettings = {
   /** The maximum mean delay of the event loop; a busy loop without delay sheds nothing. */
   delayMsMax: number
   everyMs: number
-  /** Returns the mean delay since the last call. */
+  /** Returns the mean delay of the event loop since the last call. */
   sample: () => number
 }
 

@@ -17,7 +17,7 @@ type NewStream = {
   authorization: string | undefined
   items: Items
   toFault: (error: unknown) => Fault
-  /** The task that fills the stream was accepted already, so the stream is no longer refused. */
+  /** True if the task that fills the stream was accepted already, so that the stream is no longer refused. */
   isAccepted?: boolean
 }
 type OpenStream = { authorization: string | undefined; refuse(fault: Fault): void }
@@ -30,7 +30,7 @@ export type UserQuotas = {
    * if the user already has a full share of streams.
    */
   stream(wanted: NewStream): Items
-  /** Returns undefined if the user has a full share: the answer is then sent at once. */
+  /** Takes a place for a wait; undefined if the user has a full share of waits, when the answer is sent at once. */
   wait(userId: string): Disposable | undefined
   close(): Promise<void>
 }
@@ -76,7 +76,10 @@ async function checkCredentials(open: ReadonlySet<OpenStream>, authenticate: Aut
   }
 }
 
-/** Its reader gets a fault as soon as one occurs. A waiting producer ends by the signal of its request. */
+/**
+ * Makes a stream that can be refused: its reader gets the fault at once, a waiting producer ends by its request's
+ * signal.
+ */
 function revocable({
   items,
   toFault,

@@ -82,7 +82,9 @@ function addChat(section: Program, terminal: Terminal, end: End): void {
   })
 }
 
-/** Choices are shown and completed, but the gateway checks them, as it checks every value. */
+/**
+ * Help and completion show the allowed values of an option; the gateway checks the value, as it checks every value.
+ */
 function optionOf({ flag, type, choices, isList, description }: Field): Option {
   const value = type === 'boolean' ? '[true|false]' : `<${type}${isList ? '...' : ''}>`
   const shown = choices.length > 0 ? ` (${choices.join(', ')})` : ''

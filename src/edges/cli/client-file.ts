@@ -15,7 +15,7 @@ const readClients = (terminal: Terminal): Client[] => {
 export const readClientId = (terminal: Terminal, baseUrl: string): string | undefined =>
   readClients(terminal).find((each) => each.base_url === baseUrl)?.client_id
 
-/** Undefined makes this machine forget its client, so that the next sign-in registers a new one. */
+/** An undefined `clientId` makes this machine forget its client, so that the next sign-in registers a new one. */
 export function writeClientId(terminal: Terminal, baseUrl: string, clientId: string | undefined): void {
   const others = readClients(terminal).filter((each) => each.base_url !== baseUrl)
   const own = clientId === undefined ? [] : [{ base_url: baseUrl, client_id: clientId }]
@@ -40,7 +40,7 @@ export async function isRefusedClient(authorizeUrl: string): Promise<boolean> {
     const reply = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
     await reply?.body?.cancel()
     const location = reply?.headers.get('location')
-    // An outage says nothing about the client.
+    // An outage of the server says nothing about whether the server knows the client.
     if (!reply || !location) return reply?.status === 400 || reply?.status === 401
     if (location.startsWith(returnsTo)) {
       const error = URL.parse(location)?.searchParams.get('error')

@@ -23,7 +23,10 @@ export function readCredentials(terminal: Terminal): Credentials | undefined {
 export const writeCredentials = (terminal: Terminal, credentials: Credentials): string =>
   writeConfig(terminal, fileName, credentials)
 
-/** The order of precedence is: named, of the environment, of the sign-in, of the stored key, and of this machine. */
+/**
+ * Returns the first address that is given: by the option, the environment, the sign-in, the stored key, or this
+ * machine.
+ */
 export const baseUrlOf = (terminal: Terminal, given: string | undefined): string =>
   withoutSlash(
     given ??

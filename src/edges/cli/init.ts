@@ -33,7 +33,7 @@ async function firstTasks(terminal: Terminal, client: ReturnType<typeof portico>
       terminal.out(`${kind}  ${status}\n`)
     }
   } catch (error) {
-    // The agent is registered and its key is stored, so the command has succeeded.
+    // The agent is registered and its key is stored, so the command has succeeded even if a later read fails.
     if (!terminal.signal.aborted) terminal.err(errorText(error, 'table'))
   }
 }

@@ -10,7 +10,7 @@ export type Options = Readonly<Record<string, unknown>>
 const attributeOf = ({ flag }: Field): string =>
   flag.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
-/** The flags win over the JSON document. */
+/** Makes the input of a command; arguments and flags win over the fields of the JSON document. */
 export function inputOf({ fields }: Command, options: Options, positional: readonly string[]): Input {
   const input: Input = typeof options.json === 'string' ? readDocument(options.json) : {}
   const paths = fields.filter(({ isPath }) => isPath)
@@ -43,7 +43,9 @@ function parseValue({ type }: Field, value: unknown): unknown {
 
 const numberOf = (text: string, form: RegExp): unknown => (form.test(text) ? Number(text) : text)
 
-/** Reads `@file`, `@-` for the standard input, or the document itself. */
+/**
+ * Reads the value of --json: `@file` names a file, `@-` the standard input, and any other value is the document.
+ */
 function readDocument(given: string): Input {
   if (!given.startsWith('@') && !given.startsWith('{'))
     throw new UsageError('--json takes @file, @- or a JSON object; without a value it prints JSON')

@@ -1,10 +1,10 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** The browser brings the code to an address of this machine, as in RFC 8252. */
+/** The browser brings the authorization code to an address of this machine, as in RFC 8252. */
 export type Loopback = {
   redirectUri: string
-  /** Resolves with the return that carries this state; every other request is refused. */
+  /** Resolves with the request of the browser that carries this `state`; every other request is refused. */
   receive: (state: string, signal: AbortSignal) => Promise<{ url: string; answer: (text: string) => void }>
 } & AsyncDisposable
 

@@ -35,7 +35,9 @@ export function sessionStore(terminal: Terminal, baseUrl: string): TokenStore {
   }
 }
 
-/** A holder makes one request of at most 15 s, so an older lock belongs to a process that was killed. */
+/**
+ * The holder of the lock makes one request of at most 15 s, so an older lock belongs to a process that was killed.
+ */
 const staleMs = 60_000
 const pollMs = 25
 

@@ -1,6 +1,6 @@
 import type { BudgetState } from '#invoke/limits.ts'
 
-/** The headers follow the IETF draft; a class without a limit gets none. */
+/** The headers follow the IETF draft of RateLimit headers; a class of operations without a limit gets none. */
 export function budgetHeaders(budget: BudgetState | undefined): Record<string, string> {
   if (!budget) return {}
   const { name, points, windowSeconds, left, resetSeconds } = budget

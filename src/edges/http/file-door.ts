@@ -10,7 +10,7 @@ export type OpenFile = (address: { sha256: string; file: string; exp: string; si
   bytes: Uint8Array
 }>
 
-/** A page may show these types; any other file is saved. */
+/** A page may show images of these types; a browser saves a file of any other type. */
 const shown = ['image/png', 'image/jpeg', 'image/webp']
 const ageSeconds = 15 * 60
 

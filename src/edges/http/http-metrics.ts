@@ -1,6 +1,9 @@
 import { createCounter, createHistogram, gauge, type Metric, type Observe } from '#kernel/metrics.ts'
 
-/** The durations differ: plain requests are fast, waits last as long as a task, streams as long as a client. */
+/**
+ * Durations are measured by mode: plain requests are fast, waits last as long as a task, streams as long as a
+ * client.
+ */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 
 const modes: readonly RequestMode[] = ['plain', 'wait', 'stream']

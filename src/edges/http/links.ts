@@ -6,9 +6,11 @@ import { isRecord } from '#kernel/wire/json.ts'
 
 type Fields = Record<string, unknown>
 type PathOf = (fields: Fields) => string | undefined
-/** Copies the objects that it extends, because events are shared between streams. */
+/** Adds links to a value; the objects that get links are copied, because events are shared between streams. */
 export type AddLinks = (value: unknown) => unknown
-/** Reads a schema once; returns undefined if it declares no link. */
+/**
+ * Reads a schema once and returns the function that adds its links, or undefined if the schema declares no link.
+ */
 export type LinksOf = (schema: Schema) => AddLinks | undefined
 
 export function createLinks(operations: readonly Operation[], baseUrl: () => string): LinksOf {
@@ -65,7 +67,10 @@ function linksOfUnion(schema: Schema, linksOf: LinksOf): AddLinks | undefined {
   }
 }
 
-/** Finds the arm by the value of its first constant field, without comparing whole schemas. */
+/**
+ * Returns a function that finds the arm of a union by the value of its first constant field, without comparing
+ * schemas.
+ */
 function selectByTag(arms: readonly Schema[]): ((value: unknown) => Schema | undefined) | undefined {
   const tags = arms.map((arm) =>
     [...outlineOf(arm).declared].flatMap(([name, field]) => {
@@ -91,7 +96,7 @@ function onlyValueOf(schema: Schema): unknown {
 
 function pathOf(template: string | undefined, target: string): PathOf {
   if (template === undefined) throw new Error(`a link to ${target}, which this door does not serve`)
-  // Text and names alternate.
+  // Literal text and names of parameters alternate in the parts of a path.
   const parts = template.split(/\{([^}]+)\}/)
   return (fields) => {
     let path = ''

@@ -6,7 +6,9 @@ import { processMetrics } from './process-metrics.ts'
 
 const sourceTimeoutMs = 1_000
 
-/** Scrapers of this machine need no credential, so their cost must not grow with their number. */
+/**
+ * Scrapes within this time share one text: local scrapers need no credential, so more of them must not cost more.
+ */
 const sharedMs = 1_000
 
 export function scraper(sources: MetricSources, nowMs: () => number): () => Promise<string> {

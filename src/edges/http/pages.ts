@@ -20,7 +20,7 @@ const etagOf = (body: string): string =>
 
 export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-/** Documents and wrong paths cost something too, so they count as reads of their address. */
+/** Documents and wrong paths cost the server something too, so they count as reads of the client's address. */
 export const readGuard =
   (limits: RateLimits): Guard =>
   async (request, reply) => {
@@ -78,7 +78,10 @@ export const errorCatalog = (): string =>
     })),
   })
 
-/** Scripts must come from the package, or be exactly those in its page; the page may connect to this server only. */
+/**
+ * Scripts of the API reference must come from its package or stand in its page; the page connects to this server
+ * only.
+ */
 const docsPolicy = (page: Buffer): string => {
   const inline = [...page.toString('utf8').matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)]
   const hashes = inline.map(
@@ -100,8 +103,8 @@ const docsPolicy = (page: Buffer): string => {
 const referencePaths = ['/docs', '/docs/js/scalar.js']
 
 /**
- * The reference weighs megabytes and most processes never show it, so the first request loads it into a separate server
- * that never listens, and its answers are cached.
+ * The API reference weighs megabytes and most processes never show it, so the first request loads it into a
+ * separate server that never listens, and its answers are cached.
  */
 export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   let reference: Promise<FastifyInstance> | undefined
@@ -123,7 +126,7 @@ export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   }
   for (const path of referencePaths) {
     fastify.get(path, { onRequest: guard }, async (request, reply) => {
-      // The page exists with and without a trailing slash; any other path is another route.
+      // Only the two spellings of the path, with and without a trailing slash, are loaded and cached.
       const url = request.url.split('?', 1)[0]?.endsWith('/') ? `${path}/` : path
       const page = known.get(url) ?? (await load(url))
       known.set(url, page)

@@ -5,7 +5,10 @@ import { addressKey } from '#kernel/wire/address-key.ts'
 
 export type ConnectionLimits = {
   max: number
-  /** Infinity behind a proxy, because every connection then has the proxy's address. */
+  /**
+   * The most connections of one address; infinite behind a proxy, because every connection then has the proxy's
+   * address.
+   */
   perAddress: number
   stallMs?: number
 }
@@ -118,7 +121,9 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
       })
     response.on('close', end)
   }
-  /** Called after a period without a read or write. A client that waits for its answer has nothing to read. */
+  /**
+   * Handles a socket without a read or write for a while. A client that waits for its answer has nothing to read.
+   */
   const onSilence = (socket: Socket): void => {
     const connection = bySocket.get(socket)
     if (connection && connection.responses.length > 0) {
@@ -126,7 +131,7 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
         close(connection, 'an answer of which nothing is read: its connection is closed', { stallMs })
       return
     }
-    // The connection was idle for long enough. One that has not sent a whole head yet is ended by another limit.
+    // A connection that was idle is closed. One that has not sent a whole head yet is ended by another limit.
     if (!connection || connection.hasAnswered) socket.destroy()
   }
 
@@ -142,7 +147,7 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
     /** Whether the head of an answer is sent but not yet its end. */
     isAnswering: (socket: Socket): boolean =>
       bySocket.get(socket)?.responses.some(({ headersSent }) => headersSent) ?? false,
-    /** Sweeps until it is stopped; the first interval leaves time for a request in progress. */
+    /** Closes idle connections until it is stopped; the first interval leaves time for a request in progress. */
     closeIdle(): () => void {
       const timer = setInterval(() => {
         for (const [socket, { responses }] of bySocket) if (responses.length === 0) socket.destroy()

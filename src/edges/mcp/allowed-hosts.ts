@@ -1,6 +1,9 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Otherwise a page whose name resolves to this machine would reach the door with the network access of its reader. */
+/**
+ * Without this check a page whose name resolves to this machine would reach the door with its reader's network
+ * access.
+ */
 
 type Sent = { host: string | undefined; origin: string | undefined }
 

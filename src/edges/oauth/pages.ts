@@ -145,7 +145,10 @@ export const externalSignInPage = ({
 <p class="small soft below">You sign in there and come back here. Portico learns your email address, and never your password.</p>`,
   )
 
-/** This is a separate page, because a redirect after a form must satisfy the policy of the form's page. */
+/**
+ * The way to the identity provider is a separate page, because a redirect after a form must satisfy the form's
+ * policy.
+ */
 export const departurePage = (provider: string, url: string): string =>
   page(
     'Sign in',
@@ -174,7 +177,7 @@ export const passkeySignUpPage = ({ uid, client, email, error }: PageContext): s
 <p class="links"><a href="${viewOf(uid, 'sign-in')}">I have an account</a><a href="${viewOf(uid, 'sign-up')}">Use a password instead</a></p>`,
   )
 
-/** This page is for a browser that has entered the code that was sent to this address. */
+/** This page is for a browser in which the code that was sent to `email` has been entered. */
 export const createPasskeyPage = ({ uid, email = '', error }: PageContext): string =>
   page(
     'Create a passkey',
@@ -243,7 +246,7 @@ const choiceTexts: Record<ActingScope, string> = {
     'Ask in your name for more: raised limits, recipients, linked agents, trading after a stop. You confirm each on a page of this gateway',
 }
 
-/** The box is never ticked beforehand, whatever the app asks for. */
+/** Returns the checkbox of a scope, which is never ticked beforehand, whatever the app asks for. */
 const choiceOf = (scope: ActingScope, view: Consent): string =>
   `<label class="choice"><input type="checkbox" name="${scope}" value="yes"><span>${choiceTexts[scope]}${
     view.scopes.includes(scope) ? ' <span class="badge">The app asks for it</span>' : ''

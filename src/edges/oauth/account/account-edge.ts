@@ -60,7 +60,10 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
     }
   }
 
-  /** Returns undefined if the browser was sent to the sign-in. An act needs a token, which a suspended person lacks. */
+  /**
+   * Returns the request with its person; undefined if the browser was sent to the sign-in. A suspended person has
+   * no token.
+   */
   const open = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -70,7 +73,7 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
     const session = await findSession(exchange)
     const person = session && (await people.find(session.personId))
     const access = person && (await accessOf(request))
-    // Another person may have signed in to this browser since.
+    // Another person may have signed in to this browser since the token was issued.
     const caller = access?.caller?.userId === person?.id ? access?.caller : undefined
     const isEnough =
       caller !== undefined ||

@@ -38,7 +38,10 @@ export const buttonForm = (
 
 export const signOutForm = buttonForm('sign-out', 'Sign out of this browser', { look: 'quiet' })
 
-/** The second click confirms, without a script. `what` describes the act to people who do not see the row. */
+/**
+ * Returns an act that a second click confirms, without a script. `what` names its object to people who do not see
+ * the row.
+ */
 export const confirmed = (
   { act, what }: { act: string; what: string },
   sentence: string,
@@ -47,7 +50,7 @@ export const confirmed = (
   `<details><summary>${act}<span class="unseen"> ${escapeHtml(what)}</span></summary><div class="confirm"><p class="small">${sentence}</p>${form}</div></details>`
 
 type Row = { title: string; lines: readonly string[]; badge?: string; action?: string }
-/** The title and the lines are HTML. */
+/** Returns a row of a list; its title and lines are given as HTML. */
 export const rowOf = ({ title, lines, badge = '', action = '' }: Row): string =>
   `<li class="row"><div class="what"><strong>${title}${badge}</strong>${lines.join('')}</div>${action}</li>`
 export const softLine = (html: string): string => `<span class="soft small">${html}</span>`

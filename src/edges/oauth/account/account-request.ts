@@ -11,10 +11,13 @@ export type AccountRequest = {
   exchange: PageExchange
   session: SignedInSession
   person: Person
-  /** Absent if the sign-in for this page is over, or the account is suspended; acts by session alone still work. */
+  /**
+   * Absent if the token of this page has ended or the account is suspended; acts that need only the session still
+   * work.
+   */
   caller: Caller | undefined
   mayChangePasskeys: boolean
 }
-/** What a page says; `form` is what was typed, so that it can be corrected. */
+/** What the account page tells a person after an act; `form` is what was typed, so that it can be corrected. */
 export type Message = { notice?: string; error?: string; status?: number; form?: Form }
 export type AccountStep = (asked: AccountRequest, form: Form) => void | Promise<void>

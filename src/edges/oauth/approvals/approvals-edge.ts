@@ -47,7 +47,10 @@ export function createApprovalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerP
   const decline = session.operation('approvals_decline')
   const namesFor = nameReader(deps, session)
 
-  /** Half of the allowed age is left for the decision. `view` is the request that the browser returns to. */
+  /**
+   * Half of the allowed age of a sign-in is left for the decision. The browser returns to the approval that `view`
+   * names.
+   */
   const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
     session.signIn(
       reply,
@@ -134,7 +137,10 @@ const idPattern = '^[0-9a-f-]{36}$'
 const approvalOf = ({ params }: FastifyRequest): string =>
   (params as { approval_id?: string } | undefined)?.approval_id ?? ''
 
-/** A request that may be approved later is no request that was already decided. */
+/**
+ * Returns the notice for a refused decision: a young or contested link may be approved later, so the person is not
+ * late.
+ */
 function noticeOf({ extras }: Fault): Notice {
   if (extras.status === 'young_link') return 'young'
   return extras.status === 'contested_link' ? 'contested' : 'late'
@@ -152,7 +158,7 @@ function nameReader({ clientName }: ApprovalsEdgeDeps, session: PageSession) {
     if (approvals.length === 0) return []
     const { agents } = (await session.call(agentList, request, {})).body as Agents
     const nameOf = (agentId: string) => agents.find((each) => each.agent_id === agentId)
-    /** Undefined stands for the account of the person itself. */
+    /** Returns the linked agent that an approval concerns, or undefined for the account of the person itself. */
     const ownerOf = ({ intent }: ListedApproval) => nameOf(intent.agent_id)?.agent_id
     const owners = [...new Set(approvals.filter(({ intent }) => intent.recipient !== null).map(ownerOf))]
     const labels = new Map<string, string>()

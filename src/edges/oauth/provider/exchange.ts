@@ -19,7 +19,9 @@ export type SignInStep = (exchange: Exchange, interaction: Interaction, form: Fo
 export type SignInMethod = {
   show(exchange: Exchange, interaction: Interaction, view?: string): Promise<void>
   steps: Record<string, SignInStep>
-  /** Only a sign-in elsewhere has this; it runs when the browser returns with this query. */
+  /**
+   * Handles the return of the browser with this query; only a way to sign in at another server has this function.
+   */
   receive?(exchange: Exchange, interaction: Interaction, query: string): Promise<void>
 }
 
@@ -110,7 +112,10 @@ export type Entry = {
   amr: readonly string[]
   /** When the credentials were given: null if that is not known, and now if it is left out. */
   at?: Date | null
-  /** Later than each end of access that the entry outlasts; by default the begin of the request, before any check. */
+  /**
+   * The sign-in outlasts each end of access before this moment; by default the begin of the request, before any
+   * check.
+   */
   enteredAt?: Date | undefined
 }
 type SignIn = Entry & { interaction: Interaction }
@@ -121,7 +126,7 @@ export async function signedIn(
 ): Promise<void> {
   const { accountId } = interaction.session ?? {}
   if (accountId !== undefined && accountId !== id) await leaveSession(exchange, interaction)
-  // The time is that of this page, because a consent that follows is no sign-in.
+  // The time of the sign-in is that of this page, because a consent that follows is no sign-in.
   const ts = at === null ? unknownSignInSeconds : secondsOf(at)
   const enteredAtMs = enteredAt.getTime()
   await finish(exchange, { login: { accountId: id, remember: true, amr, ts, enteredAtMs } })

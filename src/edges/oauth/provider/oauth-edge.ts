@@ -83,7 +83,10 @@ const refuseFields = (reply: FastifyReply): void => {
   })
 }
 
-/** From here on the answer is written to the socket, without the hooks of the gateway. */
+/**
+ * Leaves the answer to the provider, which writes to the socket without the gateway's hooks, so headers are set
+ * here.
+ */
 const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.hijack()
   reply.raw.setHeader('x-request-id', request.id)
@@ -93,7 +96,7 @@ const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.raw.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains')
 }
 
-/** Returns undefined even if the app's document is merely unavailable. */
+/** Returns the name of an app, or undefined even if the app's document is merely unavailable. */
 const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<string | undefined> =>
   (await Client.find(clientId).catch(() => undefined))?.clientName
 
@@ -104,7 +107,7 @@ function createOwnRequests() {
   return { ownRequestKey, isOwnRequest }
 }
 
-/** Only the script for passkeys may request what the browser needs; everything else must be opened in a window. */
+/** Only the script for passkeys may request passkey options; every other address must be opened in a window. */
 const assertNavigation = (request: FastifyRequest): void => {
   if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
     throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
@@ -120,7 +123,7 @@ export type OAuthEdge = {
   token(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
-/** Mounts the routes of the authorization server, which the first request loads and builds. */
+/** Creates the door for sign-in and OAuth; the first request loads and builds its authorization server. */
 export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
@@ -195,7 +198,8 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
     mountAccount(scope)
     scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
     mountInteractions({ scope, pageOf, interactions })
-    // The cookie of an interaction is sent only to the addresses of this interaction.
+    // The cookie of an interaction is sent only to the addresses of this interaction, so the callback redirects
+    // there.
     scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
       if (await isLimited(request, reply)) return
       takeOver(request, reply)
@@ -223,7 +227,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
         scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
       scope.post(oauthPaths.register, async (request, reply) => {
         if (isRegistrationLimited(request, reply)) return reply
-        // The provider answers other origins only at its other endpoints.
+        // The provider sends CORS headers only at its other endpoints, so this one sets them itself.
         const { origin } = request.headers
         reply.raw.setHeader('vary', 'Origin')
         if (origin !== undefined && (corsOrigins.includes(origin) || corsOrigins.includes('*')))
@@ -244,7 +248,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
 
 type InteractionRoutes = {
   scope: FastifyInstance
-  /** Wraps a handler with the limits of an address. */
+  /** Wraps the handler of a page with the request limits of the client's address. */
   pageOf(run: Handler): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
   interactions: ReturnType<typeof createInteractions>
 }
@@ -291,7 +295,7 @@ function handOver(
 const strayCallback = errorPage('It was not started here.', 'invalid_request')
 const queryOf = ({ raw }: FastifyRequest): string => (raw.url ?? '').split('?').slice(1).join('?')
 
-/** The provider reads host and protocol from these headers, so a client must not choose them. */
+/** Sets the headers from which the provider reads host and protocol, so that a client cannot choose them. */
 function withOwnAddress({ raw, ip }: FastifyRequest, baseUrl: string): IncomingMessage {
   const { host, protocol } = new URL(baseUrl)
   const { headers } = raw

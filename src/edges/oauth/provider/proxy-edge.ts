@@ -19,7 +19,7 @@ import { readText, withoutParsers } from './request-bodies.ts'
 type ExternalServer = NonNullable<OAuth['external']>
 type ProxyEdgeDeps = {
   server: ExternalServer
-  /** Absent if this gateway has no pages. */
+  /** The pages of this gateway and their sign-in; absent if this gateway has no pages. */
   own: OAuthEdge | undefined
   limits: RateLimits
   clock: Clock

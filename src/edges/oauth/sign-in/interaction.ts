@@ -47,8 +47,8 @@ const withChoice = (scope: unknown, chosen: readonly ActingScope[]): string =>
 type Consent = { accountId: string; chosen: readonly ActingScope[]; base: string; isContested: boolean }
 
 /**
- * Grants what the client asked for and does not have yet. Of the acting scopes it gets only those that the person chose
- * now, so that a later request without a consent gets no more.
+ * Grants what the client asked for and does not have yet. Of the acting scopes the client gets only those that the
+ * person chose now, so that a later request without a consent gets no more.
  */
 async function grantRequested(
   { provider }: Exchange,

@@ -33,7 +33,9 @@ export type PageSessionDeps = {
   baseUrl: () => string
   ownRequestKey: string
 }
-/** Runs within the limits and the error page of the sign-in. */
+/**
+ * Answers a page within the limits of the client's address, and shows failures on the error page of the sign-in.
+ */
 export type AnswerPage = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -57,7 +59,7 @@ type SignInAnswer = {
   errorPage(sentence: string, code: string): string
   codes: readonly string[]
 }
-/** A fault that a sign-in resolves leads to one; any other fault is shown. */
+/** A fault that a new sign-in resolves sends the browser to the sign-in; any other fault is shown. */
 export const orSignIn =
   (answerPage: AnswerPage, { isReturn, signIn, errorPage, codes }: SignInAnswer): AnswerPage =>
   (request, reply, run) =>
