@@ -28,9 +28,9 @@ type AppDeps = Omit<ComposeDeps, 'baseUrl' | 'agentAddress'>
 export type DoorDeps = InvocationDeps &
   Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
   Omit<McpEdgeDeps, 'invocation'> & {
-    /** Absent if nothing stores files. */
+    /** Opens a file by its signed address; absent if nothing stores files. */
     openFile?: OpenFile
-    /** Absent if people cannot sign in. */
+    /** The parts of the sign-in; absent if people cannot sign in. */
     oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
 

@@ -110,7 +110,7 @@ export const tills: Parse<{ chainId: string; address: string; maxNative: string 
 export const optionalEvmAddress: Parse<string | undefined> = (value) =>
   value === '' ? undefined : evmAddress(value)
 
-/** Production demands a database server of its own anyway. */
+/** Demands a database server for `standby`; production demands a database server of its own anyway. */
 export const problemsOfDurability = ({
   ENVIRONMENT: environment,
   DATABASE_DURABILITY: durability,

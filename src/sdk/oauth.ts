@@ -6,7 +6,7 @@ type Fetch = typeof globalThis.fetch
 
 export type OAuthTokens = {
   accessToken: string
-  /** Absent without the scope `offline_access`: the sign-in then ends with the access token. */
+  /** The refresh token; absent without the scope `offline_access`, when the sign-in ends with the access token. */
   refreshToken?: string | undefined
   endsAtMs: number
   clientId: string
@@ -18,16 +18,18 @@ export type SignInOptions = {
   baseUrl: string
   /** Where the browser returns: a page of your app, or a loopback address. */
   redirectUri: string
-  /** The name that the person sees. */
+  /** The name of the app that the person sees at the sign-in. */
   clientName?: string | undefined
-  /** A client that is registered already; without one a new client is registered. */
+  /** The id of a client that is registered already; without an id a new client is registered. */
   clientId?: string | undefined
-  /** Default: `openid email offline_access`. */
+  /** The scopes to ask for. Default: `openid email offline_access`. */
   scope?: string | undefined
   fetch?: Fetch | undefined
 }
 
-/** Store it until the browser returns from the sign-in, for example in `sessionStorage`. It is JSON. */
+/**
+ * The facts of a sign-in under way, as JSON: store them until the browser returns, for example in `sessionStorage`.
+ */
 export type PendingSignIn = {
   state: string
   verifier: string
@@ -40,7 +42,7 @@ export type PendingSignIn = {
 }
 
 const requestTimeoutMs = 15_000
-/** Assumed if the answer names no lifetime. */
+/** The lifetime of an access token if the answer names none. */
 const lifeSecondsDefault = 300
 
 type Fields = Readonly<Record<string, unknown>>
@@ -88,7 +90,9 @@ async function challengeOf(verifier: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))))
 }
 
-/** Reads RFC 9728, then RFC 8414. Each document must name the address at which it was requested. */
+/**
+ * Reads the metadata of RFC 9728, then of RFC 8414. Each document must name the address at which it was requested.
+ */
 async function discover(fetch: Fetch, baseUrl: string): Promise<{ issuer: string; server: Fields }> {
   const resource = await request(fetch, `${baseUrl}/.well-known/oauth-protected-resource`)
   if (resource.resource !== baseUrl)
@@ -155,7 +159,7 @@ export async function beginSignIn({
     redirect_uri: redirectUri,
     response_type: 'code',
     scope,
-    // Without this consent the server gives no refresh token.
+    // Unless the person consents in this sign-in, the server gives no refresh token.
     prompt: 'consent',
     resource: baseUrl,
     state: pending.state,
@@ -197,7 +201,7 @@ type ClientFields = Pick<OAuthTokens, 'clientId' | 'tokenEndpoint' | 'revocation
   refreshToken?: string | undefined
 }
 
-/** Returns the tokens of an answer; a refresh token that was not replaced stays valid. */
+/** Returns the tokens of a token answer; a refresh token that the answer does not replace stays valid. */
 export function tokensOf(answer: Fields, { refreshToken, ...client }: ClientFields): OAuthTokens {
   const { expires_in: life, refresh_token: next } = answer
   return {

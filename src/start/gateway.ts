@@ -19,7 +19,7 @@ type StartDeps = {
 }
 export type Gateway = {
   url: string
-  /** Meant for the idle time after the start. */
+  /** Loads the code for signatures, in the idle time after the start. */
   loadSigning(): Promise<void>
   close(): Promise<void>
 }
