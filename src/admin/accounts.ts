@@ -67,7 +67,7 @@ const freeze: AdminCommand['run'] = async (session, args) => {
   session.printLine(`The venue account of user ${id} is frozen: it opens nothing, exits go on`)
 }
 
-/** The reconciler's next comparison adopts the unexplained differences under this reason, and unfreezes the account. */
+/** Unfreezes a venue account, whose next comparison adopts the differences for the operator's reason. */
 const unfreeze: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id } = await userOf(database.pool, args.positional('user'))

@@ -27,12 +27,9 @@ import { raiseCounter } from './raise-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed
- * fires, once for each of its executions: their own tasks look them up, since all but the last one were
- * refunded, and the last one may have been. A trigger whose order the venue has ends with an adopted task. Both
- * cancel the others of their group. A request under a key gets a task that shows it: its repeat finds the
- * execution by itself and takes the place of that task, with all that its operation books. What is adopted from
- * the venue is not foreign to the comparison of its account.
+ * Makes tasks of what the chains and the venue executed and the database forgot. An order fires once for each of
+ * its executions on a chain, and its tasks look the executions up. A request under a key gets an adopted task,
+ * whose place its repeat takes. What is adopted from the venue is not foreign to the comparison of its account.
  */
 
 type Execution = {
@@ -107,10 +104,10 @@ async function knownTask(
   return row?.id
 }
 
-/** The steps of tasks on a chain that look up before they sign. */
+/** The steps of tasks on a chain that look for an earlier execution before they sign. */
 const lookUpSteps = ['prepare', 'sign', 'swap']
 
-/** Marks the task as the look-up itself does: no cancel ends it before the look-up has an answer. */
+/** Marks a task as a look-up of its execution does: no cancel ends the task before the look-up has an answer. */
 const markLookingUp = (tx: Tx, taskId: string) =>
   query(
     tx,
@@ -120,7 +117,7 @@ const markLookingUp = (tx: Tx, taskId: string) =>
     [taskId, lookUpSteps],
   )
 
-/** Finds an order that has not fired, or one of which the database knows an attempt but not the later one that sold. */
+/** Finds an order that has not fired, or whose known attempt was refunded before the execution that sold. */
 async function firedOrder(
   { clock }: Session,
   tx: Tx,
@@ -153,7 +150,7 @@ async function firedOrder(
   return order
 }
 
-/** A later execution shows that this attempt was refunded. Its own task, if still open, arms nothing after this. */
+/** Arms an order again whose attempt was refunded, as a later execution shows; the attempt's task arms nothing. */
 const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
   rearmTriggerOrder(tx, {
     orderId: fired.id,
@@ -166,7 +163,7 @@ const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
 /** A refunded order is armed again under another id, at most this many times. */
 const refundsMax = 10
 
-/** Returns the order as it fired, by the execution id of each attempt that the orders may have had since. */
+/** Returns the orders as they fired, by the execution id of each attempt that an order may have had since. */
 function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
   const attempts = new Map<string, TriggerOrder>()
   for (let orders = open, refunds = 0; refunds <= refundsMax; refunds++) {
@@ -203,7 +200,7 @@ async function openPosition(
 
 type Noted = Execution & { taskId: string; venue: ExecutedOrder | FoundWithdrawal }
 
-/** The account's comparison finds an order's owner by its id, and a withdrawal's signature by its nonce. */
+/** Notes an order by its id, or a withdrawal by its nonce, so that the comparison of the account finds it. */
 async function noteAtVenue(
   { clock }: Session,
   tx: Tx,
@@ -306,7 +303,7 @@ const runElsewhere = async (): Promise<never> => {
   throw new Error('a gateway runs the tasks of orders')
 }
 
-/** The kinds of orders that swap, as far as the creation of their tasks needs them. */
+/** The kinds of orders that swap, as far as `time adopt` needs them to make tasks. */
 const firedKinds: ReadonlyMap<string, TaskKind> = new Map(
   [...orderViews].map(([kind, { event }]): [string, TaskKind] => [
     kind,

@@ -38,13 +38,13 @@ const backup: AdminCommand['run'] = async (session, args) => {
   )
 }
 
-/** Runs while no server runs, and records itself in the restored database. */
+/** Restores a backup while no server runs, and records the command in the restored database. */
 async function restore(options: SessionOptions, args: Parameters<AdminCommand['run']>[1]): Promise<void> {
   assertEmbedded(options)
   const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  // This file holds money until the restored database does, even if the process ends in between.
+  // The time file holds money until the restored database does, even if the process ends in between.
   const memory = timeFile(config.DATA_DIR)
   const { previousData } = await restoreCluster({
     dataDir: config.DATA_DIR,

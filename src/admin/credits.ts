@@ -71,7 +71,7 @@ const allowApp: AdminCommand['run'] = async (session, args) => {
   session.printLine(`The app ${clientId} spends up to ${credits} credits a day of user ${userId}`)
 }
 
-/** The payment is settled by the credits: both are committed, or neither is. */
+/** Settles a payment by credits: the payment and the credits are both committed, or neither is. */
 async function settlePayment(tx: Tx, session: Session, payment: string): Promise<void> {
   const [chainId, txHash, logIndex, ...more] = payment.split(':')
   if (!chainId || !txHash || !logIndex || more.length > 0)

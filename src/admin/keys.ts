@@ -12,7 +12,7 @@ const countByKey = ({ database }: Session) =>
      group by kek_id order by kek_id`,
   )
 
-/** Imports on first use: signing schemes and an HTTP client double the startup time of every other command. */
+/** Imports the keystore on first use: its libraries double the startup time of every other command. */
 const openKeys = async ({ config, clock }: Session, parts: AsyncDisposableStack) => {
   const [{ openKeystore }, { createHttpClient }] = await Promise.all([
     import('#compose/custody.ts'),

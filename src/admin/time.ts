@@ -89,7 +89,7 @@ function momentOf(text: string, now: Date): Date {
 
 const compareMsMax = 60_000
 
-/** A gateway renews its lease with each heartbeat, which may be late, and deletes its row where it stops. */
+/** Throws if no gateway has a lease, which each heartbeat renews and an orderly stop deletes. */
 async function assertGatewayRuns(pool: Queryable): Promise<void> {
   const running = await query(
     pool,
@@ -101,7 +101,7 @@ async function assertGatewayRuns(pool: Queryable): Promise<void> {
     )
 }
 
-/** The gateways do the comparison, because they know the nodes. */
+/** Asks the gateways to compare the chains with the database, because they know the nodes. */
 const compare: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database
   const scope = args.text('chain') ?? everything
@@ -126,7 +126,7 @@ const notOnHold = (scope: string): string =>
     ? 'Money is not on hold as a whole; --chain names one whose money is.'
     : `Money of chain ${scope} is not on hold.`
 
-/** The hold of a chain on which nothing was found ends with its comparison. */
+/** Waits until a scope is compared. The hold of a chain on which nothing was found ends with its comparison. */
 async function waitForComparison(pool: Queryable, scope: string): Promise<HoldRow[]> {
   const untilMs = performance.now() + compareMsMax
   for (;;) {

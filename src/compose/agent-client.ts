@@ -8,7 +8,7 @@ import type { AgentAddress } from '#upstreams/agent/link.ts'
 import type { CoreDeps, CoreOverrides } from './core.ts'
 
 export type AgentDeps = {
-  /** Where the agent service listens; it is asked for with the first turn. */
+  /** Returns where the agent service listens; the first turn of a chat asks for the address. */
   agentAddress: () => Promise<AgentAddress>
 }
 

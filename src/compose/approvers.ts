@@ -5,7 +5,7 @@ import { approvalsClientId, type Caller, scopes } from '#kernel/contract/caller.
 import { type Queryable, query } from '#store/query.ts'
 import { approvalPage } from './own-pages.ts'
 
-/** Who approves what policy reserves for a person, and the page for it. */
+/** Returns who approves what the policy reserves for a person, and the page on which the person approves. */
 export function approversOf(config: Config, baseUrl: () => string): Approvers {
   const hasNoPeople = config.AUTH_MODE === 'off'
   return {

@@ -24,7 +24,7 @@ export type AuthOverrides = OAuthOverrides & {
 
 const dayMs = 24 * 3_600_000
 
-/** Who calls, and the credits that a new user gets. */
+/** Opens the authentication of callers, and the credits that a new user gets. */
 export function openAuth({ core, net, custody, mails, onSignup }: AuthParts, overrides: AuthOverrides) {
   const webhooksOfApps = openWebhooksOfApps(core)
   const { config, db, taskEngine, clock, random, baseUrl } = core

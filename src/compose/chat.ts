@@ -22,13 +22,13 @@ type ChatParts = Pick<
 > & {
   credits: Credits
   files: Files
-  /** Read with the first call of a tool. */
+  /** Returns all operations, which are read with the first call of a tool. */
   operations: () => readonly Operation[]
 }
 export type ChatOverrides = {
-  /** Answers in place of the agent service. */
+  /** Answers chats in place of the agent service. */
   chatAnswerer?: Answerer
-  /** What the tokens of that engine cost. */
+  /** What the tokens of `chatAnswerer` cost. */
   chatPrices?: ModelPrices
   /** How long an answer goes on without a listener. */
   chatGraceMs?: number
@@ -40,7 +40,7 @@ export const openChat = (
 ): Section => {
   const { venue, chains, credits, files, operations, innerCalls } = parts
   const inTurn = createLoopTurns()
-  // Its caller reads a text next, at once and whole.
+  // The caller next reads a text without a pause, so this user waits for a turn on the event loop first.
   const registryFor = (userId: string) => async () => {
     const { registry } = await universe()
     await inTurn(userId)

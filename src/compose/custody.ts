@@ -54,7 +54,7 @@ export function openKeystore(
   }
 }
 
-/** Keystore, policy, signer, and the batches that they sign. */
+/** Opens the keystore, the policy, the signer, and the batches that they sign. */
 export function openCustody(
   { core, urls, net, mailQueue, chains: { table, nameOf, ports, svmPorts, nonceRepair } }: CustodyDeps,
   overrides: CustodyOverrides = {},

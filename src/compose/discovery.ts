@@ -18,7 +18,7 @@ export function openDiscovery(
     environment: config.ENVIRONMENT,
     clock,
     async store() {
-      // A read may still work while no commit does, as on a primary whose standby hangs.
+      // A read may work while no commit does, as on a primary whose standby hangs, so heartbeats count too.
       if (time.isSilent()) throw new Error('no heartbeat was committed')
       await db.query('select 1')
     },

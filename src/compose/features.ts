@@ -31,7 +31,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
     addOperations?: (parts: Pick<Parts, 'core' | 'chains' | 'custody'>) => Operation[]
   }
 
-/** Triggers compare prices that are as old as the interval of their watch. */
+/** The prices for triggers may be as old as the interval of the watch that compares them. */
 const orderPricesMs = 1_000
 
 /** Opens the parts that several sections read: prices, and the holdings of users. */

@@ -55,7 +55,7 @@ export function openOAuth(
   })
 }
 
-/** The records stay when nobody signs in any more, and so does their retention. */
+/** The records of sign-ins stay when nobody signs in any more, so they are still deleted by age. */
 export const oauthSection = (oauth: OAuth | undefined): Section => ({
   deletions: oauthDeletions,
   ...(oauth && {
@@ -64,5 +64,5 @@ export const oauthSection = (oauth: OAuth | undefined): Section => ({
   }),
 })
 
-/** Every instance verifies the tokens of people again. */
+/** A notification of this topic makes every instance verify the tokens of people again. */
 export const personTokensTopic = 'person-tokens'

@@ -72,8 +72,8 @@ export const namedChains = ({ FINALITY: finality }: Pick<Config, 'FINALITY'>) =>
   chainList({ urls: Object.fromEntries(chainIds.map((id) => [id, 'unused'])), finality })
 
 /**
- * How an operator ends a task, by its kind, each with what the kind's own end would have booked. Without an upstream: the
- * command of an operator runs beside the gateway. Undefined for a kind that no operator ends.
+ * Returns, by kind of task, how an operator ends a task with what the kind's own end would have booked; undefined
+ * for a kind that no operator ends. No upstream is used: the operator's command runs beside the gateway.
  */
 export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
   const chains = namedChains(config)
@@ -125,7 +125,7 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     perp_withdraw: operatorEndOfWithdraw(perp),
     perp_setup: operatorEndOfSetup(perp),
     venue_key_renewal: operatorEndOfSetup(perp),
-    // What they did shows in the records of the venue, which the comparison of the account reads.
+    // What these tasks did shows in the records of the venue, which the comparison of the account reads.
     perp_open: reportedEnd,
     perp_close: reportedEnd,
     perp_cancel: reportedEnd,

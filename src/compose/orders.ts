@@ -26,7 +26,7 @@ import type { SharedParts } from './parts.ts'
 import type { Section } from './section.ts'
 
 type SwapHookParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'orderPrices'>
-/** `swaps`: absent where none are served. */
+/** `swaps` executes the orders; it is absent where no swaps are served. */
 type OrderParts = SwapHookParts & { swaps: SwapExecution | undefined }
 export type OrderOverrides = {
   /** Interval in which the prices of tokens with orders are read. */
@@ -53,7 +53,7 @@ async function sellingOrders(db: Queryable, userId: string): Promise<SellingOrde
   })
 }
 
-/** The hooks that swaps leave and cancel. */
+/** Opens the hooks (stop-losses and take-profits) that swaps leave and cancel. */
 export const openSwapHooks = ({ core, chains, custody, orderPrices: prices }: SwapHookParts): SwapHooks =>
   createSwapHooks({
     db: core.db,
@@ -61,7 +61,7 @@ export const openSwapHooks = ({ core, chains, custody, orderPrices: prices }: Sw
     policy: custody.policy.policy,
   })
 
-/** Orders that wait for a price of a token, and the watch that fires them. */
+/** Opens the orders that wait for a price of a token, and the watch that fires them. */
 export function openOrders(
   { core, chains, custody, orderPrices: prices, swaps }: OrderParts,
   { orderCheckMs }: OrderOverrides = {},

@@ -18,7 +18,7 @@ import type { Venue } from './venue.ts'
 /** The parts of which sections are built; each section names those that it needs. */
 export type Parts = {
   core: Core
-  /** The clock of schedules. Tasks, tokens, approvals and retention have that of the core. */
+  /** The clock of schedules; tasks, tokens, approvals and retention use the clock of the core. */
   scheduleClock: Clock
   urls: UpstreamUrls
   net: Net
@@ -26,18 +26,18 @@ export type Parts = {
   custody: Custody
   venue: Venue | undefined
   probe: ChainHealth
-  /** Posts to the addresses of users. */
+  /** Posts webhooks to the addresses of users. */
   webhookHttp: GuardedFetch
   imageFiles: GuardedFetch
   mails: Mails
   models: ChatModels | undefined
   agent: Answerer
   universe: () => Promise<NamedUniverse>
-  /** Calls of operations for a user; they exist once all features do. */
+  /** Returns the calls of operations for a user, which exist once all features do. */
   innerCalls: () => InnerCalls
 }
 
-/** The same parts with those that several sections read: prices, and the holdings of users. */
+/** All parts, together with those that several sections read: prices, and the holdings of users. */
 export type SharedParts = Parts & {
   prices: Prices
   /** These prices are at most as old as the interval of the watch that compares them with orders. */

@@ -16,7 +16,7 @@ import type { Section } from './section.ts'
 
 type PolicyParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'mails'>
 
-/** What people decide: limits, approvals, agents and recipients. */
+/** Opens the sections in which people decide: limits, approvals, agents and recipients. */
 export const openPolicy = (
   { core, chains, custody, mails }: PolicyParts,
   { signups, auth }: { signups: SignupGrants; auth: Pick<Auth, 'assertSigned'> },

@@ -16,7 +16,7 @@ type RechargeParts = Pick<
   'core' | 'urls' | 'net' | 'chains' | 'custody' | 'probe' | 'prices' | 'changed'
 >
 
-/** The operations do not exist where no contract takes payments, or only one source has prices. */
+/** Opens the purchase of credits; undefined where no contract takes payments, or only one source has prices. */
 export function openRecharge({ core, urls, net, chains, custody, probe, prices, changed }: RechargeParts) {
   const { config, log, clock, db, taskEngine } = core
   const tills = tillsOf(config, chains)

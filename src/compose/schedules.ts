@@ -27,7 +27,7 @@ type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'univers
   operations: () => readonly Operation[]
 }
 
-/** Scheduled chats: their operations, the slots that are due, and the runs of them. */
+/** Opens scheduled chats: their operations, the slots that are due, and the runs of these slots. */
 export function openSchedules({ core, scheduleClock: clock, custody, ...parts }: ScheduleParts): Section {
   const { db, random, transactions, taskEngine } = core
   const { credits, files, innerCalls, operations, universe } = parts

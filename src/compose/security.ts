@@ -6,7 +6,7 @@ import type { Parts } from './parts.ts'
 
 type SecurityParts = Pick<Parts, 'core' | 'urls' | 'net' | 'chains'>
 
-/** The services that judge tokens are asked as far as they are configured. */
+/** Opens the judgement of tokens; each service that judges tokens is asked only if it is configured. */
 export function openSecurity({ core, urls, net, chains }: SecurityParts) {
   const reports = [
     ...(urls.honeypot ? [createHoneypot({ url: urls.honeypot, net })] : []),

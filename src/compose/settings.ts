@@ -33,14 +33,14 @@ export function keysOf(config: Config, net: Net, random: Random): KeyEncryptionK
   return createKeyEncryptionKeys(current, ...former)
 }
 
-/** Never two requests to one webhook at once, so as many sockets to one origin as webhooks that are delivered to. */
+/** A webhook gets one request at a time, so one origin needs one socket per webhook that is delivered to. */
 export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({
   timeoutMs: attemptTimeoutMs,
   connections: placesMax,
   allowLoopback: WEBHOOK_LOOPBACK === 'allowed',
 })
 
-/** The local world names addresses of this machine; those of a public service are public. */
+/** The local world names addresses of this machine for images; the addresses of a public service are public. */
 export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'control'>) => ({
   timeoutMs: 15_000,
   connections: 16,
@@ -48,7 +48,7 @@ export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'c
   allowLoopback: control !== undefined || !isRemote(images),
 })
 
-/** Least time from the creation of a task to its deletion; null: tasks are kept. */
+/** Returns the least time from the creation of a task to its deletion; null if tasks are kept. */
 export function taskTtlMs({ TASK_RETENTION_DAYS, MONEY_TASK_RETENTION_DAYS }: Config): number | null {
   const days = Math.min(TASK_RETENTION_DAYS ?? Infinity, MONEY_TASK_RETENTION_DAYS ?? Infinity)
   return Number.isFinite(days) ? days * 86_400_000 : null
@@ -71,7 +71,9 @@ export const rateLimits = (config: Config) => {
 const descriptorsReserved = 256
 const connectionsMaxDefault = 10_000
 
-/** Bounded by the process's file descriptors, so that clients cannot exhaust those of the other parts. */
+/**
+ * The process's file descriptors bound the connections, so that clients cannot exhaust those of the other parts.
+ */
 export function connectionLimits({ CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS, TRUST_PROXY }: Config) {
   const max = CONNECTIONS_MAX ?? connectionsOf(openFilesMax())
   const perAddress = CONNECTIONS_PER_ADDRESS ?? Math.max(4, Math.floor(max / 4))
@@ -82,7 +84,7 @@ const connectionsOf = (files: number): number =>
   Math.min(connectionsMaxDefault, Math.max(64, files - descriptorsReserved))
 
 function openFilesMax(): number {
-  // Without it the report resolves the host names of all peers; the Node types lack the setting.
+  // Without `excludeNetwork` the report resolves the host names of all peers; the Node types lack this setting.
   Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
   const files = Number(userLimits?.open_files?.soft)

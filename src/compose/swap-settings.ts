@@ -3,7 +3,7 @@ import { mulDiv, toMicros } from '#kernel/money/money.ts'
 
 /** What policy and custody allow of swaps, from the chain table. */
 
-/** Contracts that a swap may call. */
+/** Returns the contracts that a swap may call on a chain. */
 export const swapContractsOf = (row: Chain): { chainId: string; address: string }[] => {
   if (row.family === 'solana')
     return row.depository === null ? [] : [{ chainId: row.id, address: row.depository.vault }]
@@ -15,7 +15,9 @@ export const swapContractsOf = (row: Chain): { chainId: string; address: string 
   )
 }
 
-/** Custody knows no prices: a whole unit counts as so many dollars, well below its price. */
+/**
+ * Custody knows no prices, so it assumes these dollars for a whole unit of a token, well below the token's price.
+ */
 const assumedUsd: Readonly<Record<string, string>> = {
   ETH: '500',
   WETH: '500',
@@ -44,10 +46,10 @@ const capsOf = ({ native, tokens }: Chain, maxMicros: bigint): [string, bigint][
     return [[address, mulDiv(maxMicros, 10n ** BigInt(decimals), toMicros(assumed))]]
   })
 
-/** The most units of each listed token that one signature may release. */
+/** Returns the most units of each listed token that one signature may release, by the address in lower case. */
 export const swapCaps = (row: Chain, maxMicros: bigint): Record<string, bigint> =>
   Object.fromEntries(capsOf(row, maxMicros).map(([address, units]) => [address.toLowerCase(), units]))
 
-/** Addresses of Solana are case-sensitive. */
+/** Returns the most units of each listed token on Solana, by the address unchanged: it is case-sensitive. */
 export const svmCaps = (row: Chain, maxMicros: bigint): Record<string, bigint> =>
   Object.fromEntries(capsOf(row, maxMicros))

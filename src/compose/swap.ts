@@ -41,7 +41,7 @@ const calls: SwapCalls = {
   bridgeDepositsOf,
 }
 
-/** What a payment on Solana brought, by the balances that the chain recorded around it. */
+/** Returns what a payment on Solana brought, by the balances that the chain recorded before and after it. */
 const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
   async of({ chainId, txHash, owner }) {
     const chain = svmPorts.get(chainId)?.chain
@@ -61,7 +61,7 @@ export type Swaps = Section & { execution?: SwapExecution; legs?: SwapLegs }
 
 const unserved: Swaps = { part: 'trading', facts: swapFacts, deletions: swapDeletions }
 
-/** Without operations where no provider is configured. */
+/** Opens the section of swaps, which has no operations where no provider is configured. */
 export function openSwap({ core, urls, net, chains, custody, ...given }: SwapParts): Swaps {
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains

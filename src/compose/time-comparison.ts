@@ -20,12 +20,14 @@ import { venueChainId } from './settings.ts'
 import type { Venue } from './venue.ts'
 
 /**
- * While money is on hold one instance writes down what the chains and the venue did and the database does not know. Each of
- * them is searched by itself: one that does not answer stays on hold alone.
+ * While money is on hold one instance writes down what the chains and the venue did and the database does not know.
+ * Each of them is searched by itself, so that one that does not answer stays on hold alone.
  */
 
 const everyMs = 1_000
-/** One that takes longer holds its own chain alone, and goes on from where it was. */
+/**
+ * The time limit of a search. A slower search goes on later from where it was, while only its chain stays on hold.
+ */
 const searchMsMax = 600_000
 
 type ComparisonDeps = { core: Core; chains: Chains; venue: Pick<Venue, 'client'> | undefined }
@@ -36,16 +38,18 @@ type FoundRow = Omit<FoundAtVenue, 'venue'> & {
   venue: FoundAtVenue['venue'] | null
 }
 /**
- * Keeps what it has searched: called again after it was aborted, it goes on. Returns by signer what `time resume` raises
- * the counters to.
+ * A search keeps what it has found: called again after it was aborted, it goes on. It returns by signer the numbers
+ * to which `time resume` raises the counters.
  */
 type Search = (signal: AbortSignal) => Promise<JsonObject>
 type Store = (executions: readonly FoundRow[]) => Promise<void>
 type BeginSearch = (point: Date | null, store: Store) => Search
-/** `isAlone`: the rest is not on hold now, so tasks go on whose transactions the database has. */
+/**
+ * `isAlone` is true if only single chains are on hold: tasks go on then, and the search omits their transactions.
+ */
 type Begun = SearchOf & { search: Search; count: number }
 type Findings = { used: JsonObject; count: number }
-/** `searches` and `begun` have the searches by chain; the venue counts as one. */
+/** `searches` and `begun` have the searches by chain id; the venue counts as a chain. */
 type State = {
   core: Core
   searches: ReadonlyMap<string, BeginSearch>
@@ -64,10 +68,10 @@ export function openTimeComparison({ core, chains, venue }: ComparisonDeps) {
   const compareIfWanted = async () => {
     if (!core.taskEngine.isOnDuty()) return
     const holds = core.taskEngine.holds.list()
-    // Undefined: of this instance alone, which compares the nonces by itself.
+    // Where `comparedAt` is undefined, the hold is one of this instance alone, which compares the nonces by itself.
     const uncompared = holds.filter(({ comparedAt }) => comparedAt === null)
     const all = holds.find(({ scope }) => scope === everything)
-    // A later hold of a chain is about later transactions.
+    // The search of a chain that is no longer on hold is dropped, since a later hold is about later transactions.
     for (const id of state.begun.keys())
       if (!all && !holds.some(({ scope }) => scope === id)) state.begun.delete(id)
     if (all && uncompared.includes(all)) await compareAll(state, all)
@@ -171,7 +175,7 @@ const searchVenue =
     }
   }
 
-/** An account that was made after that moment has no user here. */
+/** Adds the user of each account, and omits accounts that were made after the moment of the database. */
 async function ofUsers(db: Core['db'], executions: readonly FoundExecution[]): Promise<FoundRow[]> {
   const users = await usersOfAccounts(
     db,
@@ -183,7 +187,7 @@ async function ofUsers(db: Core['db'], executions: readonly FoundExecution[]): P
   })
 }
 
-/** The result is undefined where the chain does not answer, or its search is not done yet. */
+/** Returns what the search of a chain found; undefined where the chain is silent or its search is not done yet. */
 async function findingsOf(
   { core, searches, begun, closing }: State,
   id: string,
@@ -254,7 +258,9 @@ async function compareAll(state: State, { point = null }: MoneyHold): Promise<vo
   )
 }
 
-/** An operator adopts what is found: with everything, where that is on hold, and of this chain otherwise. */
+/**
+ * Compares one chain. An operator adopts its findings with everything, where everything is on hold, and else alone.
+ */
 async function compareOne(
   state: State,
   { scope, point = null }: MoneyHold,
@@ -278,7 +284,7 @@ async function compareOne(
   )
 }
 
-/** A task whose transaction the database has looks it up by itself. */
+/** Leaves out executions whose transaction the database has, since their own tasks look that transaction up. */
 async function withoutOwn(db: Core['db'], executions: readonly FoundRow[]): Promise<FoundRow[]> {
   const hashes = executions.flatMap(({ txHash }) => txHash ?? [])
   const rows = await query<{ external_id: string }>(

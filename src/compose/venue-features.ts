@@ -15,7 +15,7 @@ export type VenueFeatureOverrides = TradingOverrides & {
   priceCheckMs?: number
 }
 
-/** The sections that trade at the venue; undefined where it or the chain of its bridge is not configured. */
+/** Opens the sections that trade at the venue; undefined where venue or bridge chain is not configured. */
 export function openVenueFeatures(
   { core, chains, venue, custody, swaps, changed }: VenueFeatureParts,
   { priceCheckMs, ...overrides }: VenueFeatureOverrides,

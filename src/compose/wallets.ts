@@ -17,7 +17,7 @@ import { recipientAddresses, sendingChains } from './recipients.ts'
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
 type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
 
-/** What users hold, and the shares of earn where it is served. */
+/** Opens the reading of what users hold, with the shares of earn where earn is served. */
 export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
   const { db, clock } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
