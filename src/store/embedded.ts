@@ -29,7 +29,7 @@ import { StoreRefusal } from './refusal.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type EmbeddedPostgres = {
-  /** Evaluated on each read, because on Windows a restart may change the port. */
+  /** The URL is evaluated on each read, because on Windows a restart may change the port. */
   readonly url: string
   readonly version: string
   close(): Promise<void>
@@ -38,7 +38,7 @@ export type EmbeddedPostgres = {
 export type EmbeddedOptions = {
   dataDir: string
   progress?: (line: string) => void
-  /** Turn it off only if the data may be lost, as in tests. */
+  /** Turn `fsync` off only if the data may be lost, as in tests. */
   fsync?: boolean
   settings?: Settings
   native?: string | null
@@ -120,7 +120,7 @@ export async function embeddedPostgres(options: EmbeddedOptions): Promise<Embedd
   }
 }
 
-/** Every iteration first tries to attach, so it does not matter which process started the server, or when. */
+/** Every iteration first tries to attach, so it does not matter when or by which process the server was started. */
 async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> {
   const { paths, stopped, progress } = start
   let launched: LaunchedServer | undefined
@@ -178,7 +178,7 @@ const settingsOf = ({ fsync, settings }: EmbeddedOptions): Settings => ({
   ...settings,
 })
 
-/** `busy`: it starts, recovers or stops. `closed`: it runs but accepts no connection now. `absent`: no reply. */
+/** `busy`: the server starts, recovers or stops. `closed`: it accepts no connection now. `absent`: no reply. */
 async function attach({
   paths,
   options,
@@ -193,7 +193,7 @@ async function attach({
     application_name: 'portico launcher',
     connectionTimeoutMillis: 10_000,
   })
-  // Only the end of the connection matters; without a listener its error would end the process.
+  // Only the end of the connection matters; without a listener its event `error` would end the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -230,7 +230,7 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [database])
   if (rowCount) return
   await client.query(`create database ${database}`).catch((error) => {
-    // Another instance created it first. The code depends on the timing.
+    // Another instance has created the database first. The error code depends on the timing.
     if (errorCode(error) !== '42P04' && errorCode(error) !== '23505') throw error
   })
 }
@@ -257,7 +257,7 @@ async function release(
     await stopOwn(start)
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
-    // The connection may have ended alone: a second one finds out whether the server serves others.
+    // The connection may have ended alone: a second connection finds out whether the server serves others.
     if (isLast || postmasterPid(paths) === undefined) return
     const retry = await withTimeLimit(attach(start), releaseMsMax)
     if (typeof retry === 'object') return release(start, retry, { isLast: true })

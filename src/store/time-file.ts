@@ -10,7 +10,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 export type TimeMemory = {
   read(database: string): TimeRecord | undefined
   write(database: string, record: TimeRecord): void
-  /** Records that a backup is restored here, as long as its tables do not say so or have no place for it. */
+  /** Records that a backup is restored here, for as long as the database's tables do not, or cannot, say so. */
   markRestored(): void
   isRestored(): boolean
   forgetRestored(): void
@@ -41,7 +41,7 @@ export function timeFile(dataDir: string): TimeMemory {
         const found: unknown = JSON.parse(readFileSync(pathOf(database), 'utf8'))
         return isTimeRecord(found) ? found : undefined
       } catch (error) {
-        // A file that was cut by a loss of power is no memory, so the chains are compared.
+        // A file that was cut by a loss of power counts as missing, so the chains are compared.
         if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
           return undefined
         throw error

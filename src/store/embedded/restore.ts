@@ -17,7 +17,7 @@ import {
 export type RestoreOptions = {
   dataDir: string
   source: string
-  /** Called once everything is checked and before anything is changed. */
+  /** Called once the backup is checked and before anything is changed. */
   beforeReplacement?: () => void
   progress?: (line: string) => void
 }
