@@ -26,10 +26,7 @@ export type ParsedInput = {
   timeoutMs: number
   key?: string
 }
-/**
- * Validates a located input and returns the input of its operation, or throws a 422. The given objects may be
- * changed.
- */
+/** Validates a located input and returns its operation's input, or throws a 422; the given objects may change. */
 export type ReadInput = (located: LocatedInput) => ParsedInput
 /** Validates one flat record, of which each field first goes to the location that the contract declares. */
 export type ReadFlatInput = (flat: Record<string, unknown>) => ParsedInput

@@ -160,8 +160,7 @@ export function createInvocation({
         const userId = caller?.userId ?? ''
         if (isStreamTask && input.stream !== false) quotas.assertRoom(userId)
         using waiting = options.wait ? quotas.wait(userId) : undefined
-        // If the user has a full share of waits, the task goes on without a wait, and the answer shows its current
-        // state.
+        // If the user has a full share of waits, the answer shows the current state of the task, which goes on.
         const allowed = options.wait && !waiting ? { ...options, timeoutMs: 0 } : options
         const reply = await execute({ operation, input, caller, options: allowed, request }).catch(
           (error: unknown) => {

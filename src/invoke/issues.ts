@@ -73,10 +73,7 @@ const propertyNames = ({ properties }: Schema): string[] =>
 /** At most this many undeclared names are compared with a missing one. */
 const namesComparedMax = 32
 
-/**
- * Returns the message of a missing field; if the field is present under another name, the message says to rename
- * it.
- */
+/** Returns the message of a missing field, which says to rename the field if it is present under another name. */
 function missingField(name: string, declared: readonly string[], value: unknown): string {
   const given = isRecord(value) ? Object.keys(value) : []
   const unknown = given.filter((each) => !declared.includes(each)).slice(0, namesComparedMax)
@@ -86,10 +83,7 @@ function missingField(name: string, declared: readonly string[], value: unknown)
     : `Field required: rename \`${meant}\` to \`${name}\``
 }
 
-/**
- * Returns the message that lists allowed values like FastAPI, as in `'a', 'b' or 'c'`, with the value closest to
- * the given.
- */
+/** Returns the message of allowed values as FastAPI words it, `'a', 'b' or 'c'`, with the most similar one. */
 function choice(values: readonly unknown[], given: unknown): string {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
   const texts = values.filter((value) => typeof value === 'string')

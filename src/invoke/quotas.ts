@@ -76,10 +76,7 @@ async function checkCredentials(open: ReadonlySet<OpenStream>, authenticate: Aut
   }
 }
 
-/**
- * Makes a stream that can be refused: its reader gets the fault at once, a waiting producer ends by its request's
- * signal.
- */
+/** Makes a stream that can be refused at once; a waiting producer ends by the signal of its request. */
 function revocable({
   items,
   toFault,

@@ -25,10 +25,7 @@ export type Outline = {
 
 const outlines = new WeakMap<Schema, Outline>()
 
-/**
- * Returns the outline of a schema, computed once: analysing a schema for each answer costs more than writing the
- * answer.
- */
+/** Returns the outline of a schema, computed once: analysing a schema costs more than writing an answer. */
 export function outlineOf(schema: Schema): Outline {
   const known = outlines.get(schema)
   if (known) return known
@@ -72,10 +69,7 @@ function filterRecord(outline: Outline, value: Record<string, unknown>): Record<
 export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
   outline.declared.get(name) ?? undeclared(outline, name)
 
-/**
- * Finds an undeclared name by the schema's patterns and its rule for other names. Clients choose names, so none is
- * cached.
- */
+/** Finds an undeclared name by patterns and the rule for other names. Clients choose names, so none is cached. */
 function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {
   return parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined) ?? isOpen
 }

@@ -33,10 +33,7 @@ export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
   return described(name, { ...rest, properties: { ...properties, ...technical } })
 }
 
-/**
- * Returns the input schema of an operation without the fields about the call itself: its key, and how long it
- * waits.
- */
+/** Returns an operation's input schema without the fields about the call itself: its key, and how long it waits. */
 export const plainInputSchemaOf = (name: string, entry: Entry): ObjectSchema =>
   described(name, mergedInput(name, entry, entry.query && plainSchema(entry.query)))
 

@@ -39,8 +39,7 @@ export async function callOperation(terminal: Terminal, given: Invocation): Prom
     textOf(options.idempotencyKey) ?? (input.idempotency_key === undefined ? crypto.randomUUID() : undefined)
   const call = { idempotencyKey, signal: terminal.signal }
   const waits = input.wait === true && command.waitSeconds !== undefined
-  // The first call is accepted without waiting; the call below waits under its idempotency key, so both make one
-  // task.
+  // The first call is only accepted; the call below waits under its idempotency key, so both make one task.
   if (waits && terminal.isInteractive) {
     const { wait: _, ...accepted } = input
     const task = (await client.call(command.name, accepted, call)) as Partial<Task>

@@ -1,10 +1,7 @@
 import { contracts } from '#contracts.ts'
 import { type Entry, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
-/**
- * What the command line has to know about an operation. A release contains the list of commands in place of this
- * file.
- */
+/** What the command line has to know about an operation. A release contains the list in place of this file. */
 export type Command = {
   /** The name of the operation, such as `earn_deposit`. */
   name: string

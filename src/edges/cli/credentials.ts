@@ -24,8 +24,7 @@ export const writeCredentials = (terminal: Terminal, credentials: Credentials): 
   writeConfig(terminal, fileName, credentials)
 
 /**
- * Returns the first address that is given: by the option, the environment, the sign-in, the stored key, or this
- * machine.
+ * Returns the first known address: of the option, the environment, the sign-in, the stored key, or this machine.
  */
 export const baseUrlOf = (terminal: Terminal, given: string | undefined): string =>
   withoutSlash(

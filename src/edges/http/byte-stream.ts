@@ -35,7 +35,7 @@ export function openByteStream(
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) raw.setHeader(name, value)
-  // Without this header a proxy would hold events back.
+  // Without this header, `x-accel-buffering: no`, a proxy would hold events back.
   raw.writeHead(reply.statusCode, { 'x-accel-buffering': 'no' })
   raw.socket?.setNoDelay(true)
   const { promise: ended, resolve } = Promise.withResolvers<void>()
@@ -50,8 +50,7 @@ export function openByteStream(
     if (!error) takenMs = performance.now()
   }
   const heartbeat = setInterval(() => {
-    // No heartbeat is written behind unread bytes: the write would hide from the server's timeout that nothing is
-    // read.
+    // No heartbeat follows unread bytes: the write would hide from the server's timeout that nothing is read.
     if (!isWriting && raw.writableLength === 0) raw.write(': ping\n\n')
   }, heartbeatMs)
   void ended.then(() => clearInterval(heartbeat))

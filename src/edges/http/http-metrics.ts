@@ -1,8 +1,7 @@
 import { createCounter, createHistogram, gauge, type Metric, type Observe } from '#kernel/metrics.ts'
 
 /**
- * Durations are measured by mode: plain requests are fast, waits last as long as a task, streams as long as a
- * client.
+ * Durations are measured by mode: a plain request is fast, a wait lasts like its task, a stream like its client.
  */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 

@@ -166,8 +166,7 @@ function server(
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     // This time limit covers only the receipt of a request, so it cuts neither a wait nor a stream.
     requestTimeout: 30_000,
-    // This time must exceed the idle time of a load balancer, which would otherwise reuse a connection that is
-    // closing.
+    // This time exceeds the idle time of load balancers, which would otherwise reuse a connection that is closing.
     keepAliveTimeout: 75_000,
     http: {
       headersTimeout: 10_000,

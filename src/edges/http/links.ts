@@ -67,10 +67,7 @@ function linksOfUnion(schema: Schema, linksOf: LinksOf): AddLinks | undefined {
   }
 }
 
-/**
- * Returns a function that finds the arm of a union by the value of its first constant field, without comparing
- * schemas.
- */
+/** Returns a function that finds the arm of a union by its first constant field, without comparing schemas. */
 function selectByTag(arms: readonly Schema[]): ((value: unknown) => Schema | undefined) | undefined {
   const tags = arms.map((arm) =>
     [...outlineOf(arm).declared].flatMap(([name, field]) => {

@@ -9,8 +9,7 @@ export type Page = { url: string; input: Readonly<Record<string, unknown>>; body
 export type NextPage = (page: Page) => HeaderPairs
 
 /**
- * Returns how to link the next page; undefined if the answer is no list or is never cut. A full page may be the
- * last.
+ * Returns how to link the next page; undefined if the answer is no list or never cut. A full page may be the last.
  */
 export function nextPageOf(entry: Entry): NextPage | undefined {
   const fields = entry.query && plainSchema(entry.query).properties

@@ -56,10 +56,7 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
   })
 }
 
-/**
- * Node may have ended the body stream of an empty request before Fastify's parser reads it; an empty stream
- * replaces it.
- */
+/** Replaces the body stream of an empty request, which Node may have ended before Fastify's parser reads it. */
 const readEmptyBody: preParsingHookHandler = (_request, _reply, payload, done) =>
   done(null, (payload as Readable).readableEnded ? Readable.from([]) : payload)
 
@@ -115,8 +112,7 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
     return undefined
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    // A request with a query never gets the shared answer: it is validated, even if the operation declares no
-    // query.
+    // A request with a query gets no shared answer: it is validated, even if the operation declares no query.
     const known = sent && !request.url.includes('?') ? shared() : undefined
     if (!sent || known !== sent.outcome) return answer(request, reply)
     deps.sendJson(request, reply, sent.text)

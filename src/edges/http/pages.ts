@@ -78,10 +78,7 @@ export const errorCatalog = (): string =>
     })),
   })
 
-/**
- * Scripts of the API reference must come from its package or stand in its page; the page connects to this server
- * only.
- */
+/** Scripts of the API reference must come from its package or its page, which connects to this server only. */
 const docsPolicy = (page: Buffer): string => {
   const inline = [...page.toString('utf8').matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)]
   const hashes = inline.map(

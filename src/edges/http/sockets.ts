@@ -5,10 +5,7 @@ import { addressKey } from '#kernel/wire/address-key.ts'
 
 export type ConnectionLimits = {
   max: number
-  /**
-   * The most connections of one address; infinite behind a proxy, because every connection then has the proxy's
-   * address.
-   */
+  /** The most connections of one address; infinite behind a proxy, whose address all connections have. */
   perAddress: number
   stallMs?: number
 }

@@ -75,8 +75,7 @@ async function createdTask(
   const reader = byName.get('tasks_get')?.invocable
   const { task_id, status } = result.structuredContent ?? {}
   if (!becomesTask || !reader || !isLive(status) || !admitted.caller?.scopes.has('read')) return undefined
-  // Reading the task is part of the call, so it costs no point; if the read fails, the call is answered without a
-  // handle.
+  // Reading the task costs no point, as part of the call; if the read fails, the answer has no handle of the task.
   const { input, ...options } = reader.readFlatInput({ task_id })
   const outcome = await reader.call(admitted, input, options, facts).catch(() => undefined)
   if (outcome?.kind !== 'answer') return undefined

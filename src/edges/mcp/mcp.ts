@@ -84,8 +84,7 @@ export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
       authInfo: authInfoOf({ ...known, address, id, body, handOver }),
       ...(body !== undefined && { parsedBody: body }),
     })
-    // The library checks headers and envelope before it calls an operation, so a request that it refuses is counted
-    // here.
+    // The library may refuse a request by its headers or envelope before an operation has counted it.
     if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)
     if (!isToolList(body)) return response
     return withTools(response, toolbox.listFor(known.caller).part, request.headers['accept-encoding'])

@@ -141,7 +141,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       return {}
     }),
     /**
-     * All tools are on one page, which an empty cursor requests too: clients of former revisions read no further
+     * All tools are on one page, which an empty cursor requests too: clients of former revisions read only one
      * page.
      */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
@@ -229,6 +229,5 @@ function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolE
 }
 
 export const createHandler = (deps: ServerDeps) =>
-  // The library sends no heartbeats: the streams of the HTTP server have their own, which notice a reader that
-  // stopped.
+  // The library sends no heartbeats: those of the HTTP server know whether the last one was read.
   createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError, keepAliveMs: 0 })

@@ -67,10 +67,7 @@ export function createSseTransport({ mailboxes, limits, admit, answer, refuseBod
     return new Response('Accepted', { status: 202, headers: { 'content-type': 'text/plain' } })
   }
 
-  /**
-   * Answers a request as `/mcp` does, whatever its client accepts; the work goes on when the connection of the
-   * request ends.
-   */
+  /** Answers a request as `/mcp` does, whatever its client accepts; the work outlasts the request's connection. */
   async function forward(
     { address, id, headers: { host } }: WebRequest,
     body: unknown,

@@ -19,8 +19,7 @@ export async function withTools(
   const text = await response.text()
   const at = text.indexOf(entry)
   if (at < 0) return new Response(text, response)
-  // In former revisions the answer is the only event of a stream, on its own line; a message in JSON has no line
-  // break.
+  // In former revisions the answer is the only event of a stream, on one line; JSON has no line break.
   const start = text.lastIndexOf('\n', at) + 1
   const end = text.indexOf('\n', at)
   const before = text.slice(start, at).replace(/^data: /, '')

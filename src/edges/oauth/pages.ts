@@ -145,10 +145,7 @@ export const externalSignInPage = ({
 <p class="small soft below">You sign in there and come back here. Portico learns your email address, and never your password.</p>`,
   )
 
-/**
- * The way to the identity provider is a separate page, because a redirect after a form must satisfy the form's
- * policy.
- */
+/** The way to the identity provider is a page, because a redirect after a form must satisfy the form's policy. */
 export const departurePage = (provider: string, url: string): string =>
   page(
     'Sign in',

@@ -61,8 +61,8 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
   }
 
   /**
-   * Returns the request with its person; undefined if the browser was sent to the sign-in. A suspended person has
-   * no token.
+   * Returns the request of a signed-in person, or undefined if the browser was sent to the sign-in. An act needs a
+   * token, which a suspended person lacks.
    */
   const open = async (
     request: FastifyRequest,

@@ -38,10 +38,7 @@ export const buttonForm = (
 
 export const signOutForm = buttonForm('sign-out', 'Sign out of this browser', { look: 'quiet' })
 
-/**
- * Returns an act that a second click confirms, without a script. `what` names its object to people who do not see
- * the row.
- */
+/** Returns an act that a second click confirms, without a script. `what` names its object for screen readers. */
 export const confirmed = (
   { act, what }: { act: string; what: string },
   sentence: string,

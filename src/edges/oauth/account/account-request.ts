@@ -11,10 +11,7 @@ export type AccountRequest = {
   exchange: PageExchange
   session: SignedInSession
   person: Person
-  /**
-   * Absent if the token of this page has ended or the account is suspended; acts that need only the session still
-   * work.
-   */
+  /** Absent if the page's token has ended or the account is suspended; acts by session alone still work. */
   caller: Caller | undefined
   mayChangePasskeys: boolean
 }

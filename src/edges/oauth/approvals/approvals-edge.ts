@@ -48,8 +48,7 @@ export function createApprovalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerP
   const namesFor = nameReader(deps, session)
 
   /**
-   * Half of the allowed age of a sign-in is left for the decision. The browser returns to the approval that `view`
-   * names.
+   * Half of a sign-in's allowed age is left for the decision. `view` is the approval to which the browser returns.
    */
   const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
     session.signIn(
@@ -138,8 +137,7 @@ const approvalOf = ({ params }: FastifyRequest): string =>
   (params as { approval_id?: string } | undefined)?.approval_id ?? ''
 
 /**
- * Returns the notice for a refused decision: a young or contested link may be approved later, so the person is not
- * late.
+ * Returns the notice of a refused decision, which is not late if a young or contested link may be approved later.
  */
 function noticeOf({ extras }: Fault): Notice {
   if (extras.status === 'young_link') return 'young'

@@ -22,7 +22,7 @@ export type ShownApproval = {
     /** The name of the app, or null if a key pair asked. */
     app: string | null
     isOwnPage: boolean
-    /** The name of a linked agent, or null if none is known. */
+    /** The name of a linked agent, or null if no name is known. */
     agentName: string | null
     /** What the person calls the recipient, or null if the address is no recipient of the person. */
     recipientLabel: string | null

@@ -112,10 +112,7 @@ export type Entry = {
   amr: readonly string[]
   /** When the credentials were given: null if that is not known, and now if it is left out. */
   at?: Date | null
-  /**
-   * The sign-in outlasts each end of access before this moment; by default the begin of the request, before any
-   * check.
-   */
+  /** The sign-in outlasts each end of access before this moment, which by default is the begin of the request. */
   enteredAt?: Date | undefined
 }
 type SignIn = Entry & { interaction: Interaction }

@@ -83,10 +83,7 @@ const refuseFields = (reply: FastifyReply): void => {
   })
 }
 
-/**
- * Leaves the answer to the provider, which writes to the socket without the gateway's hooks, so headers are set
- * here.
- */
+/** Leaves the answer to the provider, which writes to the socket without the hooks that set headers. */
 const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.hijack()
   reply.raw.setHeader('x-request-id', request.id)
@@ -198,8 +195,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
     mountAccount(scope)
     scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
     mountInteractions({ scope, pageOf, interactions })
-    // The cookie of an interaction is sent only to the addresses of this interaction, so the callback redirects
-    // there.
+    // The cookie of an interaction is sent only to its own addresses, so the callback redirects there.
     scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
       if (await isLimited(request, reply)) return
       takeOver(request, reply)
