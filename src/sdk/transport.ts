@@ -106,7 +106,7 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  /** Adds the signature to an act. The token is requested first, because its answer tells the gateway's time. */
+  /** Adds the signature to an act. The token is requested first, because its answer shows the gateway's time. */
   const signedInput = async (row: OperationRow, input: Input): Promise<Input> => {
     if (!row.isSigned || input.signature !== undefined || !tokens?.signAct) return input
     await tokens.get()

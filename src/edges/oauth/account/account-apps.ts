@@ -20,7 +20,7 @@ export const shownApp = ({
   connectedAt,
 }: Connection): ShownApp => ({
   clientId,
-  // Another authorization server does not tell the name of an app, so the host of the app's address is shown.
+  // Another authorization server does not report the name of an app, so the host of the app's address is shown.
   name: shownName(clientName ?? '') || URL.parse(clientId)?.host || shownName(clientId),
   publisher: clientName === null ? URL.parse(clientId)?.host : undefined,
   may: [
