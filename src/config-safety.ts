@@ -78,9 +78,7 @@ const optionalUpstreamNames: readonly string[] = [
   'IMAGES_URL',
 ]
 
-/**
- * The values of unset settings outside the local environment, where the local world and its keys are no defaults.
- */
+/** The values of unset settings outside the local environment, where the local world is no default. */
 export const initialOutsideLocal: Readonly<Record<string, string>> = {
   ...Object.fromEntries(optionalUpstreamNames.map((name) => [name, 'off'])),
   SPONSOR_KEYS: '',
@@ -324,7 +322,7 @@ export function problemsOfVenueNetwork(config: CheckedSettings): string[] {
   return problems
 }
 
-/** Returns undefined if the host does not reveal the network, as for a private node or proxy. */
+/** Returns the venue network of a URL; undefined if its host reveals none, as for a private node or proxy. */
 function networkOfUrl(url: string): VenueNetwork | undefined {
   if (url === 'local') return 'local'
   const host = new URL(url).hostname

@@ -8,9 +8,7 @@ import { join } from 'node:path'
 const dataDir = process.env.DATA_DIR || '.portico'
 const cache = join(dataDir, 'compile-cache')
 
-/**
- * Returns whether the folder of the cache exists and no other account could write to it; the first start makes it.
- */
+/** Returns whether the cache folder exists and no other account could write to it; the first start makes it. */
 function isSafe() {
   const uid = process.getuid?.()
   const [above, found] = [statSync(dataDir, { throwIfNoEntry: false }), lstatSync(cache, { throwIfNoEntry: false })]

@@ -6,7 +6,9 @@ import { endSchedules } from '#features/schedules/access-end.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { Session } from './session.ts'
 
-/** Ends webhooks and schedules of a thief with the tokens. The caller notifies after the commit. */
+/**
+ * Ends webhooks and schedules, which a thief may have made, with the tokens. The caller notifies after the commit.
+ */
 export const endWebhooksOfApps =
   ({ clock }: Pick<Session, 'clock'>): EndApps =>
   async (tx, { personId, clientId }) => {

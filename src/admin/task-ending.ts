@@ -132,9 +132,7 @@ export function soughtEffect(
 export type PendingHold = { key: string }
 type Base = { task: TaskView; pending: readonly PendingHold[]; actor: string }
 
-/**
- * Returns the end of a task; throws if the finding, completed by `withSought`, contradicts what the task signed.
- */
+/** Returns the end of a task; throws if the completed finding contradicts what the task has signed. */
 export function endingOf({ task, pending, actor }: Base, resolution: Resolution): EndResult {
   const { outcome, evidence, txHash, at } = resolution
   const sent = liveEffectOf(task, txHash)

@@ -15,9 +15,7 @@ import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
 import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './task-ending.ts'
 
-/**
- * Selects tasks that end only by an operator or a silent upstream's return: what they signed can no longer execute.
- */
+/** Selects tasks that only an operator or a silent upstream ends: what they signed can no longer execute. */
 const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
   and greatest(t.created_at + interval '1 hour', t.deadline) < clock_timestamp()
   and not exists (select from effect e where e.task_id = t.id and e.status in ('prepared', 'sent', 'unknown')

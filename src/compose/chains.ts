@@ -160,9 +160,7 @@ function openSvmPort(
 }
 export type Chains = ReturnType<typeof openChains>
 
-/**
- * Returns which nodes serve another network than expected. A node that does not answer is left to the health probe.
- */
+/** Returns which nodes serve another network than expected; the health probe reports nodes that do not answer. */
 export async function findNodeProblems({ ports }: Chains, environment: string): Promise<string[]> {
   const asked = [...ports.values()].map(async ({ chain: { row, identify } }) => {
     const problem = nodeMismatch(await identify(), { chainId: row.id, local: environment === 'local' })

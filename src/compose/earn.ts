@@ -5,9 +5,7 @@ import { createVault } from '#upstreams/vault/vault.ts'
 import type { Parts } from './parts.ts'
 
 type EarnParts = Pick<Parts, 'core' | 'chains' | 'custody'> & {
-  /**
-   * The holdings are a function, because of a cycle: holdings list earn's shares, and earn invalidates holdings.
-   */
+  /** The holdings are a function, because holdings list earn's shares, and earn invalidates holdings. */
   holdings: () => Holdings
 }
 

@@ -15,7 +15,7 @@ type OAuthParts = Pick<Parts, 'core' | 'net' | 'custody' | 'mails'> & {
   webhooksOfApps: ReturnType<typeof openWebhooksOfApps>
 }
 
-/** Absent where people cannot sign in. */
+/** Opens the sign-in of people and what apps are granted; undefined where people cannot sign in. */
 export function openOAuth(
   { core, net, custody, mails, webhooksOfApps }: OAuthParts,
   { deriveKey }: OAuthOverrides,

@@ -71,9 +71,7 @@ export const rateLimits = (config: Config) => {
 const descriptorsReserved = 256
 const connectionsMaxDefault = 10_000
 
-/**
- * The process's file descriptors bound the connections, so that clients cannot exhaust those of the other parts.
- */
+/** The process's file descriptors bound the connections, so that clients cannot exhaust those of other parts. */
 export function connectionLimits({ CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS, TRUST_PROXY }: Config) {
   const max = CONNECTIONS_MAX ?? connectionsOf(openFilesMax())
   const perAddress = CONNECTIONS_PER_ADDRESS ?? Math.max(4, Math.floor(max / 4))
@@ -195,7 +193,7 @@ export const custodyVenue = (config: Config): SigningVenue => ({
 })
 
 const documentedWeight = 1_200
-/** The quiet local world has no rate limit. */
+/** Returns the venue's request weight per minute; the quiet local world has no rate limit, which 0 stands for. */
 export const venueWeightOf = ({
   HYPERLIQUID_WEIGHT_PER_MINUTE: set,
   HYPERLIQUID_URL: url,

@@ -15,9 +15,7 @@ export const swapContractsOf = (row: Chain): { chainId: string; address: string 
   )
 }
 
-/**
- * Custody knows no prices, so it assumes these dollars for a whole unit of a token, well below the token's price.
- */
+/** Custody knows no prices, so it assumes these dollars for a whole unit of a token, well below its price. */
 const assumedUsd: Readonly<Record<string, string>> = {
   ETH: '500',
   WETH: '500',

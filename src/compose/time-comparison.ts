@@ -25,9 +25,7 @@ import type { Venue } from './venue.ts'
  */
 
 const everyMs = 1_000
-/**
- * The time limit of a search. A slower search goes on later from where it was, while only its chain stays on hold.
- */
+/** The time limit of a search. A slower search goes on later, while only its chain stays on hold. */
 const searchMsMax = 600_000
 
 type ComparisonDeps = { core: Core; chains: Chains; venue: Pick<Venue, 'client'> | undefined }
@@ -44,9 +42,7 @@ type FoundRow = Omit<FoundAtVenue, 'venue'> & {
 type Search = (signal: AbortSignal) => Promise<JsonObject>
 type Store = (executions: readonly FoundRow[]) => Promise<void>
 type BeginSearch = (point: Date | null, store: Store) => Search
-/**
- * `isAlone` is true if only single chains are on hold: tasks go on then, and the search omits their transactions.
- */
+/** `isAlone` is true if only single chains are on hold: tasks go on, and the search omits their transactions. */
 type Begun = SearchOf & { search: Search; count: number }
 type Findings = { used: JsonObject; count: number }
 /** `searches` and `begun` have the searches by chain id; the venue counts as a chain. */
@@ -258,9 +254,7 @@ async function compareAll(state: State, { point = null }: MoneyHold): Promise<vo
   )
 }
 
-/**
- * Compares one chain. An operator adopts its findings with everything, where everything is on hold, and else alone.
- */
+/** Compares one chain. An operator adopts its findings alone, unless everything is on hold. */
 async function compareOne(
   state: State,
   { scope, point = null }: MoneyHold,

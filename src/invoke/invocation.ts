@@ -65,9 +65,7 @@ export type Outcome =
   | { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
   | {
       kind: 'stream'
-      /**
-       * The items of the stream, which throw only faults and end with a fault if the credential becomes invalid.
-       */
+      /** The items of the stream, which throw only faults, and throw one if the credential becomes invalid. */
       items: AsyncIterable<StreamItem>
       replayed?: boolean
       key?: string

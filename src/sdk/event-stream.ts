@@ -12,9 +12,7 @@ export type FollowOptions = {
   lastEventId?: string | undefined
   /** How many connections in a row may fail; a failure of the first one is thrown at once. Default: 10. */
   maxReconnects?: number | undefined
-  /**
-   * The key of a stream that starts something; if absent, a key is made. Repeat a lost request under its first key.
-   */
+  /** The key of a stream that starts something; if absent, a key is made. Repeat a lost request under its key. */
   idempotencyKey?: string | undefined
   /** Called when a connection has ended early, before the next one is tried. */
   onLost?: (() => void) | undefined

@@ -9,9 +9,7 @@ export type TokenStore = {
   read: () => Promise<OAuthTokens | undefined>
   /** Stores the tokens in place of the stored ones; undefined removes the stored tokens. */
   write: (tokens: OAuthTokens | undefined) => Promise<void>
-  /**
-   * Runs one function at a time among all users of the store: a refresh token that is used twice ends the sign-in.
-   */
+  /** Runs one function at a time for all users of the store: a refresh token used twice ends the sign-in. */
   exclusive: <T>(run: () => Promise<T>) => Promise<T>
 }
 

@@ -27,9 +27,7 @@ export type SignInOptions = {
   fetch?: Fetch | undefined
 }
 
-/**
- * The facts of a sign-in under way, as JSON: store them until the browser returns, for example in `sessionStorage`.
- */
+/** The facts of a sign-in under way, as JSON: store them until the browser returns, as in `sessionStorage`. */
 export type PendingSignIn = {
   state: string
   verifier: string
@@ -90,9 +88,7 @@ async function challengeOf(verifier: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))))
 }
 
-/**
- * Reads the metadata of RFC 9728, then of RFC 8414. Each document must name the address at which it was requested.
- */
+/** Reads the metadata of RFC 9728, then of RFC 8414. Each document must name the address of its request. */
 async function discover(fetch: Fetch, baseUrl: string): Promise<{ issuer: string; server: Fields }> {
   const resource = await request(fetch, `${baseUrl}/.well-known/oauth-protected-resource`)
   if (resource.resource !== baseUrl)

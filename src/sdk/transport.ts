@@ -6,9 +6,7 @@ import type { TokenSource } from './token-source.ts'
 
 export type Input = Readonly<Record<string, unknown>>
 export type CallOptions = {
-  /**
-   * If absent, each call gets a new key. Repeat a call whose answer was lost under the key of the first attempt.
-   */
+  /** If absent, each call gets a new key. Repeat a call whose answer was lost under the key of its first try. */
   idempotencyKey?: string | undefined
   signal?: AbortSignal | undefined
   /** The time limit of each attempt. A call with `wait` has its `timeout` and 10 s more. */

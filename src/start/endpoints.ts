@@ -55,7 +55,7 @@ export async function openUpstreamEndpoints(
     dataDir: join(config.DATA_DIR, 'world'),
     port: config.WORLD_PORT,
     realism: config.WORLD_REALISM,
-    // The launcher of `npm start` holds this channel: then a person is about to try a first swap.
+    // Only the launcher of `npm start` holds an IPC channel; there a person is about to try a first swap.
     isEager: process.channel !== undefined,
     progress,
     ...stop,

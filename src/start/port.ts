@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { InUse } from './lock.ts'
 
-/** Throws if the port is in use. The check runs before anything slow starts, so that it fails at once. */
+/** Throws if the port is in use. The check runs before anything slow starts, so that the error comes at once. */
 export async function assertPortFree(host: string, port: number, variable: string): Promise<void> {
   if (port === 0) return
   const server = createServer()

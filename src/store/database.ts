@@ -174,8 +174,7 @@ async function attempt<F, T>(
     return committed
   }
   try {
-    // The first part is awaited despite pipelining: after a failed `begin` the next statements would commit one by
-    // one.
+    // The first part is awaited despite pipelining: after a failed `begin` the next statements would commit singly.
     const found = await start(client as Transaction)
     const answer = await run(client as Transaction, found, commit)
     await commit()

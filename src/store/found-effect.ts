@@ -78,9 +78,7 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
 }
 
 type ComparedExecution = { chainId: string; executionId: string; sequence: number }
-/**
- * Returns the transaction that the comparison of the chains found; no node with the state of its block is needed.
- */
+/** Returns the transaction that the comparison of the chains found, so that no node with its block is needed. */
 export type ComparedHash = (execution: ComparedExecution) => Promise<string | undefined>
 
 export const comparedHashes =

@@ -7,7 +7,7 @@ export type Listener = {
   close(): Promise<void>
 }
 
-/** This is shorter than the time for which a token is cached: a revocation may be lost between two pings. */
+/** The ping interval is shorter than the time for which a token is cached: a revocation may be lost meanwhile. */
 const pingEveryMs = 20_000
 const pingTimeoutMs = 5_000
 const reconnectBackoff = { firstMs: 20, maxMs: 1_000 }
@@ -44,8 +44,7 @@ export function listen(options: {
       await client.connect()
       for (const channel of options.channels) await client.query(`listen ${client.escapeIdentifier(channel)}`)
       connected = true
-      // The callback runs outside the session, where each failure counts as a lost connection, so that its bugs
-      // surface.
+      // The callback runs outside the session, where failures count as lost connections, so that its bugs surface.
       queueMicrotask(options.onConnected)
       while (!signal.aborted) {
         await delay(pingEveryMs, undefined, { signal }).catch(() => {})

@@ -73,7 +73,7 @@ export async function migrate(options: {
     application_name: 'portico migrate',
     connectionTimeoutMillis: 10_000,
   })
-  // The query in flight reports a lost connection; without a listener the event would end the process.
+  // The query in flight reports a lost connection; without a listener the event `error` would end the process.
   client.on('error', () => {})
   try {
     await client.connect()

@@ -39,9 +39,7 @@ function statementName(text: string): string | undefined {
   return name
 }
 
-/**
- * Returns whether a statement did not run because a newer release added a column to a table that it reads whole.
- */
+/** Returns whether a statement did not run because a newer release added a column to a table it reads whole. */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as { code?: string; routine?: string }
   return code === '0A000' && routine === 'RevalidateCachedQuery'

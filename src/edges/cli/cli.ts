@@ -82,9 +82,7 @@ function addChat(section: Program, terminal: Terminal, end: End): void {
   })
 }
 
-/**
- * Help and completion show the allowed values of an option; the gateway checks the value, as it checks every value.
- */
+/** Help and completion show the values that an option allows; the gateway checks it, as it checks every option. */
 function optionOf({ flag, type, choices, isList, description }: Field): Option {
   const value = type === 'boolean' ? '[true|false]' : `<${type}${isList ? '...' : ''}>`
   const shown = choices.length > 0 ? ` (${choices.join(', ')})` : ''

@@ -23,9 +23,7 @@ export function readCredentials(terminal: Terminal): Credentials | undefined {
 export const writeCredentials = (terminal: Terminal, credentials: Credentials): string =>
   writeConfig(terminal, fileName, credentials)
 
-/**
- * Returns the first known address: of the option, the environment, the sign-in, the stored key, or this machine.
- */
+/** Returns the first known address: of the option, the environment, the sign-in, the stored key, or localhost. */
 export const baseUrlOf = (terminal: Terminal, given: string | undefined): string =>
   withoutSlash(
     given ??

@@ -43,9 +43,7 @@ function parseValue({ type }: Field, value: unknown): unknown {
 
 const numberOf = (text: string, form: RegExp): unknown => (form.test(text) ? Number(text) : text)
 
-/**
- * Reads the value of --json: `@file` names a file, `@-` the standard input, and any other value is the document.
- */
+/** Reads the value of --json: `@file` names a file, `@-` the standard input, and any other value is the JSON. */
 function readDocument(given: string): Input {
   if (!given.startsWith('@') && !given.startsWith('{'))
     throw new UsageError('--json takes @file, @- or a JSON object; without a value it prints JSON')

@@ -35,9 +35,7 @@ export function sessionStore(terminal: Terminal, baseUrl: string): TokenStore {
   }
 }
 
-/**
- * The holder of the lock makes one request of at most 15 s, so an older lock belongs to a process that was killed.
- */
+/** The holder of the lock makes one request of at most 15 s, so an older lock is that of a killed process. */
 const staleMs = 60_000
 const pollMs = 25
 

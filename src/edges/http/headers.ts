@@ -147,9 +147,7 @@ export const isPreflight = (request: FastifyRequest): boolean =>
   request.headers.origin !== undefined &&
   request.headers['access-control-request-method'] !== undefined
 
-/**
- * Answers a CORS preflight; an origin that is not allowed gets no CORS headers, so its browser sends no request.
- */
+/** Answers a CORS preflight; an origin that is not allowed gets no CORS headers, so its browser sends nothing. */
 export function answerPreflight(
   reply: FastifyReply,
   methods: readonly string[],

@@ -1,8 +1,6 @@
 import { createCounter, createHistogram, gauge, type Metric, type Observe } from '#kernel/metrics.ts'
 
-/**
- * Durations are measured by mode: a plain request is fast, a wait lasts like its task, a stream like its client.
- */
+/** Durations are measured by mode: plain requests are fast, waits last like a task, streams like a client. */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 
 const modes: readonly RequestMode[] = ['plain', 'wait', 'stream']

@@ -8,9 +8,7 @@ type Fields = Record<string, unknown>
 type PathOf = (fields: Fields) => string | undefined
 /** Adds links to a value; the objects that get links are copied, because events are shared between streams. */
 export type AddLinks = (value: unknown) => unknown
-/**
- * Reads a schema once and returns the function that adds its links, or undefined if the schema declares no link.
- */
+/** Reads a schema once; returns the function that adds its links, or undefined if the schema declares no link. */
 export type LinksOf = (schema: Schema) => AddLinks | undefined
 
 export function createLinks(operations: readonly Operation[], baseUrl: () => string): LinksOf {

@@ -55,9 +55,7 @@ export type PathHints = {
   changesBelow(url: string): string[]
 }
 
-/**
- * Hints name only published paths. `signIn` says why no path below `/oauth` is served; undefined if people sign in.
- */
+/** Hints name only published paths. `signIn` says why nothing is below `/oauth`; undefined if people sign in. */
 export function pathHints(
   operations: readonly Documented[],
   { signIn }: { signIn?: string | undefined } = {},

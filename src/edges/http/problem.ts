@@ -9,9 +9,7 @@ type Facts = { requestId: string; accept: string | undefined; baseUrl: string }
 const problemType = 'application/problem+json'
 const jsonType = 'application/json; charset=utf-8'
 
-/**
- * The seconds in `Retry-After` if the fault names none; an answer with one of these codes must have this header.
- */
+/** The seconds in `Retry-After` if the fault names none; answers with these codes must have the header. */
 const retrySeconds: Partial<Record<FaultCode, number>> = {
   rate_limited: 1,
   overloaded: 1,

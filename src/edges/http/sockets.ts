@@ -118,9 +118,7 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
       })
     response.on('close', end)
   }
-  /**
-   * Handles a socket without a read or write for a while. A client that waits for its answer has nothing to read.
-   */
+  /** Handles a socket without a read or write for a while. A client that awaits an answer has nothing to read. */
   const onSilence = (socket: Socket): void => {
     const connection = bySocket.get(socket)
     if (connection && connection.responses.length > 0) {

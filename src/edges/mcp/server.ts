@@ -140,10 +140,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       await requests.cancel(taskId, facts)
       return {}
     }),
-    /**
-     * All tools are on one page, which an empty cursor requests too: clients of former revisions read only one
-     * page.
-     */
+    /** All tools are on one page, which an empty cursor requests too: former clients read only one page. */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
       if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
       const { caller, body } = callOf(context)

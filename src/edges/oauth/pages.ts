@@ -26,7 +26,7 @@ export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Reco
   'x-content-type-options': 'nosniff',
   // The policy no-referrer would suppress the origin of a form, which is checked.
   'referrer-policy': 'same-origin',
-  // This keeps every page of this origin from holding a handle on a page where a person acts.
+  // This policy keeps every page of this origin from holding a handle on a page where a person acts.
   'cross-origin-opener-policy': 'noopener-allow-popups',
   'cache-control': 'no-store',
 })

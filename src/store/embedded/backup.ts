@@ -59,9 +59,7 @@ const excludedContent = new Set([
 ])
 const excludedNames =
   /^(postmaster\.(pid|opts)|backup_label(\.old)?|tablespace_map(\.old)?|pgsql_tmp.*|pg_internal\.init.*|current_logfiles(\.tmp)?)$/
-/**
- * The control file is copied last: it names a checkpoint, and all that was copied before must be at least as old.
- */
+/** The control file is copied last: it names a checkpoint, and the files before must be at least as old. */
 const controlFile = 'global/pg_control'
 const segmentName = /^[0-9A-F]{24}$/
 const chunkBytes = 1024 * 1024

@@ -47,11 +47,9 @@ const createMsMax = 120_000
 const fastMsMax = 10_000
 /** How long a fast shutdown may take once the stop of the gateway is forced. */
 const forcedFastMsMax = 1_000
-/**
- * How long a stop may take in all: the server kills children that ignore the immediate shutdown after five seconds.
- */
+/** How long a stop may take in all: the server kills children that ignore an immediate shutdown after 5 s. */
 const stopMsMax = 17_000
-/** This is above every system's limit on process ids, so no process has it. */
+/** This number is above every system's limit on process ids, so no process has it. */
 const unusedPid = 2_147_483_647
 
 export function majorOf(paths: ClusterPaths): number | undefined {
@@ -128,9 +126,7 @@ export type LaunchedServer = { process: ChildProcess; failureText(): string }
 export const hasEnded = ({ process: { exitCode, signalCode } }: LaunchedServer): boolean =>
   exitCode !== null || signalCode !== null
 
-/**
- * The server is detached, so that Ctrl-C in the terminal does not stop it before the gateway has finished its work.
- */
+/** The server is detached, so that Ctrl-C does not stop it before the gateway has finished its work. */
 export async function launchServer(
   paths: ClusterPaths,
   binaries: Binaries,

@@ -25,9 +25,7 @@ export function createAccountViews(
   reader: ReturnType<typeof createAccountReader>,
   { answerForms }: Pick<PageSession, 'answerForms'>,
 ) {
-  /**
-   * Reads the person's account; if that is refused, the page lacks its figures, but trading can still be stopped.
-   */
+  /** Reads the person's account; if that is refused, the page lacks figures, but trading can still be stopped. */
   const ownOf = async (request: FastifyRequest, caller: Caller | undefined) => {
     if (!caller) return { account: undefined, unread: 'Open the page again to see them.' }
     if (!caller.person?.hasSignedUp) return { account: undefined, unread: undefined }

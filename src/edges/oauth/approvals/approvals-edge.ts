@@ -47,9 +47,7 @@ export function createApprovalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerP
   const decline = session.operation('approvals_decline')
   const namesFor = nameReader(deps, session)
 
-  /**
-   * Half of a sign-in's allowed age is left for the decision. `view` is the approval to which the browser returns.
-   */
+  /** Half of a sign-in's allowed age is left for the decision. The browser returns to the approval `view`. */
   const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
     session.signIn(
       reply,
@@ -136,9 +134,7 @@ const idPattern = '^[0-9a-f-]{36}$'
 const approvalOf = ({ params }: FastifyRequest): string =>
   (params as { approval_id?: string } | undefined)?.approval_id ?? ''
 
-/**
- * Returns the notice of a refused decision, which is not late if a young or contested link may be approved later.
- */
+/** Returns the notice of a refused decision. A young or contested link can still be approved later. */
 function noticeOf({ extras }: Fault): Notice {
   if (extras.status === 'young_link') return 'young'
   return extras.status === 'contested_link' ? 'contested' : 'late'

@@ -19,9 +19,7 @@ export type SignInStep = (exchange: Exchange, interaction: Interaction, form: Fo
 export type SignInMethod = {
   show(exchange: Exchange, interaction: Interaction, view?: string): Promise<void>
   steps: Record<string, SignInStep>
-  /**
-   * Handles the return of the browser with this query; only a way to sign in at another server has this function.
-   */
+  /** Handles the return of the browser with this query; only a sign-in at another server has this function. */
   receive?(exchange: Exchange, interaction: Interaction, query: string): Promise<void>
 }
 
@@ -137,7 +135,7 @@ async function leaveSession({ provider, request, response, sessions }: Exchange,
   await sessions.end(session.uid)
 }
 
-/** Returns the interaction of the cookie, if it is the one of the path. */
+/** Returns the interaction that the cookie names, or undefined if the path names another one. */
 export async function findInteraction({
   provider,
   request,

@@ -93,7 +93,7 @@ const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.raw.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains')
 }
 
-/** Returns the name of an app, or undefined even if the app's document is merely unavailable. */
+/** Returns the name of an app; undefined if the app is unknown, or its document is unavailable at the moment. */
 const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<string | undefined> =>
   (await Client.find(clientId).catch(() => undefined))?.clientName
 
@@ -187,7 +187,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
   const mountApprovals = createApprovalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   const mountAccount = createAccountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  /** Answers a page of the sign-in, within the limit of its address. */
+  /** Answers a page of the sign-in, within the request limit of the client's address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
   const mountPages = (scope: FastifyInstance): void => {

@@ -33,9 +33,7 @@ export type PageSessionDeps = {
   baseUrl: () => string
   ownRequestKey: string
 }
-/**
- * Answers a page within the limits of the client's address, and shows failures on the error page of the sign-in.
- */
+/** Answers a page within the limits of the client's address, and with the error page of the sign-in. */
 export type AnswerPage = (
   request: FastifyRequest,
   reply: FastifyReply,
