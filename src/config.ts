@@ -43,7 +43,7 @@ import {
   text,
   tills,
   upstream,
-} from './config-values.ts'
+} from './config-parsers.ts'
 
 /** The only reader of the environment. Each variable is declared once; an invalid value stops the start. */
 

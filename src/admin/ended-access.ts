@@ -1,12 +1,14 @@
 import { appendEvents } from '#durable/events/append-events.ts'
 import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/events/notifier.ts'
 import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
-import type { EndApps } from '#features/oauth/grants.ts'
+import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import { endSchedules } from '#features/schedules/access-end.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { Session } from './session.ts'
 
-/** Webhooks and schedules of a thief lose access like the tokens do. The caller notifies after the commit. */
+/**
+ * Ends webhooks and schedules, which a thief may have made, with the tokens. The caller notifies after the commit.
+ */
 export const endWebhooksOfApps =
   ({ clock }: Pick<Session, 'clock'>): EndApps =>
   async (tx, { personId, clientId }) => {

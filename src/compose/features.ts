@@ -8,15 +8,15 @@ import { createPrices } from '#upstreams/prices/prices.ts'
 import { type AuthOverrides, openAuth } from './auth.ts'
 import { type ChatOverrides, openChat } from './chat.ts'
 import { openDiscovery } from './discovery.ts'
-import { openImages } from './images.ts'
+import { openImages } from './files-and-images.ts'
 import { oauthSection } from './oauth.ts'
-import { type OrderOverrides, openOrders, openSwapHooks } from './orders.ts'
-import type { Parts } from './parts.ts'
+import { type OrderOverrides, openOrders, openSwapHooks } from './trigger-orders.ts'
+import type { Parts } from './section-parts.ts'
 import { openPolicy } from './policy.ts'
 import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
-import { openSecurity } from './security.ts'
+import { openSecurity } from './token-security.ts'
 import { openSwap } from './swap.ts'
 import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
 import { openHoldings, openWallets } from './wallets.ts'
@@ -31,7 +31,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
     addOperations?: (parts: Pick<Parts, 'core' | 'chains' | 'custody'>) => Operation[]
   }
 
-/** Triggers compare prices that are as old as the interval of their watch. */
+/** The prices for triggers may be as old as the interval of the watch that compares them. */
 const orderPricesMs = 1_000
 
 /** Opens the parts that several sections read: prices, and the holdings of users. */

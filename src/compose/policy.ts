@@ -9,14 +9,14 @@ import { killSwitchMetrics } from '#features/policy/kill-switch.ts'
 import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import { approvalPage, ownPages } from './own-pages.ts'
-import type { Parts } from './parts.ts'
+import { approvalPage, ownPages } from './page-urls.ts'
+import type { Parts } from './section-parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 import type { Section } from './section.ts'
 
 type PolicyParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'mails'>
 
-/** What people decide: limits, approvals, agents and recipients. */
+/** Opens the sections in which people decide: limits, approvals, agents and recipients. */
 export const openPolicy = (
   { core, chains, custody, mails }: PolicyParts,
   { signups, auth }: { signups: SignupGrants; auth: Pick<Auth, 'assertSigned'> },

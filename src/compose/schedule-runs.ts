@@ -3,7 +3,7 @@ import { type AdmittedChat, createRunKind, type RunDeps } from '#features/schedu
 import type { Caller } from '#kernel/contract/caller.ts'
 import { type Operation, streamTaskOf } from '#kernel/contract/operation.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './section-parts.ts'
 
 type RunParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody'> & {
   files: Files
@@ -15,7 +15,7 @@ const chatKind = 'chat'
 const isChat = (operation: Operation): operation is Extract<Operation, { entry: { kind: 'stream' } }> =>
   operation.entry.kind === 'stream' && operation.entry.taskKind === chatKind
 
-/** The task kind of runs, whose chats are those of the operation. */
+/** Returns the kind of task for runs of schedules; a run starts its chat by the operation that callers use. */
 export function createScheduleRuns({ core, scheduleClock, custody, ...parts }: RunParts): TaskKind {
   const { db, taskEngine } = core
   const { files, operations, slots } = parts

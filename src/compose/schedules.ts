@@ -5,19 +5,19 @@ import { authorityOf } from '#engines/stored-callers/stored-caller.ts'
 import { strategyRetentionJobs } from '#engines/strategy-slots/retention.ts'
 import { createStrategySlots } from '#engines/strategy-slots/strategy-slots.ts'
 import { orderedOperations } from '#features/chat/grammar-mandate.ts'
-import { creditsOfAgent } from '#features/chat/prices.ts'
+import { creditsOfAgent } from '#features/chat/turn-prices.ts'
 import { findThread } from '#features/chat/store.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Calendar } from '#features/schedules/recurrence/calendar.ts'
 import { nextSlot } from '#features/schedules/recurrence/slots.ts'
 import { skippedEvents } from '#features/schedules/run-events.ts'
-import { scheduleFacts } from '#features/schedules/schedule-shapes.ts'
+import { scheduleFacts } from '#features/schedules/schedule-schemas.ts'
 import { createSchedules } from '#features/schedules/schedules.ts'
-import { createLoopTurns } from '#kernel/async/loop-turns.ts'
+import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import { notFound } from '#kernel/contract/fault.ts'
 import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import { internalKey } from '#kernel/task/idempotency-key.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './section-parts.ts'
 import { createScheduleRuns } from './schedule-runs.ts'
 import type { Section } from './section.ts'
 
@@ -27,7 +27,7 @@ type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'univers
   operations: () => readonly Operation[]
 }
 
-/** Scheduled chats: their operations, the slots that are due, and the runs of them. */
+/** Opens scheduled chats: their operations, the slots that are due, and the runs of these slots. */
 export function openSchedules({ core, scheduleClock: clock, custody, ...parts }: ScheduleParts): Section {
   const { db, random, transactions, taskEngine } = core
   const { credits, files, innerCalls, operations, universe } = parts

@@ -9,18 +9,18 @@ import { createLatePaymentKind, createLatePaymentWatch } from '#features/swap/se
 import { createSwap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
-import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
+import { approveData, balanceData } from '#upstreams/evm/token-calls.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
 import { createLifi } from '#upstreams/lifi/lifi.ts'
 import { createRelay } from '#upstreams/relay/relay.ts'
 import { depositAtDepository } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
-import { paymentsTo } from '#upstreams/solana/payments.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
+import { paymentsTo } from '#upstreams/solana/incoming-transfers.ts'
 import type { Chains } from './chains.ts'
-import type { SharedParts } from './parts.ts'
-import { lifiQuotes, relayQuotes } from './quote-budgets.ts'
+import type { SharedParts } from './section-parts.ts'
+import { lifiQuotes, relayQuotes } from './quote-rate-limits.ts'
 import type { Section } from './section.ts'
 import { bridgeOf } from './settings.ts'
 
@@ -41,7 +41,7 @@ const calls: SwapCalls = {
   bridgeDepositsOf,
 }
 
-/** What a payment on Solana brought, by the balances that the chain recorded around it. */
+/** Returns what a payment on Solana brought, by the balances that the chain recorded before and after it. */
 const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
   async of({ chainId, txHash, owner }) {
     const chain = svmPorts.get(chainId)?.chain
@@ -61,7 +61,7 @@ export type Swaps = Section & { execution?: SwapExecution; legs?: SwapLegs }
 
 const unserved: Swaps = { part: 'trading', facts: swapFacts, deletions: swapDeletions }
 
-/** Without operations where no provider is configured. */
+/** Opens the section of swaps, which has no operations where no provider is configured. */
 export function openSwap({ core, urls, net, chains, custody, ...given }: SwapParts): Swaps {
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains

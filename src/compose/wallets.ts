@@ -5,19 +5,19 @@ import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { createTransfer } from '#features/wallets/transfer.ts'
 import { createWallets, walletFacts } from '#features/wallets/wallets.ts'
-import { transferData } from '#upstreams/evm/erc20.ts'
+import { transferData } from '#upstreams/evm/token-calls.ts'
 import { createFaucet } from '#upstreams/faucet/faucet.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import { openEarn } from './earn.ts'
-import { holdingFacts } from './orders.ts'
-import type { SharedParts } from './parts.ts'
+import { holdingFacts } from './trigger-orders.ts'
+import type { SharedParts } from './section-parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
 type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
 
-/** What users hold, and the shares of earn where it is served. */
+/** Opens the reading of what users hold, with the shares of earn where earn is served. */
 export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
   const { db, clock } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })

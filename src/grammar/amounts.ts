@@ -1,6 +1,6 @@
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
-import { list } from './concepts.ts'
-import { dollarSymbol } from './names.ts'
+import { list } from './feature-rules.ts'
+import { dollarSymbol } from './asset-and-chain-names.ts'
 import { type Quantity, quantityText } from './quantity.ts'
 import {
   assetAt,
@@ -13,7 +13,7 @@ import {
   roleOf,
   type Slots,
   take,
-} from './reader.ts'
+} from './clause-reader.ts'
 import { has } from './tag.ts'
 
 /** Reads amounts, assets and chains of an order: which number counts which asset, and what becomes what. */

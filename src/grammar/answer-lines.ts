@@ -1,5 +1,5 @@
-import * as rows from './answer-rows.ts'
-import type { Slots } from './reader.ts'
+import * as rows from './answer-row-filters.ts'
+import type { Slots } from './clause-reader.ts'
 
 /**
  * Templates of answers. `{path|format}` is a figure of the row or, with a leading slash, of the whole output;

@@ -6,16 +6,16 @@ import {
   figureFormulas,
   printed,
   summed,
-} from '#kernel/money/figures.ts'
+} from '#kernel/money/figure-format.ts'
 import { fromUnits } from '#kernel/money/money.ts'
 import type { Line } from './answer-lines.ts'
-import type { Row } from './answer-rows.ts'
-import { isMutating } from './frame.ts'
-import { frameOf } from './frames.ts'
+import type { Row } from './answer-row-filters.ts'
+import { isMutating } from './intent-frame.ts'
+import { frameOf } from './intents.ts'
 import { helpText } from './help-texts.ts'
-import type { Asset, Names, TokenPlace } from './names.ts'
-import { type Outputs, rowsAt, type StepOutput, valueAt } from './outputs.ts'
-import type { Slots } from './reader.ts'
+import type { Asset, Names, TokenPlace } from './asset-and-chain-names.ts'
+import { type Outputs, rowsAt, type StepOutput, valueAt } from './step-outputs.ts'
+import type { Slots } from './clause-reader.ts'
 import type { Intent } from './understanding.ts'
 
 /**

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { clausesOf } from './clauses.ts'
 import { nicknames } from './english/words.ts'
 import { lex } from './lex.ts'
-import { createNames } from './names.ts'
+import { createNames } from './asset-and-chain-names.ts'
 import { tag } from './tag.ts'
 import { createVocabulary } from './vocabulary.ts'
 

@@ -1,4 +1,4 @@
-import { type Concept, list } from './concepts.ts'
+import { type Concept, list } from './feature-rules.ts'
 import { actions } from './english/lexicon.ts'
 import { questionWords } from './english/words.ts'
 import { has, type Token } from './tag.ts'

@@ -1,4 +1,4 @@
-import { list } from './concepts.ts'
+import { list } from './feature-rules.ts'
 import { harmlessWords } from './english/words.ts'
 import { has, type Token } from './tag.ts'
 

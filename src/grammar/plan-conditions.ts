@@ -1,6 +1,6 @@
 import { isShare, parseAmount } from './amount-text.ts'
-import { type Asset, assetNamed, dollarSymbol, type Names, sharedChains } from './names.ts'
-import type { Slots } from './reader.ts'
+import { type Asset, assetNamed, dollarSymbol, type Names, sharedChains } from './asset-and-chain-names.ts'
+import type { Slots } from './clause-reader.ts'
 
 /** Conditions on the slots by which a plan has some of its steps. */
 type Condition = (slots: Slots, names: Names) => boolean

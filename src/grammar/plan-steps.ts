@@ -1,5 +1,5 @@
-import type { PlanStep, Source } from './frame.ts'
-import { formula, slot, step } from './step.ts'
+import type { PlanStep, Source } from './intent-frame.ts'
+import { formula, slot, step } from './step-builders.ts'
 
 /** Steps and fields of plans that several intents share. */
 

@@ -4,9 +4,9 @@ import type { TObject } from '#kernel/contract/schema.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { concepts } from './english/lexicon.ts'
 import { nicknames } from './english/words.ts'
-import type { PlanStep } from './frame.ts'
-import { frames } from './frames.ts'
-import { createNames, type Names, type Universe } from './names.ts'
+import type { PlanStep } from './intent-frame.ts'
+import { frames } from './intents.ts'
+import { createNames, type Names, type Universe } from './asset-and-chain-names.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
 
 /** The registry has what the grammar needs of the product: its operations, its chains and its assets. */

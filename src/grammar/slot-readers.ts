@@ -1,7 +1,7 @@
 import * as amounts from './amounts.ts'
-import type { Concept } from './concepts.ts'
+import type { Concept } from './feature-rules.ts'
 import { isPlural, plainWords } from './english/words.ts'
-import { dollarSymbol } from './names.ts'
+import { dollarSymbol } from './asset-and-chain-names.ts'
 import * as orderTerms from './order-terms.ts'
 import {
   assetAt,
@@ -13,10 +13,10 @@ import {
   type Reader,
   type Slots,
   take,
-} from './reader.ts'
+} from './clause-reader.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
-import { topics } from './topics.ts'
+import { topics } from './help-topics.ts'
 
 /** A reader fills some slots from a clause, and takes the tokens that it used. */
 type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void

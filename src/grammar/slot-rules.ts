@@ -1,4 +1,4 @@
-import type { SlotRule } from './frame.ts'
+import type { SlotRule } from './intent-frame.ts'
 
 /** Rules for slots, with their questions, that several intents share. */
 

@@ -1,8 +1,8 @@
-import { wordSet } from './by-word.ts'
-import { list } from './concepts.ts'
+import { wordSet } from './word-maps.ts'
+import { list } from './feature-rules.ts'
 import { weekdays } from './english/words.ts'
 import type { Quantity } from './quantity.ts'
-import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
+import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
 import { has } from './tag.ts'
 
 /** Reads periods in the past, timeframes of candles, and moments in the future, all in UTC. */

@@ -1,7 +1,7 @@
-import type { Choice } from './choice.ts'
+import type { Choice } from './question-choice.ts'
 import type { Mood } from './clauses.ts'
-import type { Effect, Frame, Place, PlanStep } from './frame.ts'
-import type { Slots } from './reader.ts'
+import type { Effect, Frame, Place, PlanStep } from './intent-frame.ts'
+import type { Slots } from './clause-reader.ts'
 
 /** One thing that a message asks for, with the steps that do it. */
 export type Intent = {

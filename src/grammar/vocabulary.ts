@@ -1,8 +1,8 @@
-import { editDistance } from '#kernel/contract/nearest.ts'
-import type { Concept } from './concepts.ts'
+import { editDistance } from '#kernel/contract/nearest-names.ts'
+import type { Concept } from './feature-rules.ts'
 import { concepts } from './english/lexicon.ts'
 import { commonSymbols, contractions, plainWords } from './english/words.ts'
-import type { Named, Names } from './names.ts'
+import type { Named, Names } from './asset-and-chain-names.ts'
 
 /** The vocabulary has phrases by their first word, and corrects words with a typing error. */
 export type Phrase = {

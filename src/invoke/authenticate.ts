@@ -17,7 +17,7 @@ export async function authorize(
 ): Promise<Caller | null> {
   if (access === 'public')
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
-  // The credential of the call belongs to no user.
+  // An operation for backends takes the key of a backend, and no credential of a user.
   if (access === 'backend')
     throw new Fault('unauthorized', "This operation takes a backend's key only: send it in X-BACKEND-KEY")
   const caller = await authenticate(authorization)

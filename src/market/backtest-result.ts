@@ -1,6 +1,6 @@
 import { meanOf } from './averages.ts'
-import { type Costs, type Market, type Simulation, simulate } from './backtest.ts'
-import type { Rule } from './rules.ts'
+import { type Costs, type Market, type Simulation, simulate } from './trade-simulation.ts'
+import type { Rule } from './trading-rules.ts'
 import { bootstrapMean, type Interval, maxDrawdown, wilsonInterval } from './statistics.ts'
 
 export const tradesMin = 30

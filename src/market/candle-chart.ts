@@ -1,4 +1,4 @@
-import { ageText } from '#kernel/money/figures.ts'
+import { ageText } from '#kernel/money/figure-format.ts'
 import type { Series } from './averages.ts'
 import type { Candle, Timeframe } from './candle.ts'
 import {
@@ -22,7 +22,7 @@ import { printedValue } from './figure-text.ts'
 import { type IndicatorId, indicatorAt, indicatorList } from './indicator-list.ts'
 import type { IndicatorSet } from './indicators.ts'
 import type { Level } from './levels.ts'
-import type { Exits, Side } from './rules.ts'
+import type { Exits, Side } from './trading-rules.ts'
 import { documentOf, element, lineBetween, palette, pathThrough, textAt } from './svg.ts'
 
 export type CandleChart = {

@@ -1,4 +1,4 @@
-import { rounded } from '#kernel/money/figures.ts'
+import { rounded } from '#kernel/money/figure-format.ts'
 import { fixedPointDecimals, fixedPointOne, fromUnits, isDecimal, toUnits } from '#kernel/money/money.ts'
 
 /** Figures are printed rounded half away from zero, with at least two significant digits. */

@@ -1,5 +1,5 @@
 import { isRecord, type Json } from '#kernel/wire/json.ts'
-import type { FundingRate } from './backtest.ts'
+import type { FundingRate } from './trade-simulation.ts'
 import { type Candle, type CandleRow, type History, historyOf, isTimeframe } from './candle.ts'
 import { computeIndicators, type IndicatorSet } from './indicators.ts'
 

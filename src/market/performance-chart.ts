@@ -1,4 +1,4 @@
-import { ageText } from '#kernel/money/figures.ts'
+import { ageText } from '#kernel/money/figure-format.ts'
 import type { Candle } from './candle.ts'
 import {
   axisLabel,

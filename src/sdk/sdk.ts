@@ -24,7 +24,7 @@ export {
   type OAuthTokens,
   type PendingSignIn,
   type SignInOptions,
-} from './oauth.ts'
+} from './oauth-sign-in.ts'
 export { memoryTokenStore, oauthSession, signOut, type TokenStore } from './oauth-session.ts'
 export { type Agent, type Registration, registerAgent } from './register-agent.ts'
 export type { Auth, TokenProvider } from './token-source.ts'

@@ -1,4 +1,4 @@
-import type { OAuthTokens } from './oauth.ts'
+import type { OAuthTokens } from './oauth-sign-in.ts'
 import type { TokenStore } from './oauth-session.ts'
 
 type Outcome<Result> = {

@@ -2,7 +2,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { createCounter, createHistogram, type ReadMetrics } from '#kernel/metrics.ts'
-import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel/wire/net.ts'
+import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel/wire/upstream-http.ts'
 
 type Options = {
   failpoints: Failpoints

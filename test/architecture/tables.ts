@@ -196,7 +196,7 @@ export const floatPlaces: readonly { path: string; why: string }[] = [
   { path: 'src/market/', why: 'statistics and pictures of markets' },
   { path: 'src/agent/research/', why: 'figures of reports on markets' },
   { path: 'src/features/earn/yield.ts', why: 'the yield of a year, for display' },
-  { path: 'src/kernel/money/figures.ts', why: 'the plain form of a JSON number with an exponent' },
+  { path: 'src/kernel/money/figure-format.ts', why: 'the plain form of a JSON number with an exponent' },
   { path: 'src/upstreams/honeypot/wire.ts', why: 'percentages that the service sends as JSON numbers' },
 ]
 

@@ -8,7 +8,7 @@ import { TaskResponse } from '#kernel/contract/task-response.ts'
 import { assetOf } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
 import type { SvmInstruction } from '#kernel/task/signer.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import {

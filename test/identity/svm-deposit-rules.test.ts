@@ -8,7 +8,7 @@ import type { SvmDeposit, SvmInstruction, SvmIntent } from '#kernel/task/signer.
 import { base58 } from '#upstreams/solana/base58.ts'
 import { feePayerViolation } from '#upstreams/solana/fee-payer-rule.ts'
 import { computeLimit, computePrice, depositAtDepository } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { compileMessage, decodeMessage } from '#upstreams/solana/message.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import { systemProgram, token2022Program, tokenProgram } from '#upstreams/solana/program-ids.ts'

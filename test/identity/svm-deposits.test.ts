@@ -8,11 +8,11 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import type { RouteRequest } from '#kernel/money/swap-provider.ts'
 import type { SvmInstruction } from '#kernel/task/signer.ts'
-import { foreignNames } from '#upstreams/relay/foreign-names.ts'
+import { foreignNames } from '#upstreams/relay/chain-and-currency-names.ts'
 import { routeOf } from '#upstreams/relay/quote.ts'
 import { base58 } from '#upstreams/solana/base58.ts'
 import { depositAtDepository, memo, transferLamports } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import {
   depositoryProgram,

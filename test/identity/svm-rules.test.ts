@@ -14,7 +14,7 @@ import {
   transferLamports,
   transferTokens,
 } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { compileMessage, decodeMessage } from '#upstreams/solana/message.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import { systemProgram, tokenProgram } from '#upstreams/solana/program-ids.ts'

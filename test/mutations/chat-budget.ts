@@ -56,7 +56,7 @@ export const chatBudgetMutations = [
       'a task of a chat signs more than the limit of chats',
     ],
   ]),
-  ...mutationsOf('src/durable/accept/first-signature.ts', budget, [
+  ...mutationsOf('src/durable/accept/sign-first-step.ts', budget, [
     [
       "if (wanted.admission.spend?.action.principal === 'chat') return undefined",
       '',
@@ -88,7 +88,7 @@ export const chatBudgetMutations = [
       'the limit of chats is not lowered',
     ],
   ]),
-  ...mutationsOf('src/features/chat/budget.ts', budget, [
+  ...mutationsOf('src/features/chat/call-starter.ts', budget, [
     [
       'if (!(await isOrdered(call))) return undefined',
       '',
@@ -102,7 +102,7 @@ export const chatBudgetMutations = [
     ],
     ['begun.set(call.id, call)', '', 'an order of a message is carried out twice'],
   ]),
-  ...mutationsOf('src/features/chat/budget.ts', crashes, [
+  ...mutationsOf('src/features/chat/call-starter.ts', crashes, [
     [
       'const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))',
       'const isStarted = false',
@@ -117,7 +117,7 @@ export const chatBudgetMutations = [
       'an acceptance starts again what the answer has started',
     ],
   ]),
-  ...mutationsOf('src/grammar/orders.ts', words, [
+  ...mutationsOf('src/grammar/own-orders.ts', words, [
     ['if (!isPlain(text)) return []', '', 'a pasted or quoted text orders'],
     ['? own : []', '? own : inThread', 'what the thread says orders'],
     [

@@ -116,8 +116,8 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/task/fresh-person.ts',
-    ['src/kernel/task/fresh-person.test.ts'],
+    'src/kernel/task/fresh-sign-in.ts',
+    ['src/kernel/task/fresh-sign-in.test.ts'],
     [
       [
         'if (person?.clientId !== approvalsClientId) return false',
@@ -248,7 +248,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/signing-rules.ts',
+    'src/features/wallets/evm-rules.ts',
     ['test/identity/signing-rules.test.ts'],
     [
       [
@@ -342,7 +342,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/signing-rules.ts',
+    'src/features/wallets/evm-rules.ts',
     ['test/identity/signing-rules.test.ts'],
     [
       [
@@ -353,7 +353,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/signing-rules.ts',
+    'src/features/wallets/evm-rules.ts',
     ['test/identity/custody.test.ts'],
     [
       [

@@ -138,7 +138,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/task/one-effect.ts',
+    'src/kernel/task/effect-steps.ts',
     ['test/venue/refused-signatures.test.ts'],
     [
       [
@@ -343,8 +343,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/venue/orders/collateral.ts',
-    ['src/engines/venue/orders/collateral.test.ts'],
+    'src/engines/venue/orders/collateral-shortfall.ts',
+    ['src/engines/venue/orders/collateral-shortfall.test.ts'],
     [
       [
         'knownUnified(mode)\n',
@@ -441,7 +441,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/spot-venue/triggers.ts',
+    'src/features/spot-venue/trigger-store.ts',
     ['test/venue/gateway-triggers.test.ts'],
     [
       [

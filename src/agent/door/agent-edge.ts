@@ -15,8 +15,8 @@ import {
   runsPerConnectionMax,
 } from '#kernel/wire/agent-protocol.ts'
 import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wire/agent-socket.ts'
-import type { Peer, RunDeps } from './run.ts'
-import { createRuns, type Runs } from './runs.ts'
+import type { Peer, RunDeps } from './turn-run.ts'
+import { createRuns, type Runs } from './turn-runs.ts'
 
 /** Gateways connect to this door to have their chats answered. It has no database and no wallet key. */
 

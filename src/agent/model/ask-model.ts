@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type { Emit, Tools } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
@@ -13,7 +13,7 @@ import {
   prefixCharactersMax,
   tokensOf,
 } from './limits.ts'
-import { createRelease, type Release, type ReleaseMode } from './release-text.ts'
+import { createRelease, type Release, type ReleaseMode } from './answer-stream.ts'
 
 /** One answer of a model, which is requested only once, however often the turn is run. */
 

@@ -1,4 +1,4 @@
-import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/token-prices.ts'
+import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/model-token-prices.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 
 export type ModelAnswererLimits = {

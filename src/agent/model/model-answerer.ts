@@ -1,6 +1,6 @@
 import type { Registry } from '#grammar/registry.ts'
 import { memoryAfter, readTurn } from '#grammar/turn.ts'
-import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type {
   Agent,
   Answerer,
@@ -28,7 +28,7 @@ import {
   requestCharactersMax,
   tokensWithin,
 } from './limits.ts'
-import { callTools } from './tool-results.ts'
+import { callTools } from './call-tools.ts'
 
 /**
  * This answerer uses a language model, which plans and writes. The model has no authority: its calls are checked where

@@ -2,7 +2,7 @@ import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { printedValue, type Unit } from '#market/figure-text.ts'
 import { type Claim, type ClaimKind, isClaimId, type Source } from './claim.ts'
-import { formulas } from './formulas.ts'
+import { formulas } from './claim-formulas.ts'
 
 /**
  * Makes the claims of a report; a claim without a value is not made, so an unknown value never becomes a number.

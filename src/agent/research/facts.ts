@@ -3,7 +3,7 @@ import { plainName, type Unit } from '#market/figure-text.ts'
 import { historyIn, type ReadHistory } from '#market/market-data.ts'
 import { type Claim, cite } from './claim.ts'
 import { type ClaimBook, type Computed, createClaimBook } from './claim-book.ts'
-import type { Collected } from './collect.ts'
+import type { Collected } from './collect-results.ts'
 
 export type Facts = {
   asset: string

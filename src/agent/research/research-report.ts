@@ -3,7 +3,7 @@ import type { CriterionId } from './criteria.ts'
 import { type Facts, known, say } from './facts.ts'
 import { perpFacts } from './market-analysis.ts'
 import type { Block, Report } from './report.ts'
-import { exposureBlocks, securityOf, yieldBlocks } from './research-holdings.ts'
+import { exposureBlocks, securityOf, yieldBlocks } from './holdings-sections.ts'
 import {
   type Cost,
   costOf,
@@ -11,9 +11,9 @@ import {
   type Performance,
   performanceOf,
   technicalBlocks,
-} from './research-market.ts'
+} from './market-sections.ts'
 import type { Scope } from './research-scope.ts'
-import { fixedTerms } from './terms.ts'
+import { fixedTerms } from './exempt-terms.ts'
 import {
   type RuleFacts,
   regimeText,

@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { Task } from '#durable/task/task-row.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
-import type { PolicyGrant } from '#kernel/task/action.ts'
-import type { Draw } from '#kernel/task/draw.ts'
+import type { PolicyGrant } from '#kernel/task/policy-action.ts'
+import type { Draw } from '#kernel/task/ledger-draw.ts'
 import {
   type Admission,
   type Effect,
@@ -18,7 +18,7 @@ import {
 import { jsonText, query } from '#store/query.ts'
 import { accountBusy } from './faults.ts'
 import type { LockWait } from './lock-wait.ts'
-import { possibleDuplicate, type RecentRequest } from './recent-request.ts'
+import { possibleDuplicate, type RecentRequest } from './duplicate-requests.ts'
 
 /** The statement that inserts acceptances, and its verdict about each of them. */
 

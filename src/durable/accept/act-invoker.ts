@@ -12,7 +12,7 @@ import { query } from '#store/query.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { LockWaiters } from './lock-wait.ts'
 import type { Answer, UserCall } from './operation-call.ts'
-import { assertNoRepeatedAct, lockRequest } from './recent-request.ts'
+import { assertNoRepeatedAct, lockRequest } from './duplicate-requests.ts'
 
 export type ActRunnerDeps = {
   transactions: Transactions

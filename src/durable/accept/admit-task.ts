@@ -15,7 +15,7 @@ import { StaleBalance } from './acceptance.ts'
 import { isInsufficientBalance, throwAdmissionFault } from './faults.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { OperationOf } from './operation-call.ts'
-import type { RecentRequest } from './recent-request.ts'
+import type { RecentRequest } from './duplicate-requests.ts'
 import type { TaskIntake } from './task-intake.ts'
 
 export type TaskAdmitterDeps = {

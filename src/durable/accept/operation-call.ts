@@ -1,6 +1,6 @@
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import type { Entry, Operation, StreamItem } from '#kernel/contract/operation.ts'
-import type { Duplicates } from './recent-request.ts'
+import type { Duplicates } from './duplicate-requests.ts'
 
 export type InvokeOptions = {
   wait: boolean

@@ -1,5 +1,5 @@
 import type { ChangePoller } from '#durable/events/change-poller.ts'
-import { waitForEnd } from '#durable/events/wait-for-end.ts'
+import { waitForEnd } from '#durable/events/wait-for-task-end.ts'
 import { readTask } from '#durable/task/task-queries.ts'
 import { isAdmitted, isEnded, type Task } from '#durable/task/task-row.ts'
 import { toTaskBrief, toTaskFullView } from '#durable/task/task-view.ts'
@@ -9,7 +9,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { requestExecutionId } from '#kernel/task/execution-id.ts'
-import { askerOf } from '#kernel/task/fresh-person.ts'
+import { askerOf } from '#kernel/task/fresh-sign-in.ts'
 import { bodyHash } from '#kernel/task/idempotency-key.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
@@ -23,7 +23,7 @@ import {
 import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './faults.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { Answer, InvokeOptions, UserCall } from './operation-call.ts'
-import { assertNoDuplicate, recentRequestOf } from './recent-request.ts'
+import { assertNoDuplicate, recentRequestOf } from './duplicate-requests.ts'
 
 export type TaskInvokerDeps = TaskAdmitterDeps & {
   transactions: Transactions

@@ -1,5 +1,5 @@
 import type { Log } from '#kernel/log.ts'
-import { announceEveryMs, createInterests, userInterest } from './interests.ts'
+import { announceEveryMs, createInterests, userInterest } from './topic-interests.ts'
 import { createListeners } from './listeners.ts'
 
 /**

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { createBatchLoader } from '#kernel/async/batch-loader.ts'
 import { shardOf } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
-import type { DrawnPart } from '#kernel/task/draw.ts'
+import type { DrawnPart } from '#kernel/task/ledger-draw.ts'
 import { type AccountRef, type Move, systemOwner, type Tx } from '#kernel/task/task.ts'
 import { isPool, type Queryable, query } from '#store/query.ts'
 

@@ -3,14 +3,14 @@ import type { LocalEvents } from '#durable/events/local-events.ts'
 import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
 import { conversationPriority, kindKey, movesMoney } from '#durable/task/task-kinds.ts'
 import { isEnded, type Task } from '#durable/task/task-row.ts'
-import type { DatabaseTime } from '#durable/time/database-time.ts'
+import type { DatabaseTime } from '#durable/time/detect-lost-commits.ts'
 import type { MoneyHolds } from '#durable/time/money-hold.ts'
 import { createKeyCounts, type KeyCounts } from '#kernel/async/key-counts.ts'
 import type { Effect, TaskKind } from '#kernel/task/task.ts'
 import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './advance-task.ts'
 import type { Capacity } from './claims.ts'
 import { createLeases, type Leases } from './lease.ts'
-import { deferToNewerVersion } from './step-result.ts'
+import { deferToNewerVersion } from './runner-results.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
 type RunnerDeps = TaskRunDeps & {

@@ -4,7 +4,7 @@ import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
-import type { Committer } from './commit.ts'
+import type { Committer } from './step-committer.ts'
 
 /** Makes parked tasks due at once because their event has happened; returns the ids of those that were parked. */
 export type WakeTasks = (taskIds: readonly string[]) => Promise<string[]>

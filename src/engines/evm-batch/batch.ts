@@ -10,7 +10,7 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
-import type { EffectDriver, SignContext } from '#kernel/task/one-effect.ts'
+import type { EffectDriver, SignContext } from '#kernel/task/effect-steps.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/task/signer.ts'
 import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
@@ -39,7 +39,7 @@ import {
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { type ExecutedOrder, executedBatch, settleFound } from './found-batch.ts'
+import { type ExecutedOrder, executedBatch, settleFound } from './settle-found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { costRose, failureOf } from './refusals.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'

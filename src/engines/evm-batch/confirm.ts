@@ -2,7 +2,7 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sumChanges } from '#kernel/money/balance-changes.ts'
-import { addToResult, type EffectContext, notExecuted, type Settled } from '#kernel/task/one-effect.ts'
+import { addToResult, type EffectContext, notExecuted, type Settled } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import {
   pollBackoff,
@@ -25,7 +25,7 @@ import {
   readChainState,
   receiptStateOf,
   sequenceOf,
-} from './chain-state.ts'
+} from './await-finality.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'

@@ -1,4 +1,4 @@
-import type { ChainComparison } from '#durable/time/database-time.ts'
+import type { ChainComparison } from '#durable/time/detect-lost-commits.ts'
 import type { Transact } from '#durable/transactions.ts'
 import { startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'

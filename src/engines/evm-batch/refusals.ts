@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import { notExecuted, wouldFail } from '#kernel/task/one-effect.ts'
+import { notExecuted, wouldFail } from '#kernel/task/effect-steps.ts'
 import type { AccountState, Simulation } from '#upstreams/evm/evm.ts'
 import type { BatchPlan } from './batch-rules.ts'
 

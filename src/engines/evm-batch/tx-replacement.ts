@@ -7,7 +7,7 @@ import {
   newestOf,
   readChainState,
   sequenceOf,
-} from './chain-state.ts'
+} from './await-finality.ts'
 import { transactionsOf } from './tx-views.ts'
 
 /** Adds a further transaction attempt to a batch whose first attempt was not mined. */

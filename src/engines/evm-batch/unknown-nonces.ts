@@ -1,4 +1,4 @@
-import type { ChainComparison } from '#durable/time/database-time.ts'
+import type { ChainComparison } from '#durable/time/detect-lost-commits.ts'
 import type { MoneyHolds, storeHold as StoreHold } from '#durable/time/money-hold.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
-import { keyBytes } from '#kernel/wire/envelope.ts'
+import { keyBytes } from '#kernel/wire/encrypted-envelope.ts'
 import { createSealer, type KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 

@@ -1,5 +1,5 @@
 import type { Engine } from '#durable/engine.ts'
-import { createLoopTurns } from '#kernel/async/loop-turns.ts'
+import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Effect, JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
-import { type HeldUnits, heldUnits } from './held-units.ts'
-import { attemptOf } from './landing.ts'
-import { isMovedByOthers } from './other-changes.ts'
+import { type HeldUnits, heldUnits } from './wallet-balances.ts'
+import { attemptOf } from './await-landing.ts'
+import { isMovedByOthers } from './other-wallet-changes.ts'
 import type { SvmPort } from './svm-port.ts'
 import type { Absence, SvmTaskData } from './transaction-rules.ts'
 

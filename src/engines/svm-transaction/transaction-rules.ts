@@ -3,7 +3,7 @@ import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
 import type { SvmInstruction, SvmSpend } from '#kernel/task/signer.ts'
 import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
-import type { Landing } from '#upstreams/solana/landing.ts'
+import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
 
 /** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances as proof. */
 

@@ -11,7 +11,7 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
-import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/one-effect.ts'
+import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/effect-steps.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
 import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
@@ -25,11 +25,11 @@ import type {
   TaskView,
 } from '#kernel/task/task.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import type { Draft } from '#upstreams/solana/draft.ts'
-import type { Landing } from '#upstreams/solana/landing.ts'
+import type { Draft } from '#upstreams/solana/transaction-draft.ts'
+import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
 import { type ConfirmDeps, confirmTransaction, endOfDropped } from './confirm.ts'
-import { settleFound } from './found-transaction.ts'
-import { type HeldUnits, heldUnits } from './held-units.ts'
+import { settleFound } from './settle-found-transaction.ts'
+import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
 import {

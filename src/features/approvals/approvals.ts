@@ -5,7 +5,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import { invalid, notFound } from '#kernel/contract/fault.ts'
 import { type InputOf, implement, type Operation } from '#kernel/contract/operation.ts'
-import { assertFreshPerson } from '#kernel/task/fresh-person.ts'
+import { assertFreshPerson } from '#kernel/task/fresh-sign-in.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 

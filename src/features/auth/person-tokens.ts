@@ -5,7 +5,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Caller, Scope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import { keypairScopes } from './keypair.ts'
+import { keypairScopes } from './key-signature-check.ts'
 import * as store from './store.ts'
 
 /** Every connected app has these scopes; docs/decisions/0120-an-app-asks-and-spends-within-an-amount.md says why. */

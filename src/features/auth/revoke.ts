@@ -1,4 +1,4 @@
-import type { EndApps } from '#features/oauth/grants.ts'
+import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import type { Records } from '#features/oauth/records.ts'
 import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'

@@ -7,7 +7,7 @@ import type { Caller, Scope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Queryable } from '#store/query.ts'
-import { isAgentId, isToken } from './challenge.ts'
+import { isAgentId, isToken } from './signed-texts.ts'
 import * as store from './store.ts'
 
 type TokensDeps = {

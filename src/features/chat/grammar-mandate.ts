@@ -1,14 +1,14 @@
 import { mandateOf, permits, used } from '#grammar/mandate.ts'
-import type { Names } from '#grammar/names.ts'
-import { isOrdered, ownOrders } from '#grammar/orders.ts'
-import type { Outputs, StepOutput } from '#grammar/outputs.ts'
+import type { Names } from '#grammar/asset-and-chain-names.ts'
+import { isOrdered, ownOrders } from '#grammar/own-orders.ts'
+import type { Outputs, StepOutput } from '#grammar/step-outputs.ts'
 import { inputsOf } from '#grammar/plan.ts'
 import type { Registry } from '#grammar/registry.ts'
 import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import type { ToolCall } from '#kernel/wire/answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import { type OpenOwnWords, reducing, startable } from './budget.ts'
+import { type OpenOwnWords, reducing, startable } from './call-starter.ts'
 import type { MadeCall, OpenMandate } from './mandate.ts'
 
 /** Allows the calls that the user's own words name, each once. */

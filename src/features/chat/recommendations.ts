@@ -11,7 +11,7 @@ import { keyOfCall } from './call-key.ts'
 import type { contract } from './contract.ts'
 import { isKeyUsed } from './store.ts'
 import type { Tool } from './tool-registry.ts'
-import { intentHash } from './tools.ts'
+import { intentHash } from './tool-runner.ts'
 
 /**
  * This module stores the decision about a recommendation; the first one is final. An accepted call is started under its

@@ -4,8 +4,8 @@ import { currentCaller, type StoredCaller } from '#engines/stored-callers/stored
 import type { Credits } from '#features/credits/credits.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { ModelPrices, Usage } from '#kernel/money/token-prices.ts'
-import { postDraw } from '#kernel/task/draw.ts'
+import type { ModelPrices, Usage } from '#kernel/money/model-token-prices.ts'
+import { postDraw } from '#kernel/task/ledger-draw.ts'
 import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task/task.ts'
 import type {
   Agent,
@@ -20,7 +20,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
-import { createEmit } from './emit.ts'
+import { createEmit } from './answer-emitter.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -30,12 +30,12 @@ import {
 } from './event-writer.ts'
 import type { ChatEvent, ChatEventData, EventName } from './events.ts'
 import { historyOf } from './history.ts'
-import type { ChatListeners, StopCause } from './listeners.ts'
+import type { ChatListeners, StopCause } from './turn-streams.ts'
 import type { Mandate, OpenMandate } from './mandate.ts'
-import { usageOfNotes } from './notes.ts'
-import { chargeOf } from './prices.ts'
+import { usageOfNotes } from './memoized-values.ts'
+import { chargeOf } from './turn-prices.ts'
 import * as store from './store.ts'
-import { createTools, type ToolDeps } from './tools.ts'
+import { createTools, type ToolDeps } from './tool-runner.ts'
 import { createPublish } from './turn-files.ts'
 
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {

@@ -1,4 +1,4 @@
-import { type Universe, versionOf } from '#grammar/names.ts'
+import { type Universe, versionOf } from '#grammar/asset-and-chain-names.ts'
 import { createRegistry, type Registry } from '#grammar/registry.ts'
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'

@@ -10,7 +10,7 @@ import {
   type PaymentTrial,
   type RechargeTask,
   type RechargeTaskData,
-} from './payment.ts'
+} from './recharge-task.ts'
 import type { EvmTill } from './till.ts'
 
 /** A payment on an EVM chain is one call of the contract, alone in its batch, which names the task. */

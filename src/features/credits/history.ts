@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 import { creditsAsset } from './buckets.ts'
-import { grantKind } from './grant.ts'
+import { grantKind } from './operator-grant.ts'
 import { rechargeKind } from './till.ts'
 
 /** Movements of credits are found by the tasks that made them, because the ledger has no index by account. */

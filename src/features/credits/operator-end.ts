@@ -3,7 +3,7 @@ import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/task/operator-end.ts'
 import { purchasedCredits } from './buckets.ts'
-import { type RechargeTask, rechargeResult } from './payment.ts'
+import { type RechargeTask, rechargeResult } from './recharge-task.ts'
 import { creditPaymentsOf, openPaymentsOf } from './payment-store.ts'
 import { rechargeKind } from './till.ts'
 

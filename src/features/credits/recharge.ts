@@ -7,7 +7,7 @@ import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
-import { notExecuted, oneEffect } from '#kernel/task/one-effect.ts'
+import { notExecuted, oneEffect } from '#kernel/task/effect-steps.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import type { AccountRef, Steps } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
@@ -24,7 +24,7 @@ import {
   type RechargeTask,
   type RechargeTaskData,
   rechargeResult,
-} from './payment.ts'
+} from './recharge-task.ts'
 import { addCredited, canonicalHex, resolutionOf } from './payment-store.ts'
 import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
 import { rechargeKind, type Till } from './till.ts'

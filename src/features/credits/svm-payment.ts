@@ -8,7 +8,7 @@ import {
   type PaymentTrial,
   type RechargeTask,
   type RechargeTaskData,
-} from './payment.ts'
+} from './recharge-task.ts'
 import type { SvmTill } from './till.ts'
 
 /** A payment on Solana is one transfer of SOL to the till's wallet, with a memo that names the task. */

@@ -1,7 +1,7 @@
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { FoundTransfers, TransferSearch } from '#upstreams/solana/payments.ts'
+import type { FoundTransfers, TransferSearch } from '#upstreams/solana/incoming-transfers.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 
 /** A till takes payments for credits on one chain: it is a contract of the platform or, on Solana, a wallet. */

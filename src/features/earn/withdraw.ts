@@ -1,6 +1,6 @@
 import { taskOf } from '#kernel/contract/operation.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
 import { externalAccount, type Move, type TaskView } from '#kernel/task/task.ts'
 import type { Flow } from '#upstreams/vault/vault.ts'
 import type { EarnInput } from './contract.ts'

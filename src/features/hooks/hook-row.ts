@@ -1,4 +1,4 @@
-import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/legs.ts'
+import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import type { NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'

@@ -13,7 +13,7 @@ import {
   taskOf,
 } from '#kernel/contract/operation.ts'
 import { type Random, sha256 } from '#kernel/id.ts'
-import { postDraw } from '#kernel/task/draw.ts'
+import { postDraw } from '#kernel/task/ledger-draw.ts'
 import type { StepContext, StepResult, TaskView } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'

@@ -1,6 +1,6 @@
 import type { EventLog, StoredEvent } from '#durable/events/event-log.ts'
 import { Fault, type Issue, invalid } from '#kernel/contract/fault.ts'
-import { alternatives, nearest } from '#kernel/contract/nearest.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest-names.ts'
 import { implement, type StreamItem } from '#kernel/contract/operation.ts'
 import { contract } from './contract.ts'
 import { type EventType, eventTypes, type NotificationEvent } from './event-types.ts'

@@ -2,7 +2,7 @@ import type { JWTPayload, JWTVerifyGetKey } from 'jose'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid } from '#kernel/id.ts'
-import type { Jwk, OAuthKeys } from './keys.ts'
+import type { Jwk, OAuthKeys } from './server-keys.ts'
 
 export type AccessClaims = {
   personId: string

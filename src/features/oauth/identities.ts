@@ -4,7 +4,7 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import { readEmail } from './email-address.ts'
-import type { Outcome, Person } from './people.ts'
+import type { Outcome, Person } from './email-sign-in.ts'
 
 export type VerifiedIdentity = { issuer: string; subject: string; email: string }
 export type Identities = {

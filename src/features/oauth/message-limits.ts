@@ -1,4 +1,4 @@
-import { addressKey } from '#kernel/wire/address-key.ts'
+import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { Budget, SignInLimits } from './sign-in-limits.ts'
 
 /** The most messages per window of 15 minutes. */

@@ -3,7 +3,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import type { ActScope } from '#kernel/contract/caller.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { OAuthRecordRow } from '#store/tables/oauth.ts'
-import type { Grants } from './grants.ts'
+import type { Grants } from './grant-revocation.ts'
 
 /** This module stores the records of the authorization server, by model and id; every record expires. */
 

@@ -4,7 +4,7 @@ import { exitFacts, type OrderTaskData, startsWithOrder } from '#engines/venue/o
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
-import { reduciblePart } from '#engines/venue/records/own-part.ts'
+import { reduciblePart } from '#engines/venue/records/reducible-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'

@@ -1,7 +1,7 @@
 import type { isWholeFill } from '#features/swap/settle/operator-end.ts'
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
 import { usdcDecimals } from '#kernel/money/money.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import {
   isOwnTransaction,
   type OperatorEnd,

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { FailedResult, JsonObject, StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { depositOf, type FundDeps, type FundTaskData, fundDeposit, minFundUnits } from './fund-admission.ts'

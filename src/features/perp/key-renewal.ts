@@ -1,12 +1,12 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
-import { venueName } from '#engines/venue/records/store.ts'
+import { venueName } from '#engines/venue/records/order-store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { type Admission, defineTaskKind, type JsonObject, type TaskKind, type Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { renewAheadMs } from './agent-keys.ts'
+import { renewAheadMs } from './key-renewal-lead.ts'
 import { admitSetup, type SetupDeps, type SetupTaskData, setupSteps } from './setup.ts'
 
 /** This module renews trading keys before they expire, and at once if an exit has no key that the venue accepts. */

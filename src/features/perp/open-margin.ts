@@ -1,4 +1,4 @@
-import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
+import { collateralFor, transferFor } from '#engines/venue/orders/collateral-shortfall.ts'
 import type { Spendings } from '#engines/venue/orders/spending.ts'
 import { fromUnits, mulDiv, toMicros, usdDecimals } from '#kernel/money/money.ts'
 import type { BalanceAttempt } from '#kernel/task/admission.ts'

@@ -11,7 +11,7 @@ import {
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
-import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
+import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'

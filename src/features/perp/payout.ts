@@ -1,7 +1,7 @@
 import { unclaimed, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import { type ActionTaskData, effectOf } from '#engines/venue/orders/signed-action.ts'
 import { recordsDisagree } from '#engines/venue/records/cash-reconciliation.ts'
-import { claimedTransferKeys } from '#engines/venue/records/store.ts'
+import { claimedTransferKeys } from '#engines/venue/records/order-store.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { JsonObject, TaskView } from '#kernel/task/task.ts'

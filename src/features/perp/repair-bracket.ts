@@ -9,7 +9,7 @@ import { cloidOf } from '#engines/venue/orders/signed-action.ts'
 import { type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { type Entry, type Exit, type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepContext, StepResult } from '#kernel/task/task.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {

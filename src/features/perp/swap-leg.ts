@@ -1,6 +1,6 @@
 import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
-import type { SwapFields } from '#features/swap/route/request.ts'
+import type { SwapFields } from '#features/swap/route/request-terms.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { soldPart } from '#kernel/money/sold-part.ts'

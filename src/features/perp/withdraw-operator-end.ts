@@ -1,12 +1,12 @@
 import { claimFound, countedAlready, venuePayouts } from '#engines/chain-arrivals/claims.ts'
-import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/order-store.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { findChain, tokenByRef } from '#kernel/contract/token-ref.ts'
 import { sumChanges } from '#kernel/money/balance-changes.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import {
   executedEffects,
   isHeldBack,

@@ -2,11 +2,11 @@ import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
-import type { PreparedSwap } from '#features/swap/route/prepare.ts'
+import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
 import { lookUpAgain } from '#kernel/task/forgotten-execution.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type {
   EndResult,

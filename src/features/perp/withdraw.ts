@@ -1,6 +1,6 @@
 import { claimArrival, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts'
-import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
+import { collateralFor, transferFor } from '#engines/venue/orders/collateral-shortfall.ts'
 import { noTransfer, transferEffect } from '#engines/venue/orders/collateral-transfer.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
@@ -10,13 +10,13 @@ import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/sp
 import { type AgentDeps, clockSkewMs, venueForExit } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
-import { claimedByAnother, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedByAnother, claimTransfer } from '#engines/venue/records/order-store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
 import { type BalanceAttempt, createAdmission } from '#kernel/task/admission.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { StepResult, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -37,7 +37,7 @@ import {
   swapNext,
 } from './withdraw-swap.ts'
 import { withdrawalSearch } from './withdrawal-search.ts'
-import { withdrawnBefore } from './withdrawn-before.ts'
+import { withdrawnBefore } from './forgotten-withdrawal.ts'
 
 /** This module withdraws collateral to the wallet: the venue debits it at once, and its bridge pays it out later. */
 

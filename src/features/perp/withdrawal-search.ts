@@ -1,4 +1,4 @@
-import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
+import { spotCashMicros } from '#engines/venue/orders/collateral-shortfall.ts'
 import type { ActionSearch } from '#engines/venue/orders/venue-effect.ts'
 import {
   type CashSource,

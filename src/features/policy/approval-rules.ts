@@ -1,4 +1,4 @@
-import { transferOperation } from '#kernel/task/action.ts'
+import { transferOperation } from '#kernel/task/policy-action.ts'
 import type { ApprovalRule } from '#kernel/task/approval.ts'
 import {
   countedMicros,

@@ -1,6 +1,6 @@
 import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
-import { type Principal, transferOperation } from '#kernel/task/action.ts'
+import { type Principal, transferOperation } from '#kernel/task/policy-action.ts'
 
 /** The limits of one user, or of the platform. Tokens and recipients are `<chain id>:<address>`. */
 export type Limits = {

@@ -14,8 +14,8 @@ import type { Queryable } from '#store/query.ts'
 import type { StrategyRow } from '#store/tables/strategies.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { statusReason } from './run-events.ts'
-import { activeMax, type ScheduleView, type SetupItemView } from './schedule-shapes.ts'
-import { type Compiled, type Ordered, setupItems, type UserFacts } from './setup.ts'
+import { activeMax, type ScheduleView, type SetupItemView } from './schedule-schemas.ts'
+import { type Compiled, type Ordered, setupItems, type UserFacts } from './setup-checklist.ts'
 import {
   type ApprovedActivation,
   approvalRequest,

@@ -11,7 +11,7 @@ import {
   Rated,
   RecommendationList,
   TransactionPage,
-} from './execution-shapes.ts'
+} from './execution-schemas.ts'
 import {
   activeMax,
   intervalSecondsMin,
@@ -24,7 +24,7 @@ import {
   scheduleTypes,
   settableFields,
   timezone,
-} from './schedule-shapes.ts'
+} from './schedule-schemas.ts'
 
 export const pageMax = 100
 

@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { StrategyExecutionRow } from '#store/tables/strategies.ts'
-import type { ExecutionView, eventTypes } from './execution-shapes.ts'
+import type { ExecutionView, eventTypes } from './execution-schemas.ts'
 
 /** A run with the query of its version, and with the tasks that it has started. */
 export type ExecutionRow = StrategyExecutionRow & { query: string; task_ids: string[] }

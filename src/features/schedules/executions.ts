@@ -6,7 +6,7 @@ import type * as T from '#kernel/contract/schema.ts'
 import type { Queryable } from '#store/query.ts'
 import { requireSchedule } from './activation.ts'
 import { pageMax, type ScheduleInputOf } from './contract.ts'
-import type { ArtifactList, Execution, ExecutionView } from './execution-shapes.ts'
+import type { ArtifactList, Execution, ExecutionView } from './execution-schemas.ts'
 import * as store from './execution-store.ts'
 
 /** This module shows the runs of a schedule, with their results and files. */

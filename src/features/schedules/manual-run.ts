@@ -9,7 +9,7 @@ import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Queryable } from '#store/query.ts'
 import { assertScopes, requireSchedule, type ScheduleDeps } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
-import type { UserFacts } from './setup.ts'
+import type { UserFacts } from './setup-checklist.ts'
 import * as store from './store.ts'
 import { compiledOf } from './views.ts'
 

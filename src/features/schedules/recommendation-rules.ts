@@ -1,6 +1,6 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { categories, priorities } from './execution-shapes.ts'
-import type { ScheduleView } from './schedule-shapes.ts'
+import type { categories, priorities } from './execution-schemas.ts'
+import type { ScheduleView } from './schedule-schemas.ts'
 
 /** A recommended change of a schedule, which follows from its newest runs. */
 

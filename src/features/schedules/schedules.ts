@@ -1,14 +1,14 @@
 import { type ActScope, actOf, type Caller } from '#kernel/contract/caller.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import * as activation from './activation.ts'
-import * as changes from './changes.ts'
+import * as changes from './create-and-update.ts'
 import { contract, type ScheduleInputOf } from './contract.ts'
 import { createExecutionReads, type ExecutionDeps } from './executions.ts'
 import { type ManualRunDeps, runNow } from './manual-run.ts'
 import { preview } from './preview.ts'
 import * as recommendations from './recommendations.ts'
 import { createScheduleReads } from './schedule-reads.ts'
-import type { UserFacts } from './setup.ts'
+import type { UserFacts } from './setup-checklist.ts'
 import type { ApprovedActivation } from './standing-approval.ts'
 
 export type SchedulesDeps = ManualRunDeps & ExecutionDeps & recommendations.RecommendationDeps

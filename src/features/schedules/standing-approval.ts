@@ -5,8 +5,8 @@ import type { ActRequest } from '#kernel/task/act-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import type { Authority } from './run-store.ts'
-import type { ScheduleView } from './schedule-shapes.ts'
-import type { Compiled, UserFacts } from './setup.ts'
+import type { ScheduleView } from './schedule-schemas.ts'
+import type { Compiled, UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { TaskStatus } from '#kernel/task/task-state.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
-import type { TransactionView } from './execution-shapes.ts'
+import type { TransactionView } from './execution-schemas.ts'
 
 /** This module lists transactions: tasks that a schedule's runs started, or that their recommendations became. */
 

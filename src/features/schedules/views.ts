@@ -1,9 +1,9 @@
 import type { Agent } from '#kernel/wire/answerer.ts'
-import type { Plan } from './plan.ts'
+import type { Plan } from './version-plan.ts'
 import type { Calendar } from './recurrence/calendar.ts'
 import { describe, nextRuns } from './recurrence/describe.ts'
-import type { ScheduleView } from './schedule-shapes.ts'
-import { type Compiled, healthOf, setupItems, successRate, type UserFacts } from './setup.ts'
+import type { ScheduleView } from './schedule-schemas.ts'
+import { type Compiled, healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
 
 const shownRuns = 3

@@ -4,8 +4,8 @@ import {
   type RiskLevel,
   type SecurityReason,
   taxBps,
-} from '#kernel/money/security.ts'
-import type { ProbeTrade, TokenProbe } from '#upstreams/evm/probe.ts'
+} from '#kernel/money/token-security.ts'
+import type { ProbeTrade, TokenProbe } from '#upstreams/evm/token-probe.ts'
 
 export const ownSource = 'simulation'
 const usdcScale = 10n ** 6n

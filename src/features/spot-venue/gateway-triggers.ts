@@ -14,7 +14,7 @@ import {
   cancelArmedTriggers,
   insertTriggers,
   triggerId,
-} from './triggers.ts'
+} from './trigger-store.ts'
 
 /** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 

@@ -7,7 +7,7 @@ import { completed } from '#engines/venue/orders/place-order.ts'
 import type { OrderEnd } from '#engines/venue/orders/place-order-deps.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepContext } from '#kernel/task/task.ts'
 import {
   type SpotOrderStep,

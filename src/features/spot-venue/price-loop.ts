@@ -6,7 +6,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { usdcMarkets } from './market.ts'
 import { createPendingEntries } from './pending-entries.ts'
-import { marketsWithTriggers } from './triggers.ts'
+import { marketsWithTriggers } from './trigger-store.ts'
 
 /** This module polls the prices of markets with open triggers and fires the triggers. */
 

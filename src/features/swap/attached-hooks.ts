@@ -5,7 +5,7 @@ import {
   type LegInput,
   listedLegs,
   singleLeg,
-} from '#engines/trigger-orders/legs.ts'
+} from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { orderRoom } from '#engines/trigger-orders/store.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -13,7 +13,7 @@ import { sameAddress } from '#kernel/money/chains.ts'
 import type { StepAddition, Tx } from '#kernel/task/task.ts'
 import type { SwapHookView, SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import type { PreparedSwap } from './route/prepare.ts'
+import type { PreparedSwap } from './route/prepare-swap.ts'
 import type { SwapTerms } from './route/terms.ts'
 import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
 

@@ -1,5 +1,5 @@
-import { Leg as HookLeg, legsMax } from '#engines/trigger-orders/legs.ts'
-import { Link } from '#kernel/contract/link.ts'
+import { Leg as HookLeg, legsMax } from '#engines/trigger-orders/stop-and-profit-legs.ts'
+import { Link } from '#kernel/contract/operation-link.ts'
 import { group, type InputOf, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { linkedTaskFields, taskDetails } from '#kernel/contract/task-response.ts'
@@ -19,7 +19,7 @@ import {
   Units,
   UnitsIn,
 } from '#kernel/contract/wire-types.ts'
-import { securityStatuses, securityVerdicts } from '#kernel/money/security.ts'
+import { securityStatuses, securityVerdicts } from '#kernel/money/token-security.ts'
 import { routeFeeTypes } from '#kernel/money/swap-provider.ts'
 import { swapLimits } from './route/limits.ts'
 

@@ -10,7 +10,7 @@ import type {
 } from '#engines/trigger-orders/swap-execution.ts'
 import { chainNotServed, type TokenAt } from '#kernel/contract/token-ref.ts'
 import { assetOf, sameAddress } from '#kernel/money/chains.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
 import { fundSwap, soldData } from './admission.ts'
 import { completeAttached, type FillDeps } from './attached-hooks.ts'
@@ -24,10 +24,10 @@ import {
   routeOf,
   urgencyOf,
   walletUnits,
-} from './route/prepare.ts'
-import { accountOn, valueAtPrice } from './route/request.ts'
-import { changesOf } from './settle/changes.ts'
-import { filledOf } from './settle/filled.ts'
+} from './route/prepare-swap.ts'
+import { accountOn, valueAtPrice } from './route/request-terms.ts'
+import { changesOf } from './settle/balance-changes.ts'
+import { filledOf } from './settle/swap-fill.ts'
 import { type NamedSwapSteps, swapSteps } from './steps.ts'
 import { ownNames, type SwapStep, type SwapStepNames, type SwapTask, type SwapTaskData } from './task-data.ts'
 

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import { notExecuted } from '#kernel/task/one-effect.ts'
+import { notExecuted } from '#kernel/task/effect-steps.ts'
 import type { Admission, Step, TaskKind } from '#kernel/task/task.ts'
 import type { Faucet } from '#upstreams/faucet/faucet.ts'
 import type { Wallet } from './store.ts'

@@ -3,10 +3,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { EvmCrypto, SvmCrypto } from '#kernel/task/signer.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { BrokenEnvelope, decrypt, encrypt, keyBytes } from '#kernel/wire/envelope.ts'
+import { BrokenEnvelope, decrypt, encrypt, keyBytes } from '#kernel/wire/encrypted-envelope.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Queryable } from '#store/query.ts'
-import type { SealedAgent } from './agents.ts'
+import type { SealedAgent } from './agent-key-store.ts'
 import * as store from './store.ts'
 
 type KeyBinding = { user_id: string; kind: string; address: string; version: number }

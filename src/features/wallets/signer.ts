@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { notFound } from '#kernel/contract/fault.ts'
-import { isAgentAction } from '#kernel/money/venue.ts'
+import { isAgentAction } from '#kernel/money/venue-actions.ts'
 import type {
   EvmCrypto,
   PolicyReceipt,
@@ -12,10 +12,10 @@ import type {
   VenueSigner,
 } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
-import { type AgentCache, agentCacheMs } from './agent-cache.ts'
-import { activeAgents } from './agents.ts'
+import { type AgentCache, agentCacheMs } from './agent-key-cache.ts'
+import { activeAgents } from './agent-key-store.ts'
 import type { Keystore } from './keystore.ts'
-import { assertIntent, assertReceipt, type SigningChain } from './signing-rules.ts'
+import { assertIntent, assertReceipt, type SigningChain } from './evm-rules.ts'
 import { createCachedWallets, sealedWallet } from './store.ts'
 import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
 import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'

@@ -1,5 +1,5 @@
-import { directions, moods, periods, talk } from './talk.ts'
-import { account, indicatorWords, markets, portfolio, products, refused } from './topics.ts'
+import { directions, moods, periods, talk } from './function-words.ts'
+import { account, indicatorWords, markets, portfolio, products, refused } from './nouns.ts'
 import { inflected, verbs } from './verbs.ts'
 
 /**

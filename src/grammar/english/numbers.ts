@@ -1,4 +1,4 @@
-import { byWord } from '#grammar/by-word.ts'
+import { byWord } from '#grammar/word-maps.ts'
 
 /** This module has the numbers in words and the units behind a number. */
 

@@ -1,4 +1,4 @@
-import { byWord, wordSet } from '#grammar/by-word.ts'
+import { byWord, wordSet } from '#grammar/word-maps.ts'
 
 /** This module has lists of single words: plain words, short forms, nicknames and small classes. */
 

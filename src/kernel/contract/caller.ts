@@ -1,4 +1,4 @@
-import type { Principal } from '#kernel/task/action.ts'
+import type { Principal } from '#kernel/task/policy-action.ts'
 import type { Tx } from '#kernel/task/task.ts'
 
 export const scopes = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage', 'propose'] as const

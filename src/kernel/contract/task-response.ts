@@ -1,5 +1,5 @@
 import { liveStates, outcomes, taskStatuses } from '#kernel/task/task-state.ts'
-import { Link } from './link.ts'
+import { Link } from './operation-link.ts'
 import * as T from './schema.ts'
 import {
   ChainId,

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { ApprovalDetail } from './act-request.ts'
-import type { ActionTerms, PlannedAction } from './action.ts'
+import type { ActionTerms, PlannedAction } from './policy-action.ts'
 
 /** The rule that reserves an action for a person; with `confirmation` the act allows more than before. */
 export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound' | 'confirmation'

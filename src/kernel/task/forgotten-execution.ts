@@ -1,4 +1,4 @@
-import type { Settled, SignContext } from './one-effect.ts'
+import type { Settled, SignContext } from './effect-steps.ts'
 import { pollAgain, pollReview, pollSilent } from './poll-again.ts'
 import type { Effect, StepResultOf, TaskView } from './task.ts'
 import { isExposed } from './task-state.ts'

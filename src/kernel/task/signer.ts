@@ -1,7 +1,7 @@
 import { sha256 } from '#kernel/id.ts'
-import type { VenueAction } from '#kernel/money/venue.ts'
+import type { VenueAction } from '#kernel/money/venue-actions.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
-import { type Action, type PlannedAction, type PolicyGrant, transferOperation } from './action.ts'
+import { type Action, type PlannedAction, type PolicyGrant, transferOperation } from './policy-action.ts'
 import type { Tx } from './task.ts'
 
 export type { Action, PlannedAction, PolicyGrant }

@@ -1,4 +1,4 @@
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, OpenObject } from '#kernel/contract/wire-types.ts'
 import { planWords, stopReasons } from './answerer.ts'

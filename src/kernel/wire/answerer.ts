@@ -1,4 +1,4 @@
-import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type { Json, JsonObject } from './json.ts'
 
 /**

@@ -2,7 +2,7 @@ import { createLearnedLimit, type LearnedLimit } from '#kernel/async/learned-lim
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from './json.ts'
-import type { Net } from './net.ts'
+import type { Net } from './upstream-http.ts'
 
 /** JSON-RPC 2.0 over HTTP, for the nodes of every chain. Calls are sent in batches of a size that the node accepts. */
 

@@ -1,5 +1,5 @@
 import type { Random } from '#kernel/id.ts'
-import { decrypt, encrypt, keyBytes } from './envelope.ts'
+import { decrypt, encrypt, keyBytes } from './encrypted-envelope.ts'
 
 /** A key that encrypts data keys. With a remote service each call is a network call. */
 export type Kek = {

@@ -1,4 +1,4 @@
-import { incomingTransferTopics, type TransferLog, transfersOf } from './erc20.ts'
+import { incomingTransferTopics, type TransferLog, transfersOf } from './token-calls.ts'
 import type { BlockRange, LogFilter, LogSearch } from './log-search.ts'
 import type { FoundLog, Hex } from './wire.ts'
 

@@ -17,7 +17,7 @@ import {
 } from 'viem/utils'
 import type { EvmBatch } from '#kernel/task/signer.ts'
 import { batchHash, executeData, executedBatchIn, executionOf, nonceKeyOf, nonceOf } from './batch.ts'
-import { approveData, readCall, transferData } from './erc20.ts'
+import { approveData, readCall, transferData } from './token-calls.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import { evmCrypto } from './sign.ts'
 import type { Hex } from './wire.ts'

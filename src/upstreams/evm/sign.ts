@@ -1,7 +1,7 @@
 import { concat, hashAuthorization } from 'viem/utils'
 import type { EvmCrypto } from '#kernel/task/signer.ts'
 import { batchHash } from './batch.ts'
-import { readCall } from './erc20.ts'
+import { readCall } from './token-calls.ts'
 import { readLifiCall } from './lifi-calls.ts'
 import { readRelayCall } from './relay-calls.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
 /** A payment that the faucet reports; a faucet need not report what it paid. */
 export type FaucetCredit = { token: string; amountUnits: bigint }

@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, type RequestInit, type Response, fetch as undiciFetch } from 'undici'
-import { isPublicAddress } from '#kernel/wire/public-address.ts'
+import { isPublicAddress } from '#kernel/wire/public-ip-address.ts'
 
 /** Fetches addresses that strangers name: only public hosts over https, without redirects. */
 

@@ -5,8 +5,8 @@ import {
   type RiskLevel,
   riskLevels,
   type SecurityReason,
-} from '#kernel/money/security.ts'
-import { foreignText } from '#kernel/money/token-reports.ts'
+} from '#kernel/money/token-security.ts'
+import { foreignText } from '#kernel/money/token-security-reports.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /** Reads the answer of honeypot.is to `GET /v2/IsHoneypot`. An absent field is unknown, never false. */

@@ -24,8 +24,8 @@ import {
   type SpotBalance,
   type SpotMarket,
   type Unread,
-} from './parse.ts'
-import type { Prices } from './prices.ts'
+} from './parse-replies.ts'
+import type { Prices } from './mid-prices.ts'
 import { createVenueRequests, type SendResult, type VenueAddress } from './requests.ts'
 import type { Urgency } from './urgency.ts'
 import { createVenueClock, type VenueClock } from './venue-clock.ts'
@@ -46,7 +46,7 @@ export type {
   SpotBalance,
   SpotMarket,
   Unread,
-} from './parse.ts'
+} from './parse-replies.ts'
 export type { Egress, SendResult } from './requests.ts'
 
 export type Hyperliquid = MarketHistory & {

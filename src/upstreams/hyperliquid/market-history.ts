@@ -1,6 +1,6 @@
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { amountOf, decimalPattern, plain } from './decimals.ts'
 import type { Urgency } from './urgency.ts'

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Fill } from './parse.ts'
+import type { Fill } from './parse-replies.ts'
 
 /** Recent stream updates per order, which save requests to the venue. */
 

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
 /** Asks the info server of an operator's own node, which has no rate limit; the venue answers all else. */

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { isSpotAsset } from '#kernel/money/venue.ts'
+import { isSpotAsset } from '#kernel/money/venue-actions.ts'
 import type { Urgency } from './urgency.ts'
 import { createWeightWindow } from './weight-window.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net, NetReply } from '#kernel/wire/net.ts'
+import type { Net, NetReply } from '#kernel/wire/upstream-http.ts'
 import { type ExchangeReply, parseExchangeReply } from './exchange-reply.ts'
 import { createOwnNode } from './own-node.ts'
 import {

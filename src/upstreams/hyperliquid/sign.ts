@@ -20,7 +20,7 @@ import {
   numberToHex,
   stringToHex,
 } from 'viem/utils'
-import type { VenueAction, VenueOrder } from '#kernel/money/venue.ts'
+import type { VenueAction, VenueOrder } from '#kernel/money/venue-actions.ts'
 import type { VenueIntent } from '#kernel/task/signer.ts'
 
 /** Builds and signs the venue's actions from the intent alone, with the key order and decimals of its schema. */

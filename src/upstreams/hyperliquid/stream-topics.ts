@@ -11,7 +11,7 @@ import {
   parseLedgerUpdate,
   parseOrders,
   type SpotBalance,
-} from './parse.ts'
+} from './parse-replies.ts'
 import type { Channel, ChannelMessage } from './wire.ts'
 
 export type UserEvent =

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { parseJson } from '#kernel/wire/json.ts'
 import { decimalPattern } from './decimals.ts'
@@ -14,7 +14,7 @@ import {
   mapField,
   type OnSkipped,
   type RecordFilter,
-} from './records.ts'
+} from './record-filters.ts'
 
 export type { OnSkipped }
 

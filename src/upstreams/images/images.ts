@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestInit, Response } from 'undici'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net, NetReply } from '#kernel/wire/net.ts'
+import type { Net, NetReply } from '#kernel/wire/upstream-http.ts'
 import { type ImageHeader, readImageHeader } from './image-header.ts'
 import { type ImageOrder, type MadeImages, readAnswer, requestBody, statusFault, unreadable } from './wire.ts'
 

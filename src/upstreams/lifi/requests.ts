@@ -3,7 +3,7 @@ import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { textOf } from '#kernel/money/provider-answer.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { away, providerName } from './wire.ts'
 
 /** Sends requests to LI.FI, which counts quotes over two hours: after a refusal, none is sent for a while. */

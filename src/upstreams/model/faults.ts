@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { foreignText } from '#kernel/money/token-reports.ts'
+import { foreignText } from '#kernel/money/token-security-reports.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
 
 /** Translates the failures of a model endpoint for the caller of a turn. No fault text contains the key. */

@@ -1,6 +1,6 @@
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { brokenOff, eventFault, eventFields } from './faults.ts'
-import { createThoughtFilter } from './thoughts.ts'
+import { createThoughtFilter } from './thought-filter.ts'
 import { createCallCollector } from './tool-calls.ts'
 import {
   type ModelEvent,

@@ -2,7 +2,7 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
 /** An authorization server of somebody else, whose tokens this gateway accepts. */
 

@@ -3,7 +3,7 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
 /** Sign-in at an external OpenID provider: authorization code with PKCE, state and nonce. */
 

@@ -12,7 +12,7 @@ import type {
   TokenOnChain,
 } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { ForeignNames } from './foreign-names.ts'
+import type { ForeignNames } from './chain-and-currency-names.ts'
 import {
   addressOf,
   assertMinimum,

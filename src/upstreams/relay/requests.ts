@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { errorOf, faultOf, isRetried } from './errors.ts'
 import { away } from './wire.ts'
 

@@ -1,5 +1,5 @@
 import type { DecodedMessage } from '#kernel/task/signer.ts'
-import { svmDecoder } from './instructions.ts'
+import { svmDecoder } from './instruction-decoder.ts'
 
 /**
  * For a message, the sponsor pays the fee and the rent of token accounts, and gets the rent back when these

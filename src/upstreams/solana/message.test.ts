@@ -27,7 +27,7 @@ import {
   transferLamports,
   transferTokens,
 } from './instruction-builder.ts'
-import { svmDecoder } from './instructions.ts'
+import { svmDecoder } from './instruction-decoder.ts'
 import {
   accountKeysOf,
   compileMessage,

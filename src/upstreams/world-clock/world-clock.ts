@@ -2,7 +2,7 @@ import { repeat } from '#kernel/async/repeat.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
 /** The clock of the local world, which its control port advances. It never goes back. */
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isOrdered, isPlain, ownOrders } from '#grammar/orders.ts'
+import { isOrdered, isPlain, ownOrders } from '#grammar/own-orders.ts'
 import type { ThreadState } from '#grammar/understanding.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { nowMs, registry, stateAfter } from './corpus.ts'

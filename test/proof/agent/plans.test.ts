@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mandateOf, permits, used } from '#grammar/mandate.ts'
-import type { Outputs } from '#grammar/outputs.ts'
+import type { Outputs } from '#grammar/step-outputs.ts'
 import { inputsOf, type StepInputs } from '#grammar/plan.ts'
 import { operationsOf, planMistakes } from '#grammar/registry.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'

@@ -1,6 +1,6 @@
 /** The door of HTTP, asked by the name of an operation and one flat record, as a door without a transport is. */
 import assert from 'node:assert/strict'
-import { withWait } from '#invoke/input.ts'
+import { withWait } from '#invoke/input-validation.ts'
 import { inputLocations } from '#invoke/input-location.ts'
 import type { FaultCode, InputLocation } from '#kernel/contract/fault.ts'
 import { type Entry, isKeyed, type Operation } from '#kernel/contract/operation.ts'

@@ -1,7 +1,7 @@
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import { type CashSource, reconciledTransfers } from '#engines/venue/records/cash-reconciliation.ts'
 import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
-import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/order-store.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money/money.ts'
@@ -11,7 +11,7 @@ import {
   type EffectNames,
   type EffectStep,
   type EffectSteps,
-} from '#kernel/task/one-effect.ts'
+} from '#kernel/task/effect-steps.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'

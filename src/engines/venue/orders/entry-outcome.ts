@@ -3,7 +3,7 @@ import { type Entry, type Exit, type ExitLeg, exitStateOf, sumFills } from '#eng
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { match } from '#kernel/match.ts'
+import { match } from '#kernel/match-union.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { effectOf } from './action-outcome.ts'

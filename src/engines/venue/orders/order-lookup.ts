@@ -1,5 +1,5 @@
 import { type Phase, requirePhase, sumFills } from '#engines/venue/records/bracket.ts'
-import { isAnyAdopted } from '#engines/venue/records/store.ts'
+import { isAnyAdopted } from '#engines/venue/records/order-store.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { subtractDecimals, toFixedPoint } from '#kernel/money/money.ts'

@@ -3,7 +3,7 @@ import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
-import type { PositionAfter } from './position-after.ts'
+import type { PositionAfter } from './position-after-fills.ts'
 import type { ActionPlan, ActionTaskData } from './signed-action.ts'
 
 /** The role of an order in results and events that the user sees. */

@@ -6,7 +6,7 @@ import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { VenueDriverDeps } from './venue-effect.ts'
-import type { Pricing } from './venue-orders.ts'
+import type { Pricing } from './bracket-action.ts'
 
 export type OrderStep = 'begin' | 'transferred' | 'leverage' | 'order' | 'confirm'
 /** `Data` is the section's task data, and `Repair` names its steps that continue with an incomplete bracket. */

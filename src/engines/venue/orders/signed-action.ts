@@ -1,9 +1,9 @@
 import type { NonceSequences } from '#durable/run/nonces.ts'
-import { noteOrders, orderRows, venueName } from '#engines/venue/records/store.ts'
+import { noteOrders, orderRows, venueName } from '#engines/venue/records/order-store.ts'
 import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import { isAgentAction, type VenueAction } from '#kernel/money/venue.ts'
+import { isAgentAction, type VenueAction } from '#kernel/money/venue-actions.ts'
 import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type {
   Action,

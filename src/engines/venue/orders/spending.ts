@@ -25,7 +25,7 @@ import { readLagMs } from './confirm-action.ts'
 import { clockToleranceMs, sizeAfter } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData, Spending, SpendingTaskData } from './order-task.ts'
-import { positionAfter } from './position-after.ts'
+import { positionAfter } from './position-after-fills.ts'
 
 /** Recent spends of the user's tasks at the venue, whose funds a read of the account may still show as free. */
 

@@ -2,12 +2,12 @@ import { findAccount } from '#engines/venue/records/account-store.ts'
 import type { MarketKind } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Agent } from '#kernel/money/venue.ts'
+import type { Agent } from '#kernel/money/venue-actions.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { OrderTaskData } from './order-task.ts'
-import type { Pricing } from './venue-orders.ts'
+import type { Pricing } from './bracket-action.ts'
 
 /** Admission checks that every trade at the venue shares. */
 

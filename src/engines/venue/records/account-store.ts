@@ -1,7 +1,7 @@
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccountRow } from '#store/tables/venue.ts'
-import { venueName } from './store.ts'
+import { venueName } from './order-store.ts'
 
 /** Venue accounts: their reconciliation state, and the lease of the instance that reconciles them. */
 

@@ -7,7 +7,7 @@ import { findAccount, type VenueAccount } from './account-store.ts'
 import { fillRow, fundingRow, isOutgoingTransfer, ledgerUpdateRows } from './expected-balances.ts'
 import { realizedPnlOf } from './realized-pnl.ts'
 import * as record from './record-store.ts'
-import { ownersOfOrders } from './store.ts'
+import { ownersOfOrders } from './order-store.ts'
 
 /** Imports fills, funding and transfers as rows and events, idempotently. */
 

@@ -1,5 +1,5 @@
 import { Fault, invalid } from '#kernel/contract/fault.ts'
-import { alternatives, nearest } from '#kernel/contract/nearest.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest-names.ts'
 
 /**
  * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` name the same perp market. A spot

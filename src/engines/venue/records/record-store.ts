@@ -9,7 +9,7 @@ import {
   type FillRow,
   type VenueLedgerEntryRow,
 } from './expected-balances.ts'
-import { venueName } from './store.ts'
+import { venueName } from './order-store.ts'
 
 type AccountKey = Pick<VenueAccount, 'user_id'>
 

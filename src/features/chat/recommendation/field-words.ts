@@ -1,5 +1,5 @@
 import type { Json } from '#kernel/wire/json.ts'
-import { bpsText, fractionText, legLines, numberText, spelled, usdText } from './values.ts'
+import { bpsText, fractionText, legLines, numberText, spelled, usdText } from './value-words.ts'
 
 export const yesOrNo = (value: Json): string =>
   value === true ? 'yes' : value === false ? 'no' : spelled(value)

@@ -3,7 +3,7 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 import { fieldWords } from './field-words.ts'
 import { tokenWriters } from './token-writers.ts'
-import { type Lists, spelled } from './values.ts'
+import { type Lists, spelled } from './value-words.ts'
 import { venueWriters } from './venue-writers.ts'
 
 /**

@@ -9,7 +9,7 @@ import {
   type TokenWords,
   tokenWords,
   usdText,
-} from './values.ts'
+} from './value-words.ts'
 import { type Given, joined, type Writer } from './writer.ts'
 
 type TradedToken = TokenWords & { place: ChainWords }

@@ -1,5 +1,5 @@
 import type { Json } from '#kernel/wire/json.ts'
-import type { Lists } from './values.ts'
+import type { Lists } from './value-words.ts'
 
 export type Writer = (given: Given) => { title: string; lines: readonly Line[] }
 export type Given = {

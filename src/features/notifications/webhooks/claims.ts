@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { WebhookCursorRow, WebhookRow } from '#store/tables/webhooks.ts'
-import { type Counts, type Kind, kinds, places, sharedMax } from './places.ts'
+import { type Counts, type Kind, kinds, places, sharedMax } from './delivery-slots.ts'
 
 /** This module lets instances claim webhooks. Each statement uses an index, and reads a bounded number of cursors. */
 

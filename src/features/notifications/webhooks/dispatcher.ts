@@ -6,9 +6,9 @@ import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import { type Claimed, type ClaimSource, claimWebhooks, usersWithWebhooks } from './claims.ts'
 import type { RunEnd, RunStop } from './delivery-run.ts'
-import { createDeliveryTime, type DeliveryTime } from './delivery-time.ts'
-import { type Counts, countKinds, isFull, type Kind, kinds } from './places.ts'
-import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './sweep.ts'
+import { createDeliveryTime, type DeliveryTime } from './delivery-time-budget.ts'
+import { type Counts, countKinds, isFull, type Kind, kinds } from './delivery-slots.ts'
+import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './cursor-sweep.ts'
 
 /**
  * This module claims webhooks with events to deliver. Commits of this instance serve as hints, which cost nothing for

@@ -8,7 +8,7 @@ import { implement, type Operation, preparedAct } from '#kernel/contract/operati
 import { uuidv7 } from '#kernel/id.ts'
 import { messageId, testMessage } from './message.ts'
 import { postMessage } from './post-message.ts'
-import { create, rotate } from './shown-secrets.ts'
+import { create, rotate } from './create-and-rotate.ts'
 import { find, isVisible, lock } from './webhook-access.ts'
 import { addEvent, assertUnused, urlOf, view, type WebhooksDeps } from './webhook-changes.ts'
 import { type ChangedField, deletedEvent, updatedEvent } from './webhook-events.ts'

@@ -9,7 +9,7 @@ import {
   shorterMonthRemark,
   weekdayNames,
   workdays,
-} from './english.ts'
+} from './english-words.ts'
 import { slotsBetween } from './slots.ts'
 import { timeText, timetableOf } from './timetable.ts'
 import { instantOf, localTime, minuteMs } from './zone.ts'

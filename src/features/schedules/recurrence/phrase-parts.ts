@@ -1,4 +1,4 @@
-import type { Unit } from './english.ts'
+import type { Unit } from './english-words.ts'
 import type { ZoneReading } from './zone-names.ts'
 
 /** A time of the day, in minutes after midnight, and how it was written: `9am`, `9` or `21:00`, `noon`. */

@@ -1,6 +1,6 @@
-import { byWord } from '#grammar/by-word.ts'
-import { nearest } from '#kernel/contract/nearest.ts'
-import { ScheduleError } from './refusal.ts'
+import { byWord } from '#grammar/word-maps.ts'
+import { nearest } from '#kernel/contract/nearest-names.ts'
+import { ScheduleError } from './schedule-error.ts'
 import { hourMs, localTime, minuteMs } from './zone.ts'
 
 /** This module knows names of time zones: those of the tz database, cities and abbreviations. */

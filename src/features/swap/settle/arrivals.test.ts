@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type EvmChainRow, nativeSentinel } from '#kernel/money/chains.ts'
-import type { TransferLog } from '#upstreams/evm/erc20.ts'
+import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 import type { BlockTransaction, Receipt } from '#upstreams/evm/evm.ts'
 import { createArrivals, type Gain, isEarlier, paymentsOf, unnumberedGains } from './arrivals.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
-import { soldFor } from './filled.ts'
+import { soldFor } from './swap-fill.ts'
 import { foundTerms } from './found-terms.ts'
 
 const planned = {

@@ -4,7 +4,7 @@ import type { SwapDeps } from '#features/swap/deps.ts'
 import { withFill } from '#features/swap/execution.ts'
 import type { SwapTask, SwapTaskData } from '#features/swap/task-data.ts'
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import {
   type FoundPayment,
   isOwnTransaction,

@@ -9,7 +9,7 @@ import { fullBps, mulDiv } from '#kernel/money/money.ts'
 import type { ProviderStatus, ProviderTx } from '#kernel/money/swap-provider.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { announcedOn } from './announced.ts'
+import { announcedOn } from './announced-transactions.ts'
 import { type Arrival, type Begin, type Gain, isEarlier, paymentsOf, type Range } from './arrivals.ts'
 
 export type Found = { arrival: Arrival; gain: Gain; txHash: string }
