@@ -1,5 +1,5 @@
-import { orderViews } from '#compose/trigger-orders.ts'
 import { venueChainId } from '#compose/settings.ts'
+import { orderViews } from '#compose/trigger-orders.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { appendEvents } from '#durable/events/append-events.ts'
 import { approvalStep, type Task } from '#durable/task/task-row.ts'

@@ -1,4 +1,4 @@
-import { accountCommands } from './venue-accounts.ts'
+import { logCommands } from './action-log.ts'
 import { agentCommands } from './agents.ts'
 import { approvalCommands } from './approvals.ts'
 import { usageLine } from './arguments.ts'
@@ -9,14 +9,14 @@ import { creditPaymentCommands } from './credit-payments.ts'
 import { creditCommands } from './credits.ts'
 import { earnAccountCommands } from './earn-accounts.ts'
 import { keyCommands } from './key-encryption-keys.ts'
-import { logCommands } from './action-log.ts'
+import { timeCommands } from './money-holds.ts'
 import { psqlCommands } from './psql.ts'
 import { sponsorCommands } from './sponsors.ts'
 import { taskPaymentCommands } from './task-payments.ts'
 import { taskCommands } from './tasks.ts'
-import { timeCommands } from './money-holds.ts'
 import { tokenCommands } from './tokens.ts'
 import { userCommands } from './users.ts'
+import { accountCommands } from './venue-accounts.ts'
 
 export const commands: readonly AdminCommand[] = [
   ...taskCommands,

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { userTopic } from '#durable/events/notifier.ts'
-import { readPoint } from '#durable/time/position-columns.ts'
 import { freshMs } from '#durable/time/detect-lost-commits.ts'
 import {
   everything,
@@ -10,6 +9,7 @@ import {
   raiseGeneration,
   storeHold,
 } from '#durable/time/money-hold.ts'
+import { readPoint } from '#durable/time/position-columns.ts'
 import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
 import { later } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task/task.ts'

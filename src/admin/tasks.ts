@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { taskTopic, userTopic } from '#durable/events/notifier.ts'
-import { createCommitter } from '#durable/run/step-committer.ts'
 import { releaseLease } from '#durable/run/lease.ts'
+import { createCommitter } from '#durable/run/step-committer.ts'
 import { asTask, readEffects, stepView, type Task } from '#durable/task/task-row.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'

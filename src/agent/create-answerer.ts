@@ -13,10 +13,10 @@ import { systemRandom } from '#kernel/id.ts'
 import { type Answerer, agents } from '#kernel/wire/answerer.ts'
 import type { Json } from '#kernel/wire/json.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
+import { type ChatModels, type ModelConfig, openChatModels } from './chat-models.ts'
 import { chooseAnswerer } from './choose-answerer.ts'
 import { grammarAnswerer } from './grammar-answerer.ts'
 import { createModelAnswerer } from './model/model-answerer.ts'
-import { type ChatModels, type ModelConfig, openChatModels } from './chat-models.ts'
 
 /** An agent service knows nothing about a gateway except what the gateway answers. */
 

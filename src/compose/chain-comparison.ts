@@ -1,6 +1,10 @@
 import { everything, type MoneyHold, readGeneration, storeHold } from '#durable/time/money-hold.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
-import { type EvmProgress, type FoundExecution, findExecutions } from '#engines/evm-batch/find-unknown-executions.ts'
+import {
+  type EvmProgress,
+  type FoundExecution,
+  findExecutions,
+} from '#engines/evm-batch/find-unknown-executions.ts'
 import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/find-unknown-executions.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/find-unknown-executions.ts'

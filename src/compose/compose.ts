@@ -1,5 +1,5 @@
-import { createAnswererOf } from '#agent/create-answerer.ts'
 import { openChatModels } from '#agent/chat-models.ts'
+import { createAnswererOf } from '#agent/create-answerer.ts'
 import { ConfigRefused } from '#config.ts'
 import { contracts } from '#contracts.ts'
 import { openChainHealth } from '#features/chains/chain-health.ts'

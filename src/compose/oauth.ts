@@ -3,8 +3,8 @@ import type { DeriveKey } from '#features/oauth/passwords.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
 import { createAuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { createIdentityProvider } from '#upstreams/openid/openid.ts'
-import type { Parts } from './section-parts.ts'
 import type { Section } from './section.ts'
+import type { Parts } from './section-parts.ts'
 import type { openWebhooksOfApps } from './webhooks.ts'
 
 export type OAuthOverrides = {

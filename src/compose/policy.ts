@@ -10,9 +10,9 @@ import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { approvalPage, ownPages } from './page-urls.ts'
-import type { Parts } from './section-parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 import type { Section } from './section.ts'
+import type { Parts } from './section-parts.ts'
 
 type PolicyParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'mails'>
 

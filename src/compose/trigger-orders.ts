@@ -22,8 +22,8 @@ import {
 } from '#features/outstanding-orders/outstanding-orders.ts'
 import type { SellingOrder } from '#features/wallets/holdings.ts'
 import type { Queryable } from '#store/query.ts'
-import type { SharedParts } from './section-parts.ts'
 import type { Section } from './section.ts'
+import type { SharedParts } from './section-parts.ts'
 
 type SwapHookParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'orderPrices'>
 /** `swaps` executes the orders; it is absent where no swaps are served. */

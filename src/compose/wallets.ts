@@ -10,9 +10,9 @@ import { createFaucet } from '#upstreams/faucet/faucet.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import { openEarn } from './earn.ts'
-import { holdingFacts } from './trigger-orders.ts'
-import type { SharedParts } from './section-parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
+import type { SharedParts } from './section-parts.ts'
+import { holdingFacts } from './trigger-orders.ts'
 
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
 type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>

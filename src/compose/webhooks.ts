@@ -20,8 +20,8 @@ import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import { endSchedules } from '#features/schedules/access-end.ts'
 import { createSealer } from '#kernel/wire/sealed-secret.ts'
 import type { Core } from './core.ts'
-import type { Parts } from './section-parts.ts'
 import type { ShowEvent } from './section.ts'
+import type { Parts } from './section-parts.ts'
 
 export type WebhookOverrides = {
   /** The interval of the poll for retries, and for deliveries whose notification was lost. */

@@ -1,7 +1,5 @@
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
-import { list } from './feature-rules.ts'
 import { dollarSymbol } from './asset-and-chain-names.ts'
-import { type Quantity, quantityText } from './quantity.ts'
 import {
   assetAt,
   chainAt,
@@ -14,6 +12,8 @@ import {
   type Slots,
   take,
 } from './clause-reader.ts'
+import { list } from './feature-rules.ts'
+import { type Quantity, quantityText } from './quantity.ts'
 import { has } from './tag.ts'
 
 /** Reads amounts, assets and chains of an order: which number counts which asset, and what becomes what. */

@@ -10,12 +10,12 @@ import {
 import { fromUnits } from '#kernel/money/money.ts'
 import type { Line } from './answer-lines.ts'
 import type { Row } from './answer-row-filters.ts'
+import type { Asset, Names, TokenPlace } from './asset-and-chain-names.ts'
+import type { Slots } from './clause-reader.ts'
+import { helpText } from './help-texts.ts'
 import { isMutating } from './intent-frame.ts'
 import { frameOf } from './intents.ts'
-import { helpText } from './help-texts.ts'
-import type { Asset, Names, TokenPlace } from './asset-and-chain-names.ts'
 import { type Outputs, rowsAt, type StepOutput, valueAt } from './step-outputs.ts'
-import type { Slots } from './clause-reader.ts'
 import type { Intent } from './understanding.ts'
 
 /**

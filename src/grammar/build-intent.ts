@@ -1,7 +1,7 @@
+import type { Slots } from './clause-reader.ts'
 import type { Mood } from './clauses.ts'
 import { type Frame, isMutating } from './intent-frame.ts'
 import { stepsOf } from './plan.ts'
-import type { Slots } from './clause-reader.ts'
 import { changes, type Registry } from './registry.ts'
 import type { Intent } from './understanding.ts'
 

@@ -1,9 +1,9 @@
 import { findAmount } from './amounts.ts'
+import { type Asset, dollarSymbol, type Names } from './asset-and-chain-names.ts'
+import { assetAt, chainAt, createReader, type Reader, roleOf } from './clause-reader.ts'
 import type { Clause } from './clauses.ts'
 import { type Feature, list } from './feature-rules.ts'
-import { type Asset, dollarSymbol, type Names } from './asset-and-chain-names.ts'
 import { readPrice } from './order-terms.ts'
-import { assetAt, chainAt, createReader, type Reader, roleOf } from './clause-reader.ts'
 import { has } from './tag.ts'
 import { isTimed } from './times.ts'
 

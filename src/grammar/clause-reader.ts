@@ -1,6 +1,6 @@
-import { type Concept, list } from './feature-rules.ts'
-import { countingWords, placeWords } from './english/words.ts'
 import type { Asset, NamedChain, Names } from './asset-and-chain-names.ts'
+import { countingWords, placeWords } from './english/words.ts'
+import { type Concept, list } from './feature-rules.ts'
 import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'
 

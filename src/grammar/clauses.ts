@@ -1,6 +1,6 @@
-import { type Concept, list } from './feature-rules.ts'
 import { actions } from './english/lexicon.ts'
 import { questionWords } from './english/words.ts'
+import { type Concept, list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 
 /** How a clause is meant: only a clause in the mood `do` may change anything. */

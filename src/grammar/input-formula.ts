@@ -1,8 +1,8 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { Choice } from './question-choice.ts'
 import type { Names } from './asset-and-chain-names.ts'
-import type { Outputs } from './step-outputs.ts'
 import type { Slots } from './clause-reader.ts'
+import type { Choice } from './question-choice.ts'
+import type { Outputs } from './step-outputs.ts'
 
 /**
  * A problem of a step that cannot run as it is: the user has to answer a question, or the step stops with a reason.

@@ -1,10 +1,10 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Line } from './answer-lines.ts'
-import type { Choice } from './question-choice.ts'
+import type { Slots } from './clause-reader.ts'
 import type { Concept, Feature, Rule } from './feature-rules.ts'
 import type { FormulaName } from './input-formulas.ts'
 import type { ConditionName } from './plan-conditions.ts'
-import type { Slots } from './clause-reader.ts'
+import type { Choice } from './question-choice.ts'
 import type { ReaderName } from './slot-readers.ts'
 
 /** The source of an input field: a slot, a fixed value, or a formula, which may leave the field out. */

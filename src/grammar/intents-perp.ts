@@ -1,8 +1,8 @@
 import * as lines from './answer-lines.ts'
-import { choose } from './question-choice.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
 import * as steps from './plan-steps.ts'
+import { choose } from './question-choice.ts'
 import * as rules from './slot-rules.ts'
 import { formula, onlyIf, slot, step } from './step-builders.ts'
 

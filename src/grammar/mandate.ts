@@ -1,14 +1,14 @@
 import { canonicalAddress } from '#kernel/money/chains.ts'
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
 import { canonicalJson, type Json, type JsonObject } from '#kernel/wire/json.ts'
-import { wordSet } from './word-maps.ts'
-import type { PlanStep } from './intent-frame.ts'
 import type { Names } from './asset-and-chain-names.ts'
-import type { Outputs } from './step-outputs.ts'
-import { inputsOf } from './plan.ts'
 import type { Slots } from './clause-reader.ts'
+import type { PlanStep } from './intent-frame.ts'
+import { inputsOf } from './plan.ts'
 import { changes, type Registry } from './registry.ts'
+import type { Outputs } from './step-outputs.ts'
 import type { Understanding } from './understanding.ts'
+import { wordSet } from './word-maps.ts'
 
 /**
  * A mandate is what the user's own words allow: the calls that the grammar itself would make from them, each once.

@@ -1,5 +1,5 @@
-import { list } from './feature-rules.ts'
 import { harmlessWords } from './english/words.ts'
+import { list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 
 /** Finds words that do not belong in an order. An order with such a word is repeated as a question. */

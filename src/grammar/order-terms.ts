@@ -1,6 +1,6 @@
+import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
 import { type Concept, list } from './feature-rules.ts'
 import { type Quantity, quantityText } from './quantity.ts'
-import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
 import { has } from './tag.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { canonicalJson } from '#kernel/wire/json.ts'
+import type { Slots } from './clause-reader.ts'
 import type { PlanStep } from './intent-frame.ts'
 import { type Proposal, permits } from './mandate.ts'
-import type { Outputs, StepOutput } from './step-outputs.ts'
 import { inputsOf } from './plan.ts'
-import type { Slots } from './clause-reader.ts'
 import { changes, type Registry } from './registry.ts'
+import type { Outputs, StepOutput } from './step-outputs.ts'
 import { understand } from './understand.ts'
 import type { ThreadState, Understanding } from './understanding.ts'
 

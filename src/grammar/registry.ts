@@ -2,11 +2,11 @@ import { plainSchema } from '#kernel/contract/decimal-fields.ts'
 import { type Contract, type Entry, operationName } from '#kernel/contract/operation.ts'
 import type { TObject } from '#kernel/contract/schema.ts'
 import { isRecord } from '#kernel/wire/json.ts'
+import { createNames, type Names, type Universe } from './asset-and-chain-names.ts'
 import { concepts } from './english/lexicon.ts'
 import { nicknames } from './english/words.ts'
 import type { PlanStep } from './intent-frame.ts'
 import { frames } from './intents.ts'
-import { createNames, type Names, type Universe } from './asset-and-chain-names.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
 
 /** The registry has what the grammar needs of the product: its operations, its chains and its assets. */

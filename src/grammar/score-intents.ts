@@ -1,10 +1,10 @@
+import type { Names } from './asset-and-chain-names.ts'
+import { featuresOf } from './clause-features.ts'
+import { createReader, leftOver, type Slots } from './clause-reader.ts'
 import type { Clause } from './clauses.ts'
 import { type Feature, matches } from './feature-rules.ts'
-import { featuresOf } from './clause-features.ts'
 import { type Frame, isMutating, type SlotRule } from './intent-frame.ts'
 import { frames } from './intents.ts'
-import type { Names } from './asset-and-chain-names.ts'
-import { createReader, leftOver, type Slots } from './clause-reader.ts'
 import { slotReaders } from './slot-readers.ts'
 import type { Token } from './tag.ts'
 

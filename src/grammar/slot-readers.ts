@@ -1,8 +1,5 @@
 import * as amounts from './amounts.ts'
-import type { Concept } from './feature-rules.ts'
-import { isPlural, plainWords } from './english/words.ts'
 import { dollarSymbol } from './asset-and-chain-names.ts'
-import * as orderTerms from './order-terms.ts'
 import {
   assetAt,
   chainAt,
@@ -14,9 +11,12 @@ import {
   type Slots,
   take,
 } from './clause-reader.ts'
+import { isPlural, plainWords } from './english/words.ts'
+import type { Concept } from './feature-rules.ts'
+import { topics } from './help-topics.ts'
+import * as orderTerms from './order-terms.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
-import { topics } from './help-topics.ts'
 
 /** A reader fills some slots from a clause, and takes the tokens that it used. */
 type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void

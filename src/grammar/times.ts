@@ -1,9 +1,9 @@
-import { wordSet } from './word-maps.ts'
-import { list } from './feature-rules.ts'
-import { weekdays } from './english/words.ts'
-import type { Quantity } from './quantity.ts'
 import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
+import { weekdays } from './english/words.ts'
+import { list } from './feature-rules.ts'
+import type { Quantity } from './quantity.ts'
 import { has } from './tag.ts'
+import { wordSet } from './word-maps.ts'
 
 /** Reads periods in the past, timeframes of candles, and moments in the future, all in UTC. */
 

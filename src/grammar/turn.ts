@@ -1,7 +1,7 @@
 import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { StepOutput } from './step-outputs.ts'
 import type { Registry } from './registry.ts'
+import type { StepOutput } from './step-outputs.ts'
 import { remember } from './thread.ts'
 import { understand } from './understand.ts'
 import type { ThreadState, Understanding } from './understanding.ts'

@@ -6,10 +6,10 @@ import { type Entry, isKeyed, type Operation, waitQuery } from '#kernel/contract
 import { isRecord, type NumberSources } from '#kernel/wire/json.ts'
 import { assertDistinctNames, inputLocations, namesIn } from './input-location.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
-import { addSchemaErrors, type IssueList, issueList, type UnknownField } from './validation-issues.ts'
 import { filterBySchema } from './schema-filter.ts'
 import { checkStorable } from './storable-text.ts'
 import { unknownFields } from './unknown-field.ts'
+import { addSchemaErrors, type IssueList, issueList, type UnknownField } from './validation-issues.ts'
 
 /** An input by location, each value already parsed from its text. */
 export type LocatedInput = {

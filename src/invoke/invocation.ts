@@ -12,8 +12,10 @@ import {
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
 import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authenticate.ts'
-import { inputReaders, type ReadFlatInput, type ReadInput } from './input-validation.ts'
 import { inputLocations, locateIssues } from './input-location.ts'
+import { inputReaders, type ReadFlatInput, type ReadInput } from './input-validation.ts'
+import { createOverload, type LoadSettings } from './load-shedding.ts'
+import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
 import {
   type BudgetState,
   defaultLimits,
@@ -24,10 +26,8 @@ import {
   type RateLimits,
   rateLimits,
 } from './rate-limits.ts'
-import { createOverload, type LoadSettings } from './load-shedding.ts'
-import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
-import { defaultQuotas, type Quotas, userQuotas } from './user-quotas.ts'
 import { filterBySchema } from './schema-filter.ts'
+import { defaultQuotas, type Quotas, userQuotas } from './user-quotas.ts'
 
 export type InvocationDeps = {
   execute: Invoke

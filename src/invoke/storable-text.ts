@@ -1,8 +1,8 @@
 import { type Schema, selectSchema } from '#kernel/contract/decimal-fields.ts'
 import type { InputLocation, Issue } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { IssueList } from './validation-issues.ts'
 import { declaredField, outlineOf } from './schema-filter.ts'
+import type { IssueList } from './validation-issues.ts'
 
 /** The database cannot store a zero byte, or half of a surrogate pair. */
 const isUnstorable = (text: string): boolean => text.includes('\u0000') || !text.isWellFormed()

@@ -1,6 +1,6 @@
 import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
-import { linkTarget } from '#kernel/contract/operation-link.ts'
 import { type Entry, hasTask, isGuarded, isKeyed } from '#kernel/contract/operation.ts'
+import { linkTarget } from '#kernel/contract/operation-link.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { describeFields } from './field-descriptions.ts'
 import { withWait } from './input-validation.ts'

@@ -1,7 +1,7 @@
 import { meanOf } from './averages.ts'
+import { bootstrapMean, type Interval, maxDrawdown, wilsonInterval } from './statistics.ts'
 import { type Costs, type Market, type Simulation, simulate } from './trade-simulation.ts'
 import type { Rule } from './trading-rules.ts'
-import { bootstrapMean, type Interval, maxDrawdown, wilsonInterval } from './statistics.ts'
 
 export const tradesMin = 30
 

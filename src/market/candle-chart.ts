@@ -22,8 +22,8 @@ import { printedValue } from './figure-text.ts'
 import { type IndicatorId, indicatorAt, indicatorList } from './indicator-list.ts'
 import type { IndicatorSet } from './indicators.ts'
 import type { Level } from './levels.ts'
-import type { Exits, Side } from './trading-rules.ts'
 import { documentOf, element, lineBetween, palette, pathThrough, textAt } from './svg.ts'
+import type { Exits, Side } from './trading-rules.ts'
 
 export type CandleChart = {
   asset: string

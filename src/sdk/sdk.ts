@@ -18,6 +18,7 @@ export {
 } from './errors.ts'
 export type { FollowOptions, StreamEvent } from './event-stream.ts'
 export { createKeyPair, importKeyPair, type KeyPair } from './key-pair.ts'
+export { memoryTokenStore, oauthSession, signOut, type TokenStore } from './oauth-session.ts'
 export {
   beginSignIn,
   completeSignIn,
@@ -25,7 +26,6 @@ export {
   type PendingSignIn,
   type SignInOptions,
 } from './oauth-sign-in.ts'
-export { memoryTokenStore, oauthSession, signOut, type TokenStore } from './oauth-session.ts'
 export { type Agent, type Registration, registerAgent } from './register-agent.ts'
 export type { Auth, TokenProvider } from './token-source.ts'
 export type { CallOptions } from './transport.ts'

@@ -6,9 +6,9 @@ import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { columnTypes } from './column-types.ts'
 import { isConflict } from './conflict.ts'
-import { instrument } from './statement-failpoints.ts'
 import { type Listener, listen } from './notify-listener.ts'
 import { isStalePlan, settleAll } from './query.ts'
+import { instrument } from './statement-failpoints.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type DatabaseOptions = {

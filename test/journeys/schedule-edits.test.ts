@@ -30,12 +30,8 @@ test('a slot runs by the version that has it or not at all, and none after the e
     return reply.body
   }
   const executionsOf = async ({ schedule_id }: Schedule) =>
-    (
-      await call<{ items: Execution[] }>(
-        'GET',
-        `/schedule-chat/schedule/${schedule_id}/executions?limit=100`,
-      )
-    ).items
+    (await call<{ items: Execution[] }>('GET', `/schedule-chat/schedule/${schedule_id}/executions?limit=100`))
+      .items
   const slots = new Map<number, number>()
   const once = () => {
     const atMs = Date.now() + leadMs

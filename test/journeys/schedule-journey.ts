@@ -77,8 +77,7 @@ export async function liveSchedule(
   await ended(2)
   await passSlot(3)
   const items = await ended(4)
-  const endsOf = (list: readonly Execution[]) =>
-    list.map(({ status, skip_reason }) => skip_reason ?? status)
+  const endsOf = (list: readonly Execution[]) => list.map(({ status, skip_reason }) => skip_reason ?? status)
   assert.deepEqual(endsOf(items), ['completed', 'missed', 'completed', 'completed'])
   for (const { scheduled_for } of items) assert.match(scheduled_for, /T09:00:00/)
   const [newest, missed] = items
@@ -88,10 +87,16 @@ export async function liveSchedule(
   const { execution_id } = newest!
   const run = await call<Execution>('schedules_execution', { execution_id })
   assert.match(run.answer, /credits/)
-  const events = await call<Page<{ type: string }>>('schedules_execution_events', { execution_id, limit: 100 })
+  const events = await call<Page<{ type: string }>>('schedules_execution_events', {
+    execution_id,
+    limit: 100,
+  })
   assert.equal(events.items.at(-1)?.type, 'done')
   assert.equal((await call<Execution>('schedules_rate', { execution_id, rating: 'down' })).rating, 1)
-  const refreshed = await call<{ status: string }>('schedules_refresh_recommendations', { ...own, wait: true })
+  const refreshed = await call<{ status: string }>('schedules_refresh_recommendations', {
+    ...own,
+    wait: true,
+  })
   assert.equal(refreshed.status, 'completed', JSON.stringify(refreshed))
   const recommended = await call<Page<object> & { generated_at: string | null }>(
     'schedules_recommendations',
@@ -129,7 +134,11 @@ export async function liveSchedule(
   assert.deepEqual(await notified('schedule.run_skipped'), ['missed', 'no_credits'])
   assert.equal((await notified('schedule.run_finished')).length, 4)
 
-  const edited = await call('schedules_update', { ...own, expected_version: 1, schedule: 'daily at 10:00 UTC' })
+  const edited = await call('schedules_update', {
+    ...own,
+    expected_version: 1,
+    schedule: 'daily at 10:00 UTC',
+  })
   assert.deepEqual([edited.version, edited.status], [2, 'paused'])
   assert.equal((await call('schedules_activate', own)).status, 'active')
   await passSlot()

@@ -11,13 +11,21 @@ const journeys = ['test/journeys/schedules.test.ts']
 /** Schedules: each slot once, by its version and in the name of its caller, and what its record says. */
 export const scheduleMutations = [
   ...mutationsOf('src/engines/strategy-slots/plan-slots.ts', plans, [
-    ['while (next && next <= now) {', 'while (next && next < now) {', 'a slot that is due is served a slot late'],
+    [
+      'while (next && next <= now) {',
+      'while (next && next < now) {',
+      'a slot that is due is served a slot late',
+    ],
     [
       'if (due.isRunning) return { overlap: slot, ...skipped, ...following }',
       '',
       'a slot runs beside the run before it',
     ],
-    ['due.run_count + 1 >= due.max_runs', 'due.run_count >= due.max_runs', 'a schedule runs once more than it may'],
+    [
+      'due.run_count + 1 >= due.max_runs',
+      'due.run_count >= due.max_runs',
+      'a schedule runs once more than it may',
+    ],
     ['Math.max(punctualMs, lateMsMax)', 'lateMsMax', 'a slot without catching up is lost in a restart'],
   ]),
   ...mutationsOf('src/engines/strategy-slots/strategy-slots.ts', slots, [
@@ -27,7 +35,7 @@ export const scheduleMutations = [
       'an instance without the kind takes slots that it cannot run',
     ],
     [
-      "settle: (tx, strategyId) => serveBeforeChange(deps, tx, strategyId, { mayRun: true }),",
+      'settle: (tx, strategyId) => serveBeforeChange(deps, tx, strategyId, { mayRun: true }),',
       'settle: async () => {},',
       'a slot that is due before an edit runs by the version after it',
     ],
@@ -66,7 +74,7 @@ export const scheduleMutations = [
   ]),
   ...mutationsOf('src/features/schedules/run-record.ts', runs, [
     [
-      "if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })",
+      'if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })',
       '',
       'the chat of a run that has ended goes on',
     ],

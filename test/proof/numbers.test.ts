@@ -287,7 +287,10 @@ test('every number is accepted exactly as it is written, or rejected at its loca
       const echo = echoOf(got, field)
       if (echo === undefined || value === null) continue
       echoed++
-      assert.ok(isSameNumber(exactOf(echo)!, value) || isCut(field, echo, value), `answered ${echo}: ${message}`)
+      assert.ok(
+        isSameNumber(exactOf(echo)!, value) || isCut(field, echo, value),
+        `answered ${echo}: ${message}`,
+      )
     }
   }
   t.diagnostic(

@@ -19,7 +19,11 @@ export const hashOf = async (call: AcceptedCall): Promise<Hex | undefined> => {
 }
 
 /** Entries that the save in progress will not contain: transactions that are not in a block. */
-const carryOver = async (journal: CallJournal, rpc: Rpc, entries: readonly JournalEntry[]): Promise<Set<number>> => {
+const carryOver = async (
+  journal: CallJournal,
+  rpc: Rpc,
+  entries: readonly JournalEntry[],
+): Promise<Set<number>> => {
   const open: { entry: JournalEntry; hash: Hex }[] = []
   for (const entry of entries) {
     const hash = entry.mined ? undefined : await hashOf(entry.call)

@@ -4,6 +4,7 @@ import type { Emit, Tools } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { MadeCall, ModelEvent, ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'
+import { createRelease, type Release, type ReleaseMode } from './answer-stream.ts'
 import type { KnownFigures } from './known-figures.ts'
 import {
   addUsage,
@@ -13,7 +14,6 @@ import {
   prefixCharactersMax,
   tokensOf,
 } from './limits.ts'
-import { createRelease, type Release, type ReleaseMode } from './answer-stream.ts'
 
 /** One answer of a model, which is requested only once, however often the turn is run. */
 

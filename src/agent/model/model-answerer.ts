@@ -16,6 +16,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { ModelMessage, ModelRequest } from '#upstreams/model/turn.ts'
 import { askModel, charactersOf, type ModelNote, type ModelSession } from './ask-model.ts'
+import { callTools } from './call-tools.ts'
 import { chooseTools } from './choose-tools.ts'
 import { instructions } from './instructions.ts'
 import { citationsOf, createKnownFigures, markUnknown } from './known-figures.ts'
@@ -28,7 +29,6 @@ import {
   requestCharactersMax,
   tokensWithin,
 } from './limits.ts'
-import { callTools } from './call-tools.ts'
 
 /**
  * This answerer uses a language model, which plans and writes. The model has no authority: its calls are checked where

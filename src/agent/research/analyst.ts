@@ -9,12 +9,12 @@ import type { Claim } from './claim.ts'
 import { collect, readHistories } from './collect-results.ts'
 import { type Facts, known } from './facts.ts'
 import { type Analysis, analyse, analysisCalls } from './market-analysis.ts'
-import { type Proposal, proposalOf, proposalText, recommendationOf } from './trade-proposal.ts'
 import { renumbered } from './renumber-claims.ts'
 import { checkReport, citedSources } from './report.ts'
 import { blockText } from './report-markdown.ts'
 import type { ResearchAsset } from './research-scope.ts'
 import type { TimeframeFacts } from './timeframe-facts.ts'
+import { type Proposal, proposalOf, proposalText, recommendationOf } from './trade-proposal.ts'
 
 /** This answerer is MarketAnalyzerAgent: it makes an analysis with charts, and trades nothing. */
 

@@ -1,9 +1,9 @@
 import type { Timeframe } from '#market/candle.ts'
 import type { Claim } from './claim.ts'
 import type { Collected, Wanted } from './collect-results.ts'
+import { fixedTerms } from './exempt-terms.ts'
 import { createFacts, type Facts, known, rowPointer, say } from './facts.ts'
 import type { Report } from './report.ts'
-import { fixedTerms } from './exempt-terms.ts'
 import {
   callOf,
   type RuleFacts,

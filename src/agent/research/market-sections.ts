@@ -1,8 +1,8 @@
 import type { Claim } from './claim.ts'
+import { orderLadder } from './exempt-terms.ts'
 import { cellOf, type Facts, known, rowPointer, say } from './facts.ts'
 import { fundingHours, levelText, type PerpFacts } from './market-analysis.ts'
 import type { Block } from './report.ts'
-import { orderLadder } from './exempt-terms.ts'
 import { type RuleFacts, type TimeframeFacts, timeframeHead, timeframeRow } from './timeframe-facts.ts'
 
 /** The periods of returns; a return over so many days needs one more close. */

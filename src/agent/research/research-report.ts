@@ -1,9 +1,9 @@
 import type { Claim } from './claim.ts'
 import type { CriterionId } from './criteria.ts'
+import { fixedTerms } from './exempt-terms.ts'
 import { type Facts, known, say } from './facts.ts'
-import { perpFacts } from './market-analysis.ts'
-import type { Block, Report } from './report.ts'
 import { exposureBlocks, securityOf, yieldBlocks } from './holdings-sections.ts'
+import { perpFacts } from './market-analysis.ts'
 import {
   type Cost,
   costOf,
@@ -12,8 +12,8 @@ import {
   performanceOf,
   technicalBlocks,
 } from './market-sections.ts'
+import type { Block, Report } from './report.ts'
 import type { Scope } from './research-scope.ts'
-import { fixedTerms } from './exempt-terms.ts'
 import {
   type RuleFacts,
   regimeText,

@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { Task } from '#durable/task/task-row.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
-import type { PolicyGrant } from '#kernel/task/policy-action.ts'
 import type { Draw } from '#kernel/task/ledger-draw.ts'
+import type { PolicyGrant } from '#kernel/task/policy-action.ts'
 import {
   type Admission,
   type Effect,
@@ -16,9 +16,9 @@ import {
   type Tx,
 } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
+import { possibleDuplicate, type RecentRequest } from './duplicate-requests.ts'
 import { accountBusy } from './faults.ts'
 import type { LockWait } from './lock-wait.ts'
-import { possibleDuplicate, type RecentRequest } from './duplicate-requests.ts'
 
 /** The statement that inserts acceptances, and its verdict about each of them. */
 

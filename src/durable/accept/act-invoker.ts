@@ -9,10 +9,10 @@ import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
+import { assertNoRepeatedAct, lockRequest } from './duplicate-requests.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { LockWaiters } from './lock-wait.ts'
 import type { Answer, UserCall } from './operation-call.ts'
-import { assertNoRepeatedAct, lockRequest } from './duplicate-requests.ts'
 
 export type ActRunnerDeps = {
   transactions: Transactions

@@ -12,10 +12,10 @@ import { ApprovalRequired } from '#kernel/task/approval.ts'
 import type { Admission, TaskKind } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { StaleBalance } from './acceptance.ts'
+import type { RecentRequest } from './duplicate-requests.ts'
 import { isInsufficientBalance, throwAdmissionFault } from './faults.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { OperationOf } from './operation-call.ts'
-import type { RecentRequest } from './duplicate-requests.ts'
 import type { TaskIntake } from './task-intake.ts'
 
 export type TaskAdmitterDeps = {

@@ -12,8 +12,8 @@ import { acceptInTransaction, type Decision } from './accept-in-transaction.ts'
 import { type Acceptance, insertAcceptances, type NewTask, refusalOf, type Verdict } from './acceptance.ts'
 import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 import { accountBusy } from './faults.ts'
-import { signFirstStep } from './sign-first-step.ts'
 import { type LockWait, startLockWait } from './lock-wait.ts'
+import { signFirstStep } from './sign-first-step.ts'
 
 export type { NewTask } from './acceptance.ts'
 

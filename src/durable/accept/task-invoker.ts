@@ -20,10 +20,10 @@ import {
   type NewTaskRequest,
   type TaskAdmitterDeps,
 } from './admit-task.ts'
+import { assertNoDuplicate, recentRequestOf } from './duplicate-requests.ts'
 import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './faults.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { Answer, InvokeOptions, UserCall } from './operation-call.ts'
-import { assertNoDuplicate, recentRequestOf } from './duplicate-requests.ts'
 
 export type TaskInvokerDeps = TaskAdmitterDeps & {
   transactions: Transactions

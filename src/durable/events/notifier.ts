@@ -1,6 +1,6 @@
 import type { Log } from '#kernel/log.ts'
-import { announceEveryMs, createInterests, userInterest } from './topic-interests.ts'
 import { createListeners } from './listeners.ts'
+import { announceEveryMs, createInterests, userInterest } from './topic-interests.ts'
 
 /**
  * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be

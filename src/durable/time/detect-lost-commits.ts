@@ -4,10 +4,9 @@ import { type Clock, later, monotonicMs } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/database-witness-file.ts'
+import { query } from '#store/query.ts'
 import { type AcknowledgedAct, createAcknowledged } from './acknowledged-commits.ts'
-import { factQueries, type ServerFacts, type TimeRow, timeColumns } from './position-columns.ts'
 import { type FoundPosition, judgePosition, type Position, rememberPosition } from './judge-position.ts'
 import {
   everything,
@@ -17,6 +16,7 @@ import {
   type MoneyHolds,
   storeHold,
 } from './money-hold.ts'
+import { factQueries, type ServerFacts, type TimeRow, timeColumns } from './position-columns.ts'
 
 /**
  * Detects that the database went back: a restored backup, a failover that lost commits, or a node that returned

@@ -1,10 +1,10 @@
 import { type Portico, portico, type Task } from '#sdk/client.ts'
 import { ConnectionError } from '#sdk/errors.ts'
+import { answerText, type Form } from './answer-text.ts'
 import type { Command } from './commands.ts'
 import { connectionOf } from './credentials.ts'
 import { exitCodes } from './exit-codes.ts'
 import { inputOf, type Options } from './operation-input.ts'
-import { answerText, type Form } from './answer-text.ts'
 import type { Terminal } from './terminal.ts'
 
 export type Invocation = { command: Command; options: Options; positional: readonly string[] }

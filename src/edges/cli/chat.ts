@@ -1,9 +1,9 @@
 import type { Portico } from '#sdk/client.ts'
+import { printable } from './answer-text.ts'
 import { clientOf, formOf } from './call-operation.ts'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Options } from './operation-input.ts'
-import { printable } from './answer-text.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
 /** `portico chat <question>` prints the plan and the tools as they arrive, then the answer, and what it recommends. */

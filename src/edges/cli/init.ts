@@ -1,8 +1,8 @@
 import { portico } from '#sdk/client.ts'
 import { registerAgent } from '#sdk/register-agent.ts'
+import { errorText } from './answer-text.ts'
 import { baseUrlOf, credentialsPath, readCredentials, writeCredentials } from './credentials.ts'
 import type { Options } from './operation-input.ts'
-import { errorText } from './answer-text.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
 const firstTasksMsMax = 30_000

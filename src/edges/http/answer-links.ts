@@ -1,7 +1,7 @@
 import { outlineOf } from '#invoke/schema-filter.ts'
 import { type Schema, selectSchema } from '#kernel/contract/decimal-fields.ts'
-import { linkTarget } from '#kernel/contract/operation-link.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
+import { linkTarget } from '#kernel/contract/operation-link.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 type Fields = Record<string, unknown>

@@ -6,9 +6,9 @@ import { acceptsGzip } from '#invoke/gzip.ts'
 import type { RateLimits } from '#invoke/rate-limits.ts'
 import { Fault, faults } from '#kernel/contract/fault.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
-import { budgetHeaders } from './rate-limit-headers.ts'
 import { metricsContentType } from './metrics-text.ts'
 import type { PathHints } from './nearest-path.ts'
+import { budgetHeaders } from './rate-limit-headers.ts'
 
 /** This module serves the documents of the HTTP server that belong to no operation. */
 

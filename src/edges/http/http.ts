@@ -11,8 +11,10 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import type { MetricSources } from '#kernel/metrics.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
+import { createLinks } from './answer-links.ts'
 import { type StreamSettings, streamDefaults } from './byte-stream.ts'
-import { createClientErrors } from './unparsable-requests.ts'
+import { type ConnectionLimits, createSockets, unlimitedConnections } from './connection-limits.ts'
+import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './document-routes.ts'
 import {
   addHeaders,
   answerPreflight,
@@ -24,21 +26,19 @@ import {
   requestIds,
   securityHeaders,
 } from './headers.ts'
-import { type HttpMetrics, httpMetrics } from './request-metrics.ts'
 import { createJsonSender, type SendJson } from './json-answer.ts'
-import { createLinks } from './answer-links.ts'
 import { scraper } from './metrics-scrape.ts'
 import { type PathHints, pathHints } from './nearest-path.ts'
 import { openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
-import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './document-routes.ts'
 import { faultNamed, faultOf, print } from './problem.ts'
 import { type RequestContext, type RequestContexts, requestContexts } from './request-context.ts'
 import { isRequestLogged, logRequest, traceIdOf } from './request-log.ts'
+import { type HttpMetrics, httpMetrics } from './request-metrics.ts'
 import { serveRoot } from './root-page.ts'
 import { createRouteTable, type RouteTable } from './route-table.ts'
-import { type ConnectionLimits, createSockets, unlimitedConnections } from './connection-limits.ts'
 import type { EventStream } from './sse.ts'
+import { createClientErrors } from './unparsable-requests.ts'
 import { mountWebRoute } from './web-route.ts'
 import { type AuthorizationServerDocuments, serveWellKnown, whyNoPages } from './well-known.ts'
 

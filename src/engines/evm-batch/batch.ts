@@ -3,6 +3,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { chainNotServed } from '#kernel/contract/token-ref.ts'
+import type { EffectDriver, SignContext } from '#kernel/task/effect-steps.ts'
 import {
   executedBefore,
   isLookingUp,
@@ -10,7 +11,6 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
-import type { EffectDriver, SignContext } from '#kernel/task/effect-steps.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/task/signer.ts'
 import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
@@ -39,9 +39,9 @@ import {
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { type ExecutedOrder, executedBatch, settleFound } from './settle-found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { costRose, failureOf } from './refusals.ts'
+import { type ExecutedOrder, executedBatch, settleFound } from './settle-found-batch.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
 /** Runs calls from the user's account as one sponsored transaction, as the driver of an effect. */

@@ -13,7 +13,6 @@ import {
 } from '#kernel/task/sponsored-effect.ts'
 import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
 import {
   awaitFinality,
   type ChainState,
@@ -26,6 +25,7 @@ import {
   receiptStateOf,
   sequenceOf,
 } from './await-finality.ts'
+import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'

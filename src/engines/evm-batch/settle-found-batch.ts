@@ -1,5 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { sumChanges } from '#kernel/money/balance-changes.ts'
+import { addToResult, type SignContext } from '#kernel/task/effect-steps.ts'
 import {
   executedBefore,
   lookUpAgain,
@@ -7,7 +8,6 @@ import {
   settleForgotten,
   wouldEndUnseen,
 } from '#kernel/task/forgotten-execution.ts'
-import { addToResult, type SignContext } from '#kernel/task/effect-steps.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { type ComparedHash, recordFoundEffect } from '#store/found-effect.ts'

@@ -1,5 +1,4 @@
 import type { Replacement } from '#upstreams/evm/fees.ts'
-import type { BatchStepResult } from './batch-rules.ts'
 import {
   type ChainState,
   type ConfirmContext,
@@ -8,6 +7,7 @@ import {
   readChainState,
   sequenceOf,
 } from './await-finality.ts'
+import type { BatchStepResult } from './batch-rules.ts'
 import { transactionsOf } from './tx-views.ts'
 
 /** Adds a further transaction attempt to a batch whose first attempt was not mined. */

@@ -3,8 +3,8 @@ import type { EvmChainRow, Token } from '#kernel/money/chains.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject } from '#kernel/task/task.ts'
 import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
-import type { BatchTaskData } from './batch-rules.ts'
 import { hashesOf } from './await-finality.ts'
+import type { BatchTaskData } from './batch-rules.ts'
 
 type TxSource = {
   task: { data: BatchTaskData }

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { addToResult, type EffectNames, notExecuted, type Settled } from '#kernel/task/effect-steps.ts'
+import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import {
@@ -20,9 +20,9 @@ import type {
   Tx,
 } from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
+import { attemptOf, awaitLanding, isFinal, type LandingState, resendMs } from './await-landing.ts'
 import { type ExpiryFinding, findExpiry } from './expiry.ts'
 import type { LamportBudget } from './lamport-budget.ts'
-import { attemptOf, awaitLanding, isFinal, type LandingState, resendMs } from './await-landing.ts'
 import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
 import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'

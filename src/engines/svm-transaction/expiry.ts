@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Effect, JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
-import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 import { attemptOf } from './await-landing.ts'
 import { isMovedByOthers } from './other-wallet-changes.ts'
 import type { SvmPort } from './svm-port.ts'
 import type { Absence, SvmTaskData } from './transaction-rules.ts'
+import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /**
  * Whether stored bytes can still land. They cannot once the chain has finalised a block above their last valid

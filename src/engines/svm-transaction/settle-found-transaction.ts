@@ -1,5 +1,5 @@
-import { lookUpAgain, proofOf, settleForgotten, wouldEndUnseen } from '#kernel/task/forgotten-execution.ts'
 import { addToResult, type SignContext } from '#kernel/task/effect-steps.ts'
+import { lookUpAgain, proofOf, settleForgotten, wouldEndUnseen } from '#kernel/task/forgotten-execution.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'

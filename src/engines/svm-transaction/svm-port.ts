@@ -1,11 +1,11 @@
 import type { NamedExecution } from '#kernel/task/execution-id.ts'
-import type { DraftOrder, DraftResult } from '#upstreams/solana/transaction-draft.ts'
-import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
-import type { WalletChange } from '#upstreams/solana/incoming-transfers.ts'
 import type { FoundTransaction, Search } from '#upstreams/solana/execution-reference.ts'
+import type { WalletChange } from '#upstreams/solana/incoming-transfers.ts'
+import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
 import type { SignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import type { LandedTransaction, Solana } from '#upstreams/solana/solana.ts'
 import type { SvmSponsor } from '#upstreams/solana/sponsor.ts'
+import type { DraftOrder, DraftResult } from '#upstreams/solana/transaction-draft.ts'
 
 export type SvmPort = {
   chain: Solana

@@ -4,6 +4,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, timeOfId } from '#kernel/id.ts'
+import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/effect-steps.ts'
 import {
   executedBefore,
   isLookingUp,
@@ -11,7 +12,6 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
-import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/effect-steps.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
 import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
@@ -25,12 +25,11 @@ import type {
   TaskView,
 } from '#kernel/task/task.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import type { Draft } from '#upstreams/solana/transaction-draft.ts'
 import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
+import type { Draft } from '#upstreams/solana/transaction-draft.ts'
 import { type ConfirmDeps, confirmTransaction, endOfDropped } from './confirm.ts'
-import { settleFound } from './settle-found-transaction.ts'
-import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 import type { LamportBudget } from './lamport-budget.ts'
+import { settleFound } from './settle-found-transaction.ts'
 import type { SvmPort } from './svm-port.ts'
 import {
   effectKind,
@@ -39,6 +38,7 @@ import {
   type SvmPlan,
   type SvmTaskData,
 } from './transaction-rules.ts'
+import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /** Runs instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */
 

@@ -3,7 +3,7 @@ import { backoffMs } from '#kernel/async/backoff.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { exitGrant } from '#kernel/task/policy-action.ts'
+import { notExecuted } from '#kernel/task/effect-steps.ts'
 import {
   isLookingUp,
   lookUpAgain,
@@ -11,7 +11,7 @@ import {
   outsideId,
   wouldEndUnseen,
 } from '#kernel/task/forgotten-execution.ts'
-import { notExecuted } from '#kernel/task/effect-steps.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import {
   type AdmittedSpend,

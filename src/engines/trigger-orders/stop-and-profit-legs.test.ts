@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Fault } from '#kernel/contract/fault.ts'
-import { assertSide, type CheckedLeg, checkLeg, trailingLeg, triggerOf, type WantedLeg } from './stop-and-profit-legs.ts'
+import {
+  assertSide,
+  type CheckedLeg,
+  checkLeg,
+  trailingLeg,
+  triggerOf,
+  type WantedLeg,
+} from './stop-and-profit-legs.ts'
 
 const wanted = (type: WantedLeg['type'], leg: WantedLeg['leg']): WantedLeg => ({ leg, field: 'leg', type })
 const fieldOf = (run: () => unknown): string => {

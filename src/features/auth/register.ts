@@ -7,11 +7,11 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { agentId, isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Attempts } from './failure-budgets.ts'
-import { challengeText } from './signed-texts.ts'
 import type { AuthInput } from './contract.ts'
 import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifySignature } from './ed25519.ts'
+import type { Attempts } from './failure-budgets.ts'
 import { failureBudgets, readSignature } from './key-signature-check.ts'
+import { challengeText } from './signed-texts.ts'
 import * as store from './store.ts'
 
 const challengeMs = 300_000

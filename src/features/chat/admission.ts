@@ -12,9 +12,9 @@ import type { Queryable } from '#store/query.ts'
 import { reserveAppCredits } from './app-credits.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
 import { sized } from './event-writer.ts'
-import { creditsOfAgent, creditsOfModel, defaultAgent } from './turn-prices.ts'
 import { excerptOf, turnDeadlineMs } from './run-turn.ts'
 import * as store from './store.ts'
+import { creditsOfAgent, creditsOfModel, defaultAgent } from './turn-prices.ts'
 
 type AdmissionDeps = {
   db: Queryable

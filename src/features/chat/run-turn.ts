@@ -18,9 +18,9 @@ import type {
 } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
+import { createEmit } from './answer-emitter.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
-import { createEmit } from './answer-emitter.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -30,13 +30,13 @@ import {
 } from './event-writer.ts'
 import type { ChatEvent, ChatEventData, EventName } from './events.ts'
 import { historyOf } from './history.ts'
-import type { ChatListeners, StopCause } from './turn-streams.ts'
 import type { Mandate, OpenMandate } from './mandate.ts'
 import { usageOfNotes } from './memoized-values.ts'
-import { chargeOf } from './turn-prices.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tool-runner.ts'
 import { createPublish } from './turn-files.ts'
+import { chargeOf } from './turn-prices.ts'
+import type { ChatListeners, StopCause } from './turn-streams.ts'
 
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files

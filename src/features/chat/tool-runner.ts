@@ -16,7 +16,6 @@ import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/wir
 import { shorten } from '#kernel/wire/shorten-json.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './call-starter.ts'
 import type { EventWriter } from './event-writer.ts'
-import { hasForeignText } from './untrusted-text.ts'
 import type { InnerTool } from './inner-tool.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
 import { createNote, isNote } from './memoized-values.ts'
@@ -24,6 +23,7 @@ import { type RecommendationText, recommendationText } from './recommendation/re
 import type { Lists } from './recommendation/value-words.ts'
 import type { StoredResult } from './store.ts'
 import { descriptionOf, isWithin, type Tool } from './tool-registry.ts'
+import { hasForeignText } from './untrusted-text.ts'
 
 /** The results of tools are stored with their events, so that a repeated run of a turn makes no call twice. */
 

@@ -17,6 +17,7 @@ import { rechargeContract } from './contract.ts'
 import { type EvmPaymentDeps, evmDriver, evmPlan, evmTrial } from './evm-payment.ts'
 import { agreedPrice, unitsWorth } from './native-amount.ts'
 import { packs } from './packs.ts'
+import { addCredited, canonicalHex, resolutionOf } from './payment-store.ts'
 import {
   actionOf,
   type PaymentProof,
@@ -25,7 +26,6 @@ import {
   type RechargeTaskData,
   rechargeResult,
 } from './recharge-task.ts'
-import { addCredited, canonicalHex, resolutionOf } from './payment-store.ts'
 import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
 import { rechargeKind, type Till } from './till.ts'
 

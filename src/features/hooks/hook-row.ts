@@ -1,5 +1,5 @@
-import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
+import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
 import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'

@@ -2,9 +2,9 @@ import type { EventLog } from '#durable/events/event-log.ts'
 import { assertUncontested, personOf } from '#engines/agent-links/owners.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
 import { expiryOf } from '#engines/trigger-orders/expiry.ts'
-import { assertSide, type CheckedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
+import { assertSide, type CheckedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import {
   assertOrderLimit,
   assertOrdersFit,

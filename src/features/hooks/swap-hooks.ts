@@ -1,7 +1,12 @@
 import { cancelWaiting } from '#engines/trigger-orders/cancel.ts'
-import { assertSide, type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { DisplayPrice } from '#engines/trigger-orders/price-watch.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
+import {
+  assertSide,
+  type CheckedLeg,
+  type Trigger,
+  triggerOf,
+} from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import {
   assertOrderLimit,
   insertTriggerOrders,

@@ -16,17 +16,17 @@ import {
   creditsPerDayMax,
   type PostedOrigins,
 } from './connected-apps.ts'
+import { createPeople, type People } from './email-sign-in.ts'
 import { createExternalTokens } from './external-tokens.ts'
 import { createFederation, type Federation, interactionOfState } from './federation.ts'
 import { createGrants, type EndApps, type Grants } from './grant-revocation.ts'
 import { createIdentities } from './identities.ts'
-import { createOAuthKeys, type OAuthKeys } from './server-keys.ts'
 import { createKnownBrowsers, type KnownBrowsers } from './known-browsers.ts'
 import { createMessageLimits } from './message-limits.ts'
 import { createPasskeys, type Passkeys } from './passkeys.ts'
 import { createPasswords, type DeriveKey } from './passwords.ts'
-import { createPeople, type People } from './email-sign-in.ts'
 import { createRecords, type Records } from './records.ts'
+import { createOAuthKeys, type OAuthKeys } from './server-keys.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createSignInLimits } from './sign-in-limits.ts'
 

@@ -1,3 +1,4 @@
+import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import type { TransferAmount } from '#engines/venue/orders/collateral-transfer.ts'
 import { checkedExits, limitPriceOf, orderSize, type Sizing } from '#engines/venue/orders/order-checks.ts'
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
@@ -11,7 +12,6 @@ import {
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
-import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'

@@ -8,8 +8,8 @@ import { oneEffect } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { EndResult, RetryRule, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Agents, renewAheadMs } from './key-renewal-lead.ts'
 import type { PerpInput } from './contract.ts'
+import { type Agents, renewAheadMs } from './key-renewal-lead.ts'
 import type { SetupStatus } from './setup-status.ts'
 
 /** This module sets up the trading key, the account and the approval; it can be resumed. */

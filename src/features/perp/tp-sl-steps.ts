@@ -1,3 +1,4 @@
+import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import { cancelOf } from '#engines/venue/orders/cancel.ts'
 import { cancelSearch, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
 import { failed, rejectedResult, upstreamName } from '#engines/venue/orders/order-failures.ts'
@@ -6,7 +7,6 @@ import { factsOf, type PlacedExits, planOf, wantedExits } from '#engines/venue/o
 import { completePlacement, exitsBefore, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { cloidOf } from '#engines/venue/orders/signed-action.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
-import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
 import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { EndResult, JsonObject, Step, Steps, TaskView } from '#kernel/task/task.ts'

@@ -5,8 +5,8 @@ import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
-import { lookUpAgain } from '#kernel/task/forgotten-execution.ts'
 import { combineWrites } from '#kernel/task/effect-steps.ts'
+import { lookUpAgain } from '#kernel/task/forgotten-execution.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type {
   EndResult,

@@ -23,6 +23,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
+import { withdrawnBefore } from './forgotten-withdrawal.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
@@ -37,7 +38,6 @@ import {
   swapNext,
 } from './withdraw-swap.ts'
 import { withdrawalSearch } from './withdrawal-search.ts'
-import { withdrawnBefore } from './forgotten-withdrawal.ts'
 
 /** This module withdraws collateral to the wallet: the venue debits it at once, and its bridge pays it out later. */
 

@@ -1,5 +1,5 @@
-import { transferOperation } from '#kernel/task/policy-action.ts'
 import type { ApprovalRule } from '#kernel/task/approval.ts'
+import { transferOperation } from '#kernel/task/policy-action.ts'
 import {
   countedMicros,
   type Limits,

@@ -9,9 +9,9 @@ import { approvalDetail } from '#kernel/task/approval.ts'
 import { isOperatorText } from '#kernel/task/operator-text.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { change, type OperationsDeps } from './policy-change.ts'
 import type { contract } from './contract.ts'
 import { resumedText, whose } from './person-mail-texts.ts'
+import { change, type OperationsDeps } from './policy-change.ts'
 import * as store from './store.ts'
 
 type KillInput = InputOf<(typeof contract)['entries']['kill']>

@@ -8,8 +8,8 @@ import { uuidv7 } from '#kernel/id.ts'
 import type { ActRequest, RequestedAct } from '#kernel/task/act-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
-import { type Changed, change, type OperationsDeps } from './policy-change.ts'
 import { raiseDetails, raisedText, whose } from './person-mail-texts.ts'
+import { type Changed, change, type OperationsDeps } from './policy-change.ts'
 import {
   assertWithinPlatform,
   basisOf,

@@ -1,10 +1,10 @@
 import type { Caller } from '#kernel/contract/caller.ts'
 import type { ScheduleDeps } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
-import { refused } from './version-plan.ts'
 import { examples } from './recurrence/schedule-error.ts'
 import { intervalSecondsMin } from './schedule-schemas.ts'
 import { splitSentence } from './split-sentence.ts'
+import { refused } from './version-plan.ts'
 import { nothingCompiled, readingView } from './views.ts'
 
 /** Shows the schedule that a sentence would make; an unknown zone is refused, and unread words are reported. */

@@ -1,10 +1,10 @@
 import type { Agent } from '#kernel/wire/answerer.ts'
-import type { Plan } from './version-plan.ts'
 import type { Calendar } from './recurrence/calendar.ts'
 import { describe, nextRuns } from './recurrence/describe.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import { type Compiled, healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
+import type { Plan } from './version-plan.ts'
 
 const shownRuns = 3
 

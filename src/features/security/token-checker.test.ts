@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { assessmentOf, type TokenRef } from '#kernel/money/token-security.ts'
 import { createTokenReports } from '#kernel/money/token-security-reports.ts'
 import type { TokenProbe } from '#upstreams/evm/token-probe.ts'
-import { type CheckerDeps, createChecker } from './token-checker.ts'
 import { createSecurity } from './security.ts'
+import { type CheckerDeps, createChecker } from './token-checker.ts'
 
 const chainId = '8453'
 const row = {

@@ -10,9 +10,9 @@ import { bareSymbol } from '#engines/venue/records/markets.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import type { Admission, EndResult, StepContext, Steps, TaskView } from '#kernel/task/task.ts'
+import { spotAction } from './buy-and-sell.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
-import { spotAction } from './buy-and-sell.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger } from './trigger-store.ts'
 
 /** A cancel task names an order at the venue, or a trigger that the gateway holds. */

@@ -1,17 +1,17 @@
 import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
+import { exitSlippagePercent } from '#engines/venue/orders/bracket-action.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently, recentlyCancelled, usualLagMs } from '#engines/venue/orders/read-after-write.ts'
 import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { recentSpendings, type Spendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
-import { exitSlippagePercent } from '#engines/venue/orders/bracket-action.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { toFixedPoint } from '#kernel/money/money.ts'
-import { exitGrant } from '#kernel/task/policy-action.ts'
-import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { addToResult } from '#kernel/task/effect-steps.ts'
+import { outsideId } from '#kernel/task/forgotten-execution.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
 import type {
   AdmittedSpend,
   FailedResult,
@@ -23,10 +23,10 @@ import type {
   TaskView,
 } from '#kernel/task/task.ts'
 import type { SpotBalance, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { baseTaskData, feeReserve, heldOf, spotAction } from './buy-and-sell.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, lesser, midOf, quoteToken, requireKnownSpotMarket } from './market.ts'
-import { baseTaskData, feeReserve, heldOf, spotAction } from './buy-and-sell.ts'
 import type { TriggerInput } from './trigger-store.ts'
 
 /** This module sells the size of a fired trigger, limited to the free balance. */

@@ -12,11 +12,11 @@ import { createAdmission } from '#kernel/task/admission.ts'
 import { oneEffect } from '#kernel/task/effect-steps.ts'
 import type { EndResult, TaskView } from '#kernel/task/task.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { baseTaskData, spotAction } from './buy-and-sell.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, insufficientHolding, midOf, requireKnownSpotMarket, smallestLot } from './market.ts'
-import { baseTaskData, spotAction } from './buy-and-sell.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './trigger-store.ts'
 
 /** The venue may hold a single exit of a spot balance; the gateway holds an OCO pair. */

@@ -10,10 +10,10 @@ import { balanceChange } from '#kernel/money/balance-changes.ts'
 import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromUnits, valueMicros } from '#kernel/money/money.ts'
-import type { Principal } from '#kernel/task/policy-action.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
 import { oneEffect } from '#kernel/task/effect-steps.ts'
+import type { Principal } from '#kernel/task/policy-action.ts'
 import {
   type EvmCall,
   type PlannedAction,

@@ -1,8 +1,8 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
-import type { Principal } from './policy-action.ts'
 import type { SoughtExecution } from './forgotten-execution.ts'
+import type { Principal } from './policy-action.ts'
 import { pollReview, pollSilent } from './poll-again.ts'
 import type { Effect, EffectUpdate, EndResult, GasCharge, JsonObject, SignFirst, TaskView } from './task.ts'
 

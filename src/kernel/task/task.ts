@@ -1,8 +1,8 @@
 import type { Fault } from '#kernel/contract/fault.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
-import type { PlannedAction, PolicyGrant } from './policy-action.ts'
 import type { Draw } from './ledger-draw.ts'
+import type { PlannedAction, PolicyGrant } from './policy-action.ts'
 import type { LiveState, Outcome } from './task-state.ts'
 import type { OrderRoom, TriggerOrder } from './trigger-order.ts'
 

@@ -11,10 +11,10 @@ import {
   type ServiceFrame,
 } from '#kernel/wire/agent-protocol.ts'
 import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
-import { createAnswers } from './unacknowledged-answers.ts'
-import { type AttachmentDeps, createAttachment, lostRun, pause } from './run-connection.ts'
 import { createReceived } from './received-events.ts'
+import { type AttachmentDeps, createAttachment, lostRun, pause } from './run-connection.ts'
 import { createRequests, type GatewayNames, type Request } from './service-requests.ts'
+import { createAnswers } from './unacknowledged-answers.ts'
 
 /** Runs one turn at the agent service: its events go to the turn in order, and its requests to the turn's tools. */
 

@@ -4,16 +4,16 @@ import type { EvmCall } from '#kernel/task/signer.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { blockNumberData, callsData, nonceKeyOf, nonceOf, type View, type ViewResult } from './batch.ts'
 import { createBatchSearch, type FoundBatch, sequenceCall, sequenceIn } from './batch-search.ts'
-import { type TransferLog, transfersOf } from './token-calls.ts'
 import { createIncomingTransferSearch, type IncomingTransferSearch } from './incoming-transfers.ts'
 import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
+import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './multicall-views.ts'
 import { type BlockTransaction, readBlockTransactions, readNativeGains } from './native-transfers.ts'
-import { probeToken, type TokenProbe } from './token-probe.ts'
 import { noReason } from './revert-reason.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
 import { needsTooMuchGas, resultOf, type Simulation, simulationOf } from './simulation.ts'
+import { type TransferLog, transfersOf } from './token-calls.ts'
 import { readTokenFacts } from './token-metadata.ts'
-import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './multicall-views.ts'
+import { probeToken, type TokenProbe } from './token-probe.ts'
 import {
   type Head,
   type Hex,
@@ -31,11 +31,11 @@ import {
 
 export type { FoundBatch } from './batch-search.ts'
 export type { IncomingTransfer } from './incoming-transfers.ts'
+export type { Balances, StateHead } from './multicall-views.ts'
 export type { BlockTransaction } from './native-transfers.ts'
-export type { ProbeStep, ProbeTrade, TokenProbe } from './token-probe.ts'
 export type { BlockTag } from './rpc.ts'
 export type { Simulation } from './simulation.ts'
-export type { Balances, StateHead } from './multicall-views.ts'
+export type { ProbeStep, ProbeTrade, TokenProbe } from './token-probe.ts'
 export type { Head, Hex, Log, Receipt, SendVerdict } from './wire.ts'
 
 export type AccountState = {

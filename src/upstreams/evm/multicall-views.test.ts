@@ -5,8 +5,8 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { RpcAnswer, RpcCall } from '#kernel/wire/json-rpc.ts'
-import type { EvmNode } from './rpc.ts'
 import { readViews } from './multicall-views.ts'
+import type { EvmNode } from './rpc.ts'
 import { type Hex, hexQuantity } from './wire.ts'
 
 /** A provider that answers each call of a request from another node, of which some lag. */

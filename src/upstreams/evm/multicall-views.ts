@@ -11,9 +11,9 @@ import {
   type ViewResult,
   viewsData,
 } from './batch.ts'
-import { balanceData } from './token-calls.ts'
 import { type BlockTag, callAll, type EvmNode, tagOf } from './rpc.ts'
 import { wordOf } from './simulation.ts'
+import { balanceData } from './token-calls.ts'
 import { headOf, hexOf } from './wire.ts'
 
 /** The block that the calls themselves report, which exposes a node that lags behind its siblings. */

@@ -1,9 +1,9 @@
 import { decodeFunctionResult, encodeFunctionData, getAddress, hexToString, parseAbi } from 'viem/utils'
 import type { Token } from '#kernel/money/chains.ts'
 import type { ViewResult } from './batch.ts'
+import { readViews } from './multicall-views.ts'
 import type { EvmNode } from './rpc.ts'
 import { wordOf } from './simulation.ts'
-import { readViews } from './multicall-views.ts'
 
 /** Reads what the contract of a token says about itself. A stranger wrote these words, so they are not trusted. */
 

@@ -4,6 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { plain } from './decimals.ts'
 import { createMarketHistory, type MarketHistory } from './market-history.ts'
 import { createMarketsCache, type MarketList } from './markets-cache.ts'
+import type { Prices } from './mid-prices.ts'
 import {
   type Account,
   type Fill,
@@ -25,7 +26,6 @@ import {
   type SpotMarket,
   type Unread,
 } from './parse-replies.ts'
-import type { Prices } from './mid-prices.ts'
 import { createVenueRequests, type SendResult, type VenueAddress } from './requests.ts'
 import type { Urgency } from './urgency.ts'
 import { createVenueClock, type VenueClock } from './venue-clock.ts'

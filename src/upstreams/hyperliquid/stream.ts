@@ -3,9 +3,9 @@ import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { type BriefSubscriptions, createBriefSubscriptions } from './brief-subscriptions.ts'
 import { amountOf, plain } from './decimals.ts'
+import type { Mids } from './mid-prices.ts'
 import { createOrderUpdates, type OrderUpdate, type OrderUpdates, recentOf } from './order-updates.ts'
 import { type Fill, parseFill } from './parse-replies.ts'
-import type { Mids } from './mid-prices.ts'
 import {
   closeConnection,
   createStreamConnection,

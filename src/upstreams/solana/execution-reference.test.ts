@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
 import { base58 } from './base58.ts'
+import { executionOfReference, referenceOf, referenceSearch, sentExecutions } from './execution-reference.ts'
 import { computeLimit, transferLamports } from './instruction-builder.ts'
 import { svmDecoder } from './instruction-decoder.ts'
 import { compileMessage, decodeMessage, joinTransaction } from './message.ts'
-import { executionOfReference, referenceOf, referenceSearch, sentExecutions } from './execution-reference.ts'
 import type { HistoryEntry, HistoryOptions, LandedTransaction } from './solana.ts'
 
 const addressOf = (byte: number) => base58(new Uint8Array(32).fill(byte))

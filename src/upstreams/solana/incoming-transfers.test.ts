@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { base58 } from './base58.ts'
+import { findTransfers, paymentsTo, transfersTo, walletChanges } from './incoming-transfers.ts'
 import { memo, transferLamports } from './instruction-builder.ts'
 import { compileMessage, joinTransaction } from './message.ts'
-import { findTransfers, paymentsTo, transfersTo, walletChanges } from './incoming-transfers.ts'
 import type { HistoryEntry, HistoryOptions, LandedTransaction, Solana } from './solana.ts'
 
 const key = (fill: number) => base58(new Uint8Array(32).fill(fill))

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { base58 } from './base58.ts'
-import { draftTransaction } from './transaction-draft.ts'
 import { accountKeysOf, transactionBytesMax } from './message.ts'
 import { systemProgram } from './program-ids.ts'
 import type { Solana, TrialRequest } from './solana.ts'
+import { draftTransaction } from './transaction-draft.ts'
 
 const key = (fill: number) => base58(new Uint8Array(32).fill(fill))
 const [sponsor, user, program] = [1, 2, 3].map(key) as [string, string, string]

@@ -1,7 +1,7 @@
 /** The door of HTTP, asked by the name of an operation and one flat record, as a door without a transport is. */
 import assert from 'node:assert/strict'
-import { withWait } from '#invoke/input-validation.ts'
 import { inputLocations } from '#invoke/input-location.ts'
+import { withWait } from '#invoke/input-validation.ts'
 import type { FaultCode, InputLocation } from '#kernel/contract/fault.ts'
 import { type Entry, isKeyed, type Operation } from '#kernel/contract/operation.ts'
 import type { Door, DoorOptions, DoorReply } from '../../harness/in-process-door.ts'

@@ -17,10 +17,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import { fetchDocuments } from './client-documents.ts'
-import { type Exchange, isNavigation } from './sign-in-request.ts'
 import { newOwnRequestKey, ownRequestHeader } from './page-clients.ts'
 import type { ProviderDeps } from './provider.ts'
 import { readForm, withoutParsers } from './request-bodies.ts'
+import { type Exchange, isNavigation } from './sign-in-request.ts'
 
 export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
   limits: RateLimits

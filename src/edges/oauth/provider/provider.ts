@@ -3,15 +3,15 @@ import { type Client, errors, interactionPolicy, Provider, type Session } from '
 import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
 import { actingScopes, oauthPaths, oauthScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { createGrantLoader, isSignInOf } from '#edges/oauth/sign-in/browser-session.ts'
-import type { ServerKeys } from '#features/oauth/server-keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
+import type { ServerKeys } from '#features/oauth/server-keys.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import type { Log } from '#kernel/log.ts'
-import { unknownSignInSeconds } from './sign-in-request.ts'
 import { ownClients } from './page-clients.ts'
 import { recordAdapter } from './record-adapter.ts'
 import { completeRevocation, noteRefusal } from './revocation.ts'
+import { unknownSignInSeconds } from './sign-in-request.ts'
 
 export type ProviderDeps = {
   oauth: OAuth

@@ -2,6 +2,7 @@ import type { Client, Interaction } from 'oidc-provider'
 import { isProven, withProof } from '#edges/oauth/csrf-token.ts'
 import { consentPage, errorPage } from '#edges/oauth/pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import {
   clientOf,
   type Exchange,
@@ -13,7 +14,6 @@ import {
   type SignInStep,
   send,
 } from '#edges/oauth/provider/sign-in-request.ts'
-import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'

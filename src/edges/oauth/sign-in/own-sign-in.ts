@@ -11,6 +11,7 @@ import {
   signUpPage,
 } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import {
   clientOf,
   type Entry,
@@ -22,9 +23,8 @@ import {
   send,
   signedIn,
 } from '#edges/oauth/provider/sign-in-request.ts'
-import type { Form } from '#edges/oauth/provider/request-bodies.ts'
-import type { OAuth } from '#features/oauth/oauth.ts'
 import type { CodeRequest, Person, Refusal } from '#features/oauth/email-sign-in.ts'
+import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { passkeySteps } from './passkey-sign-in.ts'
 

@@ -1,6 +1,6 @@
 import { type Entry, type Exit, type FillSum, sumFills } from '#engines/venue/records/bracket.ts'
-import { realizedPnlOf } from '#engines/venue/records/realized-pnl.ts'
 import { venueName } from '#engines/venue/records/order-store.ts'
+import { realizedPnlOf } from '#engines/venue/records/realized-pnl.ts'
 import type { JsonObject } from '#kernel/task/task.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type OrderTaskData, roleOf } from './order-task.ts'

@@ -2,11 +2,11 @@ import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { VenueGrouping } from '#kernel/money/venue-actions.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import { cloidOf } from './action-outcome.ts'
+import { exitOrder, type Pricing } from './bracket-action.ts'
 import { completeExits, exitsOfReply, landedMs, lookUpExits } from './entry-outcome.ts'
 import { type OrderLookupSource, placedBefore } from './order-lookup.ts'
 import { factsOf, type OrderTaskData, type PlacedExits, planOf, wantedExits } from './order-task.ts'
 import type { ActionSearch, VenuePlan } from './venue-effect.ts'
-import { exitOrder, type Pricing } from './bracket-action.ts'
 
 /** Places exits without an entry, as an effect of their task. */
 

@@ -2,6 +2,7 @@ import { evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
 import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/task/effect-steps.ts'
 import type { StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { cloidOf } from './action-outcome.ts'
+import { bracketAction } from './bracket-action.ts'
 import { transferEffect } from './collateral-transfer.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
 import { failed } from './order-failures.ts'
@@ -12,7 +13,6 @@ import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './pla
 import { positionNote } from './read-after-write.ts'
 import { noteSpent } from './spending.ts'
 import { ofTask, type VenuePlan, venueDriver } from './venue-effect.ts'
-import { bracketAction } from './bracket-action.ts'
 
 /** Runs up to three effects, each only if it is needed: collateral transfer, leverage, and the order with its exits. */
 

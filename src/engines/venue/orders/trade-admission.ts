@@ -6,8 +6,8 @@ import type { Agent } from '#kernel/money/venue-actions.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
-import type { OrderTaskData } from './order-task.ts'
 import type { Pricing } from './bracket-action.ts'
+import type { OrderTaskData } from './order-task.ts'
 
 /** Admission checks that every trade at the venue shares. */
 

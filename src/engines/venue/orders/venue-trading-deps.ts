@@ -4,11 +4,11 @@ import type { Queryable } from '#store/query.ts'
 import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
+import type { Pricing } from './bracket-action.ts'
 import type { Sizing } from './order-checks.ts'
 import type { Rejections } from './order-failures.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 import type { SignedActions } from './signed-action.ts'
-import type { Pricing } from './bracket-action.ts'
 
 export type VenueTrading = {
   db: Queryable

@@ -7,8 +7,8 @@ import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { phaseOf } from './bracket.ts'
 import { baseLeg } from './ingest.ts'
 import type { MarketKind } from './markets.ts'
-import type { fillsQuery } from './schemas.ts'
 import { venueName } from './order-store.ts'
+import type { fillsQuery } from './schemas.ts'
 
 /** The fill and order history from the gateway's record of the account, newest first. */
 

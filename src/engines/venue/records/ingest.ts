@@ -5,9 +5,9 @@ import type { Queryable } from '#store/query.ts'
 import type { Fill, Funding, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { findAccount, type VenueAccount } from './account-store.ts'
 import { fillRow, fundingRow, isOutgoingTransfer, ledgerUpdateRows } from './expected-balances.ts'
+import { ownersOfOrders } from './order-store.ts'
 import { realizedPnlOf } from './realized-pnl.ts'
 import * as record from './record-store.ts'
-import { ownersOfOrders } from './order-store.ts'
 
 /** Imports fills, funding and transfers as rows and events, idempotently. */
 

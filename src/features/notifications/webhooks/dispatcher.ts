@@ -5,10 +5,10 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import { type Claimed, type ClaimSource, claimWebhooks, usersWithWebhooks } from './claims.ts'
-import type { RunEnd, RunStop } from './delivery-run.ts'
-import { createDeliveryTime, type DeliveryTime } from './delivery-time-budget.ts'
-import { type Counts, countKinds, isFull, type Kind, kinds } from './delivery-slots.ts'
 import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './cursor-sweep.ts'
+import type { RunEnd, RunStop } from './delivery-run.ts'
+import { type Counts, countKinds, isFull, type Kind, kinds } from './delivery-slots.ts'
+import { createDeliveryTime, type DeliveryTime } from './delivery-time-budget.ts'
 
 /**
  * This module claims webhooks with events to deliver. Commits of this instance serve as hints, which cost nothing for

@@ -1,7 +1,7 @@
 import { createCounter, createHistogram, gauge, type Metric } from '#kernel/metrics.ts'
+import type { CursorCounts } from './cursor-sweep.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Attempt } from './post-message.ts'
-import type { CursorCounts } from './cursor-sweep.ts'
 
 /** This instance counts the webhooks of all instances; attempts and connections are its own. */
 

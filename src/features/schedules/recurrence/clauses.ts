@@ -1,4 +1,3 @@
-import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt } from './phrase-cursor.ts'
 import { readDays, readMoment, readMonthDay, setOrdinals, setWeekdays } from './day-clauses.ts'
 import {
   adverbs,
@@ -10,9 +9,10 @@ import {
   type Unit,
   unitOf,
 } from './english-words.ts'
+import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt } from './phrase-cursor.ts'
 import type { Parts } from './phrase-parts.ts'
-import { notUnderstood } from './schedule-error.ts'
 import type { Token } from './phrase-tokens.ts'
+import { notUnderstood } from './schedule-error.ts'
 import { findZone, isAmbiguousZone, readZone } from './zone-names.ts'
 
 /** Reads a period such as `15 minutes`, `4h`, `day`, `other day` or `half hour`. */

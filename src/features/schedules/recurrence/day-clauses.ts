@@ -1,5 +1,5 @@
-import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt } from './phrase-cursor.ts'
 import { monthOf, ordinalOf, secondsOf, unitOf, weekdaysOf } from './english-words.ts'
+import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt } from './phrase-cursor.ts'
 import type { Moment, NamedDay, Parts } from './phrase-parts.ts'
 
 /** This module reads the clauses of a phrase that name days. */

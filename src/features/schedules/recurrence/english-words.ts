@@ -1,5 +1,5 @@
-import { byWord, wordSet } from '#grammar/word-maps.ts'
 import { numerals, spanWords } from '#grammar/english/numbers.ts'
+import { byWord, wordSet } from '#grammar/word-maps.ts'
 
 /** These are the English words that name times in schedules. */
 

@@ -1,7 +1,7 @@
 import { clockWords, monthOf, numeralOf, unitOf } from './english-words.ts'
 import type { ClockTime, Parts } from './phrase-parts.ts'
-import { notUnderstood } from './schedule-error.ts'
 import type { Token } from './phrase-tokens.ts'
+import { notUnderstood } from './schedule-error.ts'
 
 /** A place in a phrase. Each read function reads the words that it knows there, or leaves the cursor in place. */
 export type Cursor = { tokens: readonly Token[]; at: number; parts: Parts; now: Date }

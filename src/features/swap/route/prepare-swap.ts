@@ -7,17 +7,24 @@ import { type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fullBps, toMicros, unitsWorth } from '#kernel/money/money.ts'
 import type { QuoteUrgency } from '#kernel/money/quote-budget.ts'
-import type { TokenVerdict } from '#kernel/money/token-security.ts'
 import type { ProposedRoute, RouteRequest } from '#kernel/money/swap-provider.ts'
+import type { TokenVerdict } from '#kernel/money/token-security.ts'
 import type { EvmCall, PlannedAction } from '#kernel/task/signer.ts'
 import type { AccountRef, ReadBalance } from '#kernel/task/task.ts'
 import { termsOfSwap } from './approval-terms.ts'
 import { bestRoute } from './best-route.ts'
 import { otherProviderMs, routeMarginSeconds, swapLimits } from './limits.ts'
 import { assertLossBounded } from './loss.ts'
-import { feesMicros, type QuotedFee } from './quote-view.ts'
 import { storedQuote } from './quote-store.ts'
-import { assetNameOf, priceKeyOf, providerFields, type SwapFields, termsOf, valueAtPrice } from './request-terms.ts'
+import { feesMicros, type QuotedFee } from './quote-view.ts'
+import {
+  assetNameOf,
+  priceKeyOf,
+  providerFields,
+  type SwapFields,
+  termsOf,
+  valueAtPrice,
+} from './request-terms.ts'
 import { type SafeRoute, safeRoute } from './route-checks.ts'
 import type { AskedTerms, SwapTerms } from './terms.ts'
 

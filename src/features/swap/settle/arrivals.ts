@@ -1,8 +1,8 @@
 import { type Chain, type EvmChainRow, type SwapContracts, sameAddress } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 import type { BlockTransaction, Evm, Log } from '#upstreams/evm/evm.ts'
 import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
+import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 import { changesOf } from './balance-changes.ts'
 
 /** One payment; `part` identifies it within its transaction. */

@@ -1,7 +1,7 @@
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
+import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 
 type Executed = {
   account: string

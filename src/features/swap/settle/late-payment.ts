@@ -18,10 +18,10 @@ import {
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, query } from '#store/query.ts'
 import { announcedOf } from './announced-transactions.ts'
-import { mayFollow } from './swap-end.ts'
-import { filledOf } from './swap-fill.ts'
 import { type Late, lateOf, lateSentence, lateVerdict, resultAfter, totalsAfter } from './late-result.ts'
 import { allOf, claimPayments, findPayments, type Payment, withPayments } from './payments.ts'
+import { mayFollow } from './swap-end.ts'
+import { filledOf } from './swap-fill.ts'
 import { statusOf } from './track.ts'
 import { worthMicros } from './verdict.ts'
 

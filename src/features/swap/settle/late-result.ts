@@ -1,9 +1,9 @@
 import type { PaidUnits, SwapTaskData } from '#features/swap/task-data.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
+import type { Payment } from './payments.ts'
 import { refundView } from './swap-end.ts'
 import { soldFor } from './swap-fill.ts'
-import type { Payment } from './payments.ts'
 import { isDeposited, type Verdict, verdictOn, worthOfUnits } from './verdict.ts'
 
 export type Late = {

@@ -5,8 +5,8 @@ import type { ProviderStatus, ProviderTx, SwapProvider } from '#kernel/money/swa
 import { pollAgain, reviewPollMs } from '#kernel/task/poll-again.ts'
 import type { StepContext, StepResultOf } from '#kernel/task/task.ts'
 import { announcedOf, remembered } from './announced-transactions.ts'
-import { endOfSwap, failedSwap } from './swap-end.ts'
 import { allOf, chainOf, findPayments, hasPaid, type Paid } from './payments.ts'
+import { endOfSwap, failedSwap } from './swap-end.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 /**
