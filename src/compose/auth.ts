@@ -11,7 +11,7 @@ import { createCredits } from '#features/credits/credits.ts'
 import { creditGrant } from '#features/credits/operator-grant.ts'
 import { createSignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
 import type { Parts } from './section-parts.ts'
 import { openWebhooksOfApps } from './webhooks.ts'
@@ -39,7 +39,7 @@ export function openAuth({ core, net, custody, mails, onSignup }: AuthParts, ove
     db,
     oauth,
     creditsOf: (tx, userId) => credits.available(userId, tx),
-    walletsOf,
+    walletsOf: readWallets,
     transact: taskEngine.transact,
     announceQueued: taskEngine.announceQueued,
     clock,

@@ -2,7 +2,7 @@ import { toTaskFullView } from '#durable/task/task-view.ts'
 import { createChains } from '#features/chains/chains.ts'
 import { createTasks } from '#features/tasks/tasks.ts'
 import { createUser } from '#features/user/user.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { createPrices } from '#upstreams/prices/prices.ts'
 import { type AuthOverrides, openAuth } from './auth.ts'
@@ -75,7 +75,9 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
     credits,
     openRecharge(shared) ?? {},
-    { operations: createUser({ db, walletsOf, credits, policySummary: custody.policy.summary }) },
+    {
+      operations: createUser({ db, walletsOf: readWallets, credits, policySummary: custody.policy.summary }),
+    },
     webhooks,
     images,
     ...openPolicy(deps, access),

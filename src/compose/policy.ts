@@ -8,7 +8,7 @@ import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { killSwitchMetrics } from '#features/policy/kill-switch.ts'
 import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import { approvalPage, ownPages } from './page-urls.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 import type { Section } from './section.ts'
@@ -45,7 +45,7 @@ export const openPolicy = (
   })
   const recipientOperations = createRecipients({
     ...shared,
-    walletsOf,
+    walletsOf: readWallets,
     chains: sendingChains(chains),
     addresses: recipientAddresses(config, chains),
   })

@@ -7,7 +7,7 @@ import { swapFacts } from '#features/swap/route/limits.ts'
 import { createArrivals, type SolanaArrivals, unnumberedGains } from '#features/swap/settle/arrivals.ts'
 import { createLatePaymentKind, createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
 import { createSwap } from '#features/swap/swap.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -104,7 +104,7 @@ export function openSwap({ core, urls, net, chains, custody, ...given }: SwapPar
     ledger: taskEngine.ledger,
     policy: custody.policy.policy,
     remainingUsd: async (userId) => (await custody.policy.summary(userId)).remaining_24h_usd,
-    walletsOf: (userId) => walletsOf(db, userId),
+    walletsOf: (userId) => readWallets(db, userId),
     watchLatePayment: createLatePaymentWatch(taskEngine),
     clock,
     random,

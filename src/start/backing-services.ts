@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import { type Config, usesWorld } from '#config.ts'
-import { embeddedPostgres } from '#store/embedded-postgres.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import type { WorldUrls } from '#world/world.ts'
 import type { Stop } from './stop-signals.ts'
 

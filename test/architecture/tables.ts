@@ -3,8 +3,8 @@
  * slice. The longest prefix wins; a path without a row may not be imported.
  */
 export const allowedImports: Record<string, readonly string[]> = {
-  'config.ts': ['kernel', 'config-safety.ts', 'config-values.ts'],
-  'config-values.ts': [],
+  'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts'],
+  'config-parsers.ts': [],
   'config-safety.ts': ['kernel'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],
@@ -158,7 +158,7 @@ export const testBuiltins = ['node:test', 'node:assert', 'node:assert/strict']
 /**
  * Where an import may be computed: binaries are packages named after their platform, artifacts after their contract.
  */
-export const computedImports = ['store/embedded', 'store/embedded.ts', 'world/evm/artifact.ts']
+export const computedImports = ['store/embedded', 'store/embedded-server.ts', 'world/evm/artifact.ts']
 
 /** The settings of the gateway, and the command line of a user, who has no such settings. */
 export const environmentReaders = ['src/config.ts', 'src/edges/cli/main.ts']

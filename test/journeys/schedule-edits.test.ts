@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 
 type Schedule = { schedule_id: string; version: number; status: string }
@@ -45,8 +44,9 @@ test('a slot runs by the version that has it or not at all, and none after the e
   })
   slots.set(made.version, first.atMs)
   let slotMs = first.atMs
+  const reached = (atMs: number) => eventually(async () => Date.now() >= atMs || undefined, 'the moment')
   for (let edit = 0; edit < edits; edit++) {
-    await delay(slotMs + offsetsMs[edit % offsetsMs.length]! - Date.now())
+    await reached(slotMs + offsetsMs[edit % offsetsMs.length]!)
     const { schedule_id } = made
     if (edit % 4 === 3)
       // What has run is completed, and cannot be paused any more.
@@ -58,7 +58,7 @@ test('a slot runs by the version that has it or not at all, and none after the e
     slots.set(edited.version, atMs)
     slotMs = atMs
   }
-  await delay(slotMs - Date.now())
+  await reached(slotMs)
   await call('PUT', '/disable_schedule_chats', { schedule_id: made.schedule_id })
   const atEnd = await executionsOf(made)
 

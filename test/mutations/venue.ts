@@ -406,8 +406,8 @@ export const venueMutations = [
         'an opening order takes the one request in ten seconds that exits need',
       ],
       [
-        'cloidOf(task.executionId, retries === 0 ? actionKey :',
-        'cloidOf(task.executionId, retries >= 0 ? actionKey :',
+        'deriveCloid(task.executionId, retries === 0 ? actionKey :',
+        'deriveCloid(task.executionId, retries >= 0 ? actionKey :',
         'a second signature overwrites the rejected one',
       ],
     ],

@@ -3,7 +3,7 @@ import type { WorldClock } from '#world/clock.ts'
 import type { Endpoint } from '#world/proxy.ts'
 import { createRestartable, type Signal } from '#world/restartable.ts'
 import { type Anvil, retainedBlocks } from './anvil.ts'
-import { createAutosave } from './autosave.ts'
+import { type Autosave, createAutosave } from './autosave.ts'
 import { callJournal } from './call-journal.ts'
 import { chainTime } from './chain-time.ts'
 import { type Address, faucetContract, vault, vaultChain, type WorldChain } from './chains.ts'
@@ -46,7 +46,20 @@ const lastSaveMsMax = 3_000
 /** A journal of this size is saved at once. */
 const journalBytesMax = 8_000_000
 
-export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): EvmNode => {
+const saveLast = async (autosave: Autosave, anvil: Anvil): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined
+  const timedOut = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), lastSaveMsMax)
+  })
+  const saved = autosave.save(anvil, { always: true }).then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([saved, timedOut]).finally(() => clearTimeout(timer))
+}
+
+export const evmNode = (options: Options): EvmNode => {
+  const { chain, dir, clock, automine, log } = options
   const files = savedState(dir, chain.id, retainedBlocks)
   const contracts = chain.id === vaultChain ? [faucetContract, vault] : [faucetContract]
   const archive = eventArchive(dir, chain.id, contracts)
@@ -85,12 +98,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     )
 
   const launch = createLauncher({
-    chain,
-    dir,
-    clock,
-    automine,
-    seed,
-    log,
+    ...options,
     files,
     archive,
     journal,
@@ -101,18 +109,6 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     },
   })
 
-  const saveLast = async (anvil: Anvil): Promise<boolean> => {
-    let timer: NodeJS.Timeout | undefined
-    const timedOut = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), lastSaveMsMax)
-    })
-    const saved = autosave.save(anvil, { always: true }).then(
-      () => true,
-      () => false,
-    )
-    return Promise.race([saved, timedOut]).finally(() => clearTimeout(timer))
-  }
-
   const restartable = createRestartable({ name: chain.name, launch, log })
   return {
     chain,
@@ -121,7 +117,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       // Waits for a save in progress, or its older content would count as the newer file.
       if (signal === 'SIGTERM') await autosave.whenIdle()
       const anvil = restartable.current()
-      const isSaved = signal === 'SIGTERM' && anvil !== undefined && (await saveLast(anvil))
+      const isSaved = signal === 'SIGTERM' && anvil !== undefined && (await saveLast(autosave, anvil))
       // Anvil would write the same again, uncompressed.
       await restartable.stop(isSaved ? 'SIGKILL' : signal)
       if (isSaved) await rm(files.exit, { force: true })

@@ -1,5 +1,5 @@
 import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
-import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
+import { type Line, toLine } from '#kernel/wire/agent-socket.ts'
 
 /** The events of one run are numbered, stored until they are acknowledged, and delayed while the window is full. */
 
@@ -43,7 +43,7 @@ export function createEventQueue(runId: string): EventQueue {
   return {
     ackedSeq: () => ackedSeq,
     add(event, data) {
-      const line = lineOf({ type: 'event', run_id: runId, seq: lastSeq + 1, event, data })
+      const line = toLine({ type: 'event', run_id: runId, seq: lastSeq + 1, event, data })
       if (held.length >= heldMax.events || heldBytes + line.bytes > heldMax.bytes)
         throw new Error('the answerer writes more than is read')
       lastSeq += 1

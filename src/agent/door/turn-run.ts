@@ -7,7 +7,7 @@ import {
   runHeldMs,
   type ServiceFrame,
 } from '#kernel/wire/agent-protocol.ts'
-import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
+import { type Line, toLine } from '#kernel/wire/agent-socket.ts'
 import type { Agent, Answerer, Emit, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { createEventQueue } from './event-queue.ts'
 import { createNamesReader, type NamesReader } from './gateway-names.ts'
@@ -61,7 +61,7 @@ export function createRun(deps: RunDeps, start: Start, onClosed: () => void): Se
     if (isClosed) return
     isClosed = true
     for (const timer of [limit, timers.away, timers.stop]) clearTimeout(timer)
-    peer?.send(lineOf({ type: 'closed', run_id: runId, reason }))
+    peer?.send(toLine({ type: 'closed', run_id: runId, reason }))
     peer = undefined
     stop(reason)
     queue.detach()
@@ -118,7 +118,7 @@ export function createRun(deps: RunDeps, start: Start, onClosed: () => void): Se
       if (endSeq !== undefined && queue.ackedSeq() >= endSeq) close('ended')
     },
     respond(response) {
-      peer?.send(lineOf({ type: 'ack', run_id: runId, seq: response.seq }))
+      peer?.send(toLine({ type: 'ack', run_id: runId, seq: response.seq }))
       requests.respond(response)
     },
     close,

@@ -1,5 +1,5 @@
 import type { GatewayFrame } from '#kernel/wire/agent-protocol.ts'
-import { lineOf } from '#kernel/wire/agent-socket.ts'
+import { toLine } from '#kernel/wire/agent-socket.ts'
 import { createRun, type Peer, type RunDeps, type ServiceRun } from './turn-run.ts'
 
 type FrameOf<Type extends GatewayFrame['type']> = Extract<GatewayFrame, { type: Type }>
@@ -20,9 +20,9 @@ export function createRuns(deps: RunDeps & { runsMax: number }): Runs {
   const byChat = new Map<string, ServiceRun>()
 
   const refuse = (peer: Peer, run_id: string, code: 'overloaded' | 'unknown_run', message: string) =>
-    peer.send(lineOf({ type: 'rejected', run_id, code, message, retry_after_ms: retryAfterMs }))
+    peer.send(toLine({ type: 'rejected', run_id, code, message, retry_after_ms: retryAfterMs }))
   const attach = (run: ServiceRun, peer: Peer, run_id: string, afterSeq: number) => {
-    peer.send(lineOf({ type: 'accepted', run_id }))
+    peer.send(toLine({ type: 'accepted', run_id }))
     if (!run.attach(peer, afterSeq)) run.close('expired')
   }
   return {

@@ -1,7 +1,7 @@
 import type { Citation, Emit, Tools } from '#kernel/wire/answerer.ts'
 import type { Timeframe } from '#market/candle.ts'
 import { candleChartAlt, candleChartSvg } from '#market/candle-chart.ts'
-import { pngOf } from '#market/chart-png.ts'
+import { renderPng } from '#market/chart-png.ts'
 import { latestIndicators } from '#market/indicator-list.ts'
 import { type Level, levelsOf } from '#market/levels.ts'
 import { citationsOf } from './citations.ts'
@@ -100,7 +100,7 @@ async function publishCharts({ tools, signal }: Session, charts: readonly NamedC
   const names: string[] = []
   for (const { name, chart } of charts) {
     if (signal.aborted) break
-    await tools.publish({ name, contentType: 'image/png', bytes: await pngOf(candleChartSvg(chart)) })
+    await tools.publish({ name, contentType: 'image/png', bytes: await renderPng(candleChartSvg(chart)) })
     names.push(name)
   }
   return names

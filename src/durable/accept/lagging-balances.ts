@@ -1,6 +1,6 @@
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
+import { canonicalAddress, toAssetId } from '#kernel/money/chains.ts'
 import { toUnits } from '#kernel/money/money.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
@@ -66,7 +66,7 @@ async function held({ pool }: LaggingDeps, userId: string, { chainId, token }: P
   const rows = await query<{ held: string }>(
     pool,
     'select coalesce(sum(held), 0)::text as held from account where owner = $1 and asset = $2',
-    [userId, assetOf({ id: chainId }, token)],
+    [userId, toAssetId({ id: chainId }, token)],
   )
   return BigInt(rows[0]!.held)
 }

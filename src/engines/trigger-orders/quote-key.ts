@@ -1,4 +1,4 @@
-import { assetOf, type Chain } from '#kernel/money/chains.ts'
+import { type Chain, toAssetId } from '#kernel/money/chains.ts'
 import { sizeClass } from './trigger-price.ts'
 
 /**
@@ -17,7 +17,7 @@ export type QuotedTrade = {
 export const tokenMarketPrefix = 'token:'
 /** Returns the market of a token, which contains all orders that the token's price triggers. */
 export const marketOf = (chain: Pick<Chain, 'id' | 'family'>, token: string): string =>
-  `${tokenMarketPrefix}${assetOf(chain, token)}`
+  `${tokenMarketPrefix}${toAssetId(chain, token)}`
 
 export const quoteKeyOf = ({ tokenIn, tokenOut, amountInUnits, priced }: QuotedTrade): string =>
   [tokenIn, tokenOut, sizeClass(amountInUnits), priced].join(' ')
@@ -28,7 +28,7 @@ export function tradeOf(quoteKey: string): QuotedTrade {
   return { tokenIn, tokenOut, amountInUnits: BigInt(amount), priced: priced === 'in' ? 'in' : 'out' }
 }
 
-export function tokenOf(asset: string): { chainId: string; address: string } {
+export function parseAssetId(asset: string): { chainId: string; address: string } {
   const at = asset.indexOf(':')
   return { chainId: asset.slice(0, at), address: asset.slice(at + 1) }
 }

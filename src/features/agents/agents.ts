@@ -1,6 +1,6 @@
 import { personOf } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, notFound } from '#kernel/contract/fault.ts'
 import { implement, type Operation } from '#kernel/contract/operation.ts'
 import { type AgentsInput, agentsMax, contract } from './contract.ts'
@@ -75,7 +75,7 @@ async function contest(
 ) {
   const { clock, mailQueue, assertSigned, policy } = deps
   assertKeyPair(caller)
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   const { tx, afterCommit } = scope
   await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed, says: String(on) })
   const person = await personOf(tx, caller.userId, { lock: true })

@@ -1,6 +1,12 @@
 import { personOf } from '#engines/agent-links/owners.ts'
 import { confirmedText, mailName } from '#engines/person-mails/mail-text.ts'
-import { type ActScope, actOf, actorOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import {
+  type ActScope,
+  actorOf,
+  type Caller,
+  type RequestFacts,
+  toActScope,
+} from '#kernel/contract/caller.ts'
 import { budgetSpent, conflict, Fault, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, preparedAct } from '#kernel/contract/operation.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
@@ -40,7 +46,7 @@ async function requestLink(
   caller: Caller,
   facts: RequestFacts,
 ) {
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   const { tx } = scope
   const agent = await store.claimCode(tx, hash, clock.now())
   if (!agent) throw unknownCode()

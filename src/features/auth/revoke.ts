@@ -1,6 +1,6 @@
 import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import type { Records } from '#features/oauth/records.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { AuthInput } from './contract.ts'
 import * as store from './store.ts'
@@ -25,7 +25,7 @@ export function createRevokeHandler({ tokens, records, endApps }: RevokeDeps) {
           extras: { scope: 'manage' },
         },
       )
-    const act = actOf(request)
+    const act = toActScope(request)
     const { tx, afterCommit } = act
     const { person } = caller
     if (person && records) {

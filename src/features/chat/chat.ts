@@ -111,7 +111,7 @@ async function* eventsOf(
 }
 
 async function ownTurn(db: Queryable, userId: string, chatId: string): Promise<store.ChatTurnRow> {
-  const turn = await store.turnOf(db, chatId)
+  const turn = await store.findTurn(db, chatId)
   if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')
   return turn
 }

@@ -1,6 +1,6 @@
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import { type InputOf, isScope, preparedAct } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
@@ -150,7 +150,7 @@ async function storeDecision(
   request: RequestFacts,
 ): Promise<ChatRecommendationRow> {
   if (!isNew) return row
-  const { tx } = actOf(request)
+  const { tx } = toActScope(request)
   const [stored] = await query<ChatRecommendationRow>(
     tx,
     `update chat_recommendation set status = $2, task_id = $3, deciding_until = null, updated_at = $4

@@ -149,7 +149,7 @@ function timeLimit(agent: Agent, since: Date, clock: Clock, run: () => void): Di
 }
 
 async function readTurn(db: Queryable, chatId: string): Promise<store.ChatTurnRow> {
-  const turn = await store.turnOf(db, chatId)
+  const turn = await store.findTurn(db, chatId)
   if (!turn) throw new Error(`the turn ${chatId} is gone`)
   return turn
 }

@@ -6,7 +6,7 @@ import type { ChatEvent, EventName } from './events.ts'
 
 export type { ChatThreadRow, ChatTurnRow }
 
-export const turnOf = (db: Queryable, chatId: string): Promise<ChatTurnRow | undefined> =>
+export const findTurn = (db: Queryable, chatId: string): Promise<ChatTurnRow | undefined> =>
   fetchOne(db, builder.selectFrom('chat_turn').selectAll().where('chat_id', '=', chatId))
 
 export const threadOf = (db: Queryable, threadId: string): Promise<ChatThreadRow | undefined> =>

@@ -2,7 +2,7 @@ import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type InputOf, implement, type Operation, taskOf } from '#kernel/contract/operation.ts'
-import { assetOf, type Chain, sameAddress } from '#kernel/money/chains.ts'
+import { type Chain, sameAddress, toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -140,7 +140,7 @@ const admitRecharge = (deps: RechargeDeps) =>
       const { row } = till.chain
       const wallet: AccountRef = {
         owner: userId,
-        asset: assetOf(row, row.native.address),
+        asset: toAssetId(row, row.native.address),
         subAccount: 'wallet',
       }
       const terms = actionTerms(`Buy ${pack.credits} credits on ${row.displayName}`, {

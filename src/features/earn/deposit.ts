@@ -17,8 +17,8 @@ import { openPositionsMax } from './limits.ts'
 import { adoptedPosition } from './store.ts'
 import {
   admissionMs,
-  amountOf,
   minBlockOf,
+  parseAmount,
   positionOf,
   settledFlow,
   type VaultProof,
@@ -63,7 +63,7 @@ const admitDeposit = (deps: VaultTaskDeps) =>
       const positionId = position_id
         ? (await positionOf(deps, userId, position_id)).id
         : uuidv7(clock.now(), random)
-      const amountUnits = amountOf(amountText, limits.minDepositUsdc)
+      const amountUnits = parseAmount(amountText, limits.minDepositUsdc)
       const wallet = walletAccount(userId, cashAsset(vault, usdc))
       return {
         action: {

@@ -7,8 +7,8 @@ import type { EarnInput } from './contract.ts'
 import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import {
   admissionMs,
-  amountOf,
   minBlockOf,
+  parseAmount,
   positionOf,
   settledFlow,
   type VaultTaskData,
@@ -31,7 +31,7 @@ const admitWithdraw = (deps: VaultTaskDeps) =>
     async check({ position_id, amount_usdc }: EarnInput<'withdraw'>, { userId }) {
       const { id: positionId } = await positionOf(deps, userId, position_id)
       const amountText = amount_usdc ?? null
-      const assetsUnits = amountText === null ? null : amountOf(amountText, deps.limits.minWithdrawUsdc)
+      const assetsUnits = amountText === null ? null : parseAmount(amountText, deps.limits.minWithdrawUsdc)
       const account = await deps.evmAddressOf(userId)
       return {
         action: { userId, ...withdrawalAction(deps, account) },

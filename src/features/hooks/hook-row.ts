@@ -2,7 +2,7 @@ import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
-import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
+import { type Chain, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { type HookInput, hookKind } from './view.ts'
 
 export type NewHook = {
@@ -40,8 +40,8 @@ export function hookRow(hook: NewHook): NewTriggerOrder {
     direction: trigger.direction,
     trigger_price: trigger.triggerPrice,
     quote_key: quoteKeyOf({
-      tokenIn: assetOf(chain, token.address),
-      tokenOut: assetOf(chain, chain.usdc),
+      tokenIn: toAssetId(chain, token.address),
+      tokenOut: toAssetId(chain, chain.usdc),
       amountInUnits: fractionOf(units, leg.sell),
       priced: 'in',
     }),

@@ -14,12 +14,18 @@ import {
 } from '#engines/trigger-orders/store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { type ActScope, type Asker, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import {
+  type ActScope,
+  type Asker,
+  type Caller,
+  type RequestFacts,
+  toActScope,
+} from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { sellableToken, type TokenAt, type TokenFacts } from '#kernel/contract/token-ref.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import { assetOf, type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
+import { type Chain, sameAddress, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
@@ -74,7 +80,7 @@ export const createHooks = (deps: HooksDeps): Operation[] =>
         ({ input, prepared }, caller: Caller, request: RequestFacts): Promise<Registered> =>
           prepared.reserved
             ? requestHooks(deps, { input, prepared }, caller, request)
-            : register(deps, prepared, caller, { ...request, ...actOf(request) }),
+            : register(deps, prepared, caller, { ...request, ...toActScope(request) }),
       ),
       async (input, _person, userId) => {
         const prepared = await prepareHooks(deps, input as HooksInput, { userId, principal: 'person' })
@@ -115,7 +121,7 @@ async function requestHooks(
       approvalDetail('Accepts a loss of', `up to ${percent} % of the value`),
     ],
   }
-  return acts.requestAct(actOf(facts), act, caller).catch((error: unknown) => {
+  return acts.requestAct(toActScope(facts), act, caller).catch((error: unknown) => {
     // Without sign-in there is no person to confirm the loss.
     throw error instanceof Fault && error.code === 'step_up_required' ? reserved : error
   })
@@ -143,7 +149,7 @@ async function prepareHooks(
   const legs = checkedLegs(input)
   const { chain, token } = await heldToken(deps, input)
   const expiresAt = expiryOf(input, clock.now())
-  const asset = assetOf(chain, token.address)
+  const asset = toAssetId(chain, token.address)
   const market = marketOf(chain, token.address)
   const { units: available } = await swaps.available(userId, { chainId: chain.id, address: token.address })
   if (available === 0n)

@@ -2,13 +2,13 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import { hashOf, idOfKey, isHashOf } from './backend-key.ts'
+import { hashKey, idOfKey, isHashOf } from './backend-key.ts'
 import * as store from './store.ts'
 
 type BackendsDeps = { db: Queryable; clock: Clock }
 
 /** An unknown key is compared with this hash, so that an unknown id takes as long as a wrong secret. */
-const noHash = hashOf('')
+const noHash = hashKey('')
 
 /** Reads the header X-BACKEND-KEY; throws unauthorized. */
 export const authenticateBackend =

@@ -16,7 +16,7 @@ import {
   type TokenAt,
   type TokenFacts,
 } from '#kernel/contract/token-ref.ts'
-import { assetOf, type Chain, sameAddress } from '#kernel/money/chains.ts'
+import { type Chain, sameAddress, toAssetId } from '#kernel/money/chains.ts'
 import { unitsWorth } from '#kernel/money/money.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
@@ -147,7 +147,7 @@ async function orderTokens(
 }
 
 const isUsdc = ({ chain, token }: TokenAt): boolean => sameAddress(chain, token.address, chain.usdc)
-const assetAt = ({ chain, token }: TokenAt): string => assetOf(chain, token.address)
+const assetAt = ({ chain, token }: TokenAt): string => toAssetId(chain, token.address)
 
 /** Returns the stored order, and the trade whose quotes trigger it. */
 function pricedOrder(
@@ -177,7 +177,7 @@ function pricedOrder(
   if (priced !== null) return { order, trade: { tokenIn, tokenOut, amountInUnits: amounts.inUnits, priced } }
   // The quotes are for the units of the trigger token that are worth the order's value at the trigger price.
   const amountInUnits = unitsWorth(action.usdMicros, trigger.token.decimals, input.price_usd_trigger) || 1n
-  const usdc = assetOf(trigger.chain, trigger.chain.usdc)
+  const usdc = toAssetId(trigger.chain, trigger.chain.usdc)
   return { order, trade: { tokenIn: triggerToken, tokenOut: usdc, amountInUnits, priced: 'in' } }
 }
 

@@ -10,7 +10,7 @@ import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
-import { assetOf } from '#kernel/money/chains.ts'
+import { toAssetId } from '#kernel/money/chains.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
@@ -90,7 +90,7 @@ export const walletOf = (
   { chain, route }: Pick<FundDeps, 'chain' | 'route'>,
 ): AccountRef => ({
   owner: userId,
-  asset: assetOf(chain.row, route.token),
+  asset: toAssetId(chain.row, route.token),
   subAccount: 'wallet',
 })
 

@@ -12,7 +12,7 @@ import {
   type PlacedExits,
   planOf,
 } from '#engines/venue/orders/order-task.ts'
-import { cloidOf } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -108,7 +108,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
       search: ({ executionId, data: { account, since_ms: sinceMs, size: left } }) => ({
         parseReply: cancelReplied,
         lookUp: (how) =>
-          lookUpEnd(deps.venue, { account, sinceMs, cloid: cloidOf(executionId, 'entry'), left, ...how }),
+          lookUpEnd(deps.venue, { account, sinceMs, cloid: deriveCloid(executionId, 'entry'), left, ...how }),
       }),
       onRejected(task, { message: reason }) {
         const { entry, exits } = storedOutcome(task)
@@ -150,7 +150,7 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
         async lookUp({ allRecords }) {
           const { account, since_ms: sinceMs } = data
           const lookup = createOrderLookup(deps.venue, { account, sinceMs, allRecords })
-          return (await lookup.find({ cloid: cloidOf(executionId, closeKey(data)) }))?.filledSize
+          return (await lookup.find({ cloid: deriveCloid(executionId, closeKey(data)) }))?.filledSize
         },
       }),
       // A rejected close does not count as an attempt, so the same close is signed again.
@@ -202,7 +202,7 @@ async function planClose(
     reduceOnly: true,
     when: { tif: 'ioc' },
     price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(data) }),
-    cloid: cloidOf(executionId, leg),
+    cloid: deriveCloid(executionId, leg),
   }
   return {
     ...planOf(data),

@@ -1,5 +1,5 @@
 import { assertEstablished, assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
-import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type ActScope, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, type Fault } from '#kernel/contract/fault.ts'
 import { confirmedAct, type InputOf } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
@@ -75,7 +75,7 @@ async function kill(
   caller: Caller,
   facts: RequestFacts,
 ): Promise<ReturnType<typeof switchView> | RequestedAct> {
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   const { tx } = scope
   const by = { caller, forAgent }
   if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))

@@ -1,5 +1,5 @@
 import { subjectOf } from '#engines/agent-links/owners.ts'
-import { actOf, type Caller } from '#kernel/contract/caller.ts'
+import { type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { notFound } from '#kernel/contract/fault.ts'
 import { implement } from '#kernel/contract/operation.ts'
 import { contract } from './contract.ts'
@@ -22,7 +22,7 @@ export function createOperations(deps: OperationsDeps) {
 
     cancelChange: async ({ change_id: changeId, for_agent: forAgent }, caller, request) => {
       if (request.isReplay) return show(caller, forAgent)
-      return change(deps, { caller, forAgent }, actOf(request), async (tx, now, { userId }) => {
+      return change(deps, { caller, forAgent }, toActScope(request), async (tx, now, { userId }) => {
         await store.lockPolicy(tx, userId, now)
         const { own, pending, version } = await view(tx, userId)
         const cancelled = pending.find(({ id }) => id === changeId)

@@ -4,7 +4,7 @@ import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { confirmedText } from '#engines/person-mails/mail-text.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { type ActScope, actOf, actorOf, type Caller } from '#kernel/contract/caller.ts'
+import { type ActScope, actorOf, type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { chainByRef } from '#kernel/contract/token-ref.ts'
@@ -202,7 +202,7 @@ export function createRecipients(deps: RecipientsDeps): Operation[] {
     add: confirmedAct(
       preparedAct(
         (input: RecipientInput, caller) => prepare(deps, input, caller),
-        (prepared, caller, facts) => request(deps, prepared, caller, actOf(facts)),
+        (prepared, caller, facts) => request(deps, prepared, caller, toActScope(facts)),
       ),
       async (input, person) => {
         const prepared = await prepare(deps, input as RecipientInput, person)

@@ -1,4 +1,4 @@
-import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
+import { canonicalAddress, toAssetId } from '#kernel/money/chains.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import { type Principal, transferOperation } from '#kernel/task/policy-action.ts'
 
@@ -19,7 +19,8 @@ export type Limits = {
 
 export const dayMs = 86_400_000
 
-export const chainAddressOf = (chainId: string, address: string): string => assetOf({ id: chainId }, address)
+export const chainAddressOf = (chainId: string, address: string): string =>
+  toAssetId({ id: chainId }, address)
 
 export type PolicyRequest = {
   operation?: string

@@ -1,6 +1,6 @@
 import { assertUncontested, linkCoolsUntil, type Subject } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
-import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type ActScope, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import { confirmedAct } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
@@ -128,7 +128,7 @@ function raise(deps: OperationsDeps, { forAgent, basis, wanted }: Raise, person:
 async function tighten(deps: OperationsDeps, input: TightenInput, caller: Caller, facts: RequestFacts) {
   const { view, platformLimits, coolingMs, acts } = deps
   const wanted = wantedOf(input, platformLimits)
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   return change(deps, { caller, forAgent: input.for_agent }, scope, async (tx, now, subject) => {
     const { userId } = subject
     await store.lockPolicy(tx, userId, now)

@@ -1,6 +1,6 @@
 import type { Files } from '#engines/files/files.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import type { Queryable } from '#store/query.ts'
@@ -143,7 +143,7 @@ export const createExecutionReads = (deps: ExecutionDeps) => ({
     { userId }: Caller,
     request: RequestFacts,
   ) {
-    const { tx } = actOf(request)
+    const { tx } = toActScope(request)
     const row = await requireExecution(tx, userId, execution_id)
     if (row.ended_at === null)
       throw new Fault('conflict', `The run is ${row.status}: rate it once it has ended`, {

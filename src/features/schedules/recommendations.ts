@@ -1,7 +1,7 @@
 import type { TaskQueries } from '#durable/task/task-queries.ts'
 import type { Task } from '#durable/task/task-row.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { notFound } from '#kernel/contract/fault.ts'
 import { type Operation, taskOf } from '#kernel/contract/operation.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -177,7 +177,7 @@ export async function remove(
   { userId }: Caller,
   request: RequestFacts,
 ) {
-  const { tx } = actOf(request)
+  const { tx } = toActScope(request)
   await requireSchedule(tx, userId, schedule_id)
   const rows = await query(
     tx,

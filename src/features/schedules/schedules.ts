@@ -1,4 +1,4 @@
-import { type ActScope, actOf, type Caller } from '#kernel/contract/caller.ts'
+import { type ActScope, type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import * as activation from './activation.ts'
 import { contract, type ScheduleInputOf } from './contract.ts'
@@ -20,7 +20,7 @@ export function createSchedules(deps: SchedulesDeps): Operation[] {
   ) =>
     preparedAct(
       async (input: Input, caller) => ({ input, facts: await deps.factsOf(caller.userId) }),
-      ({ input, facts }, caller, request) => run(input, { facts, caller, act: actOf(request) }),
+      ({ input, facts }, caller, request) => run(input, { facts, caller, act: toActScope(request) }),
     )
   const operations: Operation[] = implement(contract, {
     create: preparedAct(
@@ -29,7 +29,7 @@ export function createSchedules(deps: SchedulesDeps): Operation[] {
         ...(await changes.prepareCreate(deps, input, caller)),
       }),
       ({ input, ...prepared }, caller, request) =>
-        changes.create(deps, input, prepared, { caller, act: actOf(request) }),
+        changes.create(deps, input, prepared, { caller, act: toActScope(request) }),
     ),
     update: preparedAct(
       async (input: ScheduleInputOf<'update'>, caller) => ({
@@ -37,9 +37,9 @@ export function createSchedules(deps: SchedulesDeps): Operation[] {
         ...(await changes.prepareUpdate(deps, input, caller)),
       }),
       ({ input, ...prepared }, caller, request) =>
-        changes.update(deps, input, prepared, { caller, act: actOf(request) }),
+        changes.update(deps, input, prepared, { caller, act: toActScope(request) }),
     ),
-    disable: (input, caller, request) => activation.disable(deps, input, caller, actOf(request)),
+    disable: (input, caller, request) => activation.disable(deps, input, caller, toActScope(request)),
     activate: confirmedAct(
       withFacts((input: ScheduleInputOf<'activate'>, given) => activation.activate(deps, input, given)),
       async (input, _person, userId) => {

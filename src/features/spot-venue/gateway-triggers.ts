@@ -1,7 +1,7 @@
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
 import type { OrderEnd, OrderStep, PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
@@ -74,7 +74,7 @@ export function withGatewayTriggers(
         exits: gatewayExits,
         at: now,
         size: rests ? wanted : sumFills(fills).size,
-        entry: rests ? { cloid: cloidOf(task.executionId, 'entry'), orderId, price } : null,
+        entry: rests ? { cloid: deriveCloid(task.executionId, 'entry'), orderId, price } : null,
       }),
   }
 }

@@ -2,7 +2,7 @@ import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/bracket-action.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently, recentlyCancelled, usualLagMs } from '#engines/venue/orders/read-after-write.ts'
-import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { recentSpendings, type Spendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { later } from '#kernel/clock.ts'
@@ -163,7 +163,7 @@ async function saleTaskData(
     deps.evmAddressOf(task.userId),
     requireAgent(deps, task.userId),
   ])
-  const cloid = cloidOf(task.executionId, 'entry')
+  const cloid = deriveCloid(task.executionId, 'entry')
   const [placed, balances, state, mids, spendings] = await Promise.all([
     outsideId(task) && venue.order(account, cloid),
     venue.spotBalances(account, [market.base]),

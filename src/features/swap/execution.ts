@@ -9,7 +9,7 @@ import type {
   SwapExecution,
 } from '#engines/trigger-orders/swap-execution.ts'
 import { chainNotServed, type TokenAt } from '#kernel/contract/token-ref.ts'
-import { assetOf, sameAddress } from '#kernel/money/chains.ts'
+import { sameAddress, toAssetId } from '#kernel/money/chains.ts'
 import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
 import { fundSwap, soldData } from './admission.ts'
@@ -38,7 +38,7 @@ export function createSwapExecution(deps: SwapDeps): SwapExecution {
     async available(userId, { chainId, address }) {
       const chain = deps.chains.find(({ id }) => id === chainId)
       if (!chain) throw chainNotServed(chainId)
-      const wallet = { owner: userId, asset: assetOf(chain, address), subAccount: 'wallet' }
+      const wallet = { owner: userId, asset: toAssetId(chain, address), subAccount: 'wallet' }
       const account = accountOn(chain, await deps.walletsOf(userId))
       const { heldUnits } = await deps.ledger.balance(deps.db, wallet)
       const isNative = sameAddress(chain, address, chain.native.address)

@@ -144,7 +144,7 @@ export function createKeystore({ keyEncryptionKeys, crypto, clock, random }: Key
     async provision(tx, prepared) {
       for (const wallet of prepared) await store.addWallet(tx, wallet)
       const userId = prepared[0]?.user_id
-      return userId === undefined ? [] : store.walletsOf(tx, userId)
+      return userId === undefined ? [] : store.readWallets(tx, userId)
     },
     async unusableKeyEncryptionKeys(db) {
       const inUse = await store.keyEncryptionKeysInUse(db)

@@ -7,7 +7,7 @@ export type WalletKind = WalletRow['kind']
 /** The public part of a wallet, for code outside custody. */
 export type Wallet = Pick<WalletRow, 'id' | 'kind' | 'address'>
 
-export const walletsOf = (db: Queryable, userId: string): Promise<Wallet[]> =>
+export const readWallets = (db: Queryable, userId: string): Promise<Wallet[]> =>
   fetchAll(
     db,
     builder
@@ -25,7 +25,7 @@ export function createCachedWallets(): (db: Queryable, userId: string) => Promis
   return async (db, userId) => {
     const cached = cache.get(userId)
     if (cached) return cached
-    const found = await walletsOf(db, userId)
+    const found = await readWallets(db, userId)
     if (found.length === kindsPerUser) cache.set(userId, found)
     return found
   }

@@ -7,7 +7,7 @@ import { conflict, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type InputOf, taskOf } from '#kernel/contract/operation.ts'
 import { chainByRef, chainNotServed, tokenByRef } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
-import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
+import { type Chain, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromUnits, valueMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -136,7 +136,7 @@ const admitTransfer = (deps: TransferDeps) =>
     start({ chain, token, amountUnits, action }, { data, seen, gas }) {
       const wallet: AccountRef = {
         owner: action.userId,
-        asset: assetOf(chain, token.address),
+        asset: toAssetId(chain, token.address),
         subAccount: 'wallet',
       }
       // A transfer is signed by its step, which reads the recipients again under the lock of the limits.
@@ -151,7 +151,7 @@ async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: strin
   const isEvm = chain.family === 'evm'
   const account = await (isEvm ? deps.evmAddressOf(userId) : deps.svmAddressOf(userId))
   await (isEvm ? deps.batches.ready(chain.id) : deps.svm.ready(chain.id))
-  const wallet: AccountRef = { owner: userId, asset: assetOf(chain, token.address), subAccount: 'wallet' }
+  const wallet: AccountRef = { owner: userId, asset: toAssetId(chain, token.address), subAccount: 'wallet' }
   const read = async () => {
     // The version is read before the chain, so that a hold that settles in between invalidates the balance.
     const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)

@@ -79,7 +79,10 @@ export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefi
 
 export type ActScope = Required<Pick<RequestFacts, 'tx' | 'afterCommit'>>
 
-export const actOf = ({ tx, afterCommit }: RequestFacts): ActScope => ({ tx: tx!, afterCommit: afterCommit! })
+export const toActScope = ({ tx, afterCommit }: RequestFacts): ActScope => ({
+  tx: tx!,
+  afterCommit: afterCommit!,
+})
 
 /** When a person signed in to a page of the gateway (null in an app's token), and how old a fresh sign-in may be. */
 export type SignIn = { at: Date | null; ageMaxSeconds: number }

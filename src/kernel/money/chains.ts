@@ -103,7 +103,7 @@ export const sellsTokens = ({ supportedOperations }: Pick<Chain, 'supportedOpera
 export const canonicalAddress = (address: string): string =>
   address.startsWith('0x') ? address.toLowerCase() : address
 
-export const assetOf = ({ id }: Pick<Chain, 'id'>, address: string): string =>
+export const toAssetId = ({ id }: Pick<Chain, 'id'>, address: string): string =>
   `${id}:${canonicalAddress(address)}`
 
 export const sameAddress = (chain: Pick<Chain, 'family'>, a: string, b: string): boolean =>

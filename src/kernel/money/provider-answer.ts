@@ -24,7 +24,7 @@ export const isHash = (value: unknown): value is string =>
 export const isAddress = (value: unknown, family: Family = 'evm'): value is string =>
   typeof value === 'string' && addressForms[family].test(value)
 
-export const textOf = (value: unknown): string | null =>
+export const parseText = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' && value.length <= textMax ? value : null
 
 export const secondsOf = (value: unknown): number =>

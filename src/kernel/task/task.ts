@@ -115,10 +115,7 @@ export type Effect = {
   validUntil: Date | null
   at: Date
   txAttempts: TxAttempt[]
-  /**
-   * True if this instance committed the effect in its previous step, so that no other instance has sent it; absent
-   * if the effect was read from the database.
-   */
+  /** True if this instance committed the effect in its previous step, so that no other instance has sent it. */
   neverSent?: true
 }
 export type EffectUpdate = {
@@ -271,10 +268,7 @@ export type Steps<Data, Own extends string, Names extends string = Own, Input = 
 
 export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
-/**
- * Signs for a task that does not exist yet, without changing its data; returns undefined if the first step has to
- * sign.
- */
+/** Signs for a task that does not exist yet; returns undefined if the first step of the task has to sign. */
 export type SignFirst<Names extends string = string> = (
   task: Pick<TaskView, 'id' | 'executionId' | 'userId'>,
   context: StepContext,

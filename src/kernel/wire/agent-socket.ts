@@ -8,7 +8,7 @@ type Pinged = { ping(): void; terminate(): void }
 export type Line = { text: string; bytes: number }
 export type Lines = { add(line: Line): void; flush(): void }
 
-export function lineOf(frame: object): Line {
+export function toLine(frame: object): Line {
   const text = JSON.stringify(frame)
   const bytes = Buffer.byteLength(text)
   if (bytes > frameBytesMax) throw new ProtocolError(`a frame has at most ${frameBytesMax} bytes`)

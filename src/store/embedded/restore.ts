@@ -1,6 +1,6 @@
 import { lchownSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { embeddedPostgres } from '#store/embedded-postgres.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { type BackupFile, copyFile, copyName, type Manifest, manifestName } from './backup.ts'
 import { majorOf, postmasterPid } from './cluster.ts'

@@ -14,7 +14,7 @@ import {
   readServiceFrames,
   type ServiceFrame,
 } from '#kernel/wire/agent-protocol.ts'
-import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wire/agent-socket.ts'
+import { createLines, notSentBytesMax, toLine, watchLiveness } from '#kernel/wire/agent-socket.ts'
 
 /** The connection to the agent service, which all runs of this instance share; the first run opens it. */
 
@@ -133,7 +133,7 @@ async function open(deps: LinkDeps): Promise<Connection> {
     opened.reject(error)
     socket.terminate()
   }
-  const send = (frame: GatewayFrame) => lines.add(lineOf(frame))
+  const send = (frame: GatewayFrame) => lines.add(toLine(frame))
   const receive = (read: ReadFrame<ServiceFrame>) => {
     const { frame } = read
     if (frame.type === 'hello') return opened.resolve({ runsMax: frame.runs_max, receivers, send, socket })

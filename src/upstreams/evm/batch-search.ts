@@ -7,7 +7,7 @@ import { findUnreached, firstReached } from './block-search.ts'
 import type { createLogSearch } from './log-search.ts'
 import { readBlockTransactions } from './native-transfers.ts'
 import { type BlockTag, callOne, type EvmNode, tagOf } from './rpc.ts'
-import { type Hex, headOf, receiptOf } from './wire.ts'
+import { type Hex, headOf, parseReceipt } from './wire.ts'
 
 /** Finds the transaction that ran a batch of an account by the nonce of the batch. */
 
@@ -45,7 +45,7 @@ export function createBatchSearch({ node, searchLogs }: SearchDeps) {
 }
 
 async function byHash(node: EvmNode, wanted: Wanted, hash: string): Promise<FoundBatch | undefined> {
-  const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
+  const receipt = parseReceipt(await callOne(node, 'eth_getTransactionReceipt', [hash]))
   return receipt && inBlock(node, wanted, receipt.block)
 }
 
@@ -93,7 +93,7 @@ async function inBlock(
     const batch = to === account.toLowerCase() ? executedBatchIn(input) : undefined
     if (batch?.nonce !== nonce) continue
     // A second transaction with the same batch can be mined too, but fails, so only a successful one is returned.
-    const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
+    const receipt = parseReceipt(await callOne(node, 'eth_getTransactionReceipt', [hash]))
     if (receipt?.success) return { txHash: hash, from, nonce: sentNonce, block, calls: batch.calls }
   }
   return undefined

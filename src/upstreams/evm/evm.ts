@@ -18,11 +18,11 @@ import {
   type Head,
   type Hex,
   headOf,
-  hexOf,
   hexQuantity,
-  quantityOf,
+  parseHex,
+  parseQuantity,
+  parseReceipt,
   type Receipt,
-  receiptOf,
   type SendVerdict,
   sendVerdictOf,
   type Transaction,
@@ -117,12 +117,12 @@ export function createEvm({ row, net }: Options): Evm {
     head: (signal) => readHead(node, 'latest', signal),
     headAt: (block) => readHead(node, block),
     finalBlock: () => readFinalBlock(node),
-    balance: async (address) => quantityOf(await callOne(node, 'eth_getBalance', [address, 'latest'])),
+    balance: async (address) => parseQuantity(await callOne(node, 'eth_getBalance', [address, 'latest'])),
     transactionCount: async (address, at) =>
-      quantityOf(await callOne(node, 'eth_getTransactionCount', [address, tagOf(at)])),
+      parseQuantity(await callOne(node, 'eth_getTransactionCount', [address, tagOf(at)])),
     account: (address, executionId) => readAccount(node, address, executionId),
     call: async ({ to, data }, at = 'latest') =>
-      hexOf(await callOne(node, 'eth_call', [{ to, data }, tagOf(at)])),
+      parseHex(await callOne(node, 'eth_call', [{ to, data }, tagOf(at)])),
     views: (views, options) => readViews(node, views, options),
     balances: (owner, tokens, signal) => readBalances(node, owner, tokens, signal),
     nativeBalances: (owner, blocks) => readNativeBalances(node, owner, blocks),
@@ -149,7 +149,7 @@ async function identify(node: EvmNode): Promise<{ chainId: string; clientVersion
     { method: 'eth_chainId', params: [] },
     { method: 'web3_clientVersion', params: [] },
   ])
-  return { chainId: quantityOf(id).toString(), clientVersion: String(version) }
+  return { chainId: parseQuantity(id).toString(), clientVersion: String(version) }
 }
 
 const readHead = async (node: EvmNode, at: BlockTag, signal?: AbortSignal): Promise<Head> =>
@@ -169,11 +169,11 @@ async function readAccount(node: EvmNode, address: string, executionId?: string)
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...sequence,
   ])
-  const text = hexOf(code).toLowerCase()
+  const text = parseHex(code).toLowerCase()
   const delegate = text.startsWith(delegationPrefix) ? `0x${text.slice(delegationPrefix.length)}` : null
   const hasOtherCode = text.length > 2 && delegate === null
   return {
-    nonce: Number(quantityOf(nonce)),
+    nonce: Number(parseQuantity(nonce)),
     delegate,
     hasOtherCode,
     head: headOf(block),
@@ -226,7 +226,7 @@ async function readNativeBalances(
   blocks: readonly bigint[],
 ): Promise<bigint[]> {
   const calls = blocks.map((block) => ({ method: 'eth_getBalance', params: [owner, tagOf(block)] }))
-  return (await callAll(node, calls)).map(quantityOf)
+  return (await callAll(node, calls)).map(parseQuantity)
 }
 
 async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; priorityWei: bigint }> {
@@ -235,7 +235,7 @@ async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; prior
     { method: 'eth_maxPriorityFeePerGas', params: [] },
   ])
   // Some nodes suggest no priority fee; the minimum of the chain applies then.
-  const priorityWei = 'result' in tip! ? quantityOf(tip.result) : 0n
+  const priorityWei = 'result' in tip! ? parseQuantity(tip.result) : 0n
   return { head: headOf(resultOf(node.row, block!)), priorityWei }
 }
 
@@ -252,5 +252,5 @@ async function readReceipts(
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   ])
-  return { head: headOf(block), receipts: found.map(receiptOf) }
+  return { head: headOf(block), receipts: found.map(parseReceipt) }
 }

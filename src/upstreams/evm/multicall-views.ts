@@ -14,7 +14,7 @@ import {
 import { type BlockTag, callAll, type EvmNode, tagOf } from './rpc.ts'
 import { wordOf } from './simulation.ts'
 import { balanceData } from './token-calls.ts'
-import { headOf, hexOf } from './wire.ts'
+import { headOf, parseHex } from './wire.ts'
 
 /** The block that the calls themselves report, which exposes a node that lags behind its siblings. */
 export type StateHead = { number: bigint; timestampSeconds: number }
@@ -89,7 +89,7 @@ function viewsCall({ row }: EvmNode, asked: readonly View[], at: BlockTag): RpcC
 }
 
 function viewedOf(asked: readonly View[], returned: unknown) {
-  const results = resultsOf(hexOf(returned))
+  const results = resultsOf(parseHex(returned))
   const [time, number] = results.slice(asked.length).map(wordOf)
   return {
     results: results.slice(0, asked.length),

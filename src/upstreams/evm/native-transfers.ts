@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { callOne, type EvmNode, tagOf } from './rpc.ts'
-import { hexOf, quantityOf } from './wire.ts'
+import { parseHex, parseQuantity } from './wire.ts'
 
 /** A contract that pays native coins leaves no event; the calls of the transaction show the payment. */
 
@@ -34,10 +34,10 @@ export function nativeGainsOf(trace: unknown, owner: string): bigint[] {
     if (read >= framesMax) throw broken('a trace of too many calls')
     if (frame.error !== undefined) continue
     if (movingTypes.includes(frame.type) && frame.value !== undefined) {
-      const valueUnits = quantityOf(frame.value)
-      if (valueUnits > 0n && frame.to !== undefined && hexOf(frame.to).toLowerCase() === own)
+      const valueUnits = parseQuantity(frame.value)
+      if (valueUnits > 0n && frame.to !== undefined && parseHex(frame.to).toLowerCase() === own)
         received.push(valueUnits)
-      if (hexOf(frame.from).toLowerCase() === own) spentUnits += valueUnits
+      if (parseHex(frame.from).toLowerCase() === own) spentUnits += valueUnits
     }
     if (frame.calls === undefined) continue
     if (!Array.isArray(frame.calls)) throw broken('a malformed trace')
@@ -76,12 +76,12 @@ export async function readBlockTransactions(node: EvmNode, block: bigint): Promi
   return found.transactions.map((each: unknown) => {
     if (!isRecord(each)) throw broken('a malformed transaction')
     return {
-      hash: hexOf(each.hash).toLowerCase(),
-      from: hexOf(each.from).toLowerCase(),
-      nonce: quantityOf(each.nonce),
-      to: each.to === null || each.to === undefined ? null : hexOf(each.to).toLowerCase(),
-      valueUnits: quantityOf(each.value),
-      input: hexOf(each.input).toLowerCase(),
+      hash: parseHex(each.hash).toLowerCase(),
+      from: parseHex(each.from).toLowerCase(),
+      nonce: parseQuantity(each.nonce),
+      to: each.to === null || each.to === undefined ? null : parseHex(each.to).toLowerCase(),
+      valueUnits: parseQuantity(each.value),
+      input: parseHex(each.input).toLowerCase(),
     }
   })
 }

@@ -13,7 +13,7 @@ import {
 } from '#kernel/wire/json-rpc.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { resultOf } from './simulation.ts'
-import { type Hex, hexOf, hexQuantity } from './wire.ts'
+import { type Hex, hexQuantity, parseHex } from './wire.ts'
 
 /** The JSON-RPC node of one chain; all calls of one function go out as one batch. */
 
@@ -108,7 +108,7 @@ export function createNode({ row, net, timeoutMs }: NodeOptions): EvmNode {
   const single = createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs, batchLimit })
   const rpc = repeatRateLimited(coalesceCalls(single, batchLimit), { timeoutMs })
   const readMulticallCode = async () => {
-    const code = hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
+    const code = parseHex(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
     // A lagging node of the provider may show no code; a failure is not cached, so the code is read again.
     if (code === '0x')
       throw new Fault('unavailable', `The ${row.displayName} node shows no code of the multicall contract`)

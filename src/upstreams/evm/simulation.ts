@@ -3,7 +3,7 @@ import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { resultsOf, type ViewResult } from './batch.ts'
 import { revertReason } from './revert-reason.ts'
-import { type Hex, hexOf, quantityOf } from './wire.ts'
+import { type Hex, parseHex, parseQuantity } from './wire.ts'
 
 /** `block` is the block on whose state the calls ran; it is undefined if the calls could not read its number. */
 export type Simulation = { block: bigint | undefined } & (
@@ -63,7 +63,7 @@ export const wordOf = ({ success, data }: ViewResult): bigint | undefined =>
  * each call then counts with a fixed gas; `data` is what the measured transaction sends.
  */
 function measuredGas(calls: number, { answer, data }: { answer: RpcAnswer; data: Hex }): bigint {
-  const gas = 'result' in answer ? quantityOf(answer.result) : 0n
+  const gas = 'result' in answer ? parseQuantity(answer.result) : 0n
   const emptyGas = emptyTransactionGas(data)
   return gas > emptyGas ? gas : BigInt(calls) * gasPerCallUnmeasured + emptyGas
 }
@@ -80,7 +80,7 @@ export function simulationOf(
     const data = typeof tried.error.data === 'string' ? (tried.error.data as Hex) : '0x'
     return { ok: false, block: undefined, failedCall: 0, reason: revertReason(data) }
   }
-  const all = resultsOf(hexOf(tried.result))
+  const all = resultsOf(parseHex(tried.result))
   const results = all.slice(0, calls)
   const seen = all[calls] && wordOf(all[calls])
   const block = row.callsSeeBlockNumber ? seen : undefined

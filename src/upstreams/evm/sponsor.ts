@@ -13,10 +13,10 @@ import {
 } from './fees.ts'
 import {
   type BatchTxOrder,
-  feesOf,
   isEmptyTx,
   nonceOfTx,
   type PreparedBatchTx,
+  parseFees,
   prepareBatch,
   type SignedTx,
   type SponsorKeys,
@@ -177,7 +177,7 @@ function prepareBatchTx({ deps, keys }: SponsorState, order: BatchTxOrder): Prep
 
 async function replacementOf(chain: Evm, raw: string): Promise<Replacement | undefined> {
   const { fees } = chain.row
-  const old = feesOf(raw)
+  const old = parseFees(raw)
   const { head, priorityWei } = await chain.suggestedPriority()
   return planReplacement(old, quoteFees(head.baseFeeWei, priorityWei, fees), fees.capWei)
 }
@@ -188,7 +188,7 @@ async function signReplacement(
   signer: string,
   { kind, fees }: Replacement,
 ): Promise<SignedTx> {
-  if (!isValidReplacement(feesOf(raw), fees))
+  if (!isValidReplacement(parseFees(raw), fees))
     throw new Error('a replacement must raise both fees by an eighth')
   const nonce = nonceOfTx(raw)
   return kind === 'cancel'
@@ -204,7 +204,7 @@ async function replaceAbandoned(
   const { head, priorityWei: suggestedWei } = await chain.suggestedPriority()
   const present = { baseFeeWei: head.baseFeeWei, suggestedWei }
   const signed = abandoned.map(async ({ raw, isOverdue }) => {
-    const fees = planEmptyReplacement({ fees: feesOf(raw), isOverdue }, present, chain.row.fees)
+    const fees = planEmptyReplacement({ fees: parseFees(raw), isOverdue }, present, chain.row.fees)
     return fees ? [await signReplacement(keys, raw, signer, { kind: 'cancel', fees })] : []
   })
   return (await Promise.all(signed)).flat()

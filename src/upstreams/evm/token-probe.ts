@@ -7,7 +7,7 @@ import { probeCode } from './probe-code.ts'
 import { revertReason } from './revert-reason.ts'
 import type { EvmNode } from './rpc.ts'
 import { resultOf } from './simulation.ts'
-import { type Hex, headOf, hexOf, hexQuantity } from './wire.ts'
+import { type Hex, headOf, hexQuantity, parseHex } from './wire.ts'
 
 /** One step of a simulated trade: what was quoted for it, and what arrived. */
 export type ProbeStep = { done: boolean; quotedUnits: bigint; gotUnits: bigint; reason: string }
@@ -101,9 +101,9 @@ export async function probeToken(deps: ProbeDeps, token: string, signal?: AbortS
     signal,
   )
   const head = headOf(resultOf(node.row, block!))
-  const bytes = hexOf(resultOf(node.row, code!)).toLowerCase()
+  const bytes = parseHex(resultOf(node.row, code!)).toLowerCase()
   const report = reportOf(simulated!)
-  const words = slots.map((slot) => BigInt(hexOf(resultOf(node.row, slot))))
+  const words = slots.map((slot) => BigInt(parseHex(resultOf(node.row, slot))))
   const owner = 'reason' in report ? null : knownAddress(report.owner)
   const isDiamond = !('reason' in report) && knownAddress(report.facet) !== null
   return {
@@ -130,7 +130,7 @@ const decodeReport = (data: Hex) => decodeFunctionResult({ abi, functionName: 'r
 function reportOf(answer: RpcAnswer): Report | NoReport {
   if ('error' in answer) return { reason: `the node refused the simulation: ${answer.error.message}` }
   try {
-    return decodeReport(hexOf(answer.result))
+    return decodeReport(parseHex(answer.result))
   } catch {
     return { reason: 'the node does not simulate with other code at an address' }
   }

@@ -28,5 +28,5 @@ export function roundedTo(text: string, places: number): string {
 export const plain = (text: string): string => canonicalDecimal(text) ?? roundedTo(text, placesMax)
 export const plainOrNull = (text: string | null | undefined): string | null =>
   text === null || text === undefined ? null : plain(text)
-export const usdOf = (text: string): string => roundedTo(text, usdPlaces)
+export const roundUsd = (text: string): string => roundedTo(text, usdPlaces)
 export const amountOf = (text: string): string => roundedTo(text, tokenPlaces)

@@ -5,7 +5,7 @@ import {
   toFixedPoint,
   usdDecimals,
 } from '#kernel/money/money.ts'
-import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, usdOf } from './decimals.ts'
+import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, roundUsd } from './decimals.ts'
 import { type Grid, priceDecimalsOf } from './rounding.ts'
 import type { InfoAnswer } from './wire.ts'
 
@@ -201,10 +201,10 @@ const isNothing = (amount: string): boolean => /^-?0(\.0*)?$/.test(amountOf(amou
 
 export function parseAccount(state: InfoAnswer<'clearinghouseState'>): Account {
   return {
-    accountValueUsd: usdOf(state.marginSummary.accountValue),
-    marginUsedUsd: usdOf(state.marginSummary.totalMarginUsed),
-    withdrawableUsd: usdOf(state.withdrawable),
-    cashUsd: usdOf(state.marginSummary.totalRawUsd),
+    accountValueUsd: roundUsd(state.marginSummary.accountValue),
+    marginUsedUsd: roundUsd(state.marginSummary.totalMarginUsed),
+    withdrawableUsd: roundUsd(state.withdrawable),
+    cashUsd: roundUsd(state.marginSummary.totalRawUsd),
     crossFreeUsd: difference(state.crossMarginSummary.accountValue, state.crossMarginSummary.totalMarginUsed),
     timeMs: state.time,
     unread: state.unread ?? [],
@@ -217,11 +217,11 @@ export function parseAccount(state: InfoAnswer<'clearinghouseState'>): Account {
         leverage: position.leverage.value,
         isCross: position.leverage.type === 'cross',
         entryPrice: plainOrNull(position.entryPx),
-        valueUsd: usdOf(position.positionValue),
-        unrealizedPnlUsd: usdOf(position.unrealizedPnl),
+        valueUsd: roundUsd(position.positionValue),
+        unrealizedPnlUsd: roundUsd(position.unrealizedPnl),
         liquidationPrice: plainOrNull(position.liquidationPx),
-        marginUsedUsd: usdOf(position.marginUsed),
-        fundingPaidUsd: usdOf(position.cumFunding.sinceOpen),
+        marginUsedUsd: roundUsd(position.marginUsed),
+        fundingPaidUsd: roundUsd(position.cumFunding.sinceOpen),
       })),
   }
 }
@@ -246,7 +246,7 @@ export const parseFill = (fill: WireFill, user: string): Fill => ({
   startSize: amountOf(fill.startPosition),
   feeUsd: amountOf(fill.fee),
   feeToken: fill.feeToken,
-  closedPnlUsd: usdOf(fill.closedPnl),
+  closedPnlUsd: roundUsd(fill.closedPnl),
   cause: parseCause(fill, user),
   atMs: fill.time,
 })
@@ -256,12 +256,12 @@ export const parseBalances = ({ balances }: InfoAnswer<'spotClearinghouseState'>
     coin,
     total: amountOf(total),
     hold: amountOf(hold),
-    entryUsd: usdOf(entryNtl),
+    entryUsd: roundUsd(entryNtl),
   }))
 
 export const parseFunding = ({ time, delta }: InfoAnswer<'userFunding'>[number]): Funding => ({
   symbol: delta.coin,
-  paidUsd: usdOf(delta.usdc),
+  paidUsd: roundUsd(delta.usdc),
   signedSize: amountOf(delta.szi),
   rate: plain(delta.fundingRate),
   atMs: time,
@@ -283,7 +283,7 @@ export function parseLedgerUpdate({ time, hash, delta: given }: WireUpdate, user
   return {
     type,
     amountUsd: usdc === undefined ? null : roundedTo(usdc, usdDecimals),
-    feeUsd: fee === undefined ? null : usdOf(fee),
+    feeUsd: fee === undefined ? null : roundUsd(fee),
     nonce: typeof nonce === 'number' ? nonce : null,
     toPerp: typeof toPerp === 'boolean' ? toPerp : null,
     hash,
@@ -302,7 +302,7 @@ function isOutgoing({ type, user, destination, isDeposit }: Delta, account: stri
   return from === account && to !== undefined && to !== account
 }
 
-const difference = (a: string, b: string): string => subtractDecimals(usdOf(a), usdOf(b))
+const difference = (a: string, b: string): string => subtractDecimals(roundUsd(a), roundUsd(b))
 const negate = (text: string): string => fromFixedPoint(-toFixedPoint(text))
 
 /** Returns the effects of a ledger update on balances; null for a type whose effect is not known exactly. */
@@ -311,8 +311,8 @@ function parseMoves(delta: Delta, user: string): BalanceMove[] | null {
   const [printedUsdc, printedFee, printedAmount] = [delta.usdc, delta.fee ?? '0', delta.amount].map(numberOf)
   const [token, sender, receiver] = [delta.token, delta.user, delta.destination].map(textOf)
   const [from, to] = [sender?.toLowerCase(), receiver?.toLowerCase()]
-  const usdc = printedUsdc && usdOf(printedUsdc)
-  const fee = printedFee && usdOf(printedFee)
+  const usdc = printedUsdc && roundUsd(printedUsdc)
+  const fee = printedFee && roundUsd(printedFee)
   const amount = printedAmount && amountOf(printedAmount)
   if (type === 'deposit' && usdc) return [{ balance: 'perp', amount: usdc }]
   if (type === 'withdraw' && usdc && fee) return [{ balance: 'perp', amount: negate(addDecimals(usdc, fee)) }]

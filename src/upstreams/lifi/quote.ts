@@ -2,7 +2,7 @@ import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { fullBps } from '#kernel/money/money.ts'
-import { type Fields, isAddress, secondsOf, textOf } from '#kernel/money/provider-answer.ts'
+import { type Fields, isAddress, parseText, secondsOf } from '#kernel/money/provider-answer.ts'
 import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/money/swap-provider.ts'
 import {
   addressOf,
@@ -41,7 +41,7 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
     throw changed('a quote for another amount')
   assertMinimum(request, amountOutUnits, amountOutMinUnits)
   const { origin, destination, recipient, amountInUnits } = request
-  const tool = textOf(answer.tool) ?? providerName
+  const tool = parseText(answer.tool) ?? providerName
   const isDirect = origin.chainId === destination.chainId
   const transactionId = hashOf(answer.transactionId, 'transaction id')
   return {

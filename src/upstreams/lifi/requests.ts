@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { textOf } from '#kernel/money/provider-answer.ts'
+import { parseText } from '#kernel/money/provider-answer.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { away, providerName } from './wire.ts'
@@ -37,9 +37,13 @@ function faultOf(body: unknown): Fault | undefined {
     return new Fault('no_route', 'There is no route for this swap', { extras })
   // The gateway's requests are well formed, so LI.FI does not serve a value that it rejects.
   if (body.code === 1011)
-    return new Fault('no_route', `LI.FI does not serve this swap: ${textOf(body.message) ?? 'no reason'}`, {
-      extras,
-    })
+    return new Fault(
+      'no_route',
+      `LI.FI does not serve this swap: ${parseText(body.message) ?? 'no reason'}`,
+      {
+        extras,
+      },
+    )
   return undefined
 }
 

@@ -1,5 +1,5 @@
 import type { Chain } from '#kernel/money/chains.ts'
-import { isAddress, isHash, isUnits, textOf } from '#kernel/money/provider-answer.ts'
+import { isAddress, isHash, isUnits, parseText } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { nativeName } from './quote.ts'
@@ -25,7 +25,7 @@ function stateOf(status: string, substatus: string | null): ProviderState {
 export function statusOf(body: unknown, request: StatusRequest, rows: Rows): ProviderStatus {
   const { status, substatus, sending, receiving } = fieldsOf(body, 'status')
   if (typeof status !== 'string') throw changed('no status')
-  const word = textOf(substatus)
+  const word = parseText(substatus)
   const state = stateOf(status, word)
   const isRefund = state === 'refunded'
   const paidAt =

@@ -1,7 +1,7 @@
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
-import { type Fields, isAddress, isUnits, secondsOf, textOf } from '#kernel/money/provider-answer.ts'
+import { type Fields, isAddress, isUnits, parseText, secondsOf } from '#kernel/money/provider-answer.ts'
 import type {
   ProposedRoute,
   RouteCall,
@@ -121,7 +121,7 @@ function assertParties({ sender, recipient }: Fields, { request, names }: Readin
 
 function toolOf({ route }: Fields): string {
   const { origin } = fieldsOf(route ?? {}, 'route')
-  return textOf(fieldsOf(origin ?? {}, 'route').router) ?? providerName
+  return parseText(fieldsOf(origin ?? {}, 'route').router) ?? providerName
 }
 
 /** Returns the relayer's gas and service fee. They are shown and decide nothing, so unreadable ones are left out. */

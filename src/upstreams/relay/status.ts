@@ -1,4 +1,4 @@
-import { isUnits, textOf } from '#kernel/money/provider-answer.ts'
+import { isUnits, parseText } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import type { ForeignNames } from './chain-and-currency-names.ts'
@@ -34,7 +34,7 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
   const paidChainIds = new Set(isOver ? [originChainId, destinationChainId] : [destinationChainId])
   return {
     state,
-    reason: (isRefund ? reasonOf(failReason) : null) ?? textOf(details),
+    reason: (isRefund ? reasonOf(failReason) : null) ?? parseText(details),
     refundReason: isRefund ? reasonOf(refundFailReason) : null,
     originTxs: txsOf(inTxHashes, originChainId, names),
     destinationTxs: [...paidChainIds].flatMap((chainId) => txsOf(txHashes, chainId, names)),
@@ -44,7 +44,7 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
 }
 
 /** Returns the reason that Relay states, or null if it states none. */
-const reasonOf = (value: unknown): string | null => (value === 'N/A' ? null : textOf(value))
+const reasonOf = (value: unknown): string | null => (value === 'N/A' ? null : parseText(value))
 
 function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx[] {
   const pattern = names.rowOf(chainId)?.family === 'solana' ? solanaSignature : evmHash

@@ -3,7 +3,7 @@ import { historyPages } from './history-pages.ts'
 import { svmDecoder } from './instruction-decoder.ts'
 import { readArrival } from './landed-balance-changes.ts'
 import { accountKeysOf, InvalidMessageError, splitTransaction } from './message.ts'
-import { tokenAccountOf } from './program-address.ts'
+import { deriveTokenAccount } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
 import type { HistoryEntry, LandedTransaction, Solana } from './solana.ts'
 
@@ -69,7 +69,7 @@ async function listedSince(
   const accounts = tokens.flatMap((mint) =>
     mint === chain.row.native.address
       ? []
-      : tokenPrograms.map((program) => tokenAccountOf(wallet, mint, program)),
+      : tokenPrograms.map((program) => deriveTokenAccount(wallet, mint, program)),
   )
   const signatures = new Set<string>()
   for (const address of [wallet, ...accounts])
@@ -112,7 +112,7 @@ function transfersIn(bytes: Uint8Array, owner: string, native: string) {
       return [{ token: native, amountUnits: read.lamports }]
     if (read?.name !== 'transfer_tokens') return []
     const { mint, tokenProgram, to, amountUnits } = read
-    return to === tokenAccountOf(owner, mint, tokenProgram) ? [{ token: mint, amountUnits }] : []
+    return to === deriveTokenAccount(owner, mint, tokenProgram) ? [{ token: mint, amountUnits }] : []
   })
 }
 

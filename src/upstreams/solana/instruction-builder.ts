@@ -1,5 +1,5 @@
 import type { SvmDeposit, SvmInstruction } from '#kernel/task/signer.ts'
-import { tokenAccountOf } from './program-address.ts'
+import { deriveTokenAccount } from './program-address.ts'
 import {
   associatedTokenProgram,
   computeBudgetProgram,
@@ -49,9 +49,9 @@ export const transferTokens = (
 ): SvmInstruction => ({
   programId: program,
   accounts: [
-    writable(tokenAccountOf(from, mint, program)),
+    writable(deriveTokenAccount(from, mint, program)),
     readonly(mint),
-    writable(tokenAccountOf(to, mint, program)),
+    writable(deriveTokenAccount(to, mint, program)),
     signer(from),
   ],
   data: hexOf(tokenTransferCheckedTag, amountUnits, decimals),
@@ -66,7 +66,7 @@ export const createTokenAccount = (
   programId: associatedTokenProgram,
   accounts: [
     writableSigner(payer),
-    writable(tokenAccountOf(owner, mint, program)),
+    writable(deriveTokenAccount(owner, mint, program)),
     readonly(owner),
     readonly(mint),
     readonly(systemProgram),

@@ -1,6 +1,6 @@
 import type { DecodedInstruction, DecodedMessage, SvmDecoder } from '#kernel/task/signer.ts'
 import { decodeMessage, InvalidMessageError } from './message.ts'
-import { tokenAccountOf } from './program-address.ts'
+import { deriveTokenAccount } from './program-address.ts'
 import {
   associatedTokenProgram,
   computeBudgetProgram,
@@ -199,5 +199,5 @@ export const svmDecoder: SvmDecoder = {
     }
   },
   decodeInstruction,
-  tokenAccountOf,
+  tokenAccountOf: deriveTokenAccount,
 }

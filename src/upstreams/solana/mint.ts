@@ -3,7 +3,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { RpcAnswer, RpcCall } from '#kernel/wire/json-rpc.ts'
 import { hasKey } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
-import { contextOf, integerOf, resultOf, valueAt } from './wire.ts'
+import { integerOf, parseContext, resultOf, valueAt } from './wire.ts'
 
 /** What a mint allows those who control it, as the node parses it. */
 
@@ -50,7 +50,7 @@ export async function inspectMint(rpc: CallAll, mint: string, signal?: AbortSign
     ],
     signal,
   )
-  const { slot, value } = contextOf(resultOf(account!))
+  const { slot, value } = parseContext(resultOf(account!))
   const info = valueAt(value, ['data', 'parsed', 'info'])
   const isMint = valueAt(value, ['data', 'parsed', 'type']) === 'mint'
   const isToken = tokenPrograms.some((program) => program === valueAt(value, ['owner']))
@@ -160,7 +160,7 @@ async function largestUnits(
   signal: AbortSignal | undefined,
 ): Promise<bigint[] | null> {
   if ('error' in largest) return null
-  const { value } = contextOf(largest.result)
+  const { value } = parseContext(largest.result)
   if (!Array.isArray(value)) return null
   const held = value.slice(0, holdersMax).flatMap((each: unknown) => {
     const units = integerOf(valueAt(each, ['amount']))
@@ -172,7 +172,7 @@ async function largestUnits(
   const addresses = held.map(({ address }) => address)
   const [accounts] = await rpc([{ method: 'getMultipleAccounts', params: [addresses, parsed] }], signal)
   if (!accounts || 'error' in accounts) return null
-  const { value: infos } = contextOf(accounts.result)
+  const { value: infos } = parseContext(accounts.result)
   if (!Array.isArray(infos) || infos.length !== held.length) return null
   const byOwner = new Map<string, bigint>()
   for (const [index, { units }] of held.entries()) {

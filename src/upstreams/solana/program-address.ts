@@ -45,7 +45,7 @@ function programAddress(seeds: readonly Uint8Array[], program: string): string {
   throw new Error('no bump seed leaves the curve')
 }
 
-export const tokenAccountOf = (owner: string, mint: string, tokenProgram: string): string =>
+export const deriveTokenAccount = (owner: string, mint: string, tokenProgram: string): string =>
   programAddress(
     [bytesOfAddress(owner), bytesOfAddress(tokenProgram), bytesOfAddress(mint)],
     associatedTokenProgram,

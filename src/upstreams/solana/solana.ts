@@ -6,37 +6,37 @@ import { lookupTableOf, tokenAccountIn } from './account-layout.ts'
 import { createAddressHistory, type ReadHistory } from './address-history.ts'
 import type { LookupTable } from './message.ts'
 import { type InspectedMint, inspectMint } from './mint.ts'
-import { tokenAccountOf } from './program-address.ts'
+import { deriveTokenAccount } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
 import {
   type Commitment,
   type LandedTransaction,
   landedOf,
+  parseStatuses,
   recentPricesOf,
   type SendVerdict,
   type Simulation,
   type StatusReading,
   sendVerdictOf,
   simulationOf,
-  statusesOf,
 } from './transaction-wire.ts'
 import {
   type Account,
-  accountOf,
   balanceOf,
   broken,
   type ChainHeight,
   chainHeightOf,
-  contextOf,
   type LatestBlockhash,
   latestBlockhashOf,
-  listOf,
+  parseAccount,
+  parseContext,
   parseExactly,
+  parseList,
+  parseUnits,
   resultOf,
   slotOf,
   type TokenBalance,
   tokensOf,
-  unitsOf,
 } from './wire.ts'
 
 export type { HistoryOptions } from './address-history.ts'
@@ -152,7 +152,7 @@ export function createSolana({ row, net }: Options): Solana {
     transaction: (signature, commitment) => readTransaction(node, signature, commitment),
     history: createAddressHistory(rpc),
     rentLamports: async (bytes) =>
-      unitsOf(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
+      parseUnits(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
     recentPrices: async (accounts) => {
       const params = [accounts.slice(0, priceAccountsMax)]
       const [answer] = await rpc([{ method: 'getRecentPrioritizationFees', params }])
@@ -182,7 +182,7 @@ type BalanceQuery = { owner: string; mint: string; isNative: boolean; at: StateA
 /** Reads only the owner's own or associated account, because anybody can make an owner hold thousands of tokens. */
 async function readBalance(node: Node, { owner, mint, isNative, at }: BalanceQuery): Promise<bigint> {
   if (isNative) return (await readAccounts(node, [owner], at)).accounts[0]?.lamports ?? 0n
-  const addresses = tokenPrograms.map((program) => tokenAccountOf(owner, mint, program))
+  const addresses = tokenPrograms.map((program) => deriveTokenAccount(owner, mint, program))
   const { accounts } = await readAccounts(node, addresses, at)
   return accounts.reduce((sum, account) => {
     const held = account && tokenAccountIn(account)
@@ -226,8 +226,8 @@ const accountsCall = (addresses: readonly string[], config: object): RpcCall => 
 })
 
 function accountsOf(result: unknown, count: number) {
-  const { slot, value } = contextOf(result)
-  return { slot, accounts: listOf(value, count).map(accountOf) }
+  const { slot, value } = parseContext(result)
+  return { slot, accounts: parseList(value, count).map(parseAccount) }
 }
 
 function assertCount(count: number, max: number): void {
@@ -276,11 +276,11 @@ async function simulateTransaction(
     callAll([simulate(baselineRaw), simulate(raw)]),
     rpc([{ method: 'getFeeForMessage', params: [message, newest] }]),
   ])
-  const feeValue = 'result' in fee! ? contextOf(fee.result).value : null
+  const feeValue = 'result' in fee! ? parseContext(fee.result).value : null
   return {
     simulation: simulationOf(simulated, accounts.length),
     baseline: simulationOf(baseline, accounts.length),
-    feeLamports: feeValue === null ? undefined : unitsOf(feeValue),
+    feeLamports: feeValue === null ? undefined : parseUnits(feeValue),
   }
 }
 
@@ -297,7 +297,7 @@ async function readStatuses(
 ): Promise<StatusReading> {
   assertCount(signatures.length, statusesMax)
   const params = [signatures, { searchTransactionHistory: searchHistory }]
-  return statusesOf(await call({ method: 'getSignatureStatuses', params }), signatures.length)
+  return parseStatuses(await call({ method: 'getSignatureStatuses', params }), signatures.length)
 }
 
 async function readTransaction(

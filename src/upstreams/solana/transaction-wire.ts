@@ -1,6 +1,15 @@
 import { isRecord } from '#kernel/wire/json.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
-import { type Account, accountOf, addressOf, broken, contextOf, integerOf, listOf, unitsOf } from './wire.ts'
+import {
+  type Account,
+  broken,
+  integerOf,
+  parseAccount,
+  parseAddress,
+  parseContext,
+  parseList,
+  parseUnits,
+} from './wire.ts'
 
 export type Commitment = 'processed' | 'confirmed' | 'finalized'
 
@@ -9,9 +18,9 @@ export type SignatureStatus = { slot: bigint; commitment: Commitment; failed: bo
 /** The statuses at the slot of the node that answered; undefined for a signature that this node does not know. */
 export type StatusReading = { slot: bigint; statuses: (SignatureStatus | undefined)[] }
 
-export function statusesOf(result: unknown, count: number): StatusReading {
-  const { slot, value } = contextOf(result)
-  return { slot, statuses: listOf(value, count).map(statusOf) }
+export function parseStatuses(result: unknown, count: number): StatusReading {
+  const { slot, value } = parseContext(result)
+  return { slot, statuses: parseList(value, count).map(statusOf) }
 }
 
 function statusOf(value: unknown): SignatureStatus | undefined {
@@ -22,7 +31,7 @@ function statusOf(value: unknown): SignatureStatus | undefined {
   const commitment = value.confirmationStatus ?? (value.confirmations === null ? 'finalized' : undefined)
   if (commitment !== 'processed' && commitment !== 'confirmed' && commitment !== 'finalized')
     throw broken('a status without a commitment')
-  return { slot: unitsOf(value.slot), commitment, failed: hasError(value) }
+  return { slot: parseUnits(value.slot), commitment, failed: hasError(value) }
 }
 
 function hasError(value: Record<string, unknown>): boolean {
@@ -36,7 +45,7 @@ export function historyOf(result: unknown, limit: number): HistoryEntry[] {
   if (!Array.isArray(result) || result.length > limit) throw broken('no history of an address')
   return result.map((item: unknown) => {
     if (!isRecord(item) || typeof item.signature !== 'string') throw broken('a history without signatures')
-    return { signature: item.signature, slot: unitsOf(item.slot), failed: hasError(item) }
+    return { signature: item.signature, slot: parseUnits(item.slot), failed: hasError(item) }
   })
 }
 
@@ -54,7 +63,7 @@ export type Simulation = {
 const logLinesMax = 3
 
 export function simulationOf(result: unknown, count: number): Simulation {
-  const { slot, value } = contextOf(result)
+  const { slot, value } = parseContext(result)
   if (!isRecord(value)) throw broken('no simulation')
   const failed = hasError(value)
   const logs = Array.isArray(value.logs) ? value.logs.filter((line) => typeof line === 'string') : []
@@ -64,7 +73,7 @@ export function simulationOf(result: unknown, count: number): Simulation {
     ok: !failed,
     reason: failed ? reason : '',
     units: integerOf(value.unitsConsumed) ?? 0n,
-    accounts: failed ? [] : listOf(value.accounts, count).map(accountOf),
+    accounts: failed ? [] : parseList(value.accounts, count).map(parseAccount),
   }
 }
 
@@ -104,14 +113,14 @@ export function landedOf(result: unknown): LandedTransaction | undefined {
   const lamportsAfter = amountsOf(meta.postBalances)
   if (lamportsBefore.length !== lamportsAfter.length) throw broken('balances of different accounts')
   return {
-    slot: unitsOf(result.slot),
+    slot: parseUnits(result.slot),
     blockSeconds:
       result.blockTime === null || result.blockTime === undefined
         ? undefined
-        : Number(unitsOf(result.blockTime)),
+        : Number(parseUnits(result.blockTime)),
     raw,
     failure: hasError(meta) ? reasonOf(meta.err) : undefined,
-    feeLamports: unitsOf(meta.fee),
+    feeLamports: parseUnits(meta.fee),
     lamportsBefore,
     lamportsAfter,
     tokensBefore: tokenAmountsOf(meta.preTokenBalances, lamportsAfter.length),
@@ -121,7 +130,7 @@ export function landedOf(result: unknown): LandedTransaction | undefined {
 
 function amountsOf(value: unknown): bigint[] {
   if (!Array.isArray(value) || value.length > accountsMax) throw broken('no list of balances')
-  return value.map(unitsOf)
+  return value.map(parseUnits)
 }
 
 function tokenAmountsOf(value: unknown, accountCount: number): TokenAmount[] {
@@ -129,14 +138,14 @@ function tokenAmountsOf(value: unknown, accountCount: number): TokenAmount[] {
   return value.map((item: unknown) => {
     if (!isRecord(item) || !isRecord(item.uiTokenAmount)) throw broken('a malformed token balance')
     const { amount, decimals } = item.uiTokenAmount
-    const accountIndex = Number(unitsOf(item.accountIndex))
+    const accountIndex = Number(parseUnits(item.accountIndex))
     if (accountIndex >= accountCount) throw broken('a token balance of no account')
     return {
       accountIndex,
-      mint: addressOf(item.mint),
-      owner: addressOf(item.owner),
-      amountUnits: unitsOf(amount),
-      decimals: Number(unitsOf(decimals)),
+      mint: parseAddress(item.mint),
+      owner: parseAddress(item.owner),
+      amountUnits: parseUnits(amount),
+      decimals: Number(parseUnits(decimals)),
     }
   })
 }

@@ -47,7 +47,7 @@ export type ThrottledResult<Name extends string> = StepResultOf<
 >
 
 /** Returns a client order id of 16 bytes, unique per execution and action. */
-export const cloidOf = (executionId: string, actionKey: string): string =>
+export const deriveCloid = (executionId: string, actionKey: string): string =>
   `0x${sha256(`${executionId}:${actionKey}`).slice(0, 32)}`
 
 /** The suffix in the action keys of exits that replace missing exits. */
@@ -70,7 +70,7 @@ const retriesOf = ({ data }: TaskView<ActionTaskData>, actionKey: string): numbe
 /** Returns the id of an action's effect. Each retry is its own effect; the client order ids do not change. */
 export function effectIdOf(task: TaskView<ActionTaskData>, actionKey: string): string {
   const retries = retriesOf(task, actionKey)
-  return cloidOf(task.executionId, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
+  return deriveCloid(task.executionId, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
 }
 
 export function effectOf(task: TaskView<ActionTaskData>, actionKey: string): Effect {

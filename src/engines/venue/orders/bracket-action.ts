@@ -1,7 +1,7 @@
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { VenueOrder } from '#kernel/money/venue-actions.ts'
 import { gridOf, type OrderTaskData, roleOf, type WantedExit, wantedExits } from './order-task.ts'
-import { type ActionPlan, cloidOf } from './signed-action.ts'
+import { type ActionPlan, deriveCloid } from './signed-action.ts'
 
 /** The maximum slippage of a market exit from its trigger price. */
 export const exitSlippagePercent = '10'
@@ -32,7 +32,7 @@ export function exitOrder(
     isBuy,
     size,
     reduceOnly: true,
-    cloid: cloidOf(executionId, name),
+    cloid: deriveCloid(executionId, name),
     price: wanted.isMarket
       ? boundPrice(wanted.price, { percent: exitSlippagePercent, isBuy, grid: gridOf(taskData) })
       : wanted.price,
@@ -47,7 +47,7 @@ const entryOrder = (executionId: string, taskData: OrderTaskData): VenueOrder =>
   size: taskData.size,
   reduceOnly: taskData.reduce_only,
   when: { tif: taskData.tif },
-  cloid: cloidOf(executionId, 'entry'),
+  cloid: deriveCloid(executionId, 'entry'),
 })
 
 export function bracketAction(

@@ -19,7 +19,7 @@ import {
 import type { OrderOutcome } from './order-result.ts'
 import { type ObservedEntry, type OrderTaskData, type PlacedExits, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
-import { cloidOf } from './signed-action.ts'
+import { deriveCloid } from './signed-action.ts'
 
 /** Determines the outcome of an entry and its exits, from the reply to the order and the venue's records. */
 
@@ -127,7 +127,7 @@ export async function lookUpEntry(
   const taskData = task.data
   const { account, since_ms: sinceMs, is_buy: isBuy } = taskData
   const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
-  const listed = await lookup.find({ cloid: cloidOf(task.executionId, 'entry') })
+  const listed = await lookup.find({ cloid: deriveCloid(task.executionId, 'entry') })
   const found = listed && (await withFills(venue, account, listed, { sinceMs, isLast }))
   const entry = found && entryFound(found, taskData, rejections, { isLast })
   if (entry) {
@@ -179,7 +179,7 @@ export async function resolveExits(
     exits.map(async (exit): Promise<Exit> => {
       const { leg, orderId, state } = exit
       if (state === 'missing' && exit.error !== null) return exit
-      const found = await lookup.find({ cloid: cloidOf(task.executionId, `${leg}${suffix}`), orderId })
+      const found = await lookup.find({ cloid: deriveCloid(task.executionId, `${leg}${suffix}`), orderId })
       // The end of the entry also cancels exits that wait for its remainder.
       if (!found) return state === 'waiting' && !entryRests ? { ...exit, state: 'unknown' } : exit
       const now = stateOf(found, { entryRests })
@@ -230,7 +230,7 @@ export async function lookUpExits(
   const { account, since_ms: sinceMs } = task.data
   const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
   const found = await Promise.all(
-    legs.map((leg) => lookup.find({ cloid: cloidOf(task.executionId, `${leg}${suffix}`) })),
+    legs.map((leg) => lookup.find({ cloid: deriveCloid(task.executionId, `${leg}${suffix}`) })),
   )
   if (found.every((each) => each === undefined)) return undefined
   return {
@@ -293,7 +293,7 @@ async function streamedExits(
       if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'open')) return exit
       const orderId = await readStreamedOrder(
         account,
-        cloidOf(task.executionId, exit.leg),
+        deriveCloid(task.executionId, exit.leg),
         (update) => update.orderId,
       )
       return orderId === undefined ? exit : { ...exit, orderId, state: exitStateOf('open', { entryRests }) }

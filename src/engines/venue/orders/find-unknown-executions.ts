@@ -10,7 +10,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { cloidExecutionId, firedExecutionId, withdrawalExecutionId } from '#kernel/task/execution-id.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Fill, Hyperliquid, LedgerUpdate, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { cloidOf, orderKeys } from './action-outcome.ts'
+import { deriveCloid, orderKeys } from './action-outcome.ts'
 import { clockToleranceMs } from './order-lookup.ts'
 
 /**
@@ -236,10 +236,10 @@ async function expectedOwners(
   ])
   const owners = new Map<string, OwnerFields>()
   for (const { execution_id: id } of tasks)
-    for (const key of orderKeys) owners.set(cloidOf(id, key), { ...noOwner, task_execution_id: id })
+    for (const key of orderKeys) owners.set(deriveCloid(id, key), { ...noOwner, task_execution_id: id })
   for (const order of orders)
     for (let attempts = order.attempts + 1; attempts <= order.attempts + attemptsMax; attempts += 1)
-      owners.set(cloidOf(firedExecutionId({ ...order, attempts }, { perAttempt: true }), 'entry'), {
+      owners.set(deriveCloid(firedExecutionId({ ...order, attempts }, { perAttempt: true }), 'entry'), {
         ...noOwner,
         trigger_order_id: order.id,
       })

@@ -1,7 +1,7 @@
 import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { VenueGrouping } from '#kernel/money/venue-actions.ts'
 import type { TaskView } from '#kernel/task/task.ts'
-import { cloidOf } from './action-outcome.ts'
+import { deriveCloid } from './action-outcome.ts'
 import { exitOrder, type Pricing } from './bracket-action.ts'
 import { completeExits, exitsOfReply, landedMs, lookUpExits } from './entry-outcome.ts'
 import { type OrderLookupSource, placedBefore } from './order-lookup.ts'
@@ -51,7 +51,7 @@ export const exitsBefore = (deps: Parameters<typeof placedBefore>[0], task: Task
   placedBefore(
     deps,
     task,
-    wantedExits(task.data).map(({ leg }) => cloidOf(task.executionId, leg)),
+    wantedExits(task.data).map(({ leg }) => deriveCloid(task.executionId, leg)),
   )
 
 type Completion = {

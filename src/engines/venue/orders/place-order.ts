@@ -1,7 +1,7 @@
 import { evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
 import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/task/effect-steps.ts'
 import type { StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
-import { cloidOf } from './action-outcome.ts'
+import { deriveCloid } from './action-outcome.ts'
 import { bracketAction } from './bracket-action.ts'
 import { transferEffect } from './collateral-transfer.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
@@ -84,7 +84,7 @@ const orderEffect = <Data extends OrderTaskData, Repair extends string>(
         parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
         lookUp: (how) => lookUpEntry(deps, task, how),
       }),
-      before: (task) => placedBefore(deps, task, [cloidOf(task.executionId, 'entry')]),
+      before: (task) => placedBefore(deps, task, [deriveCloid(task.executionId, 'entry')]),
     }),
     plan({ executionId, data, deadline }, { now }) {
       if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')

@@ -19,7 +19,7 @@ import { settleAll } from '#store/query.ts'
 import {
   type ActionOutcome,
   type ActionTaskData,
-  cloidOf,
+  deriveCloid,
   effectIdOf,
   effectKind,
   effectOf,
@@ -28,7 +28,7 @@ import {
 import { type ActionSource, type ConfirmRequest, confirmAction, readLagMs } from './confirm-action.ts'
 
 export type { ActionOutcome, ActionTaskData }
-export { cloidOf, effectOf, readLagMs }
+export { deriveCloid, effectOf, readLagMs }
 
 /**
  * Runs one action at the venue as two task steps: sign and store, then send and confirm. Only the stored bytes

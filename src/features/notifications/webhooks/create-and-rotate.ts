@@ -1,10 +1,10 @@
 import { type CreateInput, webhooksMax } from '#features/notifications/webhooks-contract.ts'
-import { type ActScope, actOf, appOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type ActScope, appOf, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { secretText } from './signature.ts'
 import { find, isOwn, lock, noWebhook } from './webhook-access.ts'
-import { addEvent, assertUnused, urlOf, view, type WebhooksDeps } from './webhook-changes.ts'
+import { addEvent, assertUnused, parseWebhookUrl, view, type WebhooksDeps } from './webhook-changes.ts'
 import { createdEvent, updatedEvent } from './webhook-events.ts'
 import type { NewSecret } from './webhook-secrets.ts'
 import * as store from './webhook-store.ts'
@@ -49,8 +49,8 @@ export function create(deps: WebhooksDeps) {
   return Object.assign(
     async (input: CreateInput, caller: Caller, request: RequestFacts) => {
       if (!request.isReplay)
-        return insert(deps, { ...(request.prepared as Made), input, caller }, actOf(request))
-      const url = urlOf(input.url, deps)
+        return insert(deps, { ...(request.prepared as Made), input, caller }, toActScope(request))
+      const url = parseWebhookUrl(input.url, deps)
       const all = await store.webhooksOf(db, caller.userId)
       // Idempotency keys belong to the user, so another app may know the key: only the webhook's own app gets the secret.
       const row = all.find((each) => each.url === url && isOwn(each, caller))
@@ -59,7 +59,7 @@ export function create(deps: WebhooksDeps) {
     },
     {
       prepare: async (input: CreateInput): Promise<Made> => ({
-        url: urlOf(input.url, deps),
+        url: parseWebhookUrl(input.url, deps),
         made: await secrets.make(uuidv7(clock.now(), random)),
       }),
     },
@@ -84,7 +84,7 @@ export function rotate(deps: WebhooksDeps) {
         const secret = await currentSecret(deps, id)
         return { webhook_id: id, secret, former_valid_until: former?.toISOString() ?? null }
       }
-      const act = actOf(request)
+      const act = toActScope(request)
       await lock(act.tx, caller, holdAccess)
       const row = await find(act.tx, caller, id)
       await store.fenceDelivery(act.tx, id)

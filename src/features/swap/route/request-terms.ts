@@ -3,7 +3,7 @@ import type { SwapDeps } from '#features/swap/deps.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type ServedTokens, sellableToken, type TokenAt } from '#kernel/contract/token-ref.ts'
-import { assetOf, type Chain, sameAddress } from '#kernel/money/chains.ts'
+import { type Chain, sameAddress, toAssetId } from '#kernel/money/chains.ts'
 import { fromUnits, mulDiv, toFixedPoint, toMicros, usdDecimals, valueMicros } from '#kernel/money/money.ts'
 import { swapLimits } from './limits.ts'
 import type { AskedTerms, GivenAmount } from './terms.ts'
@@ -116,7 +116,7 @@ export function accountOn({ family }: Chain, wallets: readonly Wallet[]): string
 export const priceKeyOf = ({ chain, token, isNative }: TokenAt): string =>
   isNative ? chain.native.priceId : `${chain.llamaSlug}:${token.address}`
 
-export const assetNameOf = ({ chain, token }: TokenAt): string => assetOf(chain, token.address)
+export const assetNameOf = ({ chain, token }: TokenAt): string => toAssetId(chain, token.address)
 
 /** Returns the value of the units in micro-dollars at the price source, or null if the token has no price. */
 export async function valueAtPrice(
