@@ -50,7 +50,7 @@ test('after 429 the service is left alone for as long as it asks, a minute at mo
   const { clock, reports, count } = reportsFixture(() => ({ status: 429, body: '', retryAfterMs: 900_000 }))
   await assert.rejects(reports.report(chain, 'a', turn), /429/)
   clock.ms = 59_999
-  await assert.rejects(reports.report(chain, 'b', turn), /pause/)
+  await assert.rejects(reports.report(chain, 'b', turn), /limits our requests/)
   assert.equal(count(), 1)
   clock.ms = 60_000
   await assert.rejects(reports.report(chain, 'b', turn), /429/)
