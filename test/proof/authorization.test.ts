@@ -142,7 +142,7 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
 }
 
 /** A draft, and one run of it. */
-async function createSchedule(agent: Person): Promise<{ schedule_id: string; execution_id: string }> {
+async function createSchedule(agent: Person): Promise<Record<string, string>> {
   const headers = bearer(agent)
   const { body } = await http<{ schedule_id: string }>(`${gateway.url}/schedule_chat`, {
     method: 'POST',
@@ -155,7 +155,15 @@ async function createSchedule(agent: Person): Promise<{ schedule_id: string; exe
     headers,
   })
   assert.ok(run.body.task_id, JSON.stringify(run.body))
-  return { schedule_id, execution_id: run.body.task_id }
+  const { task_id: runId } = run.body
+  await eventually(async () => {
+    const { body: children } = await http<{ items: object[] }>(
+      `${gateway.url}/v1/tasks?parent_task_id=${runId}`,
+      { headers },
+    )
+    return children.items.length > 0 || undefined
+  }, 'the chat of the run')
+  return { schedule_id, execution_id: runId, parent_task_id: runId }
 }
 
 /** Nobody decides for the owner, who has a key pair, so that no request of theirs waits. */

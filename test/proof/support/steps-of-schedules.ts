@@ -29,6 +29,12 @@ export const scheduling: Step[] = [
     // With a key, because a door for models makes one for an act that a repetition would repeat.
     key: 'run-1',
   },
+  // What the run changes of its schedule is there before it is shown.
+  {
+    name: 'tasks_list',
+    input: { kind: 'schedule_run' },
+    until: ({ items }) => (items as { status: string }[])[0]?.status === 'completed',
+  },
   { name: 'schedules_all', input: { filter_type: 'paused' } },
   { name: 'schedules_list', input: { status: 'paused' } },
   { name: 'schedules_get', input: ofSchedule },
