@@ -177,6 +177,7 @@ export const settableFields = {
       maxLength: queryCharactersMax,
       pattern: '\\S',
       description: 'The same as `query`: give one of them',
+      examples: ['show me how eth did'],
     }),
   ),
   title: T.Optional(title),

@@ -14,6 +14,8 @@ export const scheduling: Step[] = [
   {
     name: 'schedules_create',
     input: { query: 'what do i hold on polygon', schedule: 'every Monday at 09:00' },
+    // With a key, because a door for models makes one for an act that a repetition would repeat.
+    key: 'create-1',
     keep: ({ schedule_id }, known) => Object.assign(known, { schedule_id }),
   },
   {
@@ -26,7 +28,6 @@ export const scheduling: Step[] = [
     name: 'schedules_run',
     input: ofSchedule,
     keep: ({ task_id }, known) => Object.assign(known, { execution_id: task_id }),
-    // With a key, because a door for models makes one for an act that a repetition would repeat.
     key: 'run-1',
   },
   // What the run changes of its schedule is there before it is shown.
