@@ -127,6 +127,7 @@ export const laterFiles: readonly Later[] = [
       'test/venue/venue-replies.test.ts',
       'test/venue/first-fills.test.ts',
       'test/venue/own-part.test.ts',
+      'test/venue/ordered-exits.test.ts',
     ],
   },
   {

@@ -35,7 +35,7 @@ const ordersIn = ({ intents, notes, ask, refusal }: Understanding, registry: Reg
     .filter(({ mood }) => mood === 'do')
     .flatMap(({ steps, slots }) =>
       steps.flatMap((step, at) =>
-        changes(step, registry) && step.each === undefined
+        changes(step, registry)
           ? [{ step, slots, reads: steps.slice(0, at).filter((each) => !changes(each, registry)) }]
           : [],
       ),
@@ -74,9 +74,26 @@ function readFor({ reads, slots }: OwnOrder, made: readonly Made[], { names }: R
   return outputs
 }
 
+/** Returns one order for each row that a step runs for, such as each position; none before the rows are read. */
+function ordersByRow(order: OwnOrder, made: readonly Made[], registry: Registry): OwnOrder[] {
+  const { step, slots } = order
+  if (step.each === undefined) return [order]
+  const { names } = registry
+  const calls = inputsOf(step, { slots, names, outputs: readFor(order, made, registry) })
+  if (calls.state !== 'ready') return []
+  const { id, operation } = step
+  return calls.inputs.map((row) => {
+    const input = Object.fromEntries(Object.entries(row).map(([field, value]) => [field, { value }]))
+    return { step: { id, operation, input }, reads: [], slots }
+  })
+}
+
 type Asked = { made: readonly Made[]; begun: readonly Proposal[] }
 
-/** Whether a message orders a call beyond the calls that were begun for the message. Each order covers one call. */
+/**
+ * Whether a message orders a call beyond the calls that were begun for the message. Each order covers one call, or one
+ * for each row that it means.
+ */
 export function isOrdered(
   orders: readonly OwnOrder[],
   proposal: Proposal,
@@ -89,7 +106,9 @@ export function isOrdered(
       { operation, input },
       { names: registry.names, outputs: readFor(order, made, registry) },
     ).allowed
-  const left = orders.filter(({ step }) => step.operation === proposal.operation)
+  const left = orders
+    .filter(({ step }) => step.operation === proposal.operation)
+    .flatMap((order) => ordersByRow(order, made, registry))
   for (const each of begun.filter(({ operation }) => operation === proposal.operation)) {
     const at = left.findIndex((order) => covers(order, each))
     // A begun call that no order covers now still uses up one of the orders.

@@ -117,6 +117,13 @@ export const chatBudgetMutations = [
       'an acceptance starts again what the answer has started',
     ],
   ]),
+  ...mutationsOf('src/features/chat/grammar-mandate.ts', words, [
+    [
+      'startable.has(operation) || reducing.has(operation)',
+      'startable.has(operation)',
+      'a run exits for somebody who has no scope of exits',
+    ],
+  ]),
   ...mutationsOf('src/grammar/own-orders.ts', words, [
     ['if (!isPlain(text)) return []', '', 'a pasted or quoted text orders'],
     ['? own : []', '? own : inThread', 'what the thread says orders'],
@@ -124,6 +131,11 @@ export const chatBudgetMutations = [
       'left.splice(at < 0 ? left.length - 1 : at, 1)',
       'if (at >= 0) left.splice(at, 1)',
       'another call leaves the order open',
+    ],
+    [
+      'if (step.each === undefined) return [order]',
+      'return [order]',
+      'an order for all positions closes only one of them',
     ],
     [
       'canonicalJson(proposal.input) === canonicalJson(input) &&',

@@ -9,7 +9,8 @@ import type { Tool } from './tool-registry.ts'
 /**
  * This module decides what a turn starts by itself: a trade or a deposit that the words of its message order in full,
  * within what is left of the user's limit for chats. The policy counts the amount in the accepting transaction, so no
- * number of turns exceeds the limit. Everything else is recommended.
+ * number of turns exceeds the limit. A run of a schedule also starts the exits that its words order in full. Everything
+ * else is recommended.
  */
 
 /** Transfers, withdrawals, approvals and keys are left out, and so are exits, which do not count against a limit. */
@@ -49,12 +50,7 @@ type StarterParts = {
 }
 /** Why a call that the user has ordered is recommended and not started. */
 export type NotStarted = { reason: string; detail: string }
-/** Starts a call of a turn; `isAsked` says whether the words of the message ask for the call. */
-export type Starter = (
-  call: ToolCall,
-  tool: Tool,
-  isAsked: () => Promise<boolean>,
-) => Promise<{ output: Json } | NotStarted | undefined>
+export type Starter = (call: ToolCall, tool: Tool) => Promise<{ output: Json } | NotStarted | undefined>
 
 const startMs = 60_000
 
@@ -85,7 +81,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     })
     return answer as Json
   }
-  return async (call, tool, isAsked) => {
+  return async (call, tool) => {
     const { name } = tool.operation
     if (!startable.has(name) && !reducing.has(name)) return undefined
     const caller = starterOf(await deps.currentCaller(), name)
@@ -93,9 +89,8 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     // If an earlier run was stopped after the acceptance, the answer still says that the call was started.
     const isRepeat = earlier.some(({ id }) => id === call.id)
     const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))
-    if (!isStarted && reducing.has(name) && !(await isAsked())) return undefined
-    if (!isStarted && startable.has(name)) {
-      if (!(await deps.hasBudget(turn.userId))) return undefined
+    if (!isStarted) {
+      if (startable.has(name) && !(await deps.hasBudget(turn.userId))) return undefined
       if (!(await isOrdered(call))) return undefined
     }
     await flush()

@@ -192,14 +192,8 @@ async function perform(
     if (effect === 'change') {
       deps.calls().check(tool.operation, call.input)
       const text = recommendationText(tool.operation, call.input, deps.lists)
-      let allowed: Promise<boolean> | undefined
-      // A look-up consumes a part of the mandate, so each call is looked up once.
-      const isInWords = () => {
-        allowed ??= isAllowed(deps, call, made)
-        return allowed
-      }
-      const isAsked = call.isFromModel !== true || (await isInWords())
-      const started = await start(call, tool, isInWords)
+      const isAsked = call.isFromModel !== true || (await isAllowed(deps, call, made))
+      const started = await start(call, tool)
       if (started && 'output' in started)
         return { result: { ok: true, output: withStarted(bounded(started.output), text), fetchedAt } }
       // Text that a tool returned may have asked for this call, because the user's words did not.

@@ -33,7 +33,7 @@ test('a run whose order was refused is skipped with the reason, and one whose co
   assert.deepEqual(refusedFor('insufficient_balance'), ['cancelled', 'not_executed', 'insufficient_balance'])
   assert.deepEqual(refusedFor('market_closed'), ['cancelled', 'not_executed', 'market_closed'])
   assert.deepEqual(refusedFor('trading_paused'), ['cancelled', 'not_executed', 'frozen'])
-  for (const code of ['policy_denied', 'approval_required', 'chat_per_day_usd'])
+  for (const code of ['policy_denied', 'approval_required', 'chat_per_day_usd', 'own_position'])
     assert.deepEqual(refusedFor(code), ['cancelled', 'not_executed', 'policy_denied'])
   assert.deepEqual(refusedFor('no_route'), ['completed', 'not_executed', null])
   assert.deepEqual(endOf(chat()), ['completed', 'not_executed', null])

@@ -36,6 +36,7 @@ const skipReasons: Readonly<Record<string, SkipReason>> = {
   policy_denied: 'policy_denied',
   approval_required: 'policy_denied',
   chat_per_day_usd: 'policy_denied',
+  own_position: 'policy_denied',
 }
 /** The codes of a model, or of the service that asks it, that did not answer. */
 const awayCodes = ['unavailable', 'upstream_timeout', 'overloaded']
