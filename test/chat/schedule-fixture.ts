@@ -16,6 +16,7 @@ type Fields = {
   guards?: object
   authority: object
   threadId?: string
+  maxRuns?: number
 }
 export type Schedule = { id: string; userId: string }
 
@@ -44,12 +45,13 @@ export async function insertSchedule(
   await query(
     db,
     `insert into strategy_version (strategy_id, version, type, query, agent, mode, calendar, on_missed, catch_up_seconds,
-       guards, paper_balance_usd, compiled, authority, created_at)
-     values ($1, 1, 'prompt', $2, 'ProAgent', 'live', $3, 'run_latest', 600, $4, 1000, $5, $6, now())`,
+       max_runs, guards, paper_balance_usd, compiled, authority, created_at)
+     values ($1, 1, 'prompt', $2, 'ProAgent', 'live', $3, 'run_latest', 600, $4, $5, 1000, $6, $7, now())`,
     [
       id,
       text,
       JSON.stringify({ type: 'interval', every_seconds: 3_600, timezone: 'UTC' }),
+      fields.maxRuns ?? null,
       fields.guards && JSON.stringify(fields.guards),
       JSON.stringify({ operations: fields.operations ?? [], notes: [] }),
       JSON.stringify(authority),
@@ -80,7 +82,7 @@ export async function startRun(
   await transactions.run(async (tx) => {
     await query(
       tx,
-      `with numbered as (update strategy set execution_count = execution_count + 1, run_count = run_count + 1
+      `with numbered as (update strategy set execution_count = execution_count + 1
          where id = $2 returning execution_count, version)
        insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, slot, status, created_at)
        select $1, $2, $3, version, execution_count, 'scheduled', 'live', clock_timestamp(), 'pending', clock_timestamp()

@@ -86,8 +86,9 @@ describe('slots of strategies', () => {
     const [task] = await fixture.rows<{ input: object }>('select * from task where id = $1', execution!.id)
     assert.deepEqual(task?.input, { schedule_id: id, version: 1, slot: slot.toISOString() })
     const strategy = await readStrategy(id!)
+    // A run is counted at its end, with what became of it.
     assert.partialDeepStrictEqual(strategy, {
-      run_count: 1,
+      run_count: 0,
       execution_count: 1,
       skipped_count: 0,
       status: 'active',
@@ -156,12 +157,29 @@ describe('slots of strategies', () => {
       'the strategy moves on',
     )
     assert.equal((await executionsOf(id!)).length, 1)
+    assert.partialDeepStrictEqual(await readStrategy(id!), { execution_count: 1, skipped_count: 0 })
     assert.equal((await fixture.rows('select 1 from task where input @> $1', { schedule_id: id })).length, 1)
   })
 
-  test('a slot that meets a run is skipped, and the last run completes the strategy', async () => {
+  test('only an active strategy is paused', async () => {
     const clock = settableClock()
-    const [id] = await insertStrategies(fixture, [{ grid, nextAt: startAt, max_runs: 2 }])
+    const [active, draft] = await insertStrategies(fixture, [
+      { grid, nextAt: later(startAt, hourMs) },
+      { grid, nextAt: null },
+    ])
+    await using instance = await fixture.instance(other, { internal: [runKindOf()], clock })
+    const slots = slotsOf(instance, { clock })
+    const pause = (id: string) =>
+      instance.database.transaction((tx) => slots.disarm(tx, id, { status: 'paused', reason: 'test' }))
+    assert.equal(await pause(active!), true)
+    assert.equal(await pause(draft!), false)
+    assert.partialDeepStrictEqual(await readStrategy(active!), { status: 'paused', next_at: null })
+    assert.partialDeepStrictEqual(await readStrategy(draft!), { status: 'draft', status_reason: null })
+  })
+
+  test('a slot that meets a run is skipped, and the next one runs', async () => {
+    const clock = settableClock()
+    const [id] = await insertStrategies(fixture, [{ grid, nextAt: startAt }])
     const runs = { first: Promise.withResolvers<void>(), count: 0 }
     await using instance = await openInstance(clock, async () => {
       if (++runs.count === 1) await runs.first.promise
@@ -180,9 +198,8 @@ describe('slots of strategies', () => {
       ['completed', 'overlap', 'completed'],
     )
     assert.partialDeepStrictEqual(await readStrategy(id!), {
-      status: 'completed',
-      next_at: null,
-      run_count: 2,
+      status: 'active',
+      execution_count: 3,
       skipped_count: 1,
     })
   })

@@ -15,9 +15,7 @@ const due = (fields: Partial<DueSlots> = {}): DueSlots => ({
   next_at: start,
   following_at: null,
   isRunning: false,
-  run_count: 0,
   calendar: { ms: 60 * minuteMs },
-  max_runs: null,
   on_missed: 'run_latest',
   catch_up_seconds: 600,
   ...fields,
@@ -49,18 +47,15 @@ describe('the plan of the slots that are due', () => {
     assert.equal(planSlots(due({ catch_up_seconds: 0 }), at(2), hourly).run, undefined)
   })
 
-  test('does not run a slot that meets a run, which is then not the last one either', () => {
-    const running = due({ isRunning: true, max_runs: 1 })
-    assert.deepEqual(planSlots(running, at(61), hourly), {
+  test('does not run a slot that meets a run', () => {
+    assert.deepEqual(planSlots(due({ isRunning: true }), at(61), hourly), {
       overlap: at(60),
       missed: { first: start, last: start, count: 1 },
       next: at(120),
     })
   })
 
-  test('ends with the last run or the end of the calendar', () => {
-    assert.equal(planSlots(due({ max_runs: 3, run_count: 2 }), at(0), hourly).next, undefined)
-    assert.deepEqual(planSlots(due({ max_runs: 3, run_count: 1 }), at(0), hourly).next, at(60))
+  test('ends with the end of the calendar', () => {
     assert.deepEqual(
       planSlots(due(), at(0), () => undefined),
       { run: start },

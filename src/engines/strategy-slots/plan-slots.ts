@@ -1,12 +1,11 @@
 import { later } from '#kernel/clock.ts'
-import type { StrategyRow, StrategyVersionRow } from '#store/tables/strategies.ts'
+import type { StrategyVersionRow } from '#store/tables/strategies.ts'
 
 /** Decides which due slot of a strategy runs, which slots are skipped, and which comes next. */
 
 /** Returns the first slot of a calendar after a time; undefined if the calendar has no later slot. */
 export type NextSlot = (calendar: object, after: Date) => Date | undefined
-export type SlotRules = Pick<StrategyRow, 'run_count'> &
-  Pick<StrategyVersionRow, 'calendar' | 'max_runs' | 'on_missed' | 'catch_up_seconds'>
+export type SlotRules = Pick<StrategyVersionRow, 'calendar' | 'on_missed' | 'catch_up_seconds'>
 export type DueSlots = SlotRules & {
   next_at: Date
   following_at: Date | null
@@ -37,7 +36,8 @@ export const slotAfter = (
 
 /**
  * Plans the slots that are due. Only the newest may run, if it is on time or recent enough to be made up for; the
- * others are skipped together.
+ * others are skipped together. A run is counted at its end, which also completes the strategy with the last one; the
+ * next slot is planned in any case, because a skipped run is not the last one.
  */
 export function planSlots(due: DueSlots, now: Date, nextSlot: NextSlot): SlotPlan {
   let slot = due.next_at
@@ -55,8 +55,7 @@ export function planSlots(due: DueSlots, now: Date, nextSlot: NextSlot): SlotPla
     return { missed: withMissed(missed, slot), ...following }
   const skipped = missed && { missed }
   if (due.isRunning) return { overlap: slot, ...skipped, ...following }
-  const isLast = due.max_runs !== null && due.run_count + 1 >= due.max_runs
-  return { run: slot, ...skipped, ...(!isLast && following) }
+  return { run: slot, ...skipped, ...following }
 }
 
 export const withMissed = (missed: SkippedSlots | undefined, slot: Date): SkippedSlots => ({

@@ -35,9 +35,17 @@ export type ServeDeps = {
 export type StrategyDue = SlotRules &
   Pick<
     StrategyRow,
-    'id' | 'user_id' | 'title' | 'notify' | 'version' | 'following_at' | 'tz_version' | 'execution_count'
+    | 'id'
+    | 'user_id'
+    | 'title'
+    | 'notify'
+    | 'version'
+    | 'following_at'
+    | 'tz_version'
+    | 'execution_count'
+    | 'run_count'
   > &
-  Pick<StrategyVersionRow, 'type' | 'mode'> & {
+  Pick<StrategyVersionRow, 'type' | 'mode' | 'max_runs'> & {
     next_at: Date
     /** Why the strategy's newest record was skipped; null if it was not skipped. */
     previous_reason: string | null
@@ -98,12 +106,13 @@ export async function serveSlots(
   // The record of a run can be deleted before its task, so a run whose task exists gets no second record.
   if (repeated.length > 0)
     await query(tx, 'delete from strategy_execution where id = any($1::uuid[])', [repeated])
-  await moveSlots(deps, tx, planned, now)
+  const kept = executions.filter(({ id }) => inserted.has(id) && !repeated.includes(id))
+  await moveSlots(deps, tx, { planned, kept, now })
   await addSkipEvents(
     deps,
     tx,
     byId,
-    executions.filter(({ id, status }) => status === 'cancelled' && inserted.has(id)),
+    kept.filter(({ status }) => status === 'cancelled'),
   )
   return new Map(planned.map(({ row, plan }) => [row.id, plan.next]))
 }
@@ -238,30 +247,30 @@ function runTask(
   }
 }
 
-/** Moves strategies to their next slots; a strategy without a next slot is completed. */
-async function moveSlots(
-  { tzVersion }: ServeDeps,
-  tx: Tx,
-  planned: readonly Planned[],
-  now: Date,
-): Promise<void> {
-  const moves = planned.map(({ row, plan: { run, overlap, missed, next } }) => ({
-    id: row.id,
-    next_at: next,
-    tz_version: next && next === row.following_at ? row.tz_version : tzVersion,
-    runs: run ? 1 : 0,
-    records: (run || overlap ? 1 : 0) + (missed ? 1 : 0),
-    skipped: (overlap ? 1 : 0) + (missed?.count ?? 0),
-  }))
+type Moved = { planned: readonly Planned[]; kept: readonly NewExecution[]; now: Date }
+
+/** Moves strategies to their next slots, and counts new records; a strategy without a next slot is completed. */
+async function moveSlots({ tzVersion }: ServeDeps, tx: Tx, { planned, kept, now }: Moved): Promise<void> {
+  const records = Map.groupBy(kept, ({ strategy_id: id }) => id)
+  const moves = planned.map(({ row, plan: { next } }) => {
+    const added = records.get(row.id) ?? []
+    return {
+      id: row.id,
+      next_at: next,
+      tz_version: next && next === row.following_at ? row.tz_version : tzVersion,
+      has_run: added.some(({ status }) => status === 'pending'),
+      last_number: Math.max(row.execution_count, ...added.map(({ number }) => number)),
+      skipped: added.reduce((sum, { skipped_slots: count }) => sum + count, 0),
+    }
+  })
   await query(
     tx,
     `update strategy s set next_at = m.next_at, following_at = null, tz_version = m.tz_version,
        status = case when m.next_at is null then 'completed' else s.status end,
-       execution_count = s.execution_count + m.records, run_count = s.run_count + m.runs,
-       skipped_count = s.skipped_count + m.skipped,
-       last_run_at = case when m.runs > 0 then $2 else s.last_run_at end, updated_at = $2
-     from jsonb_to_recordset($1::jsonb) m (id uuid, next_at timestamptz, tz_version text, runs integer, records integer,
-       skipped integer) where s.id = m.id`,
+       execution_count = m.last_number, skipped_count = s.skipped_count + m.skipped,
+       last_run_at = case when m.has_run then $2 else s.last_run_at end, updated_at = $2
+     from jsonb_to_recordset($1::jsonb) m (id uuid, next_at timestamptz, tz_version text, has_run boolean,
+       last_number integer, skipped integer) where s.id = m.id`,
     [jsonText(moves), now],
   )
 }

@@ -33,8 +33,11 @@ export type StrategySlots = {
   settle(tx: Tx, strategyId: string): Promise<void>
   /** Activates a locked strategy from its next slot on; returns undefined, and changes nothing, if there is none. */
   arm(tx: Tx, strategyId: string): Promise<Date | undefined>
-  /** Stops a strategy; its slots that are due by then are recorded as missed. */
-  disarm(tx: Tx, strategyId: string, stop: StrategyStop): Promise<void>
+  /**
+   * Stops a strategy; its slots that are due by then are recorded as missed. Only an active strategy is paused. Returns
+   * whether it was stopped.
+   */
+  disarm(tx: Tx, strategyId: string, stop: StrategyStop): Promise<boolean>
   /** Notifies all instances of changed slots, after the commit of the change, so that none waits for its poll. */
   announce(): void
   /** Computes, ahead of time, the slot that follows a strategy's next one. */
@@ -56,12 +59,13 @@ export function createStrategySlots(deps: StrategySlotDeps): StrategySlots {
     arm: (tx, strategyId) => arm(deps, tx, strategyId),
     async disarm(tx, strategyId, { status, reason }) {
       await serveBeforeChange(deps, tx, strategyId, { mayRun: false })
-      await query(
+      const stopped = await query(
         tx,
         `update strategy set status = $2, status_reason = $3, next_at = null, following_at = null, updated_at = $4
-         where id = $1`,
+         where id = $1 and ($2 <> 'paused' or status = 'active') returning id`,
         [strategyId, status, reason, deps.clock.now()],
       )
+      return stopped.length > 0
     },
     announce() {
       taskEngine.announceSlots()

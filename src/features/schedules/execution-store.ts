@@ -1,12 +1,30 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { StrategyExecutionRow } from '#store/tables/strategies.ts'
 import type { ExecutionView, eventTypes } from './execution-schemas.ts'
+import type { StartedTask } from './run-outcome.ts'
 
-/** A run with the query of its version, and with the tasks that it has started. */
-export type ExecutionRow = StrategyExecutionRow & { query: string; task_ids: string[] }
+/**
+ * A run with the query of its version, and with what its chat and the tasks that it has started are by now, which may
+ * go on after its end. They are deleted by age, and then its own columns say what they were at its end.
+ */
+export type ExecutionRow = StrategyExecutionRow & {
+  query: string
+  task_ids: string[]
+  started: Pick<StartedTask, 'status' | 'outcome'>[]
+  /** What counts against the limits; null if nothing did, or not any more. */
+  counted_usd: string | null
+  chat_answer: string | null
+  chat_credits: number | null
+}
 
-const selection = `select e.*, v.query, array(select t.id from task t where t.parent_id = e.id order by t.id) as task_ids
-  from strategy_execution e join strategy_version v on v.strategy_id = e.strategy_id and v.version = e.version`
+const selection = `select e.*, v.query, array(select t.id from task t where t.parent_id = e.id order by t.id) as task_ids,
+    (select coalesce(jsonb_agg(jsonb_build_object('status', t.status, 'outcome', t.outcome)), '[]') from task t
+      where t.parent_id = e.id and t.id is distinct from e.chat_id) as started,
+    (select trim_scale(coalesce(sum(p.usd_micros) filter (where p.state = 'reserved'), 0) / 1000000.0)
+      from policy_spend p join task t on t.id = p.task_id where t.parent_id = e.id having count(*) > 0) as counted_usd,
+    c.answer as chat_answer, c.credits_used as chat_credits
+  from strategy_execution e join strategy_version v on v.strategy_id = e.strategy_id and v.version = e.version
+    left join chat_turn c on c.chat_id = e.chat_id`
 
 export async function findExecution(
   db: Queryable,

@@ -8,6 +8,7 @@ import { requireSchedule } from './activation.ts'
 import { pageMax, type ScheduleInputOf } from './contract.ts'
 import type { ArtifactList, Execution, ExecutionView } from './execution-schemas.ts'
 import * as store from './execution-store.ts'
+import { startedOutcome } from './run-outcome.ts'
 
 /** This module shows the runs of a schedule, with their results and files. */
 
@@ -19,6 +20,19 @@ export const pageOf = ({ skip = 0, limit }: { skip?: number; limit?: number }, l
   skip: Math.min(skip, Number.MAX_SAFE_INTEGER),
   limit: Math.min(limit ?? limitDefault, pageMax),
 })
+
+/** What came of a run by now. The record is of its end, and what it has started may end later. */
+function resultsOf(row: store.ExecutionRow) {
+  const { status, outcome, started, spent_usd, credits_used } = row
+  if (status === 'pending' || status === 'running') return { outcome, spent_usd, credits_used }
+  const settled = started.length > 0 ? startedOutcome(started, status) : outcome
+  const hasReleased = started.length > 0 && settled === 'not_executed'
+  return {
+    outcome: settled,
+    spent_usd: hasReleased ? '0' : (row.counted_usd ?? spent_usd),
+    credits_used: row.chat_credits ?? credits_used,
+  }
+}
 
 function executionView(row: store.ExecutionRow): ExecutionView {
   const { slot, started_at: startedAt } = row
@@ -33,15 +47,13 @@ function executionView(row: store.ExecutionRow): ExecutionView {
     first_scheduled_for: row.first_slot?.toISOString() ?? null,
     skipped_slots: row.skipped_slots,
     status: row.status,
-    outcome: row.outcome,
+    ...resultsOf(row),
     skip_reason: row.skip_reason as ExecutionView['skip_reason'],
     decision: row.decision as ExecutionView['decision'],
     late_ms: slot && startedAt ? startedAt.getTime() - slot.getTime() : null,
     started_at: startedAt?.toISOString() ?? null,
     ended_at: row.ended_at?.toISOString() ?? null,
     summary: row.summary,
-    credits_used: row.credits_used,
-    spent_usd: row.spent_usd,
     rating: row.rating,
     error: row.error as ExecutionView['error'],
     chat_id: row.chat_id,
@@ -83,7 +95,7 @@ async function fullViews(
     rows.map(async (row) => ({
       ...executionView(row),
       query: row.query,
-      answer: row.answer,
+      answer: row.answer ?? (row.ended_at === null ? null : row.chat_answer || null),
       artifacts: await artifactViews(deps, files.get(row.id) ?? []),
       usage: row.usage as Record<string, unknown> | null,
     })),

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ChatEnd, judgeRun, type StartedTask, troubleInARow } from './run-outcome.ts'
+import {
+  type ChatEnd,
+  cutShort,
+  judgeRun,
+  type RunEnd,
+  type StartedTask,
+  troubleInARow,
+} from './run-outcome.ts'
 
 const chat = (fields: Partial<ChatEnd> = {}): ChatEnd => ({
   status: 'completed',
@@ -35,8 +42,53 @@ test('a run whose order was refused is skipped with the reason, and one whose co
   assert.deepEqual(refusedFor('trading_paused'), ['cancelled', 'not_executed', 'frozen'])
   for (const code of ['policy_denied', 'approval_required', 'chat_per_day_usd', 'own_position'])
     assert.deepEqual(refusedFor(code), ['cancelled', 'not_executed', 'policy_denied'])
-  assert.deepEqual(refusedFor('no_route'), ['completed', 'not_executed', null])
   assert.deepEqual(endOf(chat()), ['completed', 'not_executed', null])
+})
+
+test('a run whose order was refused for any other reason has failed with it, unless nothing was to be done', () => {
+  const refused = (...codes: string[]) =>
+    judgeRun({
+      chat: chat({ refusals: codes.map((code) => ({ code, message: `no: ${code}` })) }),
+      started: [],
+      hasOrders: true,
+    })
+  for (const code of ['unavailable', 'conflict', 'insufficient_scope', 'validation']) {
+    const { status, outcome, skipReason, error } = refused(code)
+    assert.deepEqual([status, outcome, skipReason, error?.code], ['failed', 'not_executed', null, code])
+  }
+  assert.deepEqual(refused('upstream_timeout').error, {
+    code: 'upstream_timeout',
+    message: 'no: upstream_timeout',
+    retryable: true,
+  })
+  for (const code of ['no_position', 'own_position', 'recommended']) {
+    const { status, error, decision } = refused(code)
+    assert.deepEqual(
+      [status, error, decision],
+      ['completed', null, { action: 'hold', reason: `no: ${code}` }],
+    )
+  }
+  assert.equal(refused('no_position', 'validation', 'unavailable', 'recommended').error?.code, 'unavailable')
+  assert.equal(refused('unavailable', 'market_closed').skipReason, 'market_closed')
+})
+
+test('a run that is cut short says what it has started by then', () => {
+  const end: RunEnd = {
+    status: 'cancelled',
+    outcome: 'not_executed',
+    skipReason: 'access_ended',
+    error: null,
+    decision: null,
+  }
+  assert.deepEqual(cutShort(end, []), end)
+  const after = (...started: StartedTask[]) => {
+    const { status, outcome, decision } = cutShort(end, started)
+    assert.deepEqual([status, decision?.action], ['cancelled', 'adjust'])
+    return outcome
+  }
+  assert.equal(after(task()), 'partial')
+  assert.equal(after(task({ status: 'failed', outcome: 'not_executed' })), 'not_executed')
+  assert.equal(after(task(), task({ status: 'pending', outcome: null })), 'unknown')
 })
 
 test('a run is what its tasks are: one of them may fail, or go on after its end', () => {

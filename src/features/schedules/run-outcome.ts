@@ -1,3 +1,4 @@
+import { faults } from '#kernel/contract/fault.ts'
 import type { Outcome, TaskStatus } from '#kernel/task/task-state.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { SkipReason } from '#store/tables/strategies.ts'
@@ -28,7 +29,7 @@ export type RunEnd = {
   decision: { action: 'adjust' | 'hold' | 'notify'; reason: string } | null
 }
 
-/** The skip reason of a run that did nothing, by the code of the first refusal of an ordered operation. */
+/** The skip reason of a run that did nothing, by the code with which an ordered operation was refused. */
 const skipReasons: Readonly<Record<string, SkipReason>> = {
   insufficient_balance: 'insufficient_balance',
   market_closed: 'market_closed',
@@ -38,6 +39,8 @@ const skipReasons: Readonly<Record<string, SkipReason>> = {
   chat_per_day_usd: 'policy_denied',
   own_position: 'policy_denied',
 }
+/** The codes of refusals after which nothing is left to be done: there is nothing to reduce, or its user decides. */
+const idleCodes = ['no_position', 'own_position', 'recommended']
 /** The codes of a model, or of the service that asks it, that did not answer. */
 const awayCodes = ['unavailable', 'upstream_timeout', 'overloaded']
 
@@ -63,38 +66,61 @@ export function judgeRun({ chat, started, hasOrders }: Ended): RunEnd {
     }
   const decision = { action: 'notify', reason: 'It answered' } as const
   if (!hasOrders) return { ...nothing, status: 'completed', outcome: 'executed', decision }
-  const refusal = chat.refusals.find(({ code }) => skipReasons[code] !== undefined)
-  if (!refusal) {
-    const held = { action: 'hold', reason: 'Nothing that the query orders was to be done' } as const
-    return { ...nothing, status: 'completed', decision: held }
-  }
+  const refusal = decisiveOf(chat.refusals)
+  const reason = refusal?.message ?? 'Nothing that the query orders was to be done'
+  const held = { ...nothing, decision: { action: 'hold', reason } } as const
+  if (!refusal || idleCodes.includes(refusal.code)) return { ...held, status: 'completed' }
+  const skipReason = skipReasons[refusal.code] ?? null
+  const retryable = Object.entries(faults).some(([code, row]) => code === refusal.code && row.retryable)
   return {
-    ...nothing,
-    status: 'cancelled',
-    skipReason: skipReasons[refusal.code]!,
-    error: { ...refusal, retryable: false },
-    decision: { action: 'hold', reason: refusal.message },
+    ...held,
+    status: skipReason === null ? 'failed' : 'cancelled',
+    skipReason,
+    error: { ...refusal, retryable },
   }
 }
 
-const isOpen = ({ status }: StartedTask): boolean => status === 'pending' || status === 'running'
+/** Returns the refusal that explains a run: one that has a skip reason, else the last one that kept it from acting. */
+const decisiveOf = (refusals: readonly Refusal[]): Refusal | undefined =>
+  refusals.find(({ code }) => skipReasons[code] !== undefined) ??
+  refusals.findLast(({ code }) => !idleCodes.includes(code)) ??
+  refusals[0]
+
+type StartedState = Pick<StartedTask, 'status' | 'outcome'>
+
+const isOpen = ({ status }: StartedState): boolean => status === 'pending' || status === 'running'
+
+/** Returns what the tasks that a run has started have done; a run that did not complete has done a part at most. */
+export function startedOutcome(started: readonly StartedState[], status: RunEnd['status']): Outcome {
+  if (started.some(isOpen)) return 'unknown'
+  const executed = started.filter(({ outcome }) => outcome === 'executed').length
+  if (executed === started.length && status === 'completed') return 'executed'
+  const hasActed = executed > 0 || started.some(({ outcome }) => outcome === 'partial')
+  return hasActed ? 'partial' : 'not_executed'
+}
+
+const decisionOf = (started: readonly StartedTask[]): RunEnd['decision'] => ({
+  action: 'adjust',
+  reason: `It started ${started.map(({ kind }) => kind).join(', ')}`,
+})
+
+/** Returns the end of a run that was ended before its chat, with what it had started by then. */
+export const cutShort = (end: RunEnd, started: readonly StartedTask[]): RunEnd =>
+  started.length === 0
+    ? end
+    : { ...end, outcome: startedOutcome(started, end.status), decision: decisionOf(started) }
 
 function judgeStarted(started: readonly StartedTask[]): RunEnd {
-  const reason = `It started ${started.map(({ kind }) => kind).join(', ')}`
-  const decision = { action: 'adjust', reason } as const
-  const executed = started.filter(({ outcome }) => outcome === 'executed').length
-  const common = { skipReason: null, error: null, decision } as const
-  if (started.some(isOpen)) return { ...common, status: 'completed', outcome: 'unknown' }
-  if (executed === started.length) return { ...common, status: 'completed', outcome: 'executed' }
-  if (executed > 0 || started.some(({ outcome }) => outcome === 'partial'))
-    return { ...common, status: 'completed', outcome: 'partial' }
+  const common = { skipReason: null, error: null, decision: decisionOf(started) } as const
+  const outcome = startedOutcome(started, 'completed')
+  if (outcome !== 'not_executed') return { ...common, status: 'completed', outcome }
   const { code, message } = started[0]?.error ?? {}
   const error = {
     code: String(code ?? 'internal'),
     message: String(message ?? 'What it started did not execute'),
     retryable: false,
   }
-  return { ...common, status: 'failed', outcome: 'not_executed', error }
+  return { ...common, status: 'failed', outcome, error }
 }
 
 /** The trouble that pauses a schedule when it occurs in three runs in a row. */

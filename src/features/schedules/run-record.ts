@@ -20,12 +20,13 @@ export type StopStrategy = (
   tx: Tx,
   strategyId: string,
   stop: { status: 'paused'; reason: string },
-) => Promise<void>
+) => Promise<boolean>
 export type CancelTasks = (
   userId: string,
   taskIds: readonly string[],
   act: Pick<ActScope, 'tx'>,
 ) => Promise<string[]>
+/** `disarm` returns whether it has stopped the schedule. */
 export type RecordDeps = { disarm: StopStrategy; cancelNotSent: CancelTasks }
 
 export type RunRecord = {
@@ -51,6 +52,7 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
   const { run, end, started, answer, creditsUsed, chatId, at } = record
   // Tasks that the chat has started go on by themselves, whereas the chat itself answers nobody any more.
   if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })
+  const locked = await store.lockSchedule(tx, run)
   const ended = {
     status: end.status,
     outcome: end.outcome,
@@ -69,23 +71,32 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
   await store.addEvents(tx, run.id, [...started.map(tradeEvent), lastEvent(end)], at)
   const schedule = scheduleOf(run)
   const shown = { ...run, ...ended, chat_id: chatId, skipped_slots: 0 }
-  const past = await store.pastRuns(tx, run)
-  if (isSkipped(end)) await store.countSkipped(tx, run.strategy_id)
+  const past = await store.pastRuns(tx, run, locked)
   const previous = past.find(({ number }) => number < run.number)
-  const events = isSkipped(end)
+  const isSkip = isSkipped(record)
+  // A run that a user starts by hand counts neither as a run of a slot nor as a slot that did not run.
+  if (run.execution_type !== 'manual')
+    await store.countEnd(tx, run, { hasRun: chatId !== null && !isSkip, at })
+  const events = isSkip
     ? skippedEvents(schedule, shown, { previousReason: previous?.skip_reason ?? null })
     : finishedEvents(schedule, shown)
   const pause = record.pause ?? pauseAfter(run, past)
-  if (!pause || run.strategy_status !== 'active') return events
-  await deps.disarm(tx, run.strategy_id, { status: 'paused', reason: statusReason(pause) })
-  return [...events, pausedEvent(schedule, pause)]
+  if (!pause || !isOfActivation(run, locked)) return events
+  const stop = { status: 'paused', reason: statusReason(pause) } as const
+  return (await deps.disarm(tx, run.strategy_id, stop)) ? [...events, pausedEvent(schedule, pause)] : events
 }
 
-const isSkipped = ({ status, skipReason }: RunEnd): boolean => status === 'cancelled' && skipReason !== null
+/** A run that has started something is no skipped one, whatever ended it. */
+const isSkipped = ({ end: { status, skipReason }, started }: RunRecord): boolean =>
+  status === 'cancelled' && skipReason !== null && started.length === 0
+
+/** Whether the schedule is still active by the activation in whose name the run went: trouble ends no later one. */
+const isOfActivation = (run: store.Run, { status, version, activated_at: at }: store.LockedSchedule) =>
+  status === 'active' && version === run.version && at?.getTime() === run.activated_at?.getTime()
 
 function pauseAfter(run: store.Run, past: readonly store.PastRun[]): Pause | undefined {
   // The trouble of a run that a user starts by hand pauses no schedule.
-  if (past[0]?.number !== run.number) return undefined
+  if (run.execution_type === 'manual') return undefined
   const trouble = troubleInARow(past)
   return (
     trouble && {

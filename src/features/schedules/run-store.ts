@@ -121,12 +121,27 @@ export async function findChat(db: Queryable, chatId: string, ordered: readonly 
   }
 }
 
+/** What the chat of a run has said and taken by now. */
+export async function chatSoFar(
+  db: Queryable,
+  chatId: string | null,
+): Promise<Pick<RunChat, 'answer' | 'creditsUsed'>> {
+  const [turn] = await query<Pick<TurnRow, 'answer' | 'credits_used'>>(
+    db,
+    'select answer, credits_used from chat_turn where chat_id = $1',
+    [chatId],
+  )
+  return { answer: turn?.answer || null, creditsUsed: turn?.credits_used ?? 0 }
+}
+
 /** Returns refusals from a result: an error, or the reason why an operation was recommended and not started. */
 function refusalsIn({ data }: JsonObject, ordered: readonly string[]): Refusal[] {
   if (!isRecord(data) || !ordered.includes(String(data.name)) || !isRecord(data.output)) return []
-  const { code, message, reason, detail } = data.output
+  const { code, message, reason, detail, recommendation_id: recommended } = data.output
   if (typeof code === 'string') return [{ code, message: String(message ?? code) }]
-  return typeof reason === 'string' ? [{ code: reason, message: String(detail ?? reason) }] : []
+  if (typeof reason === 'string') return [{ code: reason, message: String(detail ?? reason) }]
+  if (recommended === undefined) return []
+  return [{ code: 'recommended', message: `It recommended ${data.name} and did not start it` }]
 }
 
 /** The tasks that the chat of a run has started, oldest first. A run that did not begin has no chat. */
@@ -152,9 +167,13 @@ export async function storeBegin(tx: Tx, { run, chatId, threadId, at }: Begun): 
     `update strategy_execution set status = 'running', started_at = $2, chat_id = $3 where id = $1`,
     [run.id, at, chatId],
   )
-  // A full thread was replaced by a new one, which the schedule uses from now on.
+  // A full thread was replaced by a new one, which the schedule uses from now on, unless its user has chosen another.
   if (threadId !== run.thread_id)
-    await query(tx, 'update strategy set thread_id = $2 where id = $1', [run.strategy_id, threadId])
+    await query(
+      tx,
+      'update strategy set thread_id = $2 where id = $1 and thread_id is not distinct from $3',
+      [run.strategy_id, threadId, run.thread_id],
+    )
   await addEvents(tx, run.id, [{ type: 'log', data: { text: 'The run began', chat_id: chatId } }], at)
 }
 
@@ -194,7 +213,7 @@ export const storeEnd = (tx: Tx, runId: string, end: EndedRun, at: Date) =>
     tx,
     `update strategy_execution set status = $2, outcome = $3, skip_reason = $4, error = $5::jsonb, decision = $6::jsonb,
        summary = $7, answer = $8, credits_used = $9, ended_at = $10, spent_usd = (
-         select coalesce(sum(usd_micros), 0) / 1000000.0 from policy_spend p join task t on t.id = p.task_id
+         select trim_scale(coalesce(sum(usd_micros), 0) / 1000000.0) from policy_spend p join task t on t.id = p.task_id
          where t.parent_id = $1 and p.state = 'reserved')
      where id = $1`,
     [
@@ -211,24 +230,47 @@ export const storeEnd = (tx: Tx, runId: string, end: EndedRun, at: Date) =>
     ],
   )
 
-/** Counts a skipped run as a slot that did not run. */
-export const countSkipped = (tx: Tx, strategyId: string) =>
+export type LockedSchedule = Pick<StrategyRow, 'status' | 'version' | 'activated_at'>
+
+/** Locks the schedule of a run, and returns its state, which may have changed since the step has read the run. */
+export async function lockSchedule(tx: Tx, { strategy_id: id }: Run): Promise<LockedSchedule> {
+  const [row] = await query<LockedSchedule>(
+    tx,
+    'select status, version, activated_at from strategy where id = $1 for update',
+    [id],
+  )
+  if (!row) throw new Error(`the schedule ${id} is gone`)
+  return row
+}
+
+/**
+ * Counts the end of a slot's run as a run, or as a slot that did not run. With its last run an active schedule is
+ * completed. The caller has locked the schedule.
+ */
+export const countEnd = (tx: Tx, { strategy_id: id }: Run, { hasRun, at }: { hasRun: boolean; at: Date }) =>
   query(
     tx,
-    `update strategy set run_count = greatest(0, run_count - 1), skipped_count = skipped_count + 1 where id = $1`,
-    [strategyId],
+    `update strategy s set run_count = s.run_count + $2, skipped_count = s.skipped_count + 1 - $2,
+       status = case when c.is_last then 'completed' else s.status end,
+       next_at = case when c.is_last then null else s.next_at end,
+       following_at = case when c.is_last then null else s.following_at end,
+       updated_at = case when c.is_last then $3 else s.updated_at end
+     from (select b.id, b.status = 'active' and b.run_count + $2 >= v.max_runs as is_last
+       from strategy b join strategy_version v on v.strategy_id = b.id and v.version = b.version where b.id = $1) c
+     where s.id = c.id`,
+    [id, hasRun ? 1 : 0, at],
   )
 
 export type PastRun = Pick<StrategyExecutionRow, 'number' | 'status' | 'skip_reason'>
 const pastMax = 50
 
 /** The scheduled runs since the last activation, newest first. */
-export const pastRuns = (tx: Tx, run: Run): Promise<PastRun[]> =>
+export const pastRuns = (tx: Tx, run: Run, { activated_at: since }: LockedSchedule): Promise<PastRun[]> =>
   query(
     tx,
     `select number, status, skip_reason from strategy_execution where strategy_id = $1 and ended_at is not null
        and execution_type in ('scheduled', 'catch_up') and created_at >= $2 order by number desc limit ${pastMax}`,
-    [run.strategy_id, run.activated_at ?? new Date(0)],
+    [run.strategy_id, since ?? new Date(0)],
   )
 
 type RunFile = { run: Run; chatId: string; report: { id: string; size: number } | undefined; at: Date }

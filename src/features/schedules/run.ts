@@ -16,7 +16,7 @@ import {
 } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { type Pause, scheduleOf, startedEvents } from './run-events.ts'
-import { judgeRun, type RunEnd } from './run-outcome.ts'
+import { cutShort, judgeRun, type RunEnd } from './run-outcome.ts'
 import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './run-record.ts'
 import { reportText, summaryOf } from './run-report.ts'
 import * as store from './run-store.ts'
@@ -196,17 +196,13 @@ async function settle(
   task: RunTask,
   { now }: StepContext,
 ): Promise<StepResult<RunData, Names>> {
-  const { chat_id: chatId, refusal, is_stopped: isStopped } = task.data
+  const { refusal, is_stopped: isStopped } = task.data
   const run = await store.findRun(deps.db, task.id)
   if (isStopped) return endOf(deps, { run, ...nothing, ...stopped })
   if (refusal)
     return endOf(deps, { run, ...nothing, ...skipped('no_credits', refusal.code, refusal.message) })
   const ended = await callerOf(deps, run, now).catch(endOfAccess)
-  if ('end' in ended) {
-    const started = await store.startedTasks(deps.db, task.id, chatId)
-    const outcome = started.length > 0 ? 'partial' : 'not_executed'
-    return endOf(deps, { run, ...nothing, ...ended, started, chatId, end: { ...ended.end, outcome } })
-  }
+  if ('end' in ended) return endOf(deps, { ...ended, ...(await endedEarly(deps.db, run, ended.end)) })
   if (!run.has_following) await deps.computeFollowing(run.strategy_id)
   const leftMs = task.deadline.getTime() - lastLookMs - now.getTime()
   if (leftMs <= 0 || !(await store.hasOpenTasks(deps.db, task.id)))
@@ -243,6 +239,14 @@ type Ending = Omit<RunRecord, 'at'>
 /** The results of a run that began no chat. */
 const nothing = { started: [], answer: null, creditsUsed: 0, chatId: null }
 
+/** Returns the end of a run that ends before its chat, with what the chat has said and started by then. */
+async function endedEarly(db: Queryable, run: store.Run, end: RunEnd): Promise<Ending> {
+  const { chat_id: chatId } = run
+  const started = await store.startedTasks(db, run.id, chatId)
+  const said = await store.chatSoFar(db, chatId)
+  return { run, started, chatId, ...said, end: cutShort(end, started) }
+}
+
 /** Returns the end of the task, whose commit stores the record of the run. */
 const endOf = (deps: RunDeps, ending: Ending): EndResult => ({
   ...taskEnd(ending),
@@ -269,11 +273,9 @@ const completeEnd = (deps: RunDeps, task: RunTask, end: EndResult): EndResult =>
   ...end,
   async complete(tx) {
     const run = await store.findRun(tx, task.id)
-    const started = await store.startedTasks(tx, task.id, run.chat_id)
     const error = 'error' in end ? { retryable: false, ...end.error } : null
-    const outcome = started.length > 0 ? 'unknown' : 'not_executed'
-    const runEnd: RunEnd = { status: end.end, outcome, skipReason: null, error, decision: null }
-    const ended = { ...nothing, run, started, chatId: run.chat_id, end: runEnd }
+    const runEnd = { ...stopped.end, status: end.end, error }
+    const ended = await endedEarly(tx, run, runEnd)
     return { events: await recordEnd(deps, tx, { ...ended, at: deps.clock.now() }) }
   },
 })
