@@ -279,6 +279,8 @@ describe('scheduled chats', () => {
     assert.deepEqual([least.minimum, least.unit], [300, 'seconds'])
     await is({ query, schedule: '0 9 30 2 *' }, 'schedule', 'never_fires')
     await is({ query, schedule: { type: 'once', at: '2020-01-01T00:00:00Z' } }, 'schedule', 'never_fires')
+    await is({ ...morning, starts_at: '9999-12-31T23:59:59Z' }, 'starts_at', 'value_error')
+    await is({ query, schedule: 'on 999999999 December at 9am' }, 'schedule', 'not_understood')
     const zone = await is({ ...morning, timezone: 'Europe/Berlim' }, 'timezone', 'unknown_zone')
     assert.ok((zone.suggestions as string[]).includes('Europe/Berlin'))
     await is({ query, schedule: '0 9 13 * 5' }, 'schedule', 'not_understood')

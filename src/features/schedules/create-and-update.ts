@@ -13,6 +13,7 @@ import {
   viewOf,
 } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
+import { cutText } from './cut-text.ts'
 import { statusReason } from './run-events.ts'
 import { type ScheduleView, schedulesMax } from './schedule-schemas.ts'
 import type { Compiled, UserFacts } from './setup-checklist.ts'
@@ -31,10 +32,7 @@ const titleCharacters = 80
 const notifyOf = (notify: Wanted['notify']) =>
   notify === undefined || notify === true ? 'all' : notify === false ? 'none' : 'failures'
 
-function titleOf(query: string): string {
-  const line = query.replace(/\s+/g, ' ')
-  return line.length > titleCharacters ? `${line.slice(0, titleCharacters - 1)}…` : line
-}
+const titleOf = (query: string): string => cutText(query.replace(/\s+/g, ' '), titleCharacters)
 
 async function prepare(deps: ScheduleDeps, plan: Plan, input: Wanted, caller: Caller): Promise<Prepared> {
   const { userId } = caller

@@ -100,11 +100,11 @@ async function storeAdvice(
 export const refresh = (deps: RecommendationDeps) =>
   taskOf<ScheduleInputOf<'refreshRecommendations'>, RefreshData, 'collect'>({
     async admit({ schedule_id }, { userId }) {
-      await requireSchedule(deps.db, userId, schedule_id)
-      return { data: { schedule_id }, first: 'collect' }
+      const { id } = await requireSchedule(deps.db, userId, schedule_id)
+      return { data: { schedule_id: id }, first: 'collect' }
     },
     async answer({ schedule_id }, { userId }) {
-      const running = await refreshing(deps, userId, schedule_id)
+      const running = await refreshing(deps, userId, schedule_id.toLowerCase())
       return running && deps.taskBrief(deps.db, running.id)
     },
     steps: {
@@ -146,9 +146,9 @@ const openOf = (db: Queryable, scheduleId: string, now: Date): Promise<StrategyR
 /** Lists recommendations; `operation` is the operation that refreshes them. */
 export const list =
   (deps: RecommendationDeps, operation: () => Operation) =>
-  async ({ schedule_id, refresh: isWanted = false }: ScheduleInputOf<'recommendations'>, caller: Caller) => {
+  async ({ refresh: isWanted = false, ...input }: ScheduleInputOf<'recommendations'>, caller: Caller) => {
     const { db, clock } = deps
-    await requireSchedule(db, caller.userId, schedule_id)
+    const { id: schedule_id } = await requireSchedule(db, caller.userId, input.schedule_id)
     if (isWanted) {
       const turn = Math.floor(clock.now().getTime() / sharedMs)
       await deps.calls().call({

@@ -1,3 +1,4 @@
+import { cutText } from './cut-text.ts'
 import type { RunEnd, StartedTask } from './run-outcome.ts'
 
 /** The content of a run's report file. The chat's text is quoted as it was said; all else is from the record. */
@@ -16,10 +17,11 @@ export type Reported = {
   end: RunEnd
 }
 
-const line = (text: string): string => text.replace(/\s+/g, ' ').trim()
+const line = (text: string): string => text.replace(/[\s\u0085]+/g, ' ').trim()
+const lineBreak = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/
 const quoted = (text: string): string =>
   text
-    .split('\n')
+    .split(lineBreak)
     .map((each) => `> ${each}`.trimEnd())
     .join('\n')
 
@@ -52,6 +54,5 @@ const summaryCharacters = 200
 
 /** One line about a run: the beginning of its answer, or why it has none. */
 export function summaryOf({ answer, end }: Pick<Reported, 'answer' | 'end'>): string {
-  const text = line(answer ?? end.error?.message ?? end.decision?.reason ?? end.status)
-  return text.length > summaryCharacters ? `${text.slice(0, summaryCharacters - 1).toWellFormed()}…` : text
+  return cutText(line(answer ?? end.error?.message ?? end.decision?.reason ?? end.status), summaryCharacters)
 }

@@ -1,5 +1,5 @@
 import type { Calendar } from './recurrence/calendar.ts'
-import { nextSlot } from './recurrence/slots.ts'
+import { comingRuns } from './recurrence/shown-times.ts'
 import type { ScheduleView, SetupItemView } from './schedule-schemas.ts'
 import type { ScheduleRow } from './store.ts'
 
@@ -40,7 +40,7 @@ type Item = SetupItemView & { how: string }
 
 export function setupItems(state: SetupState): SetupItemView[] {
   const { calendar, compiled, creditsPerRun, facts, now } = state
-  const hasTime = calendar !== null && !isOver(state) && nextSlot(calendar, now) !== undefined
+  const hasTime = calendar !== null && !isOver(state) && comingRuns(calendar, now).length > 0
   const items: Item[] = [
     {
       key: 'schedule_valid',

@@ -41,6 +41,25 @@ test('times that are understood and refused say why', () => {
   assert.deepEqual([sentence.refusal.type, sentence.refusal.ctx.minimum], ['least_interval', 300])
 })
 
+test('a word where a zone may stand makes no schedule, and beside times it is refused as a zone', () => {
+  for (const text of ['what happened in crypto', 'buy btc/usdc', 'show me my fees in total today']) {
+    const sentence = split(text)
+    assert.ok('refusal' in sentence, text)
+    assert.equal(sentence.refusal.type, 'not_understood', text)
+  }
+  assert.deepEqual(partsOf('show me my fees in total daily'), ['show me my fees in total', 'calendar'])
+  const wrong = split('show me what i hold every Monday at 9am in Berlim')
+  assert.ok('refusal' in wrong)
+  assert.equal(wrong.refusal.type, 'unknown_zone')
+  assert.deepEqual(wrong.refusal.ctx.suggestions, ['Europe/Berlin'])
+})
+
+test('times that are refused as a whole are not read in part', () => {
+  const sentence = split('daily at 9 until 2026-11-27 show me what i hold')
+  assert.ok('refusal' in sentence)
+  assert.equal(sentence.refusal.type, 'never_fires')
+})
+
 test('a long text is read in bounded time', () => {
   let words = 0
   const text = Array.from({ length: 1_000 }, () => `a${words++}`)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { approvedBefore, covers, maxToApprove } from './standing-approval.ts'
+import type { Calendar } from './recurrence/calendar.ts'
+import { approvedBefore, covers, maxToApprove, timesOf } from './standing-approval.ts'
 
 const orders = { operations: ['swap_execute'], isSpending: true, notes: [] }
 const facts = { credits: 1, chatPerDayUsd: '100', perTransactionUsd: '80', approvalAboveUsd: '50' }
@@ -22,4 +23,20 @@ test('an approval covers what is not above it, and only until it ends', () => {
   assert.deepEqual(approvedBefore({ authority }, new Date('2026-03-01T00:00:00Z')), {})
   assert.deepEqual(approvedBefore({ authority: null }, new Date('2026-01-01T00:00:00Z')), {})
   assert.equal(covers({}, '1'), false)
+})
+
+test('the page says when runs come, and how many a day and in all', () => {
+  const times = Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:00`)
+  const month_days = Array.from({ length: 30 }, (_, at) => at + 1)
+  const hourly: Calendar = { type: 'calendar', times, month_days, timezone: 'UTC' }
+  assert.deepEqual(timesOf(hourly, 100), [
+    ['When', '24 times a day (00:00 to 23:00) on 30 days of each month, UTC'],
+    ['Runs', 'up to 24 a day, at most 100 in all'],
+  ])
+  const once: Calendar = { type: 'once', at: '2026-12-01T08:00:00.000Z', timezone: 'UTC' }
+  assert.deepEqual(timesOf(once, null)[1], ['Runs', 'one'])
+  assert.deepEqual(timesOf({ ...hourly, month_days: [1] }, null)[1], [
+    'Runs',
+    'up to 24 a day, without a limit in all',
+  ])
 })

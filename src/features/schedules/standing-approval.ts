@@ -4,10 +4,13 @@ import { toMicros } from '#kernel/money/money.ts'
 import type { ActRequest } from '#kernel/task/act-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
+import { briefOf, runsADay } from './recurrence/brief.ts'
+import type { Calendar } from './recurrence/calendar.ts'
 import type { Authority } from './run-store.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import type { Compiled, UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
+import { calendarOf } from './views.ts'
 
 /**
  * A standing approval is given once by a person for the orders of all runs of one version, because nobody is there
@@ -52,6 +55,17 @@ export const versionHash = ({ id, version, query, agent, calendar, guards, compi
 
 type Requested = { row: ScheduleRow; view: ScheduleView; maxUsd: string; authority: object }
 
+/** Says when and how often the runs come, each short enough to be shown whole. */
+export function timesOf(calendar: Calendar | null, maxRuns: number | null): [name: string, value: string][] {
+  if (!calendar) return []
+  const inAll = maxRuns === null ? 'without a limit in all' : `at most ${maxRuns} in all`
+  const runs = calendar.type === 'once' ? 'one' : `up to ${runsADay(calendar)} a day, ${inAll}`
+  return [
+    ['When', briefOf(calendar)],
+    ['Runs', runs],
+  ]
+}
+
 /** Returns the request for a standing approval; its input has exactly the terms that the person sees. */
 export function approvalRequest({ row, view, maxUsd, authority }: Requested): ActRequest {
   const input: ApprovedActivation = {
@@ -68,7 +82,7 @@ export function approvalRequest({ row, view, maxUsd, authority }: Requested): Ac
     details: [
       approvalDetail('Schedule', row.title),
       approvalDetail('Each run asks', row.query),
-      approvalDetail('When', view.description ?? ''),
+      ...timesOf(calendarOf(row), row.max_runs).map(([name, value]) => approvalDetail(name, value)),
       approvalDetail('It may start', view.compiled.operations.join(', ')),
       approvalDetail('All chats of the account together', `up to ${view.compiled.per_day_max_usd} USD a day`),
       approvalDetail('Ends', `after ${approvedDays} days, or with any change of the schedule`),

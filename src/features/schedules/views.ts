@@ -1,24 +1,22 @@
 import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Calendar } from './recurrence/calendar.ts'
-import { describe, nextRuns } from './recurrence/describe.ts'
+import { comingRuns, shownDescription } from './recurrence/shown-times.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import { type Compiled, healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
 import type { Plan } from './version-plan.ts'
 
-const shownRuns = 3
-
 type Reading = { calendar: Calendar | null; compiled: Compiled; facts: Pick<UserFacts, 'chatPerDayUsd'> }
 
 /** Returns the fields that a preview and a stored schedule both show; without `after`, no next runs are shown. */
 export function readingView({ calendar, compiled, facts }: Reading, after: Date | undefined) {
-  const runs = calendar && after ? nextRuns(calendar, after, shownRuns) : []
+  const runs = calendar && after ? comingRuns(calendar, after) : []
   const maxUsd = compiled.isSpending ? facts.chatPerDayUsd : '0'
   return {
     type: 'prompt' as const,
     schedule: calendar,
     timezone: calendar?.timezone ?? null,
-    description: calendar && describe(calendar),
+    description: calendar && shownDescription(calendar),
     next_runs: runs.map(({ at }) => at),
     next_runs_local: runs.map(({ local }) => local),
     compiled: {

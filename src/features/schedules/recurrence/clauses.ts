@@ -13,7 +13,7 @@ import { attempt, type Cursor, readList, readNumber, readTime, set, take, wordAt
 import type { Parts } from './phrase-parts.ts'
 import type { Token } from './phrase-tokens.ts'
 import { notUnderstood } from './schedule-error.ts'
-import { findZone, isAmbiguousZone, readZone } from './zone-names.ts'
+import { findZone, isAmbiguousZone, type ZoneReading } from './zone-names.ts'
 
 /** Reads a period such as `15 minutes`, `4h`, `day`, `other day` or `half hour`. */
 function setPeriod(cursor: Cursor): boolean {
@@ -143,14 +143,23 @@ function readBounds(cursor: Cursor): boolean {
   return bound ? set(cursor, bound.isStart ? 'starts' : 'ends', bound.moment) : false
 }
 
+/** Sets the zone; a wrong name is kept until it is known whether the other words are a schedule. */
+function setZone(cursor: Cursor, name: string, found: ZoneReading | undefined): boolean {
+  if (found) return set(cursor, 'zone', found)
+  cursor.unknownZone = name
+  return true
+}
+
 /** Reads a time zone such as `Europe/Berlin`, `in New York` or `Tokyo time`. */
 function readZoneName(cursor: Cursor): boolean {
-  const { tokens, now } = cursor
+  const { tokens } = cursor
+  // No phrase has two zones, and names that may be zones are slow to read.
+  if (cursor.unknownZone !== undefined) return false
   const isIn = take(cursor, 'in')
   const token = tokens[cursor.at]
   if (token?.kind === 'zone' || token?.kind === 'offset') {
     cursor.at++
-    return set(cursor, 'zone', readZone(token.text, 'schedule', now))
+    return setZone(cursor, token.text, findZone(token.text))
   }
   for (const length of [3, 2, 1]) {
     const named = tokens.slice(cursor.at, cursor.at + length)
@@ -158,11 +167,11 @@ function readZoneName(cursor: Cursor): boolean {
     const name = named.map(({ text }) => text).join(' ')
     const isNamed = isIn || wordAt(cursor, 1) === 'time' || isAmbiguousZone(name)
     const isCertain = length === 1 && isNamed
-    const found = isCertain ? readZone(name, 'schedule', now) : findZone(name)
-    if (!found) continue
+    const found = findZone(name)
+    if (!found && !isCertain) continue
     cursor.at += length
     take(cursor, 'time')
-    return set(cursor, 'zone', found)
+    return setZone(cursor, name, found)
   }
   if (isIn) cursor.at--
   return false
@@ -179,19 +188,23 @@ function readRemark(cursor: Cursor): boolean {
   return remark !== undefined
 }
 
-const clauses = [readEvery, readCount, readWindow, readTimes, readBounds, readDays, readRemark, readZoneName]
+const clauses = [readRemark, readEvery, readCount, readWindow, readTimes, readBounds, readDays, readZoneName]
 
-/** The reading ends at this many words that are not understood. */
-const unreadMax = 20
+/** The reading ends at this many words that are not understood; in a trial it ends at the first one. */
+const unreadWordsMax = 20
+
+type Clauses = Pick<Cursor, 'parts' | 'unknownZone'> & { unread: string[] }
 
 /** Reads all clauses of a phrase; a token that belongs to no clause is returned as unread. */
-export function readClauses(tokens: readonly Token[], now: Date): { parts: Parts; unread: string[] } {
-  const cursor: Cursor = { tokens, at: 0, parts: {}, now }
+export function readClauses(tokens: readonly Token[], { isTrial }: { isTrial: boolean }): Clauses {
+  const cursor: Cursor = { tokens, at: 0, parts: {} }
+  const unreadMax = isTrial ? 1 : unreadWordsMax
   const unread: string[] = []
   while (cursor.at < tokens.length && unread.length < unreadMax) {
     if (clauses.some((read) => read(cursor))) continue
     unread.push(tokens[cursor.at]?.text ?? '')
     cursor.at++
   }
-  return { parts: cursor.parts, unread }
+  const { parts, unknownZone } = cursor
+  return { parts, unread, ...(unknownZone !== undefined && { unknownZone }) }
 }

@@ -98,6 +98,8 @@ export function setOrdinals(cursor: Cursor, { isEvery }: { isEvery: boolean }): 
   return read.months ? set(cursor, 'months', read.months) : true
 }
 
+const isMonthDay = (day: number): boolean => day === -1 || (day >= 1 && day <= 31)
+
 /** Reads a day of the year such as `24 December` or `December 24th`; behind `every` it means each year. */
 export function readMonthDay(cursor: Cursor): { month: number; day: number } | undefined {
   return attempt(cursor, () => {
@@ -106,7 +108,7 @@ export function readMonthDay(cursor: Cursor): { month: number; day: number } | u
     if (month === undefined) return undefined
     take(cursor, 'the')
     const day = before ?? readNumber(cursor) ?? readOrdinal(cursor)
-    return day === undefined ? undefined : { month, day }
+    return day === undefined || !isMonthDay(day) ? undefined : { month, day }
   })
 }
 

@@ -13,10 +13,10 @@ export type DayRule = {
 export const daysOfMonth = (month: number, year: number): number =>
   new Date(Date.UTC(year, month, 0)).getUTCDate()
 
+/** Whether a day of the rule's months is one of its days. */
 function holdsDay(rule: DayRule, dayStart: number): boolean {
-  const { weekdays, monthDays, nth, months, isLiteral } = rule
+  const { weekdays, monthDays, nth, isLiteral } = rule
   const date = new Date(dayStart)
-  if (months && !months.includes(date.getUTCMonth() + 1)) return false
   if (weekdays) return weekdays.includes(date.getUTCDay())
   if (!monthDays && !nth) return true
   const day = date.getUTCDate()
@@ -35,7 +35,13 @@ const daysMax = 9 * 366
 
 /** Returns the first day of the rule from `dayStart` on; undefined if no such day ever comes. */
 export function nextDay(rule: DayRule, dayStart: number): number | undefined {
-  for (let day = dayStart, count = 0; count < daysMax; day += dayMs, count++)
-    if (holdsDay(rule, day)) return day
+  const { months } = rule
+  for (let day = dayStart; day < dayStart + daysMax * dayMs; ) {
+    const date = new Date(day)
+    if (months && !months.includes(date.getUTCMonth() + 1))
+      day = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+    else if (holdsDay(rule, day)) return day
+    else day += dayMs
+  }
   return undefined
 }

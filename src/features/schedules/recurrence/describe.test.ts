@@ -32,6 +32,13 @@ test('a description says days, times, zone and what happens in shorter months', 
   for (const [input, text] of Object.entries(texts)) assert.equal(describe(read(input)), text)
 })
 
+test('the remark about leap days reads back beside other days', () => {
+  const fields = { type: 'calendar' as const, times: ['09:00'], month_days: [28, 29], months: [2] }
+  const calendar = read(fields)
+  assert.match(describe(calendar), /the 29th only in leap years/)
+  assert.deepEqual(read(describe(calendar)), calendar)
+})
+
 test('the next runs have both clocks', () => {
   assert.deepEqual(nextRuns(read('daily at 1:30 New York'), new Date('2026-10-31T12:00:00Z'), 2), [
     { at: '2026-11-01T05:30:00.000Z', local: 'Sunday 2026-11-01 01:30 America/New_York (UTC-04:00)' },

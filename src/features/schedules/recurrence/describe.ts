@@ -20,13 +20,13 @@ const monthText = (months: readonly number[]): string =>
   listText(months.map((month) => monthNames[month - 1] ?? ''))
 
 const endings = ['th', 'st', 'nd', 'rd']
-const ordinalText = (day: number): string => {
+export const ordinalText = (day: number): string => {
   if (day === -1) return 'the last day'
   const ending = day > 10 && day < 14 ? 'th' : (endings[day % 10] ?? 'th')
   return `the ${day}${ending}`
 }
 
-const nthNames = new Map([
+export const nthNames: ReadonlyMap<number, string> = new Map([
   [-1, 'last'],
   [1, 'first'],
   [2, 'second'],
@@ -121,16 +121,18 @@ function ruleText(calendar: Calendar): string {
   return `${periodText(calendar.every_seconds)} from ${calendar.from} to ${calendar.to}${onDays(table.days)}`
 }
 
-export function describe(calendar: Calendar): string {
+/** Returns the start and the end of a calendar in words, as far as it has them. */
+export function boundTexts(calendar: Calendar): string[] {
   const { timezone, starts_at, ends_at } = calendar
   const start = isElapsed(calendar) ? 'counted from' : 'starting'
-  const parts = [
-    ruleText(calendar),
+  return [
     ...(starts_at === undefined ? [] : [`${start} ${momentText(timezone, starts_at)}`]),
     ...(ends_at === undefined ? [] : [`until ${momentText(timezone, ends_at)}`]),
-    timezone,
   ]
-  const text = parts.join(', ')
+}
+
+export function describe(calendar: Calendar): string {
+  const text = [ruleText(calendar), ...boundTexts(calendar), calendar.timezone].join(', ')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
 

@@ -18,6 +18,15 @@ const shortWeekdays = byWord({
   5: 'fri',
   6: 'sat',
 })
+const weekdayNumbers: ReadonlyMap<string, number> = new Map(
+  weekdayNames.map((name, at) => [name.toLowerCase(), at]),
+)
+const monthNumbers: ReadonlyMap<string, number> = new Map([
+  ...monthNames.flatMap((name, at) =>
+    [name, name.slice(0, 3)].map((each) => [each.toLowerCase(), at + 1] as const),
+  ),
+  ['sept', 9],
+])
 const groups: ReadonlyMap<string, number[]> = new Map([
   ['weekday', workdays],
   ['workday', workdays],
@@ -29,19 +38,13 @@ export function weekdaysOf(word: string): { days: number[]; isEach: boolean } | 
   const singular = word.replace(/s$/, '')
   const group = groups.get(singular)
   if (group) return { days: group, isEach: true }
-  const named = weekdayNames.findIndex((name) => name.toLowerCase() === singular)
-  const at = named >= 0 ? named : Number(shortWeekdays.get(word) ?? -1)
-  return at < 0 ? undefined : { days: [at], isEach: named >= 0 && word !== singular }
+  const named = weekdayNumbers.get(singular)
+  const at = named ?? Number(shortWeekdays.get(word) ?? -1)
+  return at < 0 ? undefined : { days: [at], isEach: named !== undefined && word !== singular }
 }
 
 /** Returns the number of a month, from 1; `may` and `mar` count where a month can stand. */
-export const monthOf = (word: string): number | undefined => {
-  const short = word === 'sept' ? 'sep' : word
-  const at = monthNames.findIndex(
-    (name) => name.toLowerCase() === short || name.slice(0, 3).toLowerCase() === short,
-  )
-  return at < 0 ? undefined : at + 1
-}
+export const monthOf = (word: string): number | undefined => monthNumbers.get(word)
 
 const ordinalNames =
   'first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth'.split(

@@ -4,7 +4,13 @@ import type { Token } from './phrase-tokens.ts'
 import { notUnderstood } from './schedule-error.ts'
 
 /** A place in a phrase. Each read function reads the words that it knows there, or leaves the cursor in place. */
-export type Cursor = { tokens: readonly Token[]; at: number; parts: Parts; now: Date }
+export type Cursor = {
+  tokens: readonly Token[]
+  at: number
+  parts: Parts
+  /** The first name that stands where a zone stands, and is the name of none. */
+  unknownZone?: string
+}
 
 export const wordAt = ({ tokens, at }: Cursor, ahead = 0): string => tokens[at + ahead]?.word ?? ''
 

@@ -1,4 +1,3 @@
-import { normalise } from '#grammar/lex.ts'
 import { readQuantity } from '#grammar/quantity.ts'
 import type { Unit } from './english-words.ts'
 import { minuteOf } from './timetable.ts'
@@ -73,8 +72,9 @@ function readToken(text: string, before: string): Token {
   return { kind: 'mark', text: mark, word: meaning[mark] ?? mark }
 }
 
+/** Returns the tokens of a phrase in normal spelling. */
 export function tokensOf(phrase: string): Token[] {
-  const text = normalise(phrase).replace(/\b([ap])\.\s?m\b\.?/gi, '$1m')
+  const text = phrase.replace(/\b([ap])\.\s?m\b\.?/gi, '$1m')
   const tokens: Token[] = []
   for (let at = 0; at < text.length; ) {
     if (/\s/.test(text[at] ?? '')) {

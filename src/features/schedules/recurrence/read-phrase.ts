@@ -1,12 +1,13 @@
+import { normalise } from '#grammar/lex.ts'
 import { type ScheduleFields, weekdays } from './calendar.ts'
 import { readClauses } from './clauses.ts'
 import { listText, monthNames, weekdayNames } from './english-words.ts'
 import type { ClockTime, Moment, NamedDay, Parts } from './phrase-parts.ts'
-import { tokensOf } from './phrase-tokens.ts'
-import { neverFires, notUnderstood } from './schedule-error.ts'
+import { type Token, tokensOf } from './phrase-tokens.ts'
+import { neverFires, notUnderstood, ScheduleError } from './schedule-error.ts'
 import { timeText } from './timetable.ts'
 import { dayMs, instantOf, localTime, minuteMs, startOfDay } from './zone.ts'
-import type { ZoneReading } from './zone-names.ts'
+import { unknownZoneError, type ZoneReading } from './zone-names.ts'
 
 /** This module reads a schedule in words into the fields that a client could have sent instead. */
 
@@ -37,9 +38,9 @@ function nextYearly(
   const year = new Date(localTime(zone, now.getTime())).getUTCFullYear()
   for (let ahead = 0; ahead <= 8; ahead++) {
     const start = Date.UTC(year + ahead, month - 1, day)
-    const isReal = new Date(start).getUTCDate() === day
+    if (new Date(start).getUTCDate() !== day) continue
     const at = instantOf(zone, start + minute * minuteMs)
-    if (isReal && at > now.getTime()) return at
+    if (at > now.getTime()) return at
   }
   throw neverFires(`${monthNames[month - 1]} has no day ${day}`)
 }
@@ -199,14 +200,24 @@ function calendarFields(context: Context): ScheduleFields {
   return { type: 'calendar', times: minutes.map(timeText), ...days, ...boundFields(context) }
 }
 
+/** Returns the tokens of a phrase of bounded length; some characters become several when they are normalised. */
+function tokensIn(phrase: string): Token[] {
+  const text = phrase.length > phraseLengthMax ? phrase : normalise(phrase)
+  if (text.length > phraseLengthMax)
+    throw notUnderstood(`A schedule has at most ${phraseLengthMax} characters`)
+  return tokensOf(text)
+}
+
+/** Returns the refusal of a trial, which does not search the names that may have been meant. */
+const unnamedZone = (name: string) =>
+  new ScheduleError({ field: 'schedule', type: 'unknown_zone', msg: `There is no time zone "${name}"` })
+
 /** Returns the fields of a phrase; throws a refusal unless every word of the phrase is understood. */
 export function readPhrase(
   phrase: string,
-  { now, timezone }: { now: Date; timezone: string },
+  { now, timezone, isTrial = false }: { now: Date; timezone: string; isTrial?: boolean },
 ): { fields: ScheduleFields; zone?: ZoneReading } {
-  if (phrase.length > phraseLengthMax)
-    throw notUnderstood(`A schedule has at most ${phraseLengthMax} characters`)
-  const { parts, unread } = readClauses(tokensOf(phrase), now)
+  const { parts, unread, unknownZone } = readClauses(tokensIn(phrase), { isTrial })
   if (unread.length > 0)
     throw notUnderstood(`The schedule was not understood: ${listText(unread.map((text) => `"${text}"`))}`, {
       unread,
@@ -220,5 +231,8 @@ export function readPhrase(
       : seconds === undefined
         ? calendarFields(context)
         : intervalFields(context, seconds)
+  // Words that are no schedule without their zone, such as "in total", are no schedule with a wrong zone either.
+  if (unknownZone !== undefined)
+    throw isTrial ? unnamedZone(unknownZone) : unknownZoneError(unknownZone, 'schedule', now)
   return { fields, ...(zone && { zone }) }
 }

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import type { Calendar, Refusal, ScheduleFields } from './calendar.ts'
 import { type ReadOptions, readSchedule } from './read-schedule.ts'
+import { nextSlot } from './slots.ts'
+import { zoneAliases } from './zone-aliases.ts'
+import { findZone } from './zone-names.ts'
 
 const now = new Date('2026-11-28T10:17:43.512Z')
 const startOfMinute = '2026-11-28T10:17:00.000Z'
@@ -121,6 +125,9 @@ test('what a phrase leaves open is refused with what was not read', () => {
     'every 15 minutes at 9',
     'every Monday',
     'every 3 months',
+    'on 999999999 December at 9am',
+    'every day at 9 starting 999999999 December',
+    'every day at 9 until 0 December',
     'in 999999999 weeks',
     'in 2 hours on weekdays',
     'once on Monday in January at 9',
@@ -178,6 +185,16 @@ test('offsets, zones of several places and unknown zones are refused with names'
     assert.equal(refused(phrase).type, 'unknown_zone', phrase)
 })
 
+test('each alias is a zone, and English words are none', () => {
+  const zones = new Set([...Intl.supportedValuesOf('timeZone'), 'UTC'])
+  for (const alias of zoneAliases) {
+    const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: alias }).resolvedOptions()
+    assert.ok(zones.has(timeZone), alias)
+  }
+  assert.equal(findZone('GB-Eire')?.zone, 'Europe/London')
+  for (const word of ['cat', 'net', 'Foo/Bar', 'crypto', '']) assert.equal(findZone(word), undefined, word)
+})
+
 test('cron with both kinds of days is refused with both readings, and other fields by their name', () => {
   assert.deepEqual(refused('0 9 13 * 5').ctx.suggestions, ['0 9 13 * *', '0 9 * * 5'])
   assert.match(refused('0 0 9 * * *').msg, /five fields/)
@@ -204,6 +221,23 @@ test('what never comes is refused', () => {
     'daily at 9 until 2026-11-27',
   ])
     assert.equal(refused(input).type, 'never_fires', input)
+})
+
+test('times beyond the year 2100 are refused by their field', () => {
+  const late = '9999-12-31T23:59:59Z'
+  const field = (input: string | ScheduleFields, options: Partial<ReadOptions> = {}) => {
+    const { type, field, msg } = refused(input, options)
+    assert.deepEqual([type, /2100/.test(msg)], ['value_error', true], msg)
+    return field
+  }
+  assert.equal(field({ type: 'once', at: late }), 'schedule.at')
+  assert.equal(field('in 52000000 minutes'), 'schedule.at')
+  assert.equal(field('on 31 December 9999 at 23:59'), 'schedule.at')
+  assert.equal(field({ type: 'calendar', times: ['09:00'], starts_at: late }), 'starts_at')
+  assert.equal(field('daily at 9', { startsAt: '2101-01-01T00:00:00Z' }), 'starts_at')
+  assert.equal(field('daily at 9', { endsAt: late }), 'ends_at')
+  const last = '2100-12-31T23:59:59.000Z'
+  assert.equal(read('daily at 9', { endsAt: last }).ends_at, last)
 })
 
 test('slots too close to each other are refused with the least distance', () => {
@@ -262,5 +296,39 @@ test('fields have one form', () => {
       starts_at: '2026-12-01T09:00:01.000Z',
       ...utc,
     },
+  )
+})
+
+const words = fc.constantFrom(
+  ...`every each day days daily hourly weekly monthly yearly once twice thrice at from to until through starting
+    beginning ending counted between and , . - & ( ) on in the of last first second third next this other today
+    tomorrow noon midnight morning afternoon evening time UTC ET EST IST CST New York Berlin tokyo Berlim monday
+    mondays fri weekday weekends january february may december month year week hours minutes seconds half an a per
+    times am pm o'clock 9am 17:30 12 31 29 2 15 0 32 99 999999999 1970 9999 2026-12-24 2026-02-30 9999-12-31
+    2026-12-24T10:00 9999-12-31T23:59-23:59 2026-12-24T10:00Z +3 UTC+3 -5 Europe/Berlin Foo/Bar 1st 31st 99th 15m 4h
+    999999999h 3d 1mo twenty two thirty then only leap years or shorter`.split(/\s+/),
+)
+
+test('any words and numbers of the grammar are read or refused', () => {
+  const zone = fc.constantFrom('UTC', 'America/New_York', 'Pacific/Apia', 'Australia/Lord_Howe')
+  fc.assert(
+    fc.property(fc.array(words, { minLength: 1, maxLength: 10 }), zone, (list, timezone) => {
+      const reading = readSchedule(list.join(' '), { now, timezone, secondsMin: 300 })
+      if ('refusal' in reading) return
+      assert.ok(nextSlot(reading.calendar, now), list.join(' '))
+      assert.deepEqual(read(JSON.parse(JSON.stringify(reading.calendar))), reading.calendar)
+    }),
+    { numRuns: 1_000 },
+  )
+  // A day of a month is misread only beside its month, which few random texts name.
+  const day = fc.nat({ max: 999_999_999 })
+  const place = fc.constantFrom('on', 'every', 'daily at 9 starting', 'daily at 9 until', '')
+  const month = fc.constantFrom('December', 'February', 'may')
+  fc.assert(
+    fc.property(place, day, month, fc.boolean(), (before, number, name, isFirst) => {
+      const named = isFirst ? `${number} ${name}` : `${name} ${number}`
+      readSchedule(`${before} ${named} at 9am`, { now, timezone: 'America/New_York' })
+    }),
+    { numRuns: 200 },
   )
 })

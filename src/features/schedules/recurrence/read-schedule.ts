@@ -25,12 +25,16 @@ export type ReadOptions = {
   endsAt?: string
   /** The shortest time that is allowed between two slots; the default is 60 seconds. */
   secondsMin?: number
+  /** Whether only the type of a refusal counts, as while a sentence is split; a refusal then names less. */
+  isTrial?: boolean
 }
 
 const secondMs = 1_000
 const yearSeconds = 365 * 24 * 3_600
 const timesMax = 24
 const leapYear = 2_028
+const yearMax = 2_100
+const instantEnd = Date.UTC(yearMax + 1, 0)
 
 const wrong = (field: string, msg: string): ScheduleError =>
   new ScheduleError({ field, type: 'value_error', msg })
@@ -48,7 +52,8 @@ const fieldsOf: Readonly<Record<Calendar['type'], readonly string[]>> = {
 function instantText(text: string, field: string, round: (seconds: number) => number): string {
   const isInstant = /^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/i.test(text)
   const ms = isInstant ? Date.parse(text) : Number.NaN
-  if (!(ms >= 0)) throw wrong(field, 'Input should be a time such as 2026-12-24T18:00:00Z')
+  if (!(ms >= 0 && ms < instantEnd))
+    throw wrong(field, `Input should be a time up to the year ${yearMax}, such as 2026-12-24T18:00:00Z`)
   return new Date(round(ms / secondMs) * secondMs).toISOString()
 }
 
@@ -212,10 +217,10 @@ function assertFires(calendar: Calendar, { now, secondsMin = 60 }: ReadOptions):
 const isCron = (text: string): boolean => /^[\d*][\d*,/-]*\s+[\d*][\d*,/-]*\s+\S+\s+\S/.test(text.trim())
 
 function read(input: string | ScheduleFields, options: ReadOptions): { calendar: Calendar; notes: string[] } {
-  const { now, startsAt, endsAt } = options
+  const { now, startsAt, endsAt, isTrial = false } = options
   const outer = readZone(options.timezone ?? 'UTC', 'timezone', now)
   const isPhrase = typeof input === 'string' && !isCron(input)
-  const phrase = isPhrase ? readPhrase(input, { now, timezone: outer.zone }) : undefined
+  const phrase = isPhrase ? readPhrase(input, { now, timezone: outer.zone, isTrial }) : undefined
   const fields =
     phrase?.fields ?? (typeof input === 'string' ? { type: 'cron' as const, cron: input } : input)
   const zone =

@@ -2,6 +2,7 @@ import { byWord } from '#grammar/word-maps.ts'
 import { nearest } from '#kernel/contract/nearest-names.ts'
 import { ScheduleError } from './schedule-error.ts'
 import { hourMs, localTime, minuteMs } from './zone.ts'
+import { zoneAliases } from './zone-aliases.ts'
 
 /** This module knows names of time zones: those of the tz database, cities and abbreviations. */
 
@@ -72,10 +73,23 @@ const zonesByCity = (): ReadonlyMap<string, string> => {
   return cities
 }
 
+let zones: Map<string, string> | undefined
+/** The zones by their names. An alias that was looked up has its zone here, too. */
+const zonesByName = (): Map<string, string> => {
+  zones ??= new Map(Intl.supportedValuesOf('timeZone').map((zone) => [keyOf(zone), zone]))
+  return zones
+}
+const aliases: ReadonlySet<string> = new Set(zoneAliases.map(keyOf))
+
 /** Returns a zone under the name that Intl prefers; undefined if Intl does not know the name. */
 function preferredName(name: string): string | undefined {
+  const key = keyOf(name)
+  const known = zonesByName().get(key)
+  if (known !== undefined || !aliases.has(key)) return known
   try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone
+    const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions()
+    zonesByName().set(key, timeZone)
+    return timeZone
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error
@@ -127,7 +141,12 @@ function suggestionsFor(name: string): string[] {
 /** Returns the zone of a name; throws a refusal that suggests which zones may have been meant. */
 export function readZone(name: string, field: string, now: Date): ZoneReading {
   const found = findZone(name)
-  if (found) return found
+  if (!found) throw unknownZoneError(name, field, now)
+  return found
+}
+
+/** Returns the refusal of a name that is the name of no zone, or of several. */
+export function unknownZoneError(name: string, field: string, now: Date): ScheduleError {
   const offset = offsetForm.exec(name.trim())
   const meant = ambiguous.get(keyOf(name))
   const suggestions = offset ? zonesAt(offset, now.getTime()) : (meant ?? suggestionsFor(name))
@@ -137,7 +156,7 @@ export function readZone(name: string, field: string, now: Date): ZoneReading {
       ? `"${name}" is the time of several places: name one`
       : `There is no time zone "${name}"`
   const hint = suggestions.length === 0 ? '' : `, such as ${suggestions.join(' or ')}`
-  throw new ScheduleError({
+  return new ScheduleError({
     field,
     type: 'unknown_zone',
     msg: `${reason}${hint}`,

@@ -6,8 +6,8 @@ export const minuteMs = 60_000
 export const hourMs = 60 * minuteMs
 export const dayMs = 24 * hourMs
 
-/** A formatter takes 24 KiB and a quarter of a millisecond to build, so some are kept. */
-const formattersMax = 128
+/** A formatter takes 24 KiB and a quarter of a millisecond to build, so those of all zones are kept. */
+const formattersMax = 512
 const formatters = new LRUCache<string, Intl.DateTimeFormat>({ max: formattersMax })
 
 function formatterOf(zone: string): Intl.DateTimeFormat {
@@ -29,6 +29,7 @@ function formatterOf(zone: string): Intl.DateTimeFormat {
 
 /** Returns the local time that the clock of a zone shows at an instant. */
 export function localTime(zone: string, atMs: number): number {
+  if (zone === 'UTC') return atMs
   const shown = formatterOf(zone).format(atMs).split(/\D+/)
   const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = shown.map(Number)
   return Date.UTC(year, month - 1, day, hour, minute, second) + (((atMs % 1_000) + 1_000) % 1_000)
