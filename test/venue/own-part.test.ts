@@ -268,6 +268,8 @@ describe('a run that reduces', () => {
       [schedule],
     )
     await grantCredits(user)
+    // The chat of the run reads the positions once, and a read may be older than the fill.
+    await app.catchUp()
     const run = await runToEnd(app.main, { id: schedule, userId: user.id })
     assert.deepEqual([run.status, run.outcome], ['completed', 'executed'], JSON.stringify(run))
     const { positions } = await app.call('perp_orders', {}, user)
