@@ -3,8 +3,9 @@ import { findPosition } from '#engines/venue/orders/order-lookup.ts'
 import { exitFacts, type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { positionBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
-import { reduciblePart } from '#engines/venue/records/reducible-part.ts'
+import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
@@ -45,7 +46,9 @@ async function checkClose(
     )
   const isBuy = position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')
-  const holding = { userId, market: 'perp', symbol: market.symbol, isLong: !isBuy, held } as const
+  const { symbol } = market
+  const record = { coin: symbol, balance_key: positionBalanceKey(symbol), total: held }
+  const holding = { userId, market: 'perp', symbol, isLong: !isBuy, held, ...record } as const
   const sizeMax = await reduciblePart(deps.db, run, holding)
   const asked = input.size === undefined ? sizeMax : pricing.roundSize(input.size, market)
   const size = compareDecimals(asked, sizeMax) > 0 ? sizeMax : asked
@@ -77,6 +80,7 @@ async function checkClose(
     tif: limit === undefined ? 'ioc' : 'gtc',
     reduce_only: true,
     usd_micros: '0',
+    ...ownPartOf(run, record),
   }
   return { action: { userId, chainId, ...exitFacts(operation, tokens) }, data }
 }

@@ -12,8 +12,9 @@ import { startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
 import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
-import { reduciblePart } from '#engines/venue/records/reducible-part.ts'
+import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { fromFixedPoint, fromUnits, mulDiv, toFixedPoint, toMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -222,17 +223,19 @@ export const admitSell = (deps: SpotDeps) =>
     check: (input: SellInput, { userId }) => checkSell(deps, input, userId),
     async fund({ input, market, price, accountState }, { userId, run, isLast }) {
       const { balances, spendings } = accountState
-      const held = freeOf(balances, market.base)
-      const holding = { userId, market: 'spot', symbol: market.symbol, isLong: true, held } as const
+      const { symbol, coin, base } = market
+      const held = freeOf(balances, base)
+      const record = { coin, balance_key: spotBalanceKey(base), total: heldOf(balances, market).total }
+      const holding = { userId, market: 'spot', symbol, isLong: true, held, ...record } as const
       const free = await reduciblePart(deps.db, run, holding)
       const { minOrderUsd: minimum } = deps.limits
       const size = saleSize(input, { market, price, free, minimum }, deps.pricing)
       const pending = spendings.onSpot(balances, market.base)
       // On the last attempt a pending spend does not refuse a sale: the venue rejects an excessive size itself.
       if (!isLast && toFixedPoint(size) > toFixedPoint(free) - pending.amount) throw new SpendingNotShown()
-      return size
+      return { size, ...ownPartOf(run, record) }
     },
-    start: ({ data }, size) => startOrder({ ...data, size }),
+    start: ({ data }, sized) => startOrder({ ...data, ...sized }),
   })
 
 async function checkSell(deps: SpotDeps, input: SellInput, userId: string) {

@@ -1,5 +1,6 @@
 import type { Entry, Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
+import type { OwnPart } from '#engines/venue/records/reducible-part.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
@@ -63,6 +64,8 @@ export type OrderTaskData = TransferTaskData & {
   held_before?: HeldBefore
   /** The role of the order, by default `entry`; an exit leg if a trigger of the gateway became the order. */
   role?: OrderRole
+  /** The part of its schedule that a run reduces, which bounds the order when it is signed. */
+  own_part?: OwnPart
   /** The requested size of a close, if it exceeds the position. */
   asked_size?: string
   /** The entry as it was last seen, until every record of it is available. */
@@ -86,9 +89,9 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
 
 export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 
-/** Whether the order is the first action of its task. */
-export const startsWithOrder = ({ transfer_usd, leverage }: OrderTaskData): boolean =>
-  transfer_usd === null && leverage === null
+/** Whether the order is signed with its acceptance: it is the first action of its task, and no own part bounds it. */
+export const startsWithOrder = ({ transfer_usd, leverage, own_part }: OrderTaskData): boolean =>
+  transfer_usd === null && leverage === null && own_part === undefined
 
 const orderTtlMs = 20_000
 

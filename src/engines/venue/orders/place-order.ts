@@ -1,4 +1,5 @@
 import { evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
+import { assertReducible } from '#engines/venue/records/reducible-part.ts'
 import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/task/effect-steps.ts'
 import type { StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { deriveCloid } from './action-outcome.ts'
@@ -86,9 +87,14 @@ const orderEffect = <Data extends OrderTaskData, Repair extends string>(
       }),
       before: (task) => placedBefore(deps, task, [deriveCloid(task.executionId, 'entry')]),
     }),
-    plan({ executionId, data, deadline }, { now }) {
+    plan({ id: taskId, userId, executionId, data, deadline }, { now }) {
       if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')
-      return { ...planOf(data), facts: factsOf(data), ...bracketAction(executionId, data, deps.pricing) }
+      return {
+        ...planOf(data),
+        facts: factsOf(data),
+        ...bracketAction(executionId, data, deps.pricing),
+        ...(data.own_part && { beforeSigning: (tx) => assertReducible(tx, { userId, taskId, data }) }),
+      }
     },
     async settle(task, observed, context) {
       const { entry } = observed

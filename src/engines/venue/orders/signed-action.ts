@@ -13,7 +13,7 @@ import type {
   VenueKeys,
   VenueSigner,
 } from '#kernel/task/signer.ts'
-import type { Intent, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
+import type { Intent, JsonObject, StepResultOf, TaskView, Tx } from '#kernel/task/task.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { settleAll } from '#store/query.ts'
 import {
@@ -48,6 +48,8 @@ export type ActionPlan = {
   ttlMs: number
   /** The bracket legs of the orders in the action, by client order id. */
   notes?: { cloid: string; leg: string; symbol: string }[]
+  /** Called in the transaction that signs; a fault that it throws is a refusal. It is not called on acceptance. */
+  beforeSigning?: (tx: Tx) => Promise<void>
 }
 export type SignContinuation<Data, Name extends string> = {
   now: Date
@@ -136,7 +138,7 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
       plan: ActionPlan,
       { now, next, data, onRefused }: SignContinuation<Data, Name>,
     ): Promise<SignedResult<Data, Name>> {
-      const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [] } = plan
+      const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [], beforeSigning } = plan
       const byAgent = isAgentAction(action)
       const signerAddress = (byAgent ? agent : account).toLowerCase()
       const nonceSequence = { kind: nonceKind, chain: chainId, signer: signerAddress }
@@ -177,12 +179,15 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
           txAttempt: { externalId: `${signerAddress}:${nonce}`, raw, nonce },
         }
       }
-      const build: Intent['build'] = async (tx) => async (nonce) => {
-        const intent = intentOf(nonce)
-        const keys = openKeys()
-        const receipt = await policy.authorize(tx, intent)
-        const [built] = await settleAll([signed(intent, receipt, keys), noteOrders(tx, notes, notedOrders)])
-        return built
+      const build: Intent['build'] = async (tx) => {
+        await beforeSigning?.(tx)
+        return async (nonce) => {
+          const intent = intentOf(nonce)
+          const keys = openKeys()
+          const receipt = await policy.authorize(tx, intent)
+          const [built] = await settleAll([signed(intent, receipt, keys), noteOrders(tx, notes, notedOrders)])
+          return built
+        }
       }
       const signOnAccept: Intent['signOnAccept'] = async () => {
         const keys = openKeys()
