@@ -7,6 +7,7 @@ import { endLink } from '#features/policy/end-link.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
+import { pauseSchedules } from './ended-access.ts'
 import { userOf } from './users.ts'
 
 const rowsMax = 1_000
@@ -43,7 +44,9 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
     })
     const event = linkEvent('agent.unlinked', { agentId, person: owner }, 'operator')
     // The readers are sorted, since each append locks the event log of its user.
-    for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], now)
+    const paused = await pauseSchedules(tx, { userId, personId: owner.userId, at: now })
+    for (const reader of [userId, owner.userId].sort())
+      await appendEvents(tx, reader, reader === userId ? [event, ...paused] : [event], now)
     return owner
   })
   await session.notify([userTopic(userId), userTopic(person.userId)])

@@ -82,7 +82,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     images,
     ...openPolicy(deps, access),
     openChat(chatDeps, overrides),
-    openSchedules(chatDeps),
+    openSchedules({ ...chatDeps, auth }),
     oauthSection(access.oauth),
     { operations: overrides.addOperations?.(deps) ?? [] },
   ]

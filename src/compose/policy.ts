@@ -8,6 +8,7 @@ import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { killSwitchMetrics } from '#features/policy/kill-switch.ts'
 import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
+import { endSchedules } from '#features/schedules/access-end.ts'
 import { readWallets } from '#features/wallets/store.ts'
 import { approvalPage, ownPages } from './page-urls.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
@@ -39,6 +40,12 @@ export const openPolicy = (
     ...shared,
     limits: createSignInLimits(core),
     policy: custody.policy,
+    endSchedules: (act, { userId, ...ended }) =>
+      endSchedules(act.tx, {
+        ...ended,
+        userId,
+        cancelTasks: (taskIds) => taskEngine.tasks.cancelNotSent(userId, taskIds, act),
+      }),
     assertSigned: auth.assertSigned,
     signups,
     linkPage: () => ownPages(config, baseUrl)?.link,

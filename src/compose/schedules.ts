@@ -4,6 +4,7 @@ import type { Files } from '#engines/files/files.ts'
 import { authorityOf } from '#engines/stored-callers/stored-caller.ts'
 import { strategyRetentionJobs } from '#engines/strategy-slots/retention.ts'
 import { createStrategySlots } from '#engines/strategy-slots/strategy-slots.ts'
+import type { Auth } from '#features/auth/auth.ts'
 import { orderedOperations } from '#features/chat/grammar-mandate.ts'
 import { findThread } from '#features/chat/store.ts'
 import { creditsOfAgent } from '#features/chat/turn-prices.ts'
@@ -23,6 +24,7 @@ import type { Parts } from './section-parts.ts'
 
 type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls'> & {
   credits: Credits
+  auth: Pick<Auth, 'holdAccess'>
   files: Files
   operations: () => readonly Operation[]
 }
@@ -30,7 +32,7 @@ type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'univers
 /** Opens scheduled chats: their operations, the slots that are due, and the runs of these slots. */
 export function openSchedules({ core, scheduleClock: clock, custody, ...parts }: ScheduleParts): Section {
   const { db, random, transactions, taskEngine } = core
-  const { credits, files, innerCalls, operations, universe } = parts
+  const { auth, credits, files, innerCalls, operations, universe } = parts
   const inTurn = createLoopTurns()
   const slots = createStrategySlots({
     transactions,
@@ -56,6 +58,7 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
       calls: innerCalls,
       keyOf: (name) => internalKey('sched', name),
       authorityOf,
+      holdAccess: auth.holdAccess,
       acts: taskEngine.approvals,
       taskClock: core.clock,
       creditsPerRun: (agent) => Number(creditsOfAgent[agent]),

@@ -38,14 +38,18 @@ type WebhookParts = Pick<Parts, 'core' | 'custody' | 'webhookHttp'> & { auth: Pi
  * Ends what an app has added or activated, and the addresses of files, when the access of the app ends. Without an
  * app everything ends: the person's password is new, or every access was ended.
  */
-export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier } }: Core) {
+export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier, tasks } }: Core) {
   const endApps: EndApps = async (tx, { personId: userId, clientId }) => {
     const reason = clientId === undefined ? 'revoked' : 'disconnected'
     await endFileLinks(tx, userId, clock.now())
-    const paused = await endSchedules(tx, { userId, clientId, at: clock.now() })
+    const announcements: (() => void)[] = []
+    const act = { tx, afterCommit: (announce: () => void) => void announcements.push(announce) }
+    const cancelTasks = (taskIds: readonly string[]) => tasks.cancelNotSent(userId, taskIds, act)
+    const paused = await endSchedules(tx, { userId, clientId, at: clock.now(), cancelTasks })
     const hasEnded = await endWebhooks(events, tx, { userId, clientId, reason })
     await events.add(tx, userId, paused)
     return () => {
+      for (const announce of announcements) announce()
       if (hasEnded) notifier.broadcast([webhooksTopic(userId)])
       if (hasEnded || paused.length > 0) events.notify(userId)
     }

@@ -50,7 +50,12 @@ export async function insertSchedule(
     [
       id,
       text,
-      JSON.stringify({ type: 'interval', every_seconds: 3_600, timezone: 'UTC' }),
+      JSON.stringify({
+        type: 'interval',
+        every_seconds: 3_600,
+        timezone: 'UTC',
+        starts_at: '2026-01-01T00:00:00.000Z',
+      }),
       fields.maxRuns ?? null,
       fields.guards && JSON.stringify(fields.guards),
       JSON.stringify({ operations: fields.operations ?? [], notes: [] }),

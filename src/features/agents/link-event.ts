@@ -22,9 +22,12 @@ export async function publish(
   { tx, afterCommit }: ActScope,
   users: readonly string[],
   event: NewEvent,
+  /** More events for the log of one of the users. */
+  more?: { userId: string; events: readonly NewEvent[] },
 ): Promise<void> {
   const ordered = [...users].sort()
-  for (const userId of ordered) await events.add(tx, userId, [event])
+  for (const userId of ordered)
+    await events.add(tx, userId, [event, ...(more?.userId === userId ? more.events : [])])
   afterCommit(() => {
     for (const userId of ordered) events.notify(userId)
   })

@@ -52,7 +52,9 @@ async function unlink(
       ? contestedAt !== null
       : linkCoolsUntil(linkedAt, { now: clock.now(), coolingMs }) !== undefined
   await policy.endLink(tx, { userId, person, linkedAt, isUndone: lifts, ...ended })
-  await publish(deps, scope, [userId, person.userId], linkEvent('agent.unlinked', { agentId, person }, by))
+  const paused = await deps.endSchedules(scope, { userId, personId: person.userId, at: clock.now() })
+  const event = linkEvent('agent.unlinked', { agentId, person }, by)
+  await publish(deps, scope, [userId, person.userId], event, { userId, events: paused })
   return { agent_id: agentId, unlinked: true }
 }
 

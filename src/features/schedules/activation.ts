@@ -1,8 +1,9 @@
 import type { TaskQueries } from '#durable/task/task-queries.ts'
-import { assertUncontested, personOf } from '#engines/agent-links/owners.ts'
+import { assertUncontested, type Owner, personOf } from '#engines/agent-links/owners.ts'
+import type { StoredCaller } from '#engines/stored-callers/stored-caller.ts'
 import type { StrategySlots } from '#engines/strategy-slots/strategy-slots.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import type { ActScope, Caller, Scope } from '#kernel/contract/caller.ts'
+import { type ActScope, type Caller, type Scope, scopes } from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
 import type { Random } from '#kernel/id.ts'
@@ -23,6 +24,7 @@ import {
   approvedMs,
   covers,
   maxToApprove,
+  termsHash,
   versionHash,
 } from './standing-approval.ts'
 import * as store from './store.ts'
@@ -44,6 +46,8 @@ export type ScheduleDeps = {
   scopeOf: (operation: string) => Scope | undefined
   /** Returns the stored caller in whose name the runs of a schedule act, without a credential. */
   authorityOf: (db: Queryable, caller: Caller) => Promise<object>
+  /** Holds the access of a caller until the end of the transaction; returns false if it has ended already. */
+  holdAccess: (tx: Tx, caller: Caller) => Promise<boolean>
   acts: ActRequests
   /** The clock for approvals; unlike the clock of schedules, the local world does not advance it. */
   taskClock: Clock
@@ -132,11 +136,22 @@ export async function beginIfComplete(
 }
 
 type Authorized = { row: store.ScheduleRow; caller: Caller; tx: Tx }
-/** Returns the authority of a new activation; an approval that a person has given for the version is kept. */
-const authorityFor = async ({ authorityOf, taskClock }: ScheduleDeps, { row, caller, tx }: Authorized) => ({
-  ...(await authorityOf(tx, caller)),
-  ...approvedBefore(row, taskClock.now()),
-})
+/**
+ * Returns the authority of a new activation or run: the scopes of the caller that the version needs, and the approval
+ * that a person has given for just this. While the link to the person is contested, no approval counts.
+ */
+export async function authorityFor(deps: ScheduleDeps, { row, caller, tx }: Authorized) {
+  const needed = neededScopes(deps, compiledOf(row))
+  const allowed = scopes.filter((scope) => needed.has(scope) && caller.scopes.has(scope))
+  const access = await deps.authorityOf(tx, { ...caller, scopes: new Set(allowed) })
+  const owner = await personOf(tx, caller.userId)
+  const given = owner?.contestedAt ? { ...row, authority: null } : row
+  return { ...access, ...approvedBefore(given, { access, now: deps.taskClock.now() }) }
+}
+
+/** Returns the scopes that a run needs: it chats, reads, and starts what its query orders. */
+const neededScopes = ({ scopeOf }: ScheduleDeps, { operations }: Compiled): ReadonlySet<Scope> =>
+  new Set(['chat', 'read', ...operations.flatMap((operation) => scopeOf(operation) ?? [])])
 
 type Reserved = { row: store.ScheduleRow; facts: UserFacts; authority: { approvedMicros?: string } }
 /** Returns the maximum value of one order that a person has to approve first; undefined if none has to be. */
@@ -150,13 +165,20 @@ const setupIncomplete = (missing: readonly SetupItemView[]) =>
     extras: { missing: missing.map(({ key }) => key) },
   })
 
+/** Locks the schedules of a caller whose access has not ended: its end waits, and then finds what the caller begins. */
+export async function lockToBegin({ holdAccess }: ScheduleDeps, tx: Tx, caller: Caller): Promise<void> {
+  if (!(await holdAccess(tx, caller)))
+    throw new Fault('invalid_token', 'The token was revoked meanwhile: obtain another one')
+  await store.lockSchedules(tx, caller.userId)
+}
+
 export async function activate(
   deps: ScheduleDeps,
   { schedule_id: id, expected_version }: ScheduleInputOf<'activate'>,
   { facts, caller, act }: Omit<MaybeBeginning, 'id'>,
 ): Promise<ScheduleView | RequestedAct> {
   const { userId } = caller
-  await store.lockSchedules(act.tx, userId)
+  await lockToBegin(deps, act.tx, caller)
   const row = await requireSchedule(act.tx, userId, id)
   assertVersion(row, expected_version)
   if (row.status === 'active') return viewOf(deps, row, facts)
@@ -200,6 +222,7 @@ export async function activateApproved(
 ): Promise<ScheduleView> {
   const owner = await personOf(act.tx, userId, { lock: true })
   assertUncontested(owner?.contestedAt ?? null)
+  assertSameLink(owner, authority)
   await store.lockSchedules(act.tx, userId)
   const row = await requireSchedule(act.tx, userId, id)
   if (versionHash(row) !== version_sha256)
@@ -211,9 +234,21 @@ export async function activateApproved(
   const approved = {
     approvedMicros: String(toMicros(max_usd)),
     approvedUntil: later(deps.taskClock.now(), approvedMs).toISOString(),
+    approvedTerms: termsHash(row, authority),
   }
   await begin(deps, { row, authority: { ...authority, ...approved }, act })
   return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
+}
+
+/** Throws if the agent was linked or unlinked since the request: the person who decides now has not seen that. */
+function assertSameLink(owner: Owner | undefined, { personId, linkedAt }: Partial<StoredCaller>): void {
+  const link = owner?.linkedAt
+    ? { personId: owner.userId, linkedAt: owner.linkedAt.toISOString() }
+    : undefined
+  if (link?.personId !== personId || link?.linkedAt !== linkedAt)
+    throw new Fault('conflict', 'The link of the agent was changed since: activate the schedule again', {
+      extras: { status: 'link_changed' },
+    })
 }
 
 export async function pause(

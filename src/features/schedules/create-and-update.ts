@@ -8,6 +8,7 @@ import {
   assertScopes,
   assertVersion,
   beginIfComplete,
+  lockToBegin,
   requireSchedule,
   type ScheduleDeps,
   viewOf,
@@ -76,7 +77,7 @@ export async function create(
 ): Promise<ScheduleView> {
   const { tx } = act
   const now = deps.clock.now()
-  await store.lockSchedules(tx, caller.userId)
+  await lockToBegin(deps, tx, caller)
   const { all } = await store.countSchedules(tx, caller.userId)
   if (all >= schedulesMax)
     throw new Fault(
@@ -142,7 +143,7 @@ export async function update(
   const { tx } = act
   const { schedule_id: id, status: wanted } = input
   const now = deps.clock.now()
-  await store.lockSchedules(tx, caller.userId)
+  await lockToBegin(deps, tx, caller)
   // Slots that are due by now run by the version before the edit.
   await deps.slots.settle(tx, id)
   const row = await requireSchedule(tx, caller.userId, id)

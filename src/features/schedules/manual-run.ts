@@ -7,7 +7,7 @@ import { uuidv7 } from '#kernel/id.ts'
 import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Queryable } from '#store/query.ts'
-import { assertScopes, requireSchedule, type ScheduleDeps } from './activation.ts'
+import { assertScopes, authorityFor, lockToBegin, requireSchedule, type ScheduleDeps } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import * as store from './store.ts'
@@ -27,7 +27,7 @@ export async function runNow(
   { facts, caller, act: { tx, afterCommit } }: Starting,
 ): Promise<TaskBrief> {
   const { userId } = caller
-  await store.lockSchedules(tx, userId)
+  await lockToBegin(deps, tx, caller)
   const row = await requireSchedule(tx, userId, scheduleId)
   if (row.status === 'disabled')
     throw new Fault('conflict', 'The schedule is disabled: `schedules_update` makes a draft of it', {
@@ -38,10 +38,10 @@ export async function runNow(
     throw new Fault('conflict', 'A run of the schedule is under way', { extras: { execution_id: running } })
   assertScopes(deps, compiledOf(row), caller)
   assertCredits(deps.creditsPerRun(row.agent as Agent), facts)
-  // A version that was never activated runs in the name of the caller who tries it.
-  if (row.authority === null) await store.storeAuthority(tx, row, await deps.authorityOf(tx, caller))
+  // The run acts for the caller who starts it, who may be allowed less than the one who has activated the schedule.
+  const authority = await authorityFor(deps, { row, caller, tx })
   const id = uuidv7(deps.clock.now(), deps.random)
-  await store.insertManualRun(tx, { id, row, at: deps.clock.now() })
+  await store.insertManualRun(tx, { id, row, authority, at: deps.clock.now() })
   await enqueueRun(deps, tx, { id, row })
   afterCommit(deps.taskEngine.announceQueued)
   return { ...(await deps.taskBrief(tx, id)), idempotency_key: null }

@@ -8,7 +8,12 @@ import type { ChatEnd, Refusal, RunError, StartedTask } from './run-outcome.ts'
 /** This module holds the statements by which a run reads and writes the database. */
 
 /** The caller in whose name a version runs, and the value that a person has approved for each order of a run. */
-export type Authority = StoredCaller & { approvedMicros?: string; approvedUntil?: string }
+export type Authority = StoredCaller & {
+  approvedMicros?: string
+  approvedUntil?: string
+  /** A hash of the version and of the access that the approval was given for. */
+  approvedTerms?: string
+}
 export type Run = Pick<
   StrategyExecutionRow,
   | 'id'
@@ -22,10 +27,11 @@ export type Run = Pick<
   | 'chat_id'
 > &
   Pick<StrategyRow, 'title' | 'notify' | 'thread_id' | 'activated_at'> &
-  Pick<StrategyVersionRow, 'query' | 'agent'> & {
+  Pick<StrategyVersionRow, 'query' | 'agent' | 'calendar'> & {
     strategy_status: StrategyRow['status']
     guards: { cooldown_seconds?: number } | null
     compiled: { operations?: string[] } | null
+    /** The access of the user who started the run by hand, or else of who has activated its version. */
     authority: Authority | null
     has_following: boolean
   }
@@ -35,7 +41,8 @@ export async function findRun(db: Queryable, id: string): Promise<Run> {
     db,
     `select e.id, e.strategy_id, e.user_id, e.version, e.number, e.execution_type, e.slot, e.started_at, e.chat_id,
        s.title, s.notify, s.thread_id, s.activated_at, s.status as strategy_status,
-       s.following_at is not null as has_following, v.query, v.agent, v.guards, v.compiled, v.authority
+       s.following_at is not null as has_following, v.query, v.agent, v.calendar, v.guards, v.compiled,
+       coalesce(e.authority, v.authority) as authority
      from strategy_execution e join strategy s on s.id = e.strategy_id
        join strategy_version v on v.strategy_id = e.strategy_id and v.version = e.version
      where e.id = $1`,
@@ -54,14 +61,16 @@ export const isRunnable = (
   { execution_type: type }: Pick<Run, 'execution_type'>,
 ): boolean => (type === 'manual' ? status !== 'disabled' : status === 'active' || status === 'completed')
 
-/** Reads the status of the schedule again under a lock, so that it stays until the run has begun. */
+/** Reads the schedule again under a lock, so that its status and its access stay until the run has begun. */
 export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
   const [row] = await query<Pick<StrategyRow, 'status'>>(
     tx,
     'select status from strategy where id = $1 for share',
     [run.strategy_id],
   )
-  return row !== undefined && isRunnable(row.status, run)
+  if (!row || !isRunnable(row.status, run)) return false
+  // A statement that waited for the lock would read an earlier authority, so another one reads it.
+  return (await findRun(tx, run.id)).authority?.endedAt === undefined
 }
 
 /** Whether an earlier run of the schedule has not ended. */

@@ -20,6 +20,7 @@ import { cutShort, judgeRun, type RunEnd } from './run-outcome.ts'
 import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './run-record.ts'
 import { reportText, summaryOf } from './run-report.ts'
 import * as store from './run-store.ts'
+import { approvedBefore } from './standing-approval.ts'
 
 /**
  * A run of a slot: it checks that the slot may run, starts the chat that observes, decides and acts, waits for the chat
@@ -117,7 +118,7 @@ async function admitUnlessStopped(
   const { db, clock } = deps
   if (!store.isRunnable(run.strategy_status, run)) return stopped
   if (await store.hasOlderRun(db, run)) return skipped('overlap', 'conflict', 'An earlier run has not ended')
-  const caller = await callerOf(deps, run, now).catch(endOfAccess)
+  const caller = await callerOf(deps, run, now).catch(endOfAccess(run))
   if ('end' in caller) return caller
   if (await deps.isPaused(run.user_id)) return skipped('frozen', 'trading_paused', 'A kill switch is set')
   const cooldownMs = (run.guards?.cooldown_seconds ?? 0) * 1_000
@@ -151,31 +152,34 @@ const stopped: Ended = {
   },
 }
 
-/** Returns the caller who has activated the schedule, with the access that this caller still has. */
+/** Returns the caller who has activated the schedule or started the run, with the access that this caller still has. */
 async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date): Promise<Caller> {
   const { authority } = run
   if (!authority) throw new Fault('invalid_token', 'Nobody has activated this version of the schedule')
-  const caller = await currentCaller(db, run.user_id, authority, now)
-  const { approvedMicros, approvedUntil, personId } = authority
-  const isApproved = approvedUntil !== undefined && new Date(approvedUntil) > now
-  return {
-    ...caller,
-    via: {
-      schedule: run.strategy_id,
-      run: run.id,
-      approvedMicros: isApproved && approvedMicros !== undefined ? BigInt(approvedMicros) : null,
-      ...(personId !== undefined && { personId }),
-    },
+  const { personId, linkedAt } = authority
+  const approved = approvedBefore({ ...run, id: run.strategy_id }, { access: authority, now })
+  const via = {
+    schedule: run.strategy_id,
+    run: run.id,
+    approvedMicros: approved.approvedMicros ?? null,
+    ...(personId !== undefined && { personId }),
+    ...(linkedAt !== undefined && { linkedAt }),
   }
+  return currentCaller(db, run.user_id, { ...authority, run: via }, now)
 }
 
-function endOfAccess(error: unknown): Ended {
-  if (!(error instanceof Fault) || (error.code !== 'invalid_token' && error.code !== 'suspended')) throw error
-  return {
-    end: skippedEnd('access_ended', error.code, error.message),
-    pause: { reason: 'access_ended', text: `${error.message}; activate it again to let it act for you` },
+const endOfAccess =
+  ({ execution_type: type }: store.Run) =>
+  (error: unknown): Ended => {
+    if (!(error instanceof Fault) || (error.code !== 'invalid_token' && error.code !== 'suspended'))
+      throw error
+    const text = `${error.message}; activate it again to let it act for you`
+    return {
+      end: skippedEnd('access_ended', error.code, error.message),
+      // A run by hand has an access of its own, whose end says nothing about that of the schedule.
+      ...(type !== 'manual' && { pause: { reason: 'access_ended', text } }),
+    }
   }
-}
 
 /** Admits the chat of a run; once the thread is full, the runs go on in a new thread. */
 async function admitChat(deps: RunDeps, run: store.Run, caller: Caller): Promise<AdmittedChat> {
@@ -201,7 +205,7 @@ async function settle(
   if (isStopped) return endOf(deps, { run, ...nothing, ...stopped })
   if (refusal)
     return endOf(deps, { run, ...nothing, ...skipped('no_credits', refusal.code, refusal.message) })
-  const ended = await callerOf(deps, run, now).catch(endOfAccess)
+  const ended = await callerOf(deps, run, now).catch(endOfAccess(run))
   if ('end' in ended) return endOf(deps, { ...ended, ...(await endedEarly(deps.db, run, ended.end)) })
   if (!run.has_following) await deps.computeFollowing(run.strategy_id)
   const leftMs = task.deadline.getTime() - lastLookMs - now.getTime()
@@ -274,7 +278,11 @@ const completeEnd = (deps: RunDeps, task: RunTask, end: EndResult): EndResult =>
   async complete(tx) {
     const run = await store.findRun(tx, task.id)
     const error = 'error' in end ? { retryable: false, ...end.error } : null
-    const runEnd = { ...stopped.end, status: end.end, error }
+    // The end of the access has cancelled the run.
+    const isRevoked = end.end === 'cancelled' && run.authority?.endedAt !== undefined
+    const runEnd: RunEnd = isRevoked
+      ? skippedEnd('access_ended', 'invalid_token', 'The access behind this was revoked')
+      : { ...stopped.end, status: end.end, error }
     const ended = await endedEarly(tx, run, runEnd)
     return { events: await recordEnd(deps, tx, { ...ended, at: deps.clock.now() }) }
   },

@@ -37,20 +37,40 @@ export function maxToApprove({ isSpending }: Compiled, facts: UserFacts): string
   return compareDecimals(maxUsd, approvalAboveUsd) > 0 ? maxUsd : undefined
 }
 
-type Approved = Pick<Authority, 'approvedMicros' | 'approvedUntil'>
+type Approved = Pick<Authority, 'approvedMicros' | 'approvedUntil' | 'approvedTerms'>
+type Version = Pick<ScheduleRow, 'id' | 'version' | 'query' | 'agent' | 'calendar' | 'guards' | 'compiled'>
 
-/** Returns the approval that a person has given for this version before, while it is valid. */
-export function approvedBefore({ authority }: Pick<ScheduleRow, 'authority'>, now: Date): Approved {
-  const { approvedMicros, approvedUntil } = (authority ?? {}) as Approved
+/**
+ * Returns the approval that a person has given before, while it is valid. It counts only for the version and the access
+ * that the person saw: the app or agent with its scopes, and its link to the person.
+ */
+export function approvedBefore(
+  row: Version & Pick<ScheduleRow, 'authority'>,
+  { access, now }: { access: object; now: Date },
+): Approved {
+  const { approvedMicros, approvedUntil, approvedTerms } = (row.authority ?? {}) as Approved
   const isValid = approvedUntil !== undefined && new Date(approvedUntil) > now
-  return isValid && approvedMicros !== undefined ? { approvedMicros, approvedUntil } : {}
+  return isValid && approvedMicros !== undefined && approvedTerms === termsHash(row, access)
+    ? { approvedMicros, approvedUntil, approvedTerms }
+    : {}
+}
+
+/** Returns a hash of what an approval is given for; an approval that the access itself has is no part of it. */
+export function termsHash(row: Version, access: object): string {
+  const {
+    approvedMicros: _micros,
+    approvedUntil: _until,
+    approvedTerms: _terms,
+    ...rest
+  } = access as Partial<Authority>
+  return sha256(canonicalJson({ version_sha256: versionHash(row), access: rest } as JsonObject))
 }
 
 export const covers = ({ approvedMicros }: Approved, maxUsd: string): boolean =>
   approvedMicros !== undefined && BigInt(approvedMicros) >= toMicros(maxUsd)
 
 /** Returns a hash of everything that a version does, and of the schedule it belongs to. */
-export const versionHash = ({ id, version, query, agent, calendar, guards, compiled }: ScheduleRow): string =>
+export const versionHash = ({ id, version, query, agent, calendar, guards, compiled }: Version): string =>
   sha256(canonicalJson({ id, version, query, agent, calendar, guards, compiled } as JsonObject))
 
 type Requested = { row: ScheduleRow; view: ScheduleView; maxUsd: string; authority: object }

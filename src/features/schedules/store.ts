@@ -133,7 +133,7 @@ export async function countSchedules(tx: Tx, userId: string): Promise<{ all: num
 
 export async function insertManualRun(
   tx: Tx,
-  { id, row, at }: { id: string; row: ScheduleRow; at: Date },
+  { id, row, authority, at }: { id: string; row: ScheduleRow; authority: object; at: Date },
 ): Promise<void> {
   const [counted] = await query<{ number: number }>(
     tx,
@@ -142,8 +142,8 @@ export async function insertManualRun(
   )
   await query(
     tx,
-    `insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, status, created_at)
-     values ($1, $2, $3, $4, $5, 'manual', 'live', 'pending', $6)`,
-    [id, row.id, row.user_id, row.version, counted?.number, at],
+    `insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, status, authority, created_at)
+     values ($1, $2, $3, $4, $5, 'manual', 'live', 'pending', $6, $7)`,
+    [id, row.id, row.user_id, row.version, counted?.number, jsonText(authority), at],
   )
 }

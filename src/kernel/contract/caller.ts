@@ -40,6 +40,8 @@ export type ScheduleRun = {
   approvedMicros: bigint | null
   /** The person to whom the agent was linked when the schedule was activated. */
   personId?: string
+  /** When the agent was linked to that person. */
+  linkedAt?: string
   /** True if the chat of the run makes the call by itself. */
   isChat?: true
   /** True if the call may reduce what the schedule has opened, and may do nothing else. */

@@ -90,6 +90,7 @@ export type StrategyExecutionRow = {
   rating: number | null
   rating_comment: string | null
   rated_at: Date | null
+  authority: Jsonb | null
   created_at: Date
   started_at: Date | null
   ended_at: Date | null

@@ -101,6 +101,8 @@ create table strategy_execution (
   rating smallint check (rating between 1 and 5),
   rating_comment text,
   rated_at timestamptz,
+  -- In whose name a run acts that a user has started; null for a slot, which has the authority of its version.
+  authority jsonb,
   created_at timestamptz not null,
   started_at timestamptz,
   ended_at timestamptz,
