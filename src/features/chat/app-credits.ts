@@ -91,6 +91,7 @@ export async function acceptWithAppCredits<T>(
   const { clientId, appCredits } = (turn?.caller ?? {}) as Partial<TurnCaller>
   if (!turn || clientId === undefined || appCredits === undefined) return accept()
   const at = new Date(String(turn.created_at))
+  const reserved = { user_id: String(turn.user_id), caller: turn.caller as TurnCaller, created_at: at }
   const taken = await query(
     tx,
     `update app_credits set day = $3, used = case when day = $3 then used else 0 end + $4
@@ -100,7 +101,7 @@ export async function acceptWithAppCredits<T>(
   )
   if (taken.length === 0) throw new Fault('unavailable', 'Other answers took credits of the app meanwhile')
   return accept().catch(async (error: unknown) => {
-    if (error instanceof Fault) await giveBack(tx, { ...turn, created_at: at }, appCredits)
+    if (error instanceof Fault) await giveBack(tx, reserved, appCredits)
     throw error
   })
 }
