@@ -1,4 +1,5 @@
 import type { Files } from '#engines/files/files.ts'
+import { acceptWithAppCredits } from '#features/chat/app-credits.ts'
 import { type AdmittedChat, createRunKind, type RunDeps } from '#features/schedules/run.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { type Operation, streamTaskOf } from '#kernel/contract/operation.ts'
@@ -31,11 +32,19 @@ export function createScheduleRuns({ core, scheduleClock, custody, ...parts }: R
     clock: scheduleClock,
     files,
     isPaused: async (userId) => (await custody.policy.summary(userId)).paused,
+    isOnHold() {
+      const { holds } = taskEngine
+      if (holds.waitsForOperator()) return true
+      holds.assertFree()
+      return false
+    },
     admitChat,
     async enqueueChat(tx, { id, user_id: userId, query, agent }, { admission }) {
       const kind = taskEngine.kindOf(chatKind)
       if (!kind) throw new Error('this instance has no chats')
-      return taskEngine.enqueue(tx, { userId, kind, input: { query, agent }, admission, parentId: id })
+      return acceptWithAppCredits(tx, admission, () =>
+        taskEngine.enqueue(tx, { userId, kind, input: { query, agent }, admission, parentId: id }),
+      )
     },
     announceQueued: taskEngine.announceQueued,
     cancelNotSent: taskEngine.tasks.cancelNotSent,

@@ -1,6 +1,7 @@
 /** Runs of schedules: one chat each, nobody who listens, and a record of what became of them. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { everything } from '#durable/time/money-hold.ts'
 import { query } from '#store/query.ts'
 import { bearer, eventually, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
@@ -149,6 +150,43 @@ describe('a run of a schedule', () => {
     assert.deepEqual(await typesOf(user, schedule), ['schedule.run_skipped'])
     await killSwitch(user, false)
     assert.equal((await runToEnd(instance(), schedule)).status, 'completed')
+  })
+
+  test('while all money waits for an operator it is skipped, and no chat begins', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
+    const hold = { scope: everything, reason: 'went_back', since: new Date(), detail: {} } as const
+    for (const { taskEngine } of app.instances) taskEngine.holds.setLocal(hold)
+    const { skip_reason, chat_id } = await runToEnd(instance(), schedule)
+    for (const { taskEngine } of app.instances) taskEngine.holds.clearLocal(everything)
+    assert.deepEqual([skip_reason, chat_id], ['frozen', null])
+    assert.equal((await runToEnd(instance(), schedule)).status, 'completed')
+  })
+
+  test('the run of an app takes credits of its day with its chat, and none without a chat', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
+    const grant = { grantId: `grant of ${user.agentId}`, clientId: 'an app', oauthScopes: ['chat'] }
+    await query(
+      instance().db,
+      `insert into oauth_record (model, id, payload, account_id, created_at, expires_at)
+       values ('Grant', $1, '{}', $2, now(), now() + interval '1 day')`,
+      [grant.grantId, schedule.userId],
+    )
+    await query(
+      instance().db,
+      'update strategy_version set authority = authority || $2::jsonb where strategy_id = $1',
+      [schedule.id, JSON.stringify(grant)],
+    )
+    const used = async () => {
+      const text = 'select used from app_credits where user_id = $1'
+      return (await query<{ used: number }>(instance().db, text, [schedule.userId]))[0]?.used
+    }
+    assert.equal((await runToEnd(instance(), schedule)).status, 'completed')
+    assert.equal(await used(), 1)
+    await app.leaveCredits(user, 1)
+    assert.equal((await runToEnd(instance(), schedule)).skip_reason, 'no_credits')
+    assert.equal(await used(), 1, 'a chat that was refused took nothing of the day')
   })
 
   test('a run that meets an earlier one is skipped, and the earlier one goes on', async () => {

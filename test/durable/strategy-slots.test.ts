@@ -1,6 +1,7 @@
 /** Slots of strategies: each one is recorded once, by the version that was active at it, whatever holds a row up. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { everything } from '#durable/time/money-hold.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { query } from '#store/query.ts'
 import type { StrategyExecutionRow, StrategyRow } from '#store/tables/strategies.ts'
@@ -289,6 +290,36 @@ describe('slots of strategies', () => {
     await fixture.rows('drop trigger refuse on task')
     await using _instance = await openInstance(clock)
     await ended(ofRefused!, 1)
+  })
+
+  test('slots wait while money is on hold for a comparison, and are skipped while it waits for an operator', async () => {
+    const clock = settableClock()
+    const [id] = await insertStrategies(fixture, [{ grid, nextAt: startAt, max_runs: 1 }])
+    await using instance = await fixture.instance(other, { internal: [runKindOf()], clock })
+    const { holds, announceSlots, isOnDuty } = instance.taskEngine
+    await eventually(async () => isOnDuty() || undefined, 'it is on duty')
+    const hold = { scope: everything, since: startAt, detail: {} }
+    holds.setLocal({ ...hold, reason: 'no_memory' })
+    let polls = 0
+    const now = () => {
+      polls += 1
+      return clock.now()
+    }
+    await using _serving = slotsOf(instance, { clock: { now } }).start()
+    await eventually(async () => {
+      announceSlots()
+      return polls > 2 || undefined
+    }, 'polls that have ended')
+    assert.deepEqual((await readStrategy(id!)).next_at, startAt)
+    holds.setLocal({ ...hold, reason: 'went_back' })
+    announceSlots()
+    const [frozen] = await ended(id!, 1)
+    assert.partialDeepStrictEqual(frozen, { status: 'cancelled', skip_reason: 'frozen', slot: startAt })
+    assert.partialDeepStrictEqual(await readStrategy(id!), { run_count: 0, skipped_count: 1, status: 'active' })
+    assert.deepEqual(await fixture.rows('select 1 from task where input @> $1', { schedule_id: id }), [])
+    clock.set(later(startAt, hourMs))
+    holds.clearLocal(everything)
+    assert.equal((await ended(id!, 2))[1]?.status, 'completed')
   })
 
   test('an instance without the kind leaves the slots to the others', async () => {

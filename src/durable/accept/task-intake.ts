@@ -28,9 +28,14 @@ export type TaskIntake = {
   enqueueAll(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<string[]>
   /**
    * Inserts the tasks whose idempotency key is free, and returns undefined for the others, which exist already. Fails
-   * if a row stays locked, or if a task is refused for another reason.
+   * if a row stays locked, or if a task is refused for another reason. The limit of the wait for a lock holds for the
+   * rest of the transaction; `{}` leaves the limit that the transaction has.
    */
-  enqueueOnce(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<(string | undefined)[]>
+  enqueueOnce(
+    tx: Tx,
+    wanted: readonly Omit<NewTask, 'leased'>[],
+    lockWait?: LockWait,
+  ): Promise<(string | undefined)[]>
 }
 
 const batchSizeMax = 32
@@ -58,8 +63,8 @@ export function createTaskIntake(deps: IntakeDeps): TaskIntake {
       context.resumes.run(waiting.user_id, () => resumeTask(deps, waiting, approved)),
     enqueue: async (tx, wanted) => (await enqueueTasks(deps, tx, [wanted]))[0]!,
     enqueueAll: (tx, wanted) => enqueueTasks(deps, tx, wanted),
-    async enqueueOnce(tx, wanted) {
-      const decided = await insertUnleased(deps, tx, wanted, { lockWaitMs: batchLockWaitMs })
+    async enqueueOnce(tx, wanted, lockWait = { lockWaitMs: batchLockWaitMs }) {
+      const decided = await insertUnleased(deps, tx, wanted, lockWait)
       return decided.map((each) => (each.verdict.verdict === 'key_taken' ? undefined : acceptedId(each)))
     },
   }

@@ -74,6 +74,8 @@ export type MoneyHolds = {
   /** Returns a hold of everything, or of the chain; undefined if money may move. */
   find(chainId?: string): MoneyHold | undefined
   assertFree(chainId?: string): void
+  /** Whether all money waits until an operator lets it go on; false also for a hold that ends by itself. */
+  waitsForOperator(): boolean
   list(): MoneyHold[]
   /** Sets the holds of the table `money_hold`, as the last heartbeat read them. */
   setStored(holds: readonly MoneyHold[]): void
@@ -99,6 +101,10 @@ export function createMoneyHolds(): MoneyHolds {
     assertFree(chainId) {
       const hold = find(chainId)
       if (hold) throw new MoneyHeld(hold)
+    },
+    waitsForOperator() {
+      const hold = find()
+      return hold !== undefined && retrySeconds[hold.reason] === undefined
     },
     list: () => [...new Map([...local, ...stored]).values()],
     setStored: (holds) =>

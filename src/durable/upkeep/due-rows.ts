@@ -100,7 +100,9 @@ async function runOnce<Row extends { id: string }>(state: State<Row>): Promise<n
 
 /**
  * Serves the selected rows in one transaction. If it fails, each half is served by itself, down to the row that is
- * the cause: that row is left out for a while, and holds up no other.
+ * the cause: that row is left out for a while, and holds up no other. The database may also have ended the session
+ * because the rows took too long, so an error of the connection is halved as well: if the database is away, the first
+ * half locks no row, and its error ends the poll.
  */
 async function serveDue<Row extends { id: string }>(
   state: State<Row>,
@@ -120,8 +122,11 @@ async function serveDue<Row extends { id: string }>(
   } catch (error) {
     const ids = rows.map(({ id }) => id)
     const [first] = ids
-    if (isDatabaseUnavailable(error) || first === undefined) throw error
-    if (ids.length === 1) return defer(state, first, error)
+    if (first === undefined) throw error
+    if (ids.length === 1) {
+      if (isDatabaseUnavailable(error)) throw error
+      return defer(state, first, error)
+    }
     const middle = Math.ceil(ids.length / 2)
     return new Map([
       ...(await serveDue(state, now, { ...selection, ids: ids.slice(0, middle) })),

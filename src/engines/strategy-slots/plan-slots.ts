@@ -23,8 +23,11 @@ export type SlotPlan = {
 
 /** A slot that is served within this time counts as on time, since the instance may have restarted. */
 export const punctualMs = 60_000
-/** The most missed slots that are counted one by one; later ones from before the last day are left out. */
-const countedMax = 10_000
+/**
+ * The most missed slots that are counted one by one; later ones from before the last day are left out. Other work of
+ * the process waits meanwhile, and so do the locks of up to 200 strategies.
+ */
+const countedMax = 2_000
 const dayMs = 86_400_000
 
 /** Returns a strategy's first slot after a time; undefined without a calendar, which a draft may lack. */

@@ -55,8 +55,12 @@ type ServeOptions = {
   kind: TaskKind
   /** Whether slots may run; false for a strategy that stops, whose slots are recorded as missed. */
   mayRun?: boolean
+  /** Whether money is on hold: slots that would run are skipped, since the lost commits may have served them. */
+  isFrozen?: boolean
+  /** Whether the caller's transaction has a limit of its own for the wait for a lock, which then stays as it is. */
+  hasLockLimit?: boolean
 }
-type Planned = { row: StrategyDue; plan: SlotPlan }
+type Planned = { row: StrategyDue; plan: SlotPlan; overlapReason: 'overlap' | 'frozen' }
 export type NewExecution = Pick<
   StrategyExecutionRow,
   | 'id'
@@ -92,8 +96,9 @@ export async function serveSlots(
   rows: readonly StrategyDue[],
   options: ServeOptions,
 ): Promise<Map<string, Date | undefined>> {
-  const { now, kind, mayRun = true } = options
-  const planned = await planAll(deps, rows, { now, mayRun, running: await findRunning(tx, rows) })
+  const { now, kind, mayRun = true, isFrozen = false, hasLockLimit } = options
+  const running = await findRunning(tx, rows)
+  const planned = await planAll(deps, rows, { now, mayRun, isFrozen, running })
   const executions = planned.flatMap((each) => newExecutions(each, now, deps.random))
   const inserted = await insertExecutions(tx, executions)
   const byId = new Map(rows.map((row) => [row.id, row]))
@@ -101,6 +106,7 @@ export async function serveSlots(
   const enqueued = await deps.taskEngine.enqueueOnce(
     tx,
     runs.map((execution) => runTask(deps, byId.get(execution.strategy_id)!, { execution, kind })),
+    hasLockLimit ? {} : undefined,
   )
   const repeated = runs.filter((_, n) => enqueued[n] === undefined).map(({ id }) => id)
   // The record of a run can be deleted before its task, so a run whose task exists gets no second record.
@@ -128,19 +134,22 @@ async function findRunning(tx: Tx, rows: readonly StrategyDue[]): Promise<Readon
   return new Set(found.map(({ strategy_id }) => strategy_id))
 }
 
-type PlanOptions = { now: Date; mayRun: boolean; running: ReadonlySet<string> }
+type PlanOptions = { now: Date; mayRun: boolean; isFrozen: boolean; running: ReadonlySet<string> }
 
 async function planAll(
   { nextSlot }: ServeDeps,
   rows: readonly StrategyDue[],
-  { now, mayRun, running }: PlanOptions,
+  { now, mayRun, isFrozen, running }: PlanOptions,
 ): Promise<Planned[]> {
   const planned: Planned[] = []
   for (const row of rows) {
     // For this row the calendar is searched, once for each missed slot, so other work may go first.
     if (row.following_at === null || row.following_at <= now) await loopTurn()
-    const plan = planSlots({ ...row, isRunning: running.has(row.id) }, now, nextSlot)
-    planned.push({ row, plan: mayRun ? plan : withoutRun(plan) })
+    const isRunning = running.has(row.id)
+    // A hold of money keeps a slot from running as an earlier run does.
+    const plan = planSlots({ ...row, isRunning: isRunning || isFrozen }, now, nextSlot)
+    const overlapReason = isRunning ? 'overlap' : 'frozen'
+    planned.push({ row, plan: mayRun ? plan : withoutRun(plan), overlapReason })
   }
   return planned
 }
@@ -148,7 +157,7 @@ async function planAll(
 const withoutRun = ({ run, ...plan }: SlotPlan): SlotPlan =>
   run ? { ...plan, missed: withMissed(plan.missed, run) } : plan
 
-function newExecutions({ row, plan }: Planned, now: Date, random: Random): NewExecution[] {
+function newExecutions({ row, plan, overlapReason }: Planned, now: Date, random: Random): NewExecution[] {
   const { run, overlap, missed } = plan
   let number = row.execution_count
   const execution = (slot: Date, fields: Partial<NewExecution>): NewExecution => ({
@@ -183,7 +192,14 @@ function newExecutions({ row, plan }: Planned, now: Date, random: Random): NewEx
         ]
       : []),
     ...(overlap
-      ? [execution(overlap, { ...skipped, skip_reason: 'overlap', first_slot: overlap, skipped_slots: 1 })]
+      ? [
+          execution(overlap, {
+            ...skipped,
+            skip_reason: overlapReason,
+            first_slot: overlap,
+            skipped_slots: 1,
+          }),
+        ]
       : []),
     ...(run ? [execution(run, {})] : []),
   ]

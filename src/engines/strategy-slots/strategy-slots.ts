@@ -22,6 +22,7 @@ export type StrategySlotDeps = ServeDeps & {
   taskEngine: ServeDeps['taskEngine'] &
     Pick<Engine, 'kindOf' | 'startDueRows' | 'announceSlots' | 'announceQueued'> & {
       events: Pick<Engine['events'], 'notify'>
+      holds: Pick<Engine['holds'], 'find' | 'waitsForOperator' | 'onFree'>
     }
   /** The clock that decides when slots are due. */
   clock: Clock
@@ -54,7 +55,10 @@ const batchMax = 200
 export function createStrategySlots(deps: StrategySlotDeps): StrategySlots {
   const { taskEngine } = deps
   return {
-    start: () => taskEngine.startDueRows(dueStrategies(deps), deps.clock),
+    start() {
+      taskEngine.holds.onFree(taskEngine.announceSlots)
+      return taskEngine.startDueRows(dueStrategies(deps), deps.clock)
+    },
     settle: (tx, strategyId) => serveBeforeChange(deps, tx, strategyId, { mayRun: true }),
     arm: (tx, strategyId) => arm(deps, tx, strategyId),
     async disarm(tx, strategyId, { status, reason }) {
@@ -76,11 +80,18 @@ export function createStrategySlots(deps: StrategySlotDeps): StrategySlots {
   }
 }
 
+/**
+ * Whether slots wait, because money is on hold for the seconds of a comparison. A hold that an operator ends lasts
+ * longer, so slots are skipped meanwhile; after lost commits they may have run, and must not run again by themselves.
+ */
+const waitsForComparison = ({ taskEngine: { holds } }: StrategySlotDeps): boolean =>
+  holds.find() !== undefined && !holds.waitsForOperator()
+
 /** The due strategies. An instance without the kind of their runs leaves them to instances that have it. */
 const dueStrategies = (deps: StrategySlotDeps): DueSource<StrategyDue> => ({
   name: 'strategy',
   findNext: async ({ limit, except }) =>
-    deps.taskEngine.kindOf(runKindName)
+    !waitsForComparison(deps) && deps.taskEngine.kindOf(runKindName)
       ? query<DueRow>(
           deps.transactions.pool,
           `select id, next_at as at from strategy where next_at is not null and id <> all($1::uuid[])
@@ -88,19 +99,24 @@ const dueStrategies = (deps: StrategySlotDeps): DueSource<StrategyDue> => ({
           [except, limit],
         )
       : [],
-  lockDue: (tx, now, { limit, ids, except }) =>
-    query<StrategyDue>(
-      tx,
-      `select ${dueColumns} from ${strategyWithVersion}
-       where s.next_at <= $1 and ($2::uuid[] is null or s.id = any($2)) and s.id <> all($3::uuid[])
-       order by s.next_at limit $4 for update of s skip locked`,
-      [now, ids, except, limit],
-    ),
-  serve: (tx, rows, now) => serveSlots(deps, tx, rows, { now, kind: runKind(deps) }),
+  lockDue: async (tx, now, { limit, ids, except }) =>
+    waitsForComparison(deps)
+      ? []
+      : query<StrategyDue>(
+          tx,
+          `select ${dueColumns} from ${strategyWithVersion}
+           where s.next_at <= $1 and ($2::uuid[] is null or s.id = any($2)) and s.id <> all($3::uuid[])
+           order by s.next_at limit $4 for update of s skip locked`,
+          [now, ids, except, limit],
+        ),
+  serve: (tx, rows, now) =>
+    serveSlots(deps, tx, rows, { now, kind: runKind(deps), isFrozen: isFrozen(deps) }),
   onServed(rows) {
     for (const userId of new Set(rows.map((row) => row.user_id))) deps.taskEngine.events.notify(userId)
   },
 })
+
+const isFrozen = ({ taskEngine }: StrategySlotDeps): boolean => taskEngine.holds.find() !== undefined
 
 function runKind({ taskEngine }: StrategySlotDeps): TaskKind {
   const kind = taskEngine.kindOf(runKindName)
@@ -122,7 +138,8 @@ async function serveBeforeChange(
     `select ${dueColumns} from ${strategyWithVersion} where s.id = $1 and s.next_at <= $2`,
     [strategyId, now],
   )
-  if (rows.length > 0) await serveSlots(deps, tx, rows, { now, kind: runKind(deps), mayRun })
+  const options = { now, kind: runKind(deps), mayRun, isFrozen: isFrozen(deps), hasLockLimit: true }
+  if (rows.length > 0) await serveSlots(deps, tx, rows, options)
 }
 
 async function arm(

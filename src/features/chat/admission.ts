@@ -9,7 +9,7 @@ import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
 import type { Admission, FeatureRows } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
-import { reserveAppCredits } from './app-credits.ts'
+import { findAppCredits, reserveAppCredits } from './app-credits.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
 import { sized } from './event-writer.ts'
 import { excerptOf, turnDeadlineMs } from './run-turn.ts'
@@ -42,7 +42,9 @@ export async function admitTurn(
   const now = clock.now()
   const min = creditsOfAgent[agent]
   const max = (prices ? creditsOfModel : creditsOfAgent)[agent]
-  const ofApp = await reserveAppCredits(db, caller, { min, max, now })
+  // The chat of a run may still be refused by the transaction that accepts it, which then reserves what was found.
+  const allow = typeof caller.via === 'object' ? findAppCredits : reserveAppCredits
+  const ofApp = await allow(db, caller, { min, max, now })
   const draw = await credits.draw(userId, min, 'chat', ofApp ?? max)
   const at = now.toISOString()
   const chatId = uuidv7(now, random)

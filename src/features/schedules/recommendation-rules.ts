@@ -90,9 +90,9 @@ const skipAdvice: Readonly<Record<string, SkipAdvice>> = {
   frozen: {
     priority: 'now',
     category: 'risk',
-    title: 'The kill switch kept runs from starting',
+    title: 'The kill switch, or money on hold, kept runs from starting',
     steps: [
-      'See by `policy_show` who has set it',
+      'See by `policy_show` whether the switch is set, and who has set it',
       'Pause the schedule by `schedules_pause` until it is lifted',
     ],
   },

@@ -12,7 +12,10 @@ import { requireSchedule, type ScheduleDeps, viewOf } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { type Advice, adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
 
-/** A task makes the recommendations of a schedule; they are stored until the next such task renews them. */
+/**
+ * A task makes the recommendations of a schedule; they are stored until the next such task renews them. Those of its
+ * chats expire by the clock of tasks, which the clock of the slots may be ahead of.
+ */
 
 export type RecommendationDeps = ScheduleDeps & {
   tasks: Pick<TaskQueries, 'list'>
@@ -48,12 +51,12 @@ const openSql = `select r.recommendation_id, r.chat_id, r.title, r.detail, r.ope
   where r.status = 'open' and r.expires_at > $2 order by r.recommendation_id desc`
 
 async function advise(deps: RecommendationDeps, userId: string, scheduleId: string): Promise<Advice[]> {
-  const { db, clock } = deps
+  const { db, taskClock } = deps
   const [row, facts, runs, open, removed] = await Promise.all([
     requireSchedule(db, userId, scheduleId),
     deps.factsOf(userId),
     query<JudgedRun>(db, judgedSql, [scheduleId]),
-    query<OpenRecommendation>(db, openSql, [scheduleId, clock.now()]),
+    query<OpenRecommendation>(db, openSql, [scheduleId, taskClock.now()]),
     query<{ subject: string }>(
       db,
       `select subject from strategy_recommendation where strategy_id = $1 and status = 'declined'`,
@@ -147,7 +150,7 @@ const openOf = (db: Queryable, scheduleId: string, now: Date): Promise<StrategyR
 export const list =
   (deps: RecommendationDeps, operation: () => Operation) =>
   async ({ refresh: isWanted = false, ...input }: ScheduleInputOf<'recommendations'>, caller: Caller) => {
-    const { db, clock } = deps
+    const { db, clock, taskClock } = deps
     const { id: schedule_id } = await requireSchedule(db, caller.userId, input.schedule_id)
     if (isWanted) {
       const turn = Math.floor(clock.now().getTime() / sharedMs)
@@ -161,7 +164,7 @@ export const list =
     }
     const [row, rows, running] = await Promise.all([
       requireSchedule(db, caller.userId, schedule_id),
-      openOf(db, schedule_id, clock.now()),
+      openOf(db, schedule_id, taskClock.now()),
       refreshing(deps, caller.userId, schedule_id),
     ])
     return {

@@ -35,6 +35,8 @@ export type RunDeps = RecordDeps & {
   clock: Clock
   files: Pick<Files, 'put'>
   isPaused: (userId: string) => Promise<boolean>
+  /** Whether money is on hold until an operator lets it go on; throws, so that the run waits, if the hold is short. */
+  isOnHold: () => boolean
   admitChat: (
     input: { query: string; agent: string; thread_id?: string },
     caller: Caller,
@@ -117,6 +119,8 @@ async function admitUnlessStopped(
 ): Promise<AdmittedChat | Ended> {
   const { db, clock } = deps
   if (!store.isRunnable(run.strategy_status, run)) return stopped
+  if (deps.isOnHold())
+    return skipped('frozen', 'unavailable', 'Money is on hold until the operator lets it go on')
   if (await store.hasOlderRun(db, run)) return skipped('overlap', 'conflict', 'An earlier run has not ended')
   const caller = await callerOf(deps, run, now).catch(endOfAccess(run))
   if ('end' in caller) return caller
@@ -128,7 +132,7 @@ async function admitUnlessStopped(
   return admitChat(deps, run, caller).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const { code, message, retryable } = error
-    // The daily credits that a person allows an app are reserved by the admission, so it may run short of them.
+    // The admission reads the daily credits that a person allows an app, and refuses if too few are left.
     if (code === 'insufficient_credits') return skipped('no_credits', code, message)
     if (retryable) throw error
     return { end: { ...stopped.end, status: 'failed', error: { code, message, retryable } } }
