@@ -51,8 +51,9 @@ describe('the authority of a schedule', () => {
       [userId, Number(approvedMicros), aboveMicros],
     )
   const storedOf = async ({ id }: Schedule): Promise<Stored> =>
-    (await sql<{ authority: Stored }>('select authority from strategy_version where strategy_id = $1', [id]))[0]!
-      .authority
+    (
+      await sql<{ authority: Stored }>('select authority from strategy_version where strategy_id = $1', [id])
+    )[0]!.authority
   const callerOf = async (chatId: string | null) =>
     (
       await sql<{ caller: { scopes: string[]; run: { approvedMicros: string | null } } }>(
@@ -63,10 +64,10 @@ describe('the authority of a schedule', () => {
   const statusOf = async ({ id }: Schedule) =>
     (await sql<{ status: string }>('select status from strategy where id = $1', [id]))[0]!.status
   const call = (user: Pick<ChatUser, 'token'>, { id }: Schedule, verb: string) =>
-    http<Activated & { task_id: string; code?: string }>(
-      `${app.url}/schedule-chat/schedule/${id}/${verb}`,
-      { method: 'POST', headers: bearer(user) },
-    )
+    http<Activated & { task_id: string; code?: string }>(`${app.url}/schedule-chat/schedule/${id}/${verb}`, {
+      method: 'POST',
+      headers: bearer(user),
+    })
   const activate = async (user: ChatUser, schedule: Schedule) => {
     if ((await statusOf(schedule)) === 'active') await call(user, schedule, 'pause')
     const { status, body } = await call(user, schedule, 'activate')
@@ -115,7 +116,9 @@ describe('the authority of a schedule', () => {
     const schedule = await addSchedule(instance(), user, { query: script({ call: 'credits_available' }) })
     assert.equal(await activate(user, schedule), 'active')
     const token = await freshToken(app.url, user.agentId, user.privateKey)
-    await sql(`update access_token set scopes = '{chat}' where hash = sha256(convert_to($1, 'UTF8'))`, [token])
+    await sql(`update access_token set scopes = '{chat}' where hash = sha256(convert_to($1, 'UTF8'))`, [
+      token,
+    ])
     const started = await call({ token }, schedule, 'run')
     assert.equal(started.status, 200, JSON.stringify(started.body))
     const run = await endOfRun(instance(), started.body.task_id)
