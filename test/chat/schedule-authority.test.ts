@@ -35,10 +35,9 @@ describe('the authority of a schedule', () => {
     (await sql<{ id: string }>('select id from app_user where agent_id = $1', [agentId]))[0]!.id
   const link = async (agent: ChatUser, person: ChatUser) => {
     await sql('delete from agent_link where user_id = $1', [await idOf(agent)])
-    await sql('insert into agent_link (user_id, person_id, linked_at) values ($1, $2, clock_timestamp())', [
-      await idOf(agent),
-      await idOf(person),
-    ])
+    const text = `insert into agent_link (user_id, person_id, linked_at)
+      values ($1, $2, date_trunc('milliseconds', clock_timestamp()))`
+    await sql(text, [await idOf(agent), await idOf(person)])
   }
   const contest = async (agent: ChatUser, at: string) =>
     sql(`update agent_link set contested_at = ${at} where user_id = $1`, [await idOf(agent)])
@@ -206,6 +205,21 @@ describe('the authority of a schedule', () => {
     assert.equal(await statusOf(schedule), 'completed')
     const late = await runToEnd(instance(), schedule)
     assert.deepEqual([late.status, late.skip_reason, late.chat_id], ['cancelled', 'access_ended', null])
+  })
+
+  test('ends with the link under which the agent has activated it', async () => {
+    const [user, person] = await Promise.all([app.user(), app.user()])
+    await link(user, person)
+    const schedule = await addSchedule(instance(), user, { query: script({ hang: true }) })
+    const running = await startRun(instance(), schedule)
+    await chatOf(running)
+    const unlinked = await http(`${app.url}/v1/agents/${user.agentId}`, {
+      method: 'DELETE',
+      headers: bearer(user),
+    })
+    assert.equal(unlinked.status, 200, JSON.stringify(unlinked.body))
+    assert.equal(await statusOf(schedule), 'paused')
+    await assertEnded(running)
   })
 
   test('of a run by hand ends when every token is revoked', async () => {

@@ -51,6 +51,7 @@ export const scheduleMutations = [
   ]),
   ...mutationsOf('src/features/schedules/standing-approval.ts', approvals, [
     ['new Date(approvedUntil) > now', 'true', 'an approval lasts for ever'],
+    ['approvedTerms === termsHash(row, access)', 'true', 'an approval outlives the person who gave it'],
   ]),
   ...mutationsOf('src/features/schedules/run.ts', runs, [
     [
