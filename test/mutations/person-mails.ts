@@ -214,8 +214,8 @@ export const personMailMutations = [
         'what waits outlasts a link that an operator ends',
       ],
       [
-        'for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], now)',
-        'for (const reader of [userId]) await appendEvents(tx, reader, [event], now)',
+        'for (const reader of [userId, owner.userId].sort())\n      await appendEvents(',
+        'for (const reader of [userId])\n      await appendEvents(',
         'the person never reads that an operator has unlinked the agent',
       ],
     ],

@@ -112,13 +112,13 @@ export async function serveSlots(
   // The record of a run can be deleted before its task, so a run whose task exists gets no second record.
   if (repeated.length > 0)
     await query(tx, 'delete from strategy_execution where id = any($1::uuid[])', [repeated])
-  const kept = executions.filter(({ id }) => inserted.has(id) && !repeated.includes(id))
-  await moveSlots(deps, tx, { planned, kept, now })
+  const recorded = executions.filter(({ id }) => inserted.has(id) && !repeated.includes(id))
+  await moveSlots(deps, tx, { planned, recorded, now })
   await addSkipEvents(
     deps,
     tx,
     byId,
-    kept.filter(({ status }) => status === 'cancelled'),
+    recorded.filter(({ status }) => status === 'cancelled'),
   )
   return new Map(planned.map(({ row, plan }) => [row.id, plan.next]))
 }
@@ -263,11 +263,11 @@ function runTask(
   }
 }
 
-type Moved = { planned: readonly Planned[]; kept: readonly NewExecution[]; now: Date }
+type Moved = { planned: readonly Planned[]; recorded: readonly NewExecution[]; now: Date }
 
 /** Moves strategies to their next slots, and counts new records; a strategy without a next slot is completed. */
-async function moveSlots({ tzVersion }: ServeDeps, tx: Tx, { planned, kept, now }: Moved): Promise<void> {
-  const records = Map.groupBy(kept, ({ strategy_id: id }) => id)
+async function moveSlots({ tzVersion }: ServeDeps, tx: Tx, { planned, recorded, now }: Moved): Promise<void> {
+  const records = Map.groupBy(recorded, ({ strategy_id: id }) => id)
   const moves = planned.map(({ row, plan: { next } }) => {
     const added = records.get(row.id) ?? []
     return {

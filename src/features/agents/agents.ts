@@ -87,7 +87,7 @@ async function contest(
   if (on) await policy.dropPending(tx, caller.userId)
   const type = on ? 'agent.link_contested' : 'agent.link_accepted'
   const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
-  await publish(deps, scope, [caller.userId, person.userId], event)
+  await publish(deps, scope, [caller.userId, person.userId], { event })
   if (on && (await store.beginContestMail(tx, caller.userId, clock.now()))) {
     const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
     await mailQueue.add(tx, person.userId, 'link_contested', { text })

@@ -16,14 +16,18 @@ export const linkEvent = (
   data: { agent_id: agentId, person_id: person.agentId, by },
 })
 
+type Published = {
+  event: NewEvent
+  /** Further events for the log of one of the users. */
+  more?: { userId: string; events: readonly NewEvent[] }
+}
+
 /** Every caller adds to the logs in the same order, because each addition locks the event log of its user. */
 export async function publish(
   { events }: Pick<AgentsDeps, 'events'>,
   { tx, afterCommit }: ActScope,
   users: readonly string[],
-  event: NewEvent,
-  /** More events for the log of one of the users. */
-  more?: { userId: string; events: readonly NewEvent[] },
+  { event, more }: Published,
 ): Promise<void> {
   const ordered = [...users].sort()
   for (const userId of ordered)

@@ -92,7 +92,7 @@ async function link(
   const owner = { userId, email: person.person!.email, address }
   const granted = await signups.forLink(tx, owner, now)
   const event = linkEvent('agent.linked', { agentId, person }, actorOf(person))
-  await publish(deps, scope, [userId, person.userId], event)
+  await publish(deps, scope, [userId, person.userId], { event })
   const text = linkedText(added) + confirmedText(person)
   await mailQueue.add(tx, person.userId, 'agent_linked', { text })
   afterCommit(mailQueue.wake)

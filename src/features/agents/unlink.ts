@@ -54,7 +54,7 @@ async function unlink(
   await policy.endLink(tx, { userId, person, linkedAt, isUndone: lifts, ...ended })
   const paused = await deps.endSchedules(scope, { userId, personId: person.userId, at: clock.now() })
   const event = linkEvent('agent.unlinked', { agentId, person }, by)
-  await publish(deps, scope, [userId, person.userId], event, { userId, events: paused })
+  await publish(deps, scope, [userId, person.userId], { event, more: { userId, events: paused } })
   return { agent_id: agentId, unlinked: true }
 }
 

@@ -57,6 +57,9 @@ async function findFor({ approvals }: ApprovalsDeps, approvalId: string, { calle
   return { found, owner }
 }
 
+/** Acts that sell by themselves once a person has approved them. */
+const sellingActs: readonly string[] = ['hooks_register', 'schedules_activate']
+
 async function approve(
   deps: ApprovalsDeps,
   { approval_id, intent_sha256 }: InputOf<(typeof contract)['entries']['approve']>,
@@ -71,8 +74,8 @@ async function approve(
     ...(confirmUrl && { confirm_url: confirmUrl }),
   })
   assertUncontested(owner?.contestedAt ?? null)
-  // The end of a young link undoes the settings that were approved through it, but not the sales of an approved hook.
-  if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
+  // The end of a young link undoes the settings that were approved through it, but not what an approved act has sold.
+  if (found.intent.rule !== 'confirmation' || sellingActs.includes(found.intent.kind))
     assertEstablished(
       owner?.linkedAt ?? null,
       { now: clock.now(), coolingMs },

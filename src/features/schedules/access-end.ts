@@ -23,7 +23,7 @@ const pause: Pause = {
 const isEndedSql = (authority: string) =>
   `($2::text is null or ${authority} ->> 'clientId' = $2) and ($3::text is null or ${authority} ->> 'personId' = $3)`
 
-/** An authority whose access has ended also loses the approval of a person, whoever activates the version next. */
+/** An authority whose access has ended also loses the approval of a person, so that the next activation asks again. */
 const endedSql = (authority: string) =>
   `${authority} - '{approvedMicros,approvedUntil,approvedTerms}'::text[] || jsonb_build_object('endedAt', $4::text)`
 
