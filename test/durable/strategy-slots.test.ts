@@ -298,7 +298,11 @@ describe('slots of strategies', () => {
     announceSlots()
     const [frozen] = await ended(id!, 1)
     assert.partialDeepStrictEqual(frozen, { status: 'cancelled', skip_reason: 'frozen', slot: startAt })
-    assert.partialDeepStrictEqual(await readStrategy(id!), { run_count: 0, skipped_count: 1, status: 'active' })
+    assert.partialDeepStrictEqual(await readStrategy(id!), {
+      run_count: 0,
+      skipped_count: 1,
+      status: 'active',
+    })
     assert.deepEqual(await fixture.rows('select 1 from task where input @> $1', { schedule_id: id }), [])
     clock.set(later(startAt, hourMs))
     holds.clearLocal(everything)
