@@ -118,7 +118,7 @@ export const slotsOf = (
     taskEngine,
     nextSlot: gridSlot,
     clock,
-    taskClock: systemClock,
+    taskClock: clock,
     skipEvents: () => [],
     random,
     tzVersion,
