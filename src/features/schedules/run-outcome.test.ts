@@ -61,7 +61,7 @@ test('a run whose order was refused for any other reason has failed with it, unl
     message: 'no: upstream_timeout',
     retryable: true,
   })
-  for (const code of ['no_position', 'own_position', 'recommended']) {
+  for (const code of ['no_position', 'recommended']) {
     const { status, error, decision } = refused(code)
     assert.deepEqual(
       [status, error, decision],

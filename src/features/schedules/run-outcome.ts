@@ -40,7 +40,7 @@ const skipReasons: Readonly<Record<string, SkipReason>> = {
   own_position: 'policy_denied',
 }
 /** The codes of refusals after which nothing is left to be done: there is nothing to reduce, or its user decides. */
-const idleCodes = ['no_position', 'own_position', 'recommended']
+const idleCodes = ['no_position', 'recommended']
 /** The codes of a model, or of the service that asks it, that did not answer. */
 const awayCodes = ['unavailable', 'upstream_timeout', 'overloaded']
 
