@@ -166,7 +166,13 @@ const threadId = T.String({
   maxLength: 36,
   description: 'The thread of chats that runs continue; left out: each run begins a new one',
 })
-const title = T.String({ minLength: 1, maxLength: 120, pattern: '\\S', description: 'Your name for it' })
+const title = T.String({
+  minLength: 1,
+  maxLength: 120,
+  pattern: '\\S',
+  description: 'Your name for it',
+  examples: ['Monday report'],
+})
 
 /** The fields of both `create` and `update`; none has a default, because an update leaves out unchanged ones. */
 export const settableFields = {
