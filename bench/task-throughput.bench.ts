@@ -9,7 +9,7 @@ import { group, implement, type Operation, task } from '#kernel/contract/operati
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { embeddedPostgres } from '#store/embedded.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import { openTestCore } from '../test/harness/core.ts'
 import { load, median, report } from './support/measure.ts'
 

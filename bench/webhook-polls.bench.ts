@@ -4,13 +4,13 @@
  */
 import pg from 'pg'
 import { type ClaimSource, claimStatement } from '#features/notifications/webhooks/claims.ts'
-import { countKinds } from '#features/notifications/webhooks/places.ts'
 import {
   countsStatement,
   endOfSliceStatement,
   sliceMaxDefault,
   slicePauseFactor,
-} from '#features/notifications/webhooks/sweep.ts'
+} from '#features/notifications/webhooks/cursor-sweep.ts'
+import { countKinds } from '#features/notifications/webhooks/delivery-slots.ts'
 import { insertCursors, readingOf } from '../test/harness/many-cursors.ts'
 import { createEnvironment } from './support/environment.ts'
 import { percentile, report } from './support/measure.ts'

@@ -1,12 +1,12 @@
+import { openTimeComparison } from '#compose/chain-comparison.ts'
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'
-import { openTimeComparison } from '#compose/time-comparison.ts'
 import { warningsOf } from '#config-safety.ts'
-import { createFileDoor, type OpenFile } from '#edges/http/file-door.ts'
+import { createLinks } from '#edges/http/answer-links.ts'
+import { createFileDoor, type OpenFile } from '#edges/http/file-route.ts'
 import { type HttpEdgeDeps, openHttpEdge } from '#edges/http/http.ts'
-import { createLinks } from '#edges/http/links.ts'
 import { type McpEdgeDeps, openMcpEdge } from '#edges/mcp/mcp.ts'
 import { NotificationEvent } from '#features/notifications/event-types.ts'
 import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
@@ -16,9 +16,9 @@ import type { StoredEvent } from './durable/events/event-log.ts'
 import { createLedgerAudit } from './durable/ledger/audit.ts'
 import { holdNotice } from './durable/time/money-hold.ts'
 import { createMaintenance } from './durable/upkeep/maintenance.ts'
-import { serverMetadata } from './edges/oauth/provider/metadata.ts'
 import { createOAuthEdge, type OAuthEdgeDeps } from './edges/oauth/provider/oauth-edge.ts'
 import { createProxyEdge, proxiedMetadata } from './edges/oauth/provider/proxy-edge.ts'
+import { serverMetadata } from './edges/oauth/provider/server-metadata.ts'
 import { repeat } from './kernel/async/repeat.ts'
 import { plainSchema } from './kernel/contract/decimal-fields.ts'
 import { release } from './release.ts'
@@ -28,9 +28,9 @@ type AppDeps = Omit<ComposeDeps, 'baseUrl' | 'agentAddress'>
 export type DoorDeps = InvocationDeps &
   Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
   Omit<McpEdgeDeps, 'invocation'> & {
-    /** Absent if nothing stores files. */
+    /** Opens a file by its signed address; absent if nothing stores files. */
     openFile?: OpenFile
-    /** Absent if people cannot sign in. */
+    /** The parts of the sign-in; absent if people cannot sign in. */
     oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
 

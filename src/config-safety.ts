@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
-import { publishedBridges } from './kernel/money/venue.ts'
+import { publishedBridges } from './kernel/money/venue-actions.ts'
 import {
   isRemote,
   isRemoteDatabase,
   isUnencryptedRemote,
   isUnencryptedRemoteDatabase,
-} from './kernel/wire/remote.ts'
+} from './kernel/wire/remote-url.ts'
 
 /** Checks of combinations of settings: those for development must not be used with real money. */
 
 export const worldKeyId = 'world'
 const sha256 = (value: string) => createHash('sha256').update(value).digest()
-/** The key is public, so it may protect only the test money of the local world. */
+/** The key of the local world is public, so it may protect only that world's test money. */
 export const worldKey = sha256('portico local world').toString('base64')
-/** Only the local world funds these; neither development nodes nor public nodes do. */
+/** Only the local world funds the accounts of these keys; neither development nodes nor public nodes do. */
 export const worldSponsors = [1, 2, 3, 4].map(
   (index) => `0x${sha256(`portico local world sponsor ${index}`).toString('hex')}`,
 )
@@ -66,7 +66,7 @@ export const upstreamNames = [
   'FAUCET_URL',
 ] as const
 
-/** These are off outside the local environment unless they are set. */
+/** These upstreams are off outside the local environment unless their URLs are set. */
 const optionalUpstreamNames: readonly string[] = [
   'FAUCET_URL',
   'HONEYPOT_URL',
@@ -78,7 +78,7 @@ const optionalUpstreamNames: readonly string[] = [
   'IMAGES_URL',
 ]
 
-/** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
+/** The values of unset settings outside the local environment, where the local world is no default. */
 export const initialOutsideLocal: Readonly<Record<string, string>> = {
   ...Object.fromEntries(optionalUpstreamNames.map((name) => [name, 'off'])),
   SPONSOR_KEYS: '',
@@ -179,7 +179,7 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
     report('KEY_ENCRYPTION_KEYS', 'a key-encryption key is required')
   if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
     report('KEY_ENCRYPTION_KEYS', 'the default key is public; set a key of your own')
-  // Former keys only unwrap existing keys.
+  // Only the current key has to be random, because former keys only unwrap existing keys.
   if (config.KEY_ENCRYPTION_KEYS.slice(0, 1).some(({ key }) => isWeakKey(key)))
     report('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
   const otherUpstreamNames = [
@@ -252,7 +252,7 @@ export function problemsOfSignIn(config: CheckedSettings): string[] {
   return needed.flatMap((name) => (config[name] ? [] : [`${name}: AUTH_MODE=${mode} requires it`]))
 }
 
-/** A public service has many models, and none by default. */
+/** A public service has many models and no default one, so the settings must name a model. */
 export function problemsOfModel({
   MODEL_URL: url,
   MODEL_NAME: name,
@@ -264,7 +264,7 @@ export function problemsOfModel({
 
 const agentKeyMin = 32
 
-/** With this key a process reads what users ask, and answers them. */
+/** With the agent key a process reads what users ask, and answers them, so the key must be long. */
 function problemsOfAgentKey({ AGENT_KEY: key }: { AGENT_KEY: string | undefined }, by: string): string[] {
   if (key === undefined) return [`AGENT_KEY: ${by} requires it; make one with \`openssl rand -hex 32\``]
   return key.length >= agentKeyMin ? [] : [`AGENT_KEY: wants ${agentKeyMin} characters at least`]
@@ -322,7 +322,7 @@ export function problemsOfVenueNetwork(config: CheckedSettings): string[] {
   return problems
 }
 
-/** Returns undefined if the host does not reveal the network, as for a private node or proxy. */
+/** Returns the venue network of a URL; undefined if its host reveals none, as for a private node or proxy. */
 function networkOfUrl(url: string): VenueNetwork | undefined {
   if (url === 'local') return 'local'
   const host = new URL(url).hostname

@@ -1,24 +1,5 @@
 import { resolve } from 'node:path'
 import {
-  initialOutsideLocal,
-  problemsInLocal,
-  problemsInProduction,
-  problemsOfAgent,
-  problemsOfAgentService,
-  problemsOfModel,
-  problemsOfSignIn,
-  problemsOfVenueNetwork,
-  problemsOutsideLocal,
-  upstreamNames,
-  worldKey,
-  worldKeyId,
-  worldSolanaRecipients,
-  worldSolanaSponsors,
-  worldSponsors,
-  worldTills,
-  worldVault,
-} from './config-safety.ts'
-import {
   addresses,
   BadValue,
   databaseUrl,
@@ -43,7 +24,26 @@ import {
   text,
   tills,
   upstream,
-} from './config-values.ts'
+} from './config-parsers.ts'
+import {
+  initialOutsideLocal,
+  problemsInLocal,
+  problemsInProduction,
+  problemsOfAgent,
+  problemsOfAgentService,
+  problemsOfModel,
+  problemsOfSignIn,
+  problemsOfVenueNetwork,
+  problemsOutsideLocal,
+  upstreamNames,
+  worldKey,
+  worldKeyId,
+  worldSolanaRecipients,
+  worldSolanaSponsors,
+  worldSponsors,
+  worldTills,
+  worldVault,
+} from './config-safety.ts'
 
 /** The only reader of the environment. Each variable is declared once; an invalid value stops the start. */
 

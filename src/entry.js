@@ -4,11 +4,11 @@ import { lstatSync, statSync } from 'node:fs'
 import { enableCompileCache, registerHooks } from 'node:module'
 import { join } from 'node:path'
 
-// The default is that of config.ts; a different one here would only cost time.
+// The default folder is that of config.ts; a different one here would only cost time.
 const dataDir = process.env.DATA_DIR || '.portico'
 const cache = join(dataDir, 'compile-cache')
 
-/** Accepts only an existing folder that no other account could write to; the first start makes it. */
+/** Returns whether the cache folder exists and no other account could write to it; the first start makes it. */
 function isSafe() {
   const uid = process.getuid?.()
   const [above, found] = [statSync(dataDir, { throwIfNoEntry: false }), lstatSync(cache, { throwIfNoEntry: false })]

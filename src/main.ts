@@ -1,7 +1,7 @@
 import { ConfigRefused, readConfig } from '#config.ts'
 import { openDataDir, useCompileCache } from '#start/data-dir.ts'
+import { keepTickShape } from '#start/next-tick-shape.ts'
 import { onStopSignals, stopOf } from '#start/stop-signals.ts'
-import { keepTickShape } from '#start/tick-shape.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
-import { embeddedPostgres } from '#store/embedded.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import { migrate } from '#store/migrate.ts'
 import { startWorld } from '#world/world.ts'
 

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { ConfigRefused, readConfig } from '#config.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { InUse } from '#start/lock.ts'
+import { InUse } from '#start/data-dir-lock.ts'
 import { toStartupError } from '#start/startup-errors.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { readArguments, UsageError } from './arguments.ts'

@@ -7,6 +7,7 @@ import { endLink } from '#features/policy/end-link.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
+import { pauseSchedules } from './ended-access.ts'
 import { userOf } from './users.ts'
 
 const rowsMax = 1_000
@@ -22,7 +23,7 @@ const listAgents: AdminCommand['run'] = async (session, args) => {
   session.print(await query(pool, text, [id]))
 }
 
-/** Unlinks like the person would, for one who cannot sign in. */
+/** Unlinks an agent like its person would, for a person who cannot sign in. */
 const unlinkAgent: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id: userId, agent_id: agentId } = await userOf(database.pool, args.positional('agent'))
@@ -33,8 +34,7 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
     if (!ended) throw new UsageError(`Agent ${agentId} is linked to nobody.`)
     const now = clock.now()
     const coolingMs = session.config.COOLING_SECONDS * 1_000
-    // The operator decides a contest: the person's stop, and limits that were lowered while the link was
-    // young, are undone.
+    // The operator decides a contest: the person's stop, and limits lowered while the link was young, are undone.
     const isUndone = owner.contestedAt !== null || linkCoolsUntil(linkedAt, { now, coolingMs }) !== undefined
     await endLink(tx, { userId, person: owner, linkedAt, isUndone, ...ended }, now)
     await session.record(tx, {
@@ -44,7 +44,9 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
     })
     const event = linkEvent('agent.unlinked', { agentId, person: owner }, 'operator')
     // The readers are sorted, since each append locks the event log of its user.
-    for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], now)
+    const paused = await pauseSchedules(tx, { userId, personId: owner.userId, at: now })
+    for (const reader of [userId, owner.userId].sort())
+      await appendEvents(tx, reader, reader === userId ? [event, ...paused] : [event], now)
     return owner
   })
   await session.notify([userTopic(userId), userTopic(person.userId)])

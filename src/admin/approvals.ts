@@ -30,7 +30,7 @@ const listApprovals: AdminCommand['run'] = async (session, args) => {
   session.print(await query(pool, text, [id, session.clock.now()]))
 }
 
-/** A running gateway carries out this decision like that of a person. */
+/** Stores the operator's decision, which a running gateway carries out like a decision of the person. */
 const decide =
   (command: string, decision: Extract<Decision, 'approved' | 'declined'>): AdminCommand['run'] =>
   async (session, args) => {

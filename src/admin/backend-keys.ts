@@ -31,7 +31,7 @@ async function addKey(tx: Tx, backendId: string, now: Date): Promise<NewBackendK
   return made
 }
 
-/** The whole key is shown nowhere else. */
+/** Prints the whole key of a backend, which is shown nowhere else. */
 function printKey(
   { json, print, printLine }: Session,
   name: string,

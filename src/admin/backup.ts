@@ -1,15 +1,15 @@
 import { resolve } from 'node:path'
-import { readPoint } from '#durable/time/columns.ts'
 import { everything, storeHold } from '#durable/time/money-hold.ts'
+import { readPoint } from '#durable/time/position-columns.ts'
 import { systemClock } from '#kernel/clock.ts'
-import { lockDataDir } from '#start/lock.ts'
+import { lockDataDir } from '#start/data-dir-lock.ts'
 import { openDatabase } from '#store/database.ts'
+import { timeFile } from '#store/database-witness-file.ts'
 import { backupCluster } from '#store/embedded/backup.ts'
 import { restoreCluster } from '#store/embedded/restore.ts'
-import { embeddedPostgres } from '#store/embedded.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import type { Queryable } from '#store/query.ts'
 import { StoreRefusal } from '#store/refusal.ts'
-import { timeFile } from '#store/time-file.ts'
 import type { AdminCommand } from './command.ts'
 import { assertSchema, recordAction, type SessionOptions } from './session.ts'
 
@@ -38,13 +38,13 @@ const backup: AdminCommand['run'] = async (session, args) => {
   )
 }
 
-/** Runs while no server runs, and records itself in the restored database. */
+/** Restores a backup while no server runs, and records the command in the restored database. */
 async function restore(options: SessionOptions, args: Parameters<AdminCommand['run']>[1]): Promise<void> {
   assertEmbedded(options)
   const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  // This file holds money until the restored database does, even if the process ends in between.
+  // The time file holds money until the restored database does, even if the process ends in between.
   const memory = timeFile(config.DATA_DIR)
   const { previousData } = await restoreCluster({
     dataDir: config.DATA_DIR,

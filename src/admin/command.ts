@@ -3,7 +3,7 @@ import type { Session, SessionOptions } from './session.ts'
 
 export type AdminCommand = Usage & {
   summary: string
-  /** A command requires --why, unless it is stated to change nothing. */
+  /** Set to false for a command that changes nothing; every other command requires --why. */
   changes?: false
   run(session: Session, args: Arguments): Promise<void>
   /** Replaces `run` for a command that must start while no server runs. */

@@ -29,7 +29,7 @@ export async function resolvePayment(
   session: Session,
   { chainId, txHash: given, logIndex }: PaymentName,
 ): Promise<void> {
-  // The signatures of Solana are case-sensitive.
+  // Signatures of Solana are case-sensitive, but the hashes of EVM chains are not.
   const txHash = /^0x/i.test(given) ? given.toLowerCase() : given
   if (!/^\d{1,9}$/.test(logIndex)) throw new UsageError('The log is the number of its index in the list.')
   const rows = await query(

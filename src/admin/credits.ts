@@ -1,10 +1,10 @@
-import { hasMails } from '#compose/own-pages.ts'
+import { hasMails } from '#compose/page-urls.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { appendEvents } from '#durable/events/append-events.ts'
 import { readyTopic, userTopic } from '#durable/events/notifier.ts'
 import { addToMailQueue } from '#engines/person-mails/mail-queue.ts'
-import { creditGrant, grantAdmission } from '#features/credits/grant.ts'
-import { allowCredits, appText, connectedApps, creditsPerDayMax } from '#features/oauth/connections.ts'
+import { creditGrant, grantAdmission } from '#features/credits/operator-grant.ts'
+import { allowCredits, appText, connectedApps, creditsPerDayMax } from '#features/oauth/connected-apps.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Arguments, UsageError } from './arguments.ts'
@@ -71,7 +71,7 @@ const allowApp: AdminCommand['run'] = async (session, args) => {
   session.printLine(`The app ${clientId} spends up to ${credits} credits a day of user ${userId}`)
 }
 
-/** The payment is settled by the credits: both are committed, or neither is. */
+/** Settles a payment by credits: the payment and the credits are both committed, or neither is. */
 async function settlePayment(tx: Tx, session: Session, payment: string): Promise<void> {
   const [chainId, txHash, logIndex, ...more] = payment.split(':')
   if (!chainId || !txHash || !logIndex || more.length > 0)

@@ -7,7 +7,7 @@ import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import type { Operator } from '#kernel/task/operator-text.ts'
-import { openDatabaseEndpoint } from '#start/endpoints.ts'
+import { openDatabaseEndpoint } from '#start/backing-services.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { appliedMigrations, readMigrations } from '#store/migrate.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
@@ -19,19 +19,19 @@ export type AdminAction = { command: string; subject?: string | undefined; detai
 /** The context of a command: the database of the installation, the operator and the reason. */
 export type Session = Operator & {
   config: Config
-  /** The identity of this process towards the instances: it takes leases and sends notifications. */
+  /** The id of this process among the instances of the gateway, for its leases and notifications. */
   instanceId: string
   databaseUrl: string
   database: Database
   transactions: Transactions
   clock: Clock
   printLine: (line: string) => void
-  /** Prints one JSON object per line instead of columns and sentences. */
+  /** Whether to print one JSON object per line instead of columns and sentences. */
   json: boolean
   print: (rows: readonly Row[]) => void
-  /** Must be called in the transaction of the change, so that both commit together. */
+  /** Records an action; must be called in the transaction of the change, so that both commit together. */
   record(db: Queryable, action: AdminAction): Promise<void>
-  /** Must be called after the commit: every instance reads again at once. */
+  /** Makes every instance read the topics again at once; must be called after the commit. */
   notify(topics: readonly string[]): Promise<void>
 }
 
@@ -68,7 +68,7 @@ export async function openSession(
   { config, actor, reason, json, printLine }: SessionOptions,
   parts: AsyncDisposableStack,
 ): Promise<Session> {
-  // Opening the endpoint would create an empty database.
+  // To open the endpoint without a cluster would create an empty database.
   if (!config.DATABASE_URL && !existsSync(join(config.DATA_DIR, 'postgres.json')))
     throw new StoreRefusal(`There is no database in ${config.DATA_DIR}. Set DATA_DIR or DATABASE_URL.`)
   const progress = (line: string) => process.stderr.write(`${line}\n`)

@@ -32,7 +32,7 @@ const listSponsors: AdminCommand['run'] = async (session) => {
   session.print([...(await query<Row>(pool, text)), ...(await query<Row>(pool, solanaText, [onSolana]))])
 }
 
-/** Lists configured and paused sponsors. They have no nonces, so tasks that have not ended are what is under way. */
+/** Lists configured and paused Solana sponsors, which have no nonces: open transactions count as under way. */
 const solanaText = `select '${solanaId}' as chain, l.signer, null as next_nonce,
     (select count(*) from task_queue t join effect e on e.task_id = t.task_id
       where e.kind = 'svm_transaction' and e.intent ->> 'feePayer' = l.signer

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { namedChains } from '#compose/operator-ends.ts'
+import { namedChains } from '#compose/operator-task-ends.ts'
 import { operatorEndOfSwap } from '#features/swap/settle/operator-end.ts'
 import type { SoughtExecution } from '#kernel/task/forgotten-execution.ts'
 import type { TaskView } from '#kernel/task/task.ts'

@@ -16,7 +16,7 @@ import { isLive } from '#kernel/task/task-state.ts'
 import type { FoundEffect } from '#store/found-effect.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
 
-/** The part of an operator's end that is the same for every kind of task. */
+/** The part of an operator's end of a task that is the same for every kind of task. */
 
 export type Resolution = OperatorFinding & { evidence: string }
 
@@ -28,7 +28,7 @@ export function unitsOption(args: Arguments, name: string): bigint | null {
   return BigInt(text)
 }
 
-/** A transaction and, after a colon, the number of the event that shows the payment. */
+/** Reads `--payment`: a transaction and, after a colon, the number of the event that shows the payment. */
 export function paymentOption(args: Arguments): FoundPayment | null {
   const text = args.text('payment')
   if (text === undefined) return null
@@ -86,8 +86,8 @@ function assertOwnTransaction({ effects }: Pick<TaskView, 'effects'>, { txHash }
 }
 
 /**
- * A task that looks up an earlier execution has no effect that the finding could contradict. Instead the
- * account's sequence may contradict it, or the transaction that was found, which is the task's own.
+ * Completes the operator's finding for a task that looks up an earlier execution. The task has no effect that the
+ * finding could contradict; the account's sequence, or the transaction that was found, may contradict it.
  */
 export function withSought(task: Pick<TaskView, 'data'>, resolution: Resolution): Resolution {
   const sought = soughtOf(task)
@@ -107,7 +107,7 @@ export function withSought(task: Pick<TaskView, 'data'>, resolution: Resolution)
   return { ...resolution, txHash }
 }
 
-/** Makes the effect that an operator has found for a task without one. `resolution` is complete. */
+/** Makes the effect of a task without one, as an operator found it. `withSought` has completed `resolution`. */
 export function soughtEffect(
   { id: taskId, data, step }: Pick<TaskView, 'id' | 'data'> & { step: string },
   { txHash, evidence, at }: Resolution,
@@ -121,7 +121,7 @@ export function soughtEffect(
     kind,
     externalId: txHash,
     intent: { chainId, usdMicros: '0' },
-    // Its number belongs to no sequence that is known here.
+    // The number of a found effect belongs to no sequence that the database knows.
     nonceSequence: { kind: 'found', chain: chainId, signer: txHash },
     nonce: 0n,
     proof: { tx_hash: txHash, evidence },
@@ -132,7 +132,7 @@ export function soughtEffect(
 export type PendingHold = { key: string }
 type Base = { task: TaskView; pending: readonly PendingHold[]; actor: string }
 
-/** Throws if the finding contradicts what the task has signed. `resolution` is complete. */
+/** Returns the end of a task; throws if the completed finding contradicts what the task has signed. */
 export function endingOf({ task, pending, actor }: Base, resolution: Resolution): EndResult {
   const { outcome, evidence, txHash, at } = resolution
   const sent = liveEffectOf(task, txHash)
@@ -163,7 +163,7 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
   const moved = outcome === 'executed' || (sent !== undefined && !isPreparation(sent))
   const shared = {
     effects,
-    // An earlier execution had already left the balance from which the task holds.
+    // An earlier execution had left the balance before the task held from it, so its holds are not posted.
     moves: moved && !soughtOf(task) ? pending.map(({ key }): Move => ({ move: 'post', key })) : [],
   }
   const data = { operator: proof, ...shownTransactions(task, effects) }

@@ -19,7 +19,7 @@ const addPayment: AdminCommand['run'] = async (session, args) => {
   if (!payment || units === null || !evidence)
     throw new UsageError('--payment, --amount and --evidence are required.')
   // The import is lazy, because other commands do not need it.
-  const { namedChains } = await import('#compose/operator-ends.ts')
+  const { namedChains } = await import('#compose/operator-task-ends.ts')
   const at = clock.now()
   const task = await database
     .transaction(async (tx): Promise<Task> => {

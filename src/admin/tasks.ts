@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { taskTopic, userTopic } from '#durable/events/notifier.ts'
-import { createCommitter } from '#durable/run/commit.ts'
 import { releaseLease } from '#durable/run/lease.ts'
+import { createCommitter } from '#durable/run/step-committer.ts'
 import { asTask, readEffects, stepView, type Task } from '#durable/task/task-row.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
@@ -15,7 +15,7 @@ import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
 import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './task-ending.ts'
 
-/** Tasks that end only by an operator, or when a silent upstream returns: what they signed can no longer execute. */
+/** Selects tasks that only an operator or a silent upstream ends: what they signed can no longer execute. */
 const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
   and greatest(t.created_at + interval '1 hour', t.deadline) < clock_timestamp()
   and not exists (select from effect e where e.task_id = t.id and e.status in ('prepared', 'sent', 'unknown')
@@ -79,7 +79,7 @@ const showTask: AdminCommand['run'] = async (session, args) => {
 const leaseSeconds = 60
 const claimMsMax = 15_000
 
-/** Claims a task once no instance runs a look-up of it, under a lease of the command, as an instance has. */
+/** Claims a task under a lease of this command, as an instance has one, once no instance looks the task up. */
 async function claimTask({ database, instanceId }: Session, { id }: Task): Promise<Task> {
   const startedMs = performance.now()
   while (true) {
@@ -110,14 +110,14 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
   }
 }
 
-/** Completes the ending with what the kind's own end would have booked. */
+/** Completes the end of a task with what the own end of its kind would have booked. */
 async function endOfKind(
   { config, transactions, clock, instanceId }: Session,
   task: TaskView,
   { ending, resolution }: { ending: EndResult; resolution: Resolution },
 ): Promise<EndResult> {
   // The import is lazy, because other commands do not need it.
-  const { createOperatorEnds } = await import('#compose/operator-ends.ts')
+  const { createOperatorEnds } = await import('#compose/operator-task-ends.ts')
   const ends = createOperatorEnds({ config, transactions, clock, random: systemRandom, instanceId })
   const endOf = ends.get(task.kind)
   if (!endOf)
@@ -152,7 +152,7 @@ const endTask: AdminCommand['run'] = async (session, args) => {
     })
     const details = { kind: task.kind, ...resolutionDetails(resolution), holds: pending }
     const writes = async (tx: Tx) => {
-      // The end of the operator outweighs a cancel request.
+      // The operator's end of a task outweighs a request to cancel it.
       await query(tx, 'update task set cancel_requested = false where id = $1', [task.id])
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
       if (found) await recordFoundEffect(tx, found)

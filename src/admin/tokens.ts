@@ -1,7 +1,7 @@
 import { personTokensTopic } from '#compose/oauth.ts'
 import * as auth from '#features/auth/store.ts'
 import { externalGrantId, refuseExternal } from '#features/oauth/external-tokens.ts'
-import { createGrants } from '#features/oauth/grants.ts'
+import { createGrants } from '#features/oauth/grant-revocation.ts'
 import { createRecords } from '#features/oauth/records.ts'
 import type { ActScope } from '#kernel/contract/caller.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
@@ -21,7 +21,7 @@ const hashOf = (token: string) => (/^[0-9a-f]{64}$/.test(token) ? token : sha256
 const noSuchToken = () =>
   new UsageError('There is no such token. It may have expired, or its connection has ended.')
 
-/** The grants and records of people, without the callbacks of an instance: the command notifies by itself. */
+/** Opens the grants and records of people without an instance's callbacks: the command notifies by itself. */
 function oauthOf(session: Session) {
   const { database, clock } = session
   const { pool: db, transaction: transact } = database
@@ -35,13 +35,13 @@ function oauthOf(session: Session) {
   const { of } = createRecords({ db, clock, grants })
   return {
     grants,
-    /** This record is the only thing that refuses the tokens of an external server. */
+    /** Only this record makes the gateway refuse the tokens of an external server. */
     refuseTokensOf: (tx: Tx, id: string) => refuseExternal(of('EndedGrant', tx), id, clock.now()),
   }
 }
 const actIn = (tx: Tx): ActScope => ({ tx, afterCommit: () => {} })
 
-/** A person is known even before the sign-up. */
+/** Returns the id of a person or a user; a person is known even before the sign-up. */
 async function idOf(db: Queryable, name: string): Promise<string> {
   const [person] = isUuid(name)
     ? await query<{ id: string }>(db, 'select id from person where id = $1', [name])
@@ -66,7 +66,7 @@ async function revokeUser(session: Session, name: string): Promise<void> {
     if (isPerson) await refuseTokensOf(tx, id)
     const ended = { tokens: removed.length, ...(isPerson && { connections }), webhooks }
     await record(tx, { command, subject: id, details: ended })
-    // The last statement of this call writes the events of the webhooks.
+    // The last statement of `endAll` writes the events of the webhooks.
     await grants.endAll(id, actIn(tx))
     return { hashes: removed, counts: found! }
   })
@@ -84,7 +84,7 @@ async function revokeUser(session: Session, name: string): Promise<void> {
 }
 
 type Claims = { grant_id?: unknown; iss?: unknown; sub?: unknown; client_id?: unknown; azp?: unknown }
-/** The token is not verified: the operator names a grant by it, and gives no access. */
+/** Reads the claims of an unverified token: the operator only names a grant by the token, and gives no access. */
 function claimsOf(token: string): Claims {
   try {
     const read: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
@@ -103,7 +103,7 @@ function grantIdOf({ grant_id, iss, sub, client_id, azp }: Claims): string | und
 
 type Grant = { person_id: string; client_id: string; is_external: boolean }
 
-/** An access token of a person ends with its grant. */
+/** Revokes a person's access token by ending its grant. */
 async function revokePersonToken(session: Session, token: string): Promise<void> {
   const { database, record } = session
   const grantId = grantIdOf(claimsOf(token))

@@ -6,7 +6,7 @@ import { operatorText } from '#kernel/task/operator-text.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { accessTopics, endWebhooksOfApps, webhookTopics } from './ended-access.ts'
+import { accessTopics, endRuns, endWebhooksOfApps, webhookTopics } from './ended-access.ts'
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 
@@ -25,9 +25,11 @@ const setSuspension =
     const hashes = await session.database.transaction(async (tx) => {
       await auth.setSuspended(tx, id, suspended ? session.clock.now() : null)
       await session.record(tx, { command: suspended ? 'users freeze' : 'users unfreeze', subject: id })
-      return auth.tokenHashesOf(tx, id)
+      const found = await auth.tokenHashesOf(tx, id)
+      if (suspended) await endRuns(tx, { userId: id, at: session.clock.now() })
+      return found
     })
-    await session.notify(accessTopics(id, hashes))
+    await session.notify([...accessTopics(id, hashes), ...webhookTopics(id)])
     session.printLine(suspended ? `User ${id} is suspended` : `User ${id} is no longer suspended`)
   }
 
@@ -125,7 +127,7 @@ export const userCommands: readonly AdminCommand[] = [
     name: 'users freeze',
     positionals: ['<user>'],
     summary:
-      'suspend a user: tokens answer suspended and none is issued, webhooks get nothing; running tasks go on',
+      'suspend a user: tokens answer suspended and none is issued, webhooks get nothing and schedules are paused; running tasks other than their runs go on',
     run: setSuspension({ suspended: true }),
   },
   {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Log } from '#kernel/log.ts'
 import { release } from '#release.ts'
-import { agentNames } from './compose.ts'
+import { agentNames } from './create-answerer.ts'
 import { type AgentEdge, openAgentEdge } from './door/agent-edge.ts'
-import type { AnswererOf } from './door/run.ts'
+import type { AnswererOf } from './door/turn-run.ts'
 
 /** The agent service has no database, no wallet key and no access token of a user. */
 

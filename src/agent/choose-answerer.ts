@@ -7,12 +7,12 @@ import { analyseMarket } from './research/analyst.ts'
 import { researchAsset } from './research/researcher.ts'
 
 /**
- * This module gives a turn to the agent that it names. Analyses and reports have their own answerer, with and without a
- * model, because their figures are claims. Every other turn goes to the other answerer.
+ * This module gives a turn to the agent that it names. Analyses and reports have their own answerer, with and
+ * without a model, because their figures are claims. Every other turn goes to the grammar or to a model.
  */
 
 const defaultTimeframe: Timeframe = '4h'
-/** A market agent answers these intents itself; other messages are questions for the grammar. */
+/** The intents that each agent answers by itself; a turn with another intent goes to the grammar or to a model. */
 const intentsOf: Readonly<Record<Agent, readonly string[]>> = {
   ProAgent: [],
   MarketAnalyzerAgent: ['analysis', 'price', 'funding', 'research'],

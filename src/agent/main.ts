@@ -3,7 +3,7 @@ import { logger } from '#start/logger.ts'
 import { onStopSignals } from '#start/stop-signals.ts'
 import { exitOnUncaught } from '#start/uncaught.ts'
 import { openAgentService } from './agent-service.ts'
-import { createAnswererOf, openAgentModels } from './compose.ts'
+import { createAnswererOf, openAgentModels } from './create-answerer.ts'
 
 /** `portico agent` runs the agent service as its own process. */
 

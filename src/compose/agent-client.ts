@@ -4,11 +4,11 @@ import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { release } from '#release.ts'
 import { createAgentClient } from '#upstreams/agent/agent.ts'
-import type { AgentAddress } from '#upstreams/agent/link.ts'
+import type { AgentAddress } from '#upstreams/agent/service-connection.ts'
 import type { CoreDeps, CoreOverrides } from './core.ts'
 
 export type AgentDeps = {
-  /** Where the agent service listens; it is asked for with the first turn. */
+  /** Returns where the agent service listens; the first turn of a chat asks for the address. */
   agentAddress: () => Promise<AgentAddress>
 }
 

@@ -3,9 +3,9 @@ import type { Approvers } from '#durable/approvals/approval-events.ts'
 import { personOf } from '#engines/agent-links/owners.ts'
 import { approvalsClientId, type Caller, scopes } from '#kernel/contract/caller.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { approvalPage } from './own-pages.ts'
+import { approvalPage } from './page-urls.ts'
 
-/** Who approves what policy reserves for a person, and the page for it. */
+/** Returns who approves what the policy reserves for a person, and the page on which the person approves. */
 export function approversOf(config: Config, baseUrl: () => string): Approvers {
   const hasNoPeople = config.AUTH_MODE === 'off'
   return {

@@ -8,12 +8,12 @@ import {
 import { createAuth } from '#features/auth/auth.ts'
 import type { OnSignup } from '#features/auth/register.ts'
 import { createCredits } from '#features/credits/credits.ts'
-import { creditGrant } from '#features/credits/grant.ts'
+import { creditGrant } from '#features/credits/operator-grant.ts'
 import { createSignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './section-parts.ts'
 import { openWebhooksOfApps } from './webhooks.ts'
 
 type AuthParts = Pick<Parts, 'core' | 'net' | 'custody' | 'mails'> & { onSignup: OnSignup }
@@ -24,7 +24,7 @@ export type AuthOverrides = OAuthOverrides & {
 
 const dayMs = 24 * 3_600_000
 
-/** Who calls, and the credits that a new user gets. */
+/** Opens the authentication of callers, and the credits that a new user gets. */
 export function openAuth({ core, net, custody, mails, onSignup }: AuthParts, overrides: AuthOverrides) {
   const webhooksOfApps = openWebhooksOfApps(core)
   const { config, db, taskEngine, clock, random, baseUrl } = core
@@ -39,7 +39,7 @@ export function openAuth({ core, net, custody, mails, onSignup }: AuthParts, ove
     db,
     oauth,
     creditsOf: (tx, userId) => credits.available(userId, tx),
-    walletsOf,
+    walletsOf: readWallets,
     transact: taskEngine.transact,
     announceQueued: taskEngine.announceQueued,
     clock,

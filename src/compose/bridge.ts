@@ -2,7 +2,7 @@ import type { Config } from '#config.ts'
 import type { FundingRoute } from '#features/perp/limits.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import { transferData } from '#upstreams/evm/erc20.ts'
+import { transferData } from '#upstreams/evm/token-calls.ts'
 import type { Chains } from './chains.ts'
 import { bridgeOf } from './settings.ts'
 

@@ -9,7 +9,7 @@ import { chainList, solanaId } from '#features/chains/chain-list.ts'
 import { createSponsorBalances } from '#features/chains/sponsor-balances.ts'
 import type { EvmChainRow, SolanaChainRow } from '#kernel/money/chains.ts'
 import { lamportDecimals } from '#kernel/money/money.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { executedBatchIn } from '#upstreams/evm/batch.ts'
 import { createEvm } from '#upstreams/evm/evm.ts'
@@ -18,26 +18,26 @@ import { abandonedAttempts, planNonceRepair } from '#upstreams/evm/nonce-repair-
 import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
 import { createSponsor } from '#upstreams/evm/sponsor.ts'
-import { draftTransaction } from '#upstreams/solana/draft.ts'
-import { readLanding } from '#upstreams/solana/landing.ts'
-import { walletChanges } from '#upstreams/solana/payments.ts'
-import { referenceOf, referenceSearch } from '#upstreams/solana/reference.ts'
+import { referenceOf, referenceSearch } from '#upstreams/solana/execution-reference.ts'
+import { walletChanges } from '#upstreams/solana/incoming-transfers.ts'
+import { readLanding } from '#upstreams/solana/landed-balance-changes.ts'
 import { createSignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import { createSolana, type Solana } from '#upstreams/solana/solana.ts'
 import { createSvmSponsor } from '#upstreams/solana/sponsor.ts'
+import { draftTransaction } from '#upstreams/solana/transaction-draft.ts'
 import type { Core } from './core.ts'
 import { venueChainId } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 type ChainDeps = { core: Core; urls: UpstreamUrls; net: Net }
 export type ChainOverrides = {
-  /** Changes the description of a chain. */
+  /** Changes the description of a chain, for a test. */
   adjustChain?: (row: EvmChainRow) => EvmChainRow
   adjustSolana?: (row: SolanaChainRow) => SolanaChainRow
 }
 
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
-/** A balance between the two minimums is reserved for full withdrawals. */
+/** A sponsor's balance between this minimum and the one above is reserved for full withdrawals. */
 const sponsorExitMinWei = 1_000_000_000_000_000n
 const sponsorBalanceMinLamports = 100_000_000n
 const sponsorExitMinLamports = 10_000_000n
@@ -81,7 +81,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     ports.set(row.id, { chain, sponsor: payer, watcher, broadcasts: createBroadcasts(chain) })
     return { family: 'evm' as const, chain }
   })
-  /** One cheap call per chain, for the health probe. */
+  /** The health probe asks each chain for its head, which is one cheap call. */
   const heads = readers.map((reader) => ({
     id: reader.chain.row.id,
     head: (signal: AbortSignal): Promise<unknown> =>
@@ -104,7 +104,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   })
   return {
     table,
-    /** For people. */
+    /** Returns the name of a chain or of the venue for people. */
     nameOf: (id: string): string =>
       id === venueChainId ? 'Hyperliquid' : (table.find((row) => row.id === id)?.displayName ?? id),
     ports,
@@ -119,7 +119,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   }
 }
 
-/** Maps accounts in lower case. Addresses are stored with their checksum, so it reads all wallets, and rarely. */
+/** Returns users by account in lower case; since addresses are stored with a checksum, all wallets are read. */
 export async function usersOfAccounts(
   db: Queryable,
   accounts: readonly string[],
@@ -160,7 +160,7 @@ function openSvmPort(
 }
 export type Chains = ReturnType<typeof openChains>
 
-/** A chain that does not answer is not reported here; the health probe reports it. */
+/** Returns which nodes serve another network than expected; the health probe reports nodes that do not answer. */
 export async function findNodeProblems({ ports }: Chains, environment: string): Promise<string[]> {
   const asked = [...ports.values()].map(async ({ chain: { row, identify } }) => {
     const problem = nodeMismatch(await identify(), { chainId: row.id, local: environment === 'local' })

@@ -3,18 +3,18 @@ import type { Files } from '#engines/files/files.ts'
 import { createChat } from '#features/chat/chat.ts'
 import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-mandate.ts'
 import { createMarketTools } from '#features/chat/market-reads.ts'
-import { chatFacts } from '#features/chat/prices.ts'
 import { chatRetentionJob } from '#features/chat/retention.ts'
+import { chatFacts } from '#features/chat/turn-prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
-import { createLoopTurns } from '#kernel/async/loop-turns.ts'
+import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
-import type { ModelPrices } from '#kernel/money/token-prices.ts'
+import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
 import { internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Answerer } from '#kernel/wire/answerer.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { withChecksum } from '#upstreams/evm/address.ts'
-import type { Parts } from './parts.ts'
 import type { Section } from './section.ts'
+import type { Parts } from './section-parts.ts'
 
 type ChatParts = Pick<
   Parts,
@@ -22,13 +22,13 @@ type ChatParts = Pick<
 > & {
   credits: Credits
   files: Files
-  /** Read with the first call of a tool. */
+  /** Returns all operations, which are read with the first call of a tool. */
   operations: () => readonly Operation[]
 }
 export type ChatOverrides = {
-  /** Answers in place of the agent service. */
+  /** Answers chats in place of the agent service. */
   chatAnswerer?: Answerer
-  /** What the tokens of that engine cost. */
+  /** What the tokens of `chatAnswerer` cost. */
   chatPrices?: ModelPrices
   /** How long an answer goes on without a listener. */
   chatGraceMs?: number
@@ -40,7 +40,7 @@ export const openChat = (
 ): Section => {
   const { venue, chains, credits, files, operations, innerCalls } = parts
   const inTurn = createLoopTurns()
-  // Its caller reads a text next, at once and whole.
+  // The caller next reads a text without a pause, so this user waits for a turn on the event loop first.
   const registryFor = (userId: string) => async () => {
     const { registry } = await universe()
     await inTurn(userId)

@@ -1,16 +1,18 @@
-import { createAnswererOf } from '#agent/compose.ts'
-import { openChatModels } from '#agent/models.ts'
+import { openChatModels } from '#agent/chat-models.ts'
+import { createAnswererOf } from '#agent/create-answerer.ts'
 import { ConfigRefused } from '#config.ts'
 import { contracts } from '#contracts.ts'
 import { openChainHealth } from '#features/chains/chain-health.ts'
 import { createUniverseReader } from '#features/chat/universe.ts'
 import { createInnerCalls } from '#invoke/inner-calls.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { type GuardedFetch, openGuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
+import { openWorldClock } from '#upstreams/world-clock/world-clock.ts'
 import { type AgentDeps, openAgentClient } from './agent-client.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
-import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
+import { type Core, type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
@@ -23,10 +25,10 @@ import { openVenue, type VenueOverrides } from './venue.ts'
 
 export type ComposeDeps = CoreDeps &
   AgentDeps & {
-    /** Only upstreams with a URL are served. */
+    /** The URLs of the upstreams; only an upstream with a URL is served. */
     urls: UpstreamUrls
   }
-/** Overrides of a test or a bench; absent: the values of production. */
+/** What a test or a bench replaces; without an override the value of production applies. */
 export type Overrides = CoreOverrides &
   ChainOverrides &
   CustodyOverrides &
@@ -38,7 +40,7 @@ export type Overrides = CoreOverrides &
     wrapNet?: (net: Net) => Net
     /** Fetches the addresses that strangers name. */
     strangers?: GuardedFetch
-    /** Posts to the addresses of users. */
+    /** Posts webhooks to the addresses of users. */
     webhookHttp?: GuardedFetch
     /** Fetches the images that the image service names. */
     imageFiles?: GuardedFetch
@@ -60,21 +62,35 @@ function labelsOf(urls: UpstreamUrls): Record<string, string> {
   )
 }
 
+type ScheduleClockDeps = { core: Core; control: string | undefined; net: Net }
+/** In the local environment the clock of schedules is that of the world, so that days pass when a person advances it. */
+async function openScheduleClock(
+  { core: { config, clock, log, taskEngine }, control, net }: ScheduleClockDeps,
+  overrides: Overrides,
+  parts: AsyncDisposableStack,
+): Promise<Clock> {
+  if (overrides.clock || config.ENVIRONMENT !== 'local' || control === undefined) return clock
+  const worldClock = parts.use(await openWorldClock({ url: control, net, clock, log }))
+  worldClock.onJump(taskEngine.announceSlots)
+  return worldClock
+}
+
 /** The composition root: builds every part behind the doors and hands it to those that need it; starts none. */
 export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const { urls, failpoints } = deps
   await using parts = new AsyncDisposableStack()
-  // Opened before the core and so closed after it: the steps under way at a shutdown still receive their replies.
+  // The HTTP client closes after the core, so that steps under way at a shutdown still get their replies.
   const client = parts.use(createHttpClient({ failpoints, labels: labelsOf(urls) }))
   const net = overrides.wrapNet?.(client) ?? client
   const strangers = parts.use(overrides.strangers ?? openGuardedFetch())
   const webhookHttp = parts.use(overrides.webhookHttp ?? openGuardedFetch(webhookGuard(deps.config)))
   const imageFiles = parts.use(overrides.imageFiles ?? openGuardedFetch(imageGuard(urls)))
-  // It is opened early, too: turns under way go to another instance, and none fails because its service is gone.
+  // The agent client closes after the core too, so that turns under way move to another instance and none fails.
   const agent = parts.use(openAgentClient(deps, overrides, () => universe()))
   const core = parts.use(await openCore(deps, overrides))
   const { config, clock, stores, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
+  const scheduleClock = await openScheduleClock({ core, control: urls.control, net }, overrides, parts)
   const models = openChatModels({ core, url: urls.model, net: client })
   const mails = openMails(core, net, overrides)
   if (mails.mailer) parts.use(mails.mailer)
@@ -86,6 +102,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const features = openFeatures(
     {
       core,
+      scheduleClock,
       urls,
       net,
       chains,
@@ -113,14 +130,14 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     upstreamMetrics: client.metrics,
     mails,
     strangers,
-    /** Answers in an agent service of this process. */
+    /** Makes what answers chats in an agent service of this process. */
     answererOf: createAnswererOf(models),
     custody,
     venue,
     probe,
     features,
     runtime,
-    /** The sections and the parts below them bring these. */
+    /** What the sections and the parts below them bring to the gateway. */
     joined: joinSections([features, ...belowSections]),
     /** Throws where database, nodes or keys do not match, before anything is written or signed. */
     async assertConsistent(): Promise<void> {

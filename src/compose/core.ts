@@ -8,7 +8,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 import { type Random, systemRandom } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Database } from '#store/database.ts'
-import type { TimeMemory } from '#store/time-file.ts'
+import type { TimeMemory } from '#store/database-witness-file.ts'
 import { approversOf } from './approvers.ts'
 import { openStore } from './store.ts'
 
@@ -19,18 +19,18 @@ export type CoreDeps = {
   /** Writes a line about the progress of the start. */
   printLine: (line: string) => void
   failpoints: Failpoints
-  /** Keeps what this instance saw of its databases over its restarts; without it that is forgotten at the end. */
+  /** Stores over restarts what this instance saw of its databases; without a store this knowledge is lost. */
   timeMemory?: TimeMemory
-  /** A function, because the port is known only once the server listens. */
+  /** The base URL is a function, because the port is known only once the server listens. */
   baseUrl: () => string
 }
-/** Overrides of a test or a bench; absent: the values of production. */
+/** What a test or a bench replaces; without an override the value of production applies. */
 export type CoreOverrides = {
   clock?: Clock
   random?: Random
-  /** Notifications between instances. */
+  /** Opens the notifications between instances. */
   createBus?: (database: Database) => MessageBus
-  /** Interval in which the instance on duty polls for due tasks whose hint was lost. */
+  /** Interval in which the instance on duty polls for due tasks whose notification was lost. */
   claimPollMs?: number
   /** How long a standby may be away before new money is refused. */
   replicationGraceMs?: number

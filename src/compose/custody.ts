@@ -6,7 +6,7 @@ import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { createLamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
 import { createSvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import { createPolicy } from '#features/policy/policy.ts'
-import { createAgentCache } from '#features/wallets/agent-cache.ts'
+import { createAgentCache } from '#features/wallets/agent-key-cache.ts'
 import { createKeyMonitor } from '#features/wallets/key-monitor.ts'
 import { createKeyRotation } from '#features/wallets/key-rotation.ts'
 import { createKeystore } from '#features/wallets/keystore.ts'
@@ -16,13 +16,13 @@ import { createTradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money/money.ts'
-import type { Net } from '#kernel/wire/net.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { comparedHashes } from '#store/found-effect.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
-import { hyperliquidCrypto } from '#upstreams/hyperliquid/crypto.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
+import { hyperliquidCrypto } from '#upstreams/hyperliquid/lazy-signing.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
@@ -54,7 +54,7 @@ export function openKeystore(
   }
 }
 
-/** Keystore, policy, signer, and the batches that they sign. */
+/** Opens the keystore, the policy, the signer, and the batches that they sign. */
 export function openCustody(
   { core, urls, net, mailQueue, chains: { table, nameOf, ports, svmPorts, nonceRepair } }: CustodyDeps,
   overrides: CustodyOverrides = {},

@@ -3,7 +3,7 @@ import { createDiscovery, type Released } from '#features/discovery/discovery.ts
 import { createHealthCheck } from '#features/discovery/health.ts'
 import { readStoppedSince } from '#features/policy/store.ts'
 import { release } from '#release.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './section-parts.ts'
 
 type DiscoveryParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'venue' | 'probe'>
 
@@ -18,7 +18,7 @@ export function openDiscovery(
     environment: config.ENVIRONMENT,
     clock,
     async store() {
-      // A read may still work while no commit does, as on a primary whose standby hangs.
+      // A read may work while no commit does, as on a primary whose standby hangs, so heartbeats count too.
       if (time.isSilent()) throw new Error('no heartbeat was committed')
       await db.query('select 1')
     },

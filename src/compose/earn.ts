@@ -2,10 +2,10 @@ import { createEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import { createVault } from '#upstreams/vault/vault.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './section-parts.ts'
 
 type EarnParts = Pick<Parts, 'core' | 'chains' | 'custody'> & {
-  /** A function, because of a cycle: holdings list earn's shares, and earn invalidates holdings. */
+  /** The holdings are a function, because holdings list earn's shares, and earn invalidates holdings. */
   holdings: () => Holdings
 }
 
@@ -16,7 +16,7 @@ export const shareTokenAt = (address: string): Token => ({
   address,
 })
 
-/** The section does not exist where the chain of the vault is not configured. */
+/** Opens the section of earn; undefined where the chain of the vault is not configured. */
 export function openEarn({ core, chains, custody, holdings }: EarnParts) {
   const { config, log, clock, random, db, taskEngine } = core
   const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain

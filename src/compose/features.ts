@@ -2,21 +2,22 @@ import { toTaskFullView } from '#durable/task/task-view.ts'
 import { createChains } from '#features/chains/chains.ts'
 import { createTasks } from '#features/tasks/tasks.ts'
 import { createUser } from '#features/user/user.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { createPrices } from '#upstreams/prices/prices.ts'
 import { type AuthOverrides, openAuth } from './auth.ts'
 import { type ChatOverrides, openChat } from './chat.ts'
 import { openDiscovery } from './discovery.ts'
-import { openImages } from './images.ts'
+import { openImages } from './files-and-images.ts'
 import { oauthSection } from './oauth.ts'
-import { type OrderOverrides, openOrders, openSwapHooks } from './orders.ts'
-import type { Parts } from './parts.ts'
 import { openPolicy } from './policy.ts'
 import { openRecharge } from './recharge.ts'
+import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
-import { openSecurity } from './security.ts'
+import type { Parts } from './section-parts.ts'
 import { openSwap } from './swap.ts'
+import { openSecurity } from './token-security.ts'
+import { type OrderOverrides, openOrders, openSwapHooks } from './trigger-orders.ts'
 import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
 import { openHoldings, openWallets } from './wallets.ts'
 import { openWebhooks, type WebhookOverrides } from './webhooks.ts'
@@ -30,7 +31,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
     addOperations?: (parts: Pick<Parts, 'core' | 'chains' | 'custody'>) => Operation[]
   }
 
-/** Triggers compare prices that are as old as the interval of their watch. */
+/** The prices for triggers may be as old as the interval of the watch that compares them. */
 const orderPricesMs = 1_000
 
 /** Opens the parts that several sections read: prices, and the holdings of users. */
@@ -74,11 +75,14 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
     credits,
     openRecharge(shared) ?? {},
-    { operations: createUser({ db, walletsOf, credits, policySummary: custody.policy.summary }) },
+    {
+      operations: createUser({ db, walletsOf: readWallets, credits, policySummary: custody.policy.summary }),
+    },
     webhooks,
     images,
     ...openPolicy(deps, access),
     openChat(chatDeps, overrides),
+    openSchedules({ ...chatDeps, auth }),
     oauthSection(access.oauth),
     { operations: overrides.addOperations?.(deps) ?? [] },
   ]

@@ -2,10 +2,10 @@ import { type MailQueue, silentMailQueue } from '#engines/person-mails/mail-queu
 import { createMailer, type Mailer } from '#engines/person-mails/mailer.ts'
 import { mailDeletion } from '#engines/person-mails/retention.ts'
 import type { SendEmail } from '#kernel/wire/email.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createEmailService } from '#upstreams/email/email.ts'
 import type { Core } from './core.ts'
-import { hasMails, ownPages } from './own-pages.ts'
+import { hasMails, ownPages } from './page-urls.ts'
 import type { Section } from './section.ts'
 
 export type MailOverrides = {

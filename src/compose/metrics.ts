@@ -7,7 +7,7 @@ import type { Composed } from './compose.ts'
 import { tableRetention } from './retention.ts'
 import type { Stores } from './store.ts'
 
-/** The values that `/metrics` reads at a scrape: memory, short queries of open work, and statistics; never an upstream. */
+/** Returns what `/metrics` reads at a scrape: memory, short queries of open work, statistics; no upstream. */
 export function openMetrics(composed: Composed): MetricSources {
   const { config, clock, stores, transactions, taskEngine, runtime, upstreamMetrics, joined } = composed
   return {

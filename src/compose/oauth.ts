@@ -3,8 +3,8 @@ import type { DeriveKey } from '#features/oauth/passwords.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
 import { createAuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { createIdentityProvider } from '#upstreams/openid/openid.ts'
-import type { Parts } from './parts.ts'
 import type { Section } from './section.ts'
+import type { Parts } from './section-parts.ts'
 import type { openWebhooksOfApps } from './webhooks.ts'
 
 export type OAuthOverrides = {
@@ -15,7 +15,7 @@ type OAuthParts = Pick<Parts, 'core' | 'net' | 'custody' | 'mails'> & {
   webhooksOfApps: ReturnType<typeof openWebhooksOfApps>
 }
 
-/** Absent where people cannot sign in. */
+/** Opens the sign-in of people and what apps are granted; undefined where people cannot sign in. */
 export function openOAuth(
   { core, net, custody, mails, webhooksOfApps }: OAuthParts,
   { deriveKey }: OAuthOverrides,
@@ -55,7 +55,7 @@ export function openOAuth(
   })
 }
 
-/** The records stay when nobody signs in any more, and so does their retention. */
+/** The records of sign-ins stay when nobody signs in any more, so they are still deleted by age. */
 export const oauthSection = (oauth: OAuth | undefined): Section => ({
   deletions: oauthDeletions,
   ...(oauth && {
@@ -64,5 +64,5 @@ export const oauthSection = (oauth: OAuth | undefined): Section => ({
   }),
 })
 
-/** Every instance verifies the tokens of people again. */
+/** A notification of this topic makes every instance verify the tokens of people again. */
 export const personTokensTopic = 'person-tokens'

@@ -8,15 +8,16 @@ import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { killSwitchMetrics } from '#features/policy/kill-switch.ts'
 import { createRecipients } from '#features/policy/recipients.ts'
 import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts'
-import { walletsOf } from '#features/wallets/store.ts'
-import { approvalPage, ownPages } from './own-pages.ts'
-import type { Parts } from './parts.ts'
+import { endSchedules } from '#features/schedules/access-end.ts'
+import { readWallets } from '#features/wallets/store.ts'
+import { approvalPage, ownPages } from './page-urls.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 import type { Section } from './section.ts'
+import type { Parts } from './section-parts.ts'
 
 type PolicyParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'mails'>
 
-/** What people decide: limits, approvals, agents and recipients. */
+/** Opens the sections in which people decide: limits, approvals, agents and recipients. */
 export const openPolicy = (
   { core, chains, custody, mails }: PolicyParts,
   { signups, auth }: { signups: SignupGrants; auth: Pick<Auth, 'assertSigned'> },
@@ -39,13 +40,19 @@ export const openPolicy = (
     ...shared,
     limits: createSignInLimits(core),
     policy: custody.policy,
+    endSchedules: (act, { userId, ...ended }) =>
+      endSchedules(act.tx, {
+        ...ended,
+        userId,
+        cancelTasks: (taskIds) => taskEngine.tasks.cancelNotSent(userId, taskIds, act),
+      }),
     assertSigned: auth.assertSigned,
     signups,
     linkPage: () => ownPages(config, baseUrl)?.link,
   })
   const recipientOperations = createRecipients({
     ...shared,
-    walletsOf,
+    walletsOf: readWallets,
     chains: sendingChains(chains),
     addresses: recipientAddresses(config, chains),
   })

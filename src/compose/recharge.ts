@@ -5,10 +5,10 @@ import { createRecharge, type PriceSource } from '#features/credits/recharge.ts'
 import { createTillCheck, type SvmTill, type Till } from '#features/credits/till.ts'
 import { createCoinbase } from '#upstreams/coinbase/coinbase.ts'
 import * as wire from '#upstreams/evm/till.ts'
+import { findTransfers } from '#upstreams/solana/incoming-transfers.ts'
 import { memo, transferLamports } from '#upstreams/solana/instruction-builder.ts'
-import { findTransfers } from '#upstreams/solana/payments.ts'
 import type { Chains } from './chains.ts'
-import type { SharedParts } from './parts.ts'
+import type { SharedParts } from './section-parts.ts'
 import { tillOf } from './settings.ts'
 
 type RechargeParts = Pick<
@@ -16,7 +16,7 @@ type RechargeParts = Pick<
   'core' | 'urls' | 'net' | 'chains' | 'custody' | 'probe' | 'prices' | 'changed'
 >
 
-/** The operations do not exist where no contract takes payments, or only one source has prices. */
+/** Opens the purchase of credits; undefined where no contract takes payments, or only one source has prices. */
 export function openRecharge({ core, urls, net, chains, custody, probe, prices, changed }: RechargeParts) {
   const { config, log, clock, db, taskEngine } = core
   const tills = tillsOf(config, chains)

@@ -14,7 +14,7 @@ type ReconcilerDeps = {
   custody: Pick<Custody, 'policy'>
 }
 export type ReconcilerOverrides = {
-  /** How often accounts are compared. */
+  /** How often the venue accounts are compared. */
   intervals?: Intervals
 }
 
@@ -44,7 +44,7 @@ export function openReconciler(
   return { ...made, starters: [made.start], metrics: { venue_accounts: reconcilerMetrics(db, made) } }
 }
 
-/** The records stay when the venue is served no more, and so does their retention. */
+/** The records of the venue stay when the venue is served no more, so they are still deleted by age. */
 export const venueRecords = ({ config, db, clock }: Core): Section => {
   const days = config.VENUE_RECORD_RETENTION_DAYS
   return { jobs: days ? [venueRetentionJob(db, clock, days * dayMs)] : [] }

@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import { recentRequestDeletion } from '#durable/accept/recent-request.ts'
+import { recentRequestDeletion } from '#durable/accept/duplicate-requests.ts'
 import { mailboxDeletion } from '#durable/events/mailboxes.ts'
 import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import {
@@ -21,13 +21,13 @@ const retentionOf = (config: Config) => ({
   moneyTasksMs: optionalMs(config.MONEY_TASK_RETENTION_DAYS),
 })
 
-/** The retention of each table, for the gauges. The oldest row of a table of tasks is that of a task with money. */
+/** Returns how long each table keeps its rows, for the gauges; tasks count by those with money, kept longest. */
 export function tableRetention(config: Config): Record<string, number> {
   const { eventsMs, repliesMs, moneyTasksMs } = retentionOf(config)
   return { user_event: eventsMs, idempotency: repliesMs, ...(moneyTasksMs && { task: moneyTasksMs }) }
 }
 
-/** Everything that is deleted by age, and the jobs of the sections. */
+/** Returns the jobs that delete rows by age, and the jobs of the sections. */
 export function retentionJobs({
   config,
   db: pool,

@@ -21,13 +21,13 @@ export type Section = Pick<Released, 'part' | 'facts'> & {
   schedules?: readonly ((now: Date) => NewSchedule)[]
   metrics?: MetricSources
   deletions?: readonly Deletion[]
-  /** Tables with a row per task at most, which is deleted with its task. */
+  /** The tables with at most one row per task, which is deleted with its task. */
   taskTables?: readonly string[]
-  /** One instance does them for all. */
+  /** The maintenance that one instance does for all instances. */
   jobs?: readonly MaintenanceJob[]
-  /** Each instance repeats them, with the keys of its own settings. */
+  /** The jobs that each instance repeats, with the keys of its own settings. */
   keyJobs?: Readonly<Record<string, () => Promise<void>>>
-  /** Each starts a loop beside the requests. */
+  /** Each starter begins a loop that runs beside the requests. */
   starters?: readonly ((show: ShowEvent) => AsyncDisposable)[]
 }
 

@@ -1,22 +1,22 @@
 import type { Config } from '#config.ts'
 import { imageBytesMax } from '#features/image/image.ts'
-import { placesMax } from '#features/notifications/webhooks/places.ts'
+import { placesMax } from '#features/notifications/webhooks/delivery-slots.ts'
 import { attemptTimeoutMs } from '#features/notifications/webhooks/post-message.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
 import type { PlatformLimits } from '#features/policy/policy.ts'
+import type { SigningChain } from '#features/wallets/evm-rules.ts'
 import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
-import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import type { SigningSvmChain } from '#features/wallets/svm-rules.ts'
 import type { SigningVenue } from '#features/wallets/venue-rules.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { toUnits, usdDecimals } from '#kernel/money/money.ts'
-import { publishedBridges } from '#kernel/money/venue.ts'
-import type { Net } from '#kernel/wire/net.ts'
-import { isRemote } from '#kernel/wire/remote.ts'
+import { publishedBridges } from '#kernel/money/venue-actions.ts'
+import { isRemote } from '#kernel/wire/remote-url.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createVaultTransit } from '#upstreams/kms/kms.ts'
-import { svmCaps, swapCaps, swapContractsOf } from './swap-settings.ts'
+import { svmCaps, swapCaps, swapContractsOf } from './swap-limits.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 /** Converts the settings into the form that each part needs. */
@@ -33,14 +33,14 @@ export function keysOf(config: Config, net: Net, random: Random): KeyEncryptionK
   return createKeyEncryptionKeys(current, ...former)
 }
 
-/** Never two requests to one webhook at once, so as many sockets to one origin as webhooks that are delivered to. */
+/** A webhook gets one request at a time, so one origin needs one socket per webhook that is delivered to. */
 export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({
   timeoutMs: attemptTimeoutMs,
   connections: placesMax,
   allowLoopback: WEBHOOK_LOOPBACK === 'allowed',
 })
 
-/** The local world names addresses of this machine; those of a public service are public. */
+/** The local world names addresses of this machine for images; the addresses of a public service are public. */
 export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'control'>) => ({
   timeoutMs: 15_000,
   connections: 16,
@@ -48,7 +48,7 @@ export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'c
   allowLoopback: control !== undefined || !isRemote(images),
 })
 
-/** Least time from the creation of a task to its deletion; null: tasks are kept. */
+/** Returns the least time from the creation of a task to its deletion; null if tasks are kept. */
 export function taskTtlMs({ TASK_RETENTION_DAYS, MONEY_TASK_RETENTION_DAYS }: Config): number | null {
   const days = Math.min(TASK_RETENTION_DAYS ?? Infinity, MONEY_TASK_RETENTION_DAYS ?? Infinity)
   return Number.isFinite(days) ? days * 86_400_000 : null
@@ -71,7 +71,7 @@ export const rateLimits = (config: Config) => {
 const descriptorsReserved = 256
 const connectionsMaxDefault = 10_000
 
-/** Bounded by the process's file descriptors, so that clients cannot exhaust those of the other parts. */
+/** The process's file descriptors bound the connections, so that clients cannot exhaust those of other parts. */
 export function connectionLimits({ CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS, TRUST_PROXY }: Config) {
   const max = CONNECTIONS_MAX ?? connectionsOf(openFilesMax())
   const perAddress = CONNECTIONS_PER_ADDRESS ?? Math.max(4, Math.floor(max / 4))
@@ -82,7 +82,7 @@ const connectionsOf = (files: number): number =>
   Math.min(connectionsMaxDefault, Math.max(64, files - descriptorsReserved))
 
 function openFilesMax(): number {
-  // Without it the report resolves the host names of all peers; the Node types lack the setting.
+  // Without `excludeNetwork` the report resolves the host names of all peers; the Node types lack this setting.
   Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
   const files = Number(userLimits?.open_files?.soft)
@@ -193,7 +193,7 @@ export const custodyVenue = (config: Config): SigningVenue => ({
 })
 
 const documentedWeight = 1_200
-/** The quiet local world has no rate limit. */
+/** Returns the venue's request weight per minute; the quiet local world has no rate limit, which 0 stands for. */
 export const venueWeightOf = ({
   HYPERLIQUID_WEIGHT_PER_MINUTE: set,
   HYPERLIQUID_URL: url,

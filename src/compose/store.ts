@@ -22,16 +22,16 @@ export async function openStore(
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
   const onIdleError = (error: Error) => log.warn({ error }, 'idle database connection lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
-  // One connection renews leases while all others are busy; two look at the standbys, and wait for them.
+  // One connection renews leases while all others are busy; for a standby two more look at it and wait for it.
   const poolMax = config.DATABASE_DURABILITY === 'standby' ? 3 : 1
   const heartbeats = openDatabase({ ...settings, poolMax, applicationName: 'portico heartbeat' })
   parts.defer(() => heartbeats.close())
-  // Nothing is written before: without the standby its commit would wait for ever.
+  // Nothing is written before this check: without the standby a commit would wait for ever.
   if (config.DATABASE_DURABILITY === 'standby') await assertReplicated(heartbeats)
   await migrate({ url: directUrl, release, progress: printLine })
   const database = openDatabase({ ...settings, poolMax: config.DATABASE_POOL, applicationName: 'portico' })
   parts.defer(() => database.close())
-  // Signatures are made inside transactions: with a pool of their own they cannot deadlock with the waiters.
+  // Signatures are made inside transactions: with a separate pool they cannot deadlock with transactions that wait.
   const custody = openDatabase({ ...settings, poolMax: 4, applicationName: 'portico custody' })
   parts.defer(() => custody.close())
   return { database, custody, heartbeats }

@@ -7,21 +7,21 @@ import { swapFacts } from '#features/swap/route/limits.ts'
 import { createArrivals, type SolanaArrivals, unnumberedGains } from '#features/swap/settle/arrivals.ts'
 import { createLatePaymentKind, createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
 import { createSwap } from '#features/swap/swap.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
-import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
+import { approveData, balanceData } from '#upstreams/evm/token-calls.ts'
 import { createLifi } from '#upstreams/lifi/lifi.ts'
 import { createRelay } from '#upstreams/relay/relay.ts'
+import { paymentsTo } from '#upstreams/solana/incoming-transfers.ts'
 import { depositAtDepository } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
-import { paymentsTo } from '#upstreams/solana/payments.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import type { Chains } from './chains.ts'
-import type { SharedParts } from './parts.ts'
-import { lifiQuotes, relayQuotes } from './quote-budgets.ts'
+import { lifiQuotes, relayQuotes } from './quote-rate-limits.ts'
 import type { Section } from './section.ts'
+import type { SharedParts } from './section-parts.ts'
 import { bridgeOf } from './settings.ts'
 
 type SwapParts = Pick<SharedParts, 'core' | 'urls' | 'net' | 'chains' | 'custody'> &
@@ -41,7 +41,7 @@ const calls: SwapCalls = {
   bridgeDepositsOf,
 }
 
-/** What a payment on Solana brought, by the balances that the chain recorded around it. */
+/** Returns what a payment on Solana brought, by the balances that the chain recorded before and after it. */
 const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
   async of({ chainId, txHash, owner }) {
     const chain = svmPorts.get(chainId)?.chain
@@ -61,7 +61,7 @@ export type Swaps = Section & { execution?: SwapExecution; legs?: SwapLegs }
 
 const unserved: Swaps = { part: 'trading', facts: swapFacts, deletions: swapDeletions }
 
-/** Without operations where no provider is configured. */
+/** Opens the section of swaps, which has no operations where no provider is configured. */
 export function openSwap({ core, urls, net, chains, custody, ...given }: SwapParts): Swaps {
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains
@@ -104,7 +104,7 @@ export function openSwap({ core, urls, net, chains, custody, ...given }: SwapPar
     ledger: taskEngine.ledger,
     policy: custody.policy.policy,
     remainingUsd: async (userId) => (await custody.policy.summary(userId)).remaining_24h_usd,
-    walletsOf: (userId) => walletsOf(db, userId),
+    walletsOf: (userId) => readWallets(db, userId),
     watchLatePayment: createLatePaymentWatch(taskEngine),
     clock,
     random,

@@ -1,4 +1,4 @@
-/** Where each upstream is reached; undefined where it is not served. */
+/** The URL of each upstream; undefined where the upstream is not served. */
 export type UpstreamUrls = {
   evm: Record<'1' | '8453' | '42161' | '421614' | '137', string | undefined>
   solana: string | undefined
@@ -12,7 +12,7 @@ export type UpstreamUrls = {
   model: string | undefined
   images: string | undefined
   faucet: string | undefined
-  /** The local world's control server. */
+  /** The URL of the local world's control server. */
   control?: string
   worldId?: string
 }

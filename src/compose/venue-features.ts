@@ -2,7 +2,7 @@ import { reserveSpend } from '#durable/accept/reserve-spend.ts'
 import { createPerp } from '#features/perp/perp.ts'
 import { createSpotVenue } from '#features/spot-venue/spot-venue.ts'
 import { openBridge } from './bridge.ts'
-import type { SharedParts } from './parts.ts'
+import type { SharedParts } from './section-parts.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Swaps } from './swap.ts'
 import { openVenueTrading, type TradingOverrides } from './venue-trading.ts'
@@ -15,7 +15,7 @@ export type VenueFeatureOverrides = TradingOverrides & {
   priceCheckMs?: number
 }
 
-/** The sections that trade at the venue; undefined where it or the chain of its bridge is not configured. */
+/** Opens the sections that trade at the venue; undefined where venue or bridge chain is not configured. */
 export function openVenueFeatures(
   { core, chains, venue, custody, swaps, changed }: VenueFeatureParts,
   { priceCheckMs, ...overrides }: VenueFeatureOverrides,

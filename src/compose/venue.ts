@@ -1,10 +1,10 @@
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createAccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { createHyperliquid, type Egress } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { venueMetrics } from '#upstreams/hyperliquid/metrics.ts'
-import { createVenuePrices } from '#upstreams/hyperliquid/prices.ts'
+import { createVenuePrices } from '#upstreams/hyperliquid/mid-prices.ts'
 import { createRateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
-import type { OnSkipped } from '#upstreams/hyperliquid/records.ts'
+import type { OnSkipped } from '#upstreams/hyperliquid/record-filters.ts'
 import { createSkippedRecords } from '#upstreams/hyperliquid/skipped-records.ts'
 import { openVenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { openVenueHealth } from '#upstreams/hyperliquid/venue-health.ts'
@@ -14,7 +14,7 @@ import type { UpstreamUrls } from './upstream-urls.ts'
 
 type VenueDeps = { core: Core; urls: UpstreamUrls; net: Net }
 export type VenueOverrides = {
-  /** Request weight per minute that views may use; 0: no limit. */
+  /** The request weight per minute that views may use; 0 means no limit. */
   viewWeightPerMinute?: number
 }
 
@@ -23,7 +23,7 @@ const schedule = (ms: number, run: () => void) => {
   return () => clearTimeout(timer)
 }
 
-/** The places of streams of an address that serve all other users in turns, where there are enough places. */
+/** How many stream places of an address serve all its other users in turns, if the address has enough places. */
 const briefUsersMax = 2
 const briefFrom = 5
 
@@ -37,7 +37,7 @@ export function openStreams({ config, clock, random, log, url, onSkipped }: Stre
     random,
     log,
     subscribedUsersMax,
-    // Without a rate limit, requests serve as well.
+    // Without a rate limit at the venue, requests serve these users as well as streams do.
     briefUsersMax: venueWeightOf(config) === 0 || subscribedUsersMax < briefFrom ? 0 : briefUsersMax,
     ...(onSkipped && { onSkipped }),
   })

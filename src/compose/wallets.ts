@@ -2,22 +2,22 @@ import type { OnSignup } from '#features/auth/register.ts'
 import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { createHoldings, type Holdings } from '#features/wallets/holdings.ts'
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { readWallets } from '#features/wallets/store.ts'
 import { createTransfer } from '#features/wallets/transfer.ts'
 import { createWallets, walletFacts } from '#features/wallets/wallets.ts'
-import { transferData } from '#upstreams/evm/erc20.ts'
+import { transferData } from '#upstreams/evm/token-calls.ts'
 import { createFaucet } from '#upstreams/faucet/faucet.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
-import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
+import { deriveTokenAccount } from '#upstreams/solana/program-address.ts'
 import { openEarn } from './earn.ts'
-import { holdingFacts } from './orders.ts'
-import type { SharedParts } from './parts.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
+import type { SharedParts } from './section-parts.ts'
+import { holdingFacts } from './trigger-orders.ts'
 
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
 type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
 
-/** What users hold, and the shares of earn where it is served. */
+/** Opens the reading of what users hold, with the shares of earn where earn is served. */
 export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
   const { db, clock } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
@@ -25,7 +25,7 @@ export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
     chains: chains.readers,
     prices,
     share: earn?.share ?? null,
-    walletsOf: (userId) => walletsOf(db, userId),
+    walletsOf: (userId) => readWallets(db, userId),
     recentTokens: (userId) => recentTokens(db, userId),
     ...holdingFacts(db),
     clock,
@@ -49,7 +49,7 @@ export function openWallets({ core, urls, net, chains, custody, prices, holdings
     db,
     chainRows: chains.table,
     holdings,
-    walletsOf: (userId) => walletsOf(db, userId),
+    walletsOf: (userId) => readWallets(db, userId),
     transfer: createTransfer({
       db,
       ledger: taskEngine.ledger,
@@ -67,7 +67,7 @@ export function openWallets({ core, urls, net, chains, custody, prices, holdings
         data: transferData(to, amountUnits),
       }),
       instructions: { transferLamports, transferTokens },
-      tokenAccountOf,
+      tokenAccountOf: deriveTokenAccount,
       evmAddressOf: custody.evmAddressOf,
       svmAddressOf: custody.svmAddressOf,
       changed,

@@ -16,16 +16,17 @@ import { webhookDeletions } from '#features/notifications/webhooks/retention.ts'
 import { createWebhookSecrets } from '#features/notifications/webhooks/webhook-secrets.ts'
 import { createWebhooks } from '#features/notifications/webhooks/webhooks.ts'
 import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/webhooks-of-apps.ts'
-import type { EndApps } from '#features/oauth/grants.ts'
+import type { EndApps } from '#features/oauth/grant-revocation.ts'
+import { endSchedules } from '#features/schedules/access-end.ts'
 import { createSealer } from '#kernel/wire/sealed-secret.ts'
 import type { Core } from './core.ts'
-import type { Parts } from './parts.ts'
 import type { ShowEvent } from './section.ts'
+import type { Parts } from './section-parts.ts'
 
 export type WebhookOverrides = {
-  /** Interval of the poll for retries and lost hints. */
+  /** The interval of the poll for retries, and for deliveries whose notification was lost. */
   webhookPollMs?: number
-  /** Cursors that one poll reads. */
+  /** How many cursors of webhooks one poll reads. */
   webhookSliceMax?: number
 }
 
@@ -33,16 +34,24 @@ const pollMsDefault = 10_000
 
 type WebhookParts = Pick<Parts, 'core' | 'custody' | 'webhookHttp'> & { auth: Pick<Auth, 'holdAccess'> }
 
-/** What apps have added ends with them, and so do the addresses of files. Without an app: the password of the person is new, or every access was ended. */
-export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier } }: Core) {
+/**
+ * Ends what an app has added or activated, and the addresses of files, when the access of the app ends. Without an
+ * app everything ends: the person's password is new, or every access was ended.
+ */
+export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier, tasks } }: Core) {
   const endApps: EndApps = async (tx, { personId: userId, clientId }) => {
     const reason = clientId === undefined ? 'revoked' : 'disconnected'
     await endFileLinks(tx, userId, clock.now())
+    const announcements: (() => void)[] = []
+    const act = { tx, afterCommit: (announce: () => void) => void announcements.push(announce) }
+    const cancelTasks = (taskIds: readonly string[]) => tasks.cancelNotSent(userId, taskIds, act)
+    const paused = await endSchedules(tx, { userId, clientId, at: clock.now(), cancelTasks })
     const hasEnded = await endWebhooks(events, tx, { userId, clientId, reason })
+    await events.add(tx, userId, paused)
     return () => {
-      if (!hasEnded) return
-      notifier.broadcast([webhooksTopic(userId)])
-      events.notify(userId)
+      for (const announce of announcements) announce()
+      if (hasEnded) notifier.broadcast([webhooksTopic(userId)])
+      if (hasEnded || paused.length > 0) events.notify(userId)
     }
   }
   return { endApps, postedOrigins: (userId: string) => postedOrigins(db, userId) }
@@ -88,12 +97,12 @@ export function openWebhooks(
     if (topic === gapTopic) return dispatcher.forget()
     const user = userOfTopic(topic)
     if (user !== undefined) return dispatcher.onEvents(user)
-    // A suspension may have been lifted: what waited is due now.
+    // A suspension of the user may have been lifted, so deliveries that waited are due now.
     const changed = userOfWebhooksTopic(topic) ?? userOfAccessTopic(topic)
     if (changed !== undefined) dispatcher.onWebhooks(changed)
   })
   const publishChange = (userId: string) => notifier.broadcast([webhooksTopic(userId)])
-  /** `addLinks`: as the door for HTTP shows an event. */
+  /** `addLinks` shows an event as the door for HTTP shows it. */
   const start = (addLinks: ShowEvent) => {
     show = addLinks
     return dispatcher.start()

@@ -4,7 +4,7 @@ import type { ApplyAct, Operation } from '#kernel/contract/operation.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
-import type { TimeMemory } from '#store/time-file.ts'
+import type { TimeMemory } from '#store/database-witness-file.ts'
 import { createInvoker } from './accept/invoker.ts'
 import type { ShownUnits } from './accept/lagging-balances.ts'
 import type { OperationOf } from './accept/operation-call.ts'
@@ -16,22 +16,23 @@ import { createChangePoller } from './events/change-poller.ts'
 import { createEventLog } from './events/event-log.ts'
 import { createLocalEvents } from './events/local-events.ts'
 import { createMailboxes } from './events/mailboxes.ts'
-import { createNotifier, type MessageBus, readyTopic } from './events/notifier.ts'
+import { createNotifier, type MessageBus, readyTopic, slotsTopic } from './events/notifier.ts'
 import { ledger } from './ledger/ledger.ts'
 import { createNonceSequences } from './run/nonces.ts'
 import { createRunner, type RunnerOptions } from './run/runner.ts'
-import { createWakeTasks } from './run/wake-tasks.ts'
+import { createWakeTasks, wakingParents } from './run/wake-tasks.ts'
 import { createTaskCounters } from './task/task-counters.ts'
 import { kindKey, newestKind } from './task/task-kinds.ts'
 import { createTaskQueries } from './task/task-queries.ts'
-import { createHeldCommits } from './time/held-commits.ts'
+import { createHeldCommits } from './time/guarded-commits.ts'
 import type { Durability } from './time/replication.ts'
 import type { Transactions } from './transactions.ts'
+import { type DueSource, startDueRows } from './upkeep/due-rows.ts'
 import { createScheduler } from './upkeep/scheduler.ts'
 
 type EngineDeps = {
   transactions: Transactions
-  /** Connections for the heartbeat only. */
+  /** Connections that carry only the heartbeats of this instance. */
   heartbeats: pg.Pool
   bus: MessageBus
   clock: Clock
@@ -39,7 +40,7 @@ type EngineDeps = {
   log: Log
   options: RunnerOptions & { replicationGraceMs?: number | undefined }
   approvers: Approvers
-  /** What this instance saw of the database before it started. */
+  /** The record of the database as this instance saw it in earlier runs. */
   memory?: TimeMemory | undefined
   durability: Durability
 }
@@ -72,15 +73,15 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 
-/** An act is a task while it waits for a person; the engine runs its only step. */
+/** An act that waits for a person's approval is stored as a task; the engine runs the only step of that task. */
 function registerActs(acts: Map<string, ApplyAct>, operations: readonly Operation[]): TaskKind[] {
-  // Every function inherits an `apply`: only an own property belongs to a confirmed act.
+  // `Function.prototype` has an `apply` too: only an own property `apply` marks an act that a person confirms.
   for (const { name, run } of operations)
     if (Object.hasOwn(run, 'apply')) acts.set(name, (run as { apply: ApplyAct }).apply)
   return [...acts.keys()].map((kind) => ({ kind, version: 1, priority: 1, steps: {} }))
 }
 
-/** The durable part of the process. Features are built on it, and `createRuntime` runs what they declare. */
+/** Builds the durable engine of the process: features use it, and `createRuntime` runs their operations. */
 export function createEngine(deps: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, options } = deps
   const instanceId = uuidv7(clock.now(), random)
@@ -93,11 +94,13 @@ export function createEngine(deps: EngineDeps) {
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
   const { holds, time, stepCommitter, intake } = createHeldCommits(deps, { instanceId, counters })
+  const wakeTasks = createWakeTasks({ transactions, notifier, clock })
+  const committer = wakingParents(stepCommitter, wakeTasks, log)
   const approvals = createApprovals(
     {
       transactions,
       intake,
-      committer: stepCommitter,
+      committer,
       events,
       notifier,
       kinds,
@@ -110,7 +113,7 @@ export function createEngine(deps: EngineDeps) {
   )
   const taskRunner = createRunner({
     transactions,
-    committer: stepCommitter,
+    committer,
     kinds,
     notifier,
     localEvents,
@@ -124,16 +127,9 @@ export function createEngine(deps: EngineDeps) {
     holds,
     decideWaiting: approvals.decideWaiting,
   })
-  const scheduler = createScheduler({
-    transactions,
-    intake,
-    kinds,
-    clock,
-    random,
-    log,
-    isOnDuty: taskRunner.isOnDuty,
-    claimNow: taskRunner.claimNow,
-  })
+  const { isOnDuty, claimNow } = taskRunner
+  const dueRows = { transactions, notifier, clock, log, isOnDuty, claimNow }
+  const scheduler = createScheduler({ ...dueRows, intake, kinds, random })
 
   return {
     instanceId,
@@ -150,17 +146,23 @@ export function createEngine(deps: EngineDeps) {
     approvals,
     enqueue: intake.enqueue,
     enqueueAll: intake.enqueueAll,
+    enqueueOnce: intake.enqueueOnce,
     appendEvents,
-    /** Returns the newest version of a kind, or undefined if this instance does not know it. */
+    /** Returns the newest version of a task kind, or undefined if this instance has no version of the kind. */
     kindOf: (name: string) => newestKind(kinds, name),
     announceQueued: () => notifier.notify([readyTopic]),
-    /** True on one live instance, which polls often for what any of them may handle; the others poll rarely. */
-    isOnDuty: taskRunner.isOnDuty,
-    /** False from the moment from which another instance may take what this one has claimed. */
+    /** Whether this instance is on duty: one live instance polls often for due work, the others poll rarely. */
+    isOnDuty,
+    /** Whether this instance holds its lease; once it does not, another instance may take the tasks that it claimed. */
     isLeaseHeld: taskRunner.isLeaseHeld,
-    wakeTasks: createWakeTasks({ transactions, notifier, clock }),
+    wakeTasks,
     schedules: scheduler,
-    /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
+    /** Serves the rows of a table when they are due by `rowClock`, until the returned handle is disposed of. */
+    startDueRows: <Row extends { id: string }>(source: DueSource<Row>, rowClock: Clock) =>
+      startDueRows({ ...dueRows, clock: rowClock }, source),
+    /** Notifies all instances that the slot of a schedule was made or moved; a lost hint costs one poll. */
+    announceSlots: () => notifier.notify([slotsTopic]),
+    /** Registers all task kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)

@@ -1,6 +1,6 @@
 import { fromUnits, isDecimal, mulDiv, toUnits } from '#kernel/money/money.ts'
 
-/** The amount of a slot: `50 usd`, `0.4 ETH`, `1/2`, `15%`, `all`, `rest`. */
+/** The amount that a slot holds as text: `50 usd`, `0.4 ETH`, `1/2`, `15%`, `all`, `rest`. */
 export type AmountText =
   | { kind: 'usd'; value: string }
   | { kind: 'token'; value: string; symbol: string }
@@ -29,14 +29,17 @@ export const isShare = (text: string | undefined): boolean => {
   return amount !== undefined && amount.kind !== 'usd' && amount.kind !== 'token'
 }
 
-/** Rounded down, and never more than there is. */
+/** Returns the part of some units that an amount names, rounded down, and never more than all of the units. */
 export function partOf(units: bigint, amount: AmountText): bigint | undefined {
   if (amount.kind === 'all' || amount.kind === 'rest') return units
   if (amount.kind !== 'share' || amount.over < 0n || amount.over > amount.under) return undefined
   return mulDiv(units, amount.over, amount.under)
 }
 
-/** A part of a decimal, rounded down to so many places; without them to no more than it had. */
+/**
+ * Returns a part of a decimal, rounded down to `given` places; without `given`, to the places of the decimal
+ * itself.
+ */
 export function partOfDecimal(text: string, amount: AmountText, given?: number): string | undefined {
   const own = text.split('.')[1]?.length ?? 0
   const places = given ?? own
@@ -45,7 +48,7 @@ export function partOfDecimal(text: string, amount: AmountText, given?: number):
   return part === undefined ? undefined : fromUnits(part, places)
 }
 
-/** Percent or basis points as a fraction: `12%` is 0.12. */
+/** Converts percent or basis points to a fraction: `12%` becomes 0.12. */
 export function fractionText(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const percent = /^(\d+(?:\.\d+)?)(%| bps)$/.exec(text)

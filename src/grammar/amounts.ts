@@ -1,7 +1,5 @@
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
-import { list } from './concepts.ts'
-import { dollarSymbol } from './names.ts'
-import { type Quantity, quantityText } from './quantity.ts'
+import { dollarSymbol } from './asset-and-chain-names.ts'
 import {
   assetAt,
   chainAt,
@@ -13,14 +11,18 @@ import {
   roleOf,
   type Slots,
   take,
-} from './reader.ts'
+} from './clause-reader.ts'
+import { list } from './feature-rules.ts'
+import { type Quantity, quantityText } from './quantity.ts'
 import { has } from './tag.ts'
 
-/** Amounts, assets and chains of an order: which number counts which asset, and what becomes what. */
+/** Reads amounts, assets and chains of an order: which number counts which asset, and what becomes what. */
 
 const isShare = ({ unit }: Quantity): boolean => unit === 'share' || unit === 'percent'
 
-/** The asset that a number counts: the next word, but for `of`, `worth of` and articles. */
+/**
+ * Returns the position of the asset that a number counts: the next word, apart from `of`, `worth of` and articles.
+ */
 function countedAsset(reader: Reader, at: number): number {
   for (let next = at + 1; next <= at + 3; next++) {
     if (assetAt(reader, next)) return next
@@ -31,7 +33,7 @@ function countedAsset(reader: Reader, at: number): number {
 
 export type Amount = { text: string; at: number; asset: number; kind: 'usd' | 'token' | 'share' | 'number' }
 
-/** Nothing, less than nothing and more than all are no amounts. */
+/** Whether a number can be an amount: zero, a negative number and a share of more than all cannot. */
 function isPossible({ unit, value }: Quantity): boolean {
   if (unit === 'share') return Number(value.split('/')[0]) <= Number(value.split('/')[1])
   if (!isDecimal(value)) return false
@@ -39,7 +41,7 @@ function isPossible({ unit, value }: Quantity): boolean {
   return units > 0n && (unit !== 'percent' || units <= toUnits('100', 18))
 }
 
-/** The first amount of the clause, with the asset that it counts. */
+/** Finds the first amount of a clause, with the asset that it counts. */
 export function findAmount(reader: Reader): Amount | undefined {
   const at = indexWhere(
     reader,
@@ -55,7 +57,7 @@ export function findAmount(reader: Reader): Amount | undefined {
     const symbol = reader.tokens[asset]?.asset?.symbol
     if (quantity.unit === 'usd' || isShare(quantity))
       return { text: quantityText(quantity), at, asset, kind: quantity.unit === 'usd' ? 'usd' : 'share' }
-    // A number right before a symbol counts it; before `of` it counts nothing known.
+    // A number right before a symbol counts that asset; a number before `of` counts nothing that is known.
     const isCounted = symbol !== undefined && !has(reader.tokens[at + 1], 'OF')
     return isCounted
       ? { text: `${quantity.value} ${symbol}`, at, asset, kind: 'token' }
@@ -68,7 +70,7 @@ export function findAmount(reader: Reader): Amount | undefined {
 
 const symbolOf = (reader: Reader, at: number): string | undefined => reader.tokens[at]?.asset?.symbol
 
-/** Every asset of the clause in spoken order. */
+/** Returns the positions of all assets of a clause, in spoken order. */
 export function assetPositions(reader: Reader): number[] {
   return reader.tokens.flatMap((_, at) => (assetAt(reader, at) && !chainAt(reader, at) ? [at] : []))
 }
@@ -85,14 +87,14 @@ export function readAsset(reader: Reader, slots: Slots): void {
   takeAsset(reader, slots, assetPositions(reader)[0])
 }
 
-/** The same asset named twice is one asset. */
+/** Fills the slot with an asset; if a clause names an asset twice, both places count as that one asset. */
 export function takeAsset(reader: Reader, slots: Slots, at: number | undefined): void {
   if (at === undefined) return
   slots.asset = symbolOf(reader, at) ?? ''
   take(reader, ...assetPositions(reader).filter((other) => symbolOf(reader, other) === slots.asset))
 }
 
-/** Chains by their prepositions: from one, on one, to one. */
+/** Reads chains by their prepositions: from a chain, on a chain, to a chain. */
 export function readChains(
   reader: Reader,
   slots: Slots,
@@ -129,7 +131,7 @@ export function readId(reader: Reader, slots: Slots): void {
   slots.id = token.kind === 'uuid' ? token.words : (token.quantity?.value ?? '')
 }
 
-/** The amount of a slot that counts dollars: USDC are dollars there, and so is a bare number. */
+/** Reads the amount of a slot that counts dollars: USDC are dollars there, and a bare number means dollars too. */
 export function readDollars(reader: Reader, slots: Slots): void {
   const amount = findAmount(reader)
   const dollars = assetPositions(reader).filter((at) => symbolOf(reader, at) === dollarSymbol)
@@ -147,7 +149,7 @@ export function readDollars(reader: Reader, slots: Slots): void {
   take(reader, ...dollars)
 }
 
-/** One asset and its amount, as orders at the venue have them. */
+/** Reads one asset and its amount, as orders at the venue have them. */
 export function readSized(reader: Reader, slots: Slots): void {
   const amount = findAmount(reader)
   const positions = assetPositions(reader)
@@ -157,7 +159,7 @@ export function readSized(reader: Reader, slots: Slots): void {
     slots,
     positions.find((at) => !isDollar(at)),
   )
-  // `100 of btc` and `btc 100` do not say what is counted.
+  // `100 of btc` and `btc 100` do not say whether dollars or coins are counted.
   if (!amount || amount.kind === 'number') return
   take(reader, amount.at)
   if (amount.asset >= 0 && isDollar(amount.asset)) {
@@ -171,22 +173,22 @@ type Pair = { in?: number; out?: number }
 function pairOf(reader: Reader, amount: Amount | undefined): Pair {
   const positions = assetPositions(reader)
   const roles = new Map(positions.map((at) => [at, roleOfAsset(reader, at)]))
-  // `what would it cost to buy 2 link` is no order, and counts what is bought.
+  // `what would it cost to buy 2 link` is no order, but its number counts the asset that would be bought.
   const buying = list(reader.head.length > 0 ? 'BUY_' : 'BUY_ BUY')
   const isBuy = reader.head.includes('BUY') || reader.tokens.some((token) => has(token, ...buying))
   const isSell = reader.head.includes('SELL') || reader.tokens.some((token) => has(token, 'SELL_'))
   const out = positions.find((at) => roles.get(at) === 'out')
   const paid = positions.find((at) => roles.get(at) === 'in')
   const counted = amount && amount.asset >= 0 && positions.includes(amount.asset) ? amount.asset : undefined
-  // `to` two assets: nobody knows which is meant.
+  // A clause with `to` before two assets does not say which of them is to be bought.
   if (positions.filter((at) => roles.get(at) === 'out').length > 1) return {}
   const others = positions.filter((at) => at !== out && at !== paid)
   if (isBuy && !isSell) {
-    // `buy 300 usdc of eth` pays with what it counts; `buy 2 link` counts what it gets.
+    // `buy 300 usdc of eth` counts the asset that pays; `buy 2 link` counts the asset that is bought.
     const isCount = amount?.kind === 'token' || amount?.kind === 'share'
     const isPaid =
       isCount && counted !== undefined && (paid === counted || (paid === undefined && others.length > 1))
-    // `buy half of my bonk` says a share of nothing that is paid.
+    // `buy half of my bonk` says a share, but of no asset that pays.
     if (amount?.kind === 'share' && !isPaid) return {}
     if (isPaid) return { in: counted, ...rest(others.find((at) => at !== counted)) }
     const bought = counted !== undefined && counted !== paid ? counted : (others[0] ?? out)
@@ -215,7 +217,10 @@ function roleOfAsset(reader: Reader, at: number): 'in' | 'out' | undefined {
   return has(token, 'TO') ? 'out' : undefined
 }
 
-/** What is sold, what is bought, and how much of which. The other side of one asset is the dollar. */
+/**
+ * Reads the asset that is sold, the asset that is bought, and the amount. The other side of a single asset is the
+ * dollar.
+ */
 export function readPair(reader: Reader, slots: Slots): void {
   const amount = findAmount(reader)
   const pair = pairOf(reader, amount)
@@ -229,13 +234,13 @@ export function readPair(reader: Reader, slots: Slots): void {
   }
   if (given.in !== undefined) slots.asset_in = given.in
   if (given.out !== undefined) slots.asset_out = given.out
-  // Everything of what is paid has to be named.
+  // An order of a share, such as all or half, has to name the asset that pays; the dollar is not assumed.
   const isPart = amount?.kind === 'share'
   if (given.out !== undefined && given.in === undefined && given.out !== dollarSymbol && !isPart)
     slots.asset_in = dollarSymbol
   const isBuy = reader.head.includes('BUY')
   if (isBuy && given.in === undefined && !isPart) slots.asset_in = dollarSymbol
-  // `swap my eth` does not say into what; `sell my eth` does.
+  // `swap my eth` does not say into which asset; `sell my eth` means dollars.
   if (
     given.in !== undefined &&
     given.out === undefined &&

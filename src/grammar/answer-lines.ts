@@ -1,14 +1,17 @@
-import * as rows from './answer-rows.ts'
-import type { Slots } from './reader.ts'
+import * as rows from './answer-row-filters.ts'
+import type { Slots } from './clause-reader.ts'
 
 /**
  * Templates of answers. `{path|format}` is a figure of the row or, with a leading slash, of the whole output;
- * `{formula(a,b)|format}` is computed from two of them; a part in brackets is left out where it is unknown. The texts
- * between them have no digit. A line is about the first step of the plan where it names none.
+ * `{formula(a,b)|format}` is computed from two figures; a part in brackets is left out if a figure of it is
+ * unknown. The texts between have no digit. A line without a step is about the first step of the plan.
  */
 export type Line =
   | { step?: string; text: string; where?: (slots: Slots) => boolean }
-  /** `{sum(field)|format}` adds the field up over the picked rows; nothing is said of a single one. */
+  /**
+   * In such a line `{sum(field)|format}` adds a field up over the picked rows; with a single row the line is left
+   * out.
+   */
   | { step?: string; total: string; text: string; pick: rows.Picked; where?: (slots: Slots) => boolean }
   | {
       step?: string
@@ -16,7 +19,7 @@ export type Line =
       text: string
       where?: (slots: Slots) => boolean
       none?: string
-      /** The first row is meant, and the others are not counted. */
+      /** True if only the first row is shown, and the number of the other rows is not mentioned. */
       isNewestAlone?: boolean
       pick?: rows.Picked
       sort?: (rows: readonly rows.Row[], slots: Slots) => rows.Row[]

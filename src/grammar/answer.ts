@@ -6,21 +6,21 @@ import {
   figureFormulas,
   printed,
   summed,
-} from '#kernel/money/figures.ts'
+} from '#kernel/money/figure-format.ts'
 import { fromUnits } from '#kernel/money/money.ts'
 import type { Line } from './answer-lines.ts'
-import type { Row } from './answer-rows.ts'
-import { isMutating } from './frame.ts'
-import { frameOf } from './frames.ts'
+import type { Row } from './answer-row-filters.ts'
+import type { Asset, Names, TokenPlace } from './asset-and-chain-names.ts'
+import type { Slots } from './clause-reader.ts'
 import { helpText } from './help-texts.ts'
-import type { Asset, Names, TokenPlace } from './names.ts'
-import { type Outputs, rowsAt, type StepOutput, valueAt } from './outputs.ts'
-import type { Slots } from './reader.ts'
+import { isMutating } from './intent-frame.ts'
+import { frameOf } from './intents.ts'
+import { type Outputs, rowsAt, type StepOutput, valueAt } from './step-outputs.ts'
 import type { Intent } from './understanding.ts'
 
 /**
- * An answer is made of literals without digits and of figures; each figure has the step and the JSON pointers that it
- * came from. So no number is printed that no operation answered.
+ * An answer is made of literals without digits and of figures; each figure has the step and the JSON pointers that
+ * it came from. So no number is printed that no operation answered.
  */
 export type Span = {
   start: number
@@ -49,7 +49,7 @@ type Scope = {
   slots: Slots
   names: Names
   nowMs: number
-  /** The rows that a sum adds up. */
+  /** The positions of the rows that a sum adds up. */
   picked?: readonly number[]
 }
 const placeholder = /\{([^{}|]+)\|([a-z]+)\}/g
@@ -57,7 +57,7 @@ const call = /^([a-z]+)\(([^,()]+),([^,()]+)\)$/
 
 const pointerOf = (base: string, path: string): string => (path.startsWith('/') ? path : `${base}/${path}`)
 
-/** Units of a token become a number by its decimals, which the registry knows. */
+/** Converts smallest units of a token to a number by the token's decimals, which the registry knows. */
 function unitsText(
   scope: Scope,
   [amountPath = '', chainField = '', tokenField = '']: readonly string[],
@@ -73,7 +73,7 @@ function unitsText(
   }
 }
 
-/** The token of a row, or of the call where rows do not name it. */
+/** Finds the token of a row; if the row does not name its token, the token in the input of the call. */
 function tokenNamed(
   { output, base, names }: Scope,
   chainField: string,
@@ -126,7 +126,10 @@ function figure(scope: Scope, source: string, format: Format): { text: string; o
   return text === undefined ? undefined : { text, origin: { ...origin, pointers: [pointer], formula: null } }
 }
 
-/** A clause in `[...]` is left out where a figure of it is unknown; elsewhere `unknown` is said. */
+/**
+ * Writes a line. A part in `[...]` is left out if a figure in it is unknown; elsewhere `unknown` is printed
+ * instead.
+ */
 function writeLine(writer: Writer, template: string, scope: Scope): void {
   for (const part of template.split(/(\[[^\]]*\])/)) {
     const isOptional = part.startsWith('[')
@@ -183,11 +186,11 @@ function writeAges(writer: Writer, outputs: Outputs, nowMs: number): void {
   }
 }
 
-/** A step that ran for several rows has its further outputs under `id.2`, `id.3`. */
+/** Returns the outputs of a step. A step that ran for several rows has its further outputs under `id.2`, `id.3`. */
 const outputsOf = (outputs: Outputs, step: string): [string, StepOutput][] =>
   Object.entries(outputs).filter(([id]) => id === step || id.startsWith(`${step}.`))
 
-/** One row is its own total. */
+/** Writes the sum over the picked rows, unless there is only one row, which is its own total. */
 function writeTotal(
   writer: Writer,
   { total, pick, text }: Extract<Line, { total: string }>,
@@ -247,7 +250,7 @@ export function answerOf(
     for (const [step, output] of outputsOf(outputs, line.step ?? frame?.plan?.[0]?.id ?? ''))
       writePart(writer, line, { step, output, slots, names, nowMs })
   writeAges(writer, outputs, nowMs)
-  // What an order does is told by its recommendation.
+  // An order without lines gets no text here, because its recommendation says what the order does.
   if (writer.text === '' && !(frame && isMutating(frame)))
     write(
       writer,
@@ -258,7 +261,7 @@ export function answerOf(
   return writer
 }
 
-/** The digits of an answer that no figure covers: none, in a correct one. */
+/** Returns the digits of an answer that no figure covers: a correct answer has none. */
 export function untracedNumbers({ text, spans }: Answer): string[] {
   return [...text.matchAll(/\d[\d.,]*/g)].flatMap((hit) =>
     spans.some(

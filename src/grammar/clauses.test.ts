@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createNames } from './asset-and-chain-names.ts'
 import { clausesOf } from './clauses.ts'
 import { nicknames } from './english/words.ts'
 import { lex } from './lex.ts'
-import { createNames } from './names.ts'
 import { tag } from './tag.ts'
 import { createVocabulary } from './vocabulary.ts'
 

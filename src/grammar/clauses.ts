@@ -1,20 +1,20 @@
-import { type Concept, list } from './concepts.ts'
 import { actions } from './english/lexicon.ts'
 import { questionWords } from './english/words.ts'
+import { type Concept, list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 
-/** Only `do` may change anything. */
+/** How a clause is meant: only a clause in the mood `do` may change anything. */
 export type Mood = 'do' | 'ask' | 'suppose' | 'negated' | 'reported' | 'stated' | 'conditional'
 export type Clause = {
   tokens: readonly Token[]
   mood: Mood
-  /** What the verb at the head of an order may mean; empty where the clause is no order. */
+  /** The concepts that the verb at the head of an order may have; the list is empty if the clause is no order. */
   head: readonly Concept[]
-  /** It has a condition, which must be a price. */
+  /** Whether the clause has a condition; an order waits only for a condition that is a price. */
   hasCondition: boolean
   isPriceCondition: boolean
   isQuestion: boolean
-  /** The verb was mistyped, or taken over from the clause before. */
+  /** Whether the verb was mistyped, or taken over from the clause before. */
   isGuess: boolean
 }
 
@@ -26,7 +26,7 @@ const prefixes = list(
 )
 const questions = list('QUESTION EXPLAIN SHOULD CHATPRICE QUOTEWORD')
 const nouns = list('HAVE PORTFOLIO POSITION ORDERS PNL CREDITS LIMITS')
-/** What a clause is about, beside its verb. */
+/** The words that say what a clause is about, beside its verb. */
 const contents = list(
   'PRICE CHANGE COMPARE MARKET FUNDING CHART ANALYSIS RESEARCH HAVE PORTFOLIO PNL HISTORY ORDERS ADDRESS POSITION LIQUIDATION APY EARNED SCAM SUPPORTED GAS CREDITS PACK LIMITS APPROVALS RECIPIENTS TASK WENT ACCOUNT HEALTH NOTIFICATION NEWS STOP TARGET',
 )
@@ -48,7 +48,7 @@ const isSkipped = (token: Token): boolean =>
   token.chain !== undefined ||
   has(token, ...prefixes)
 
-/** Where a condition that begins the clause ends: behind its comma, or before the verb. */
+/** Returns where a condition at the beginning of a clause ends: behind its comma, or before the verb. */
 function conditionEnd(tokens: readonly Token[]): number {
   const first = tokens.findIndex((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
   if (!has(tokens[first], 'IF')) return 0
@@ -58,7 +58,7 @@ function conditionEnd(tokens: readonly Token[]): number {
   return Math.max(verb, 0)
 }
 
-/** The position of the verb of an order: only words that may precede it stand before it. */
+/** Returns the position of the verb of an order, or -1: only words that may precede the verb stand before it. */
 export function headOf(tokens: readonly Token[]): number {
   for (let at = conditionEnd(tokens); at < tokens.length; at++) {
     const token = tokens[at]
@@ -73,7 +73,7 @@ export function headOf(tokens: readonly Token[]): number {
 
 const hasNumber = (tokens: readonly Token[]): boolean => tokens.some(({ kind }) => kind === 'quantity')
 
-/** `stop loss at 2800 on my eth` is an order without a verb. */
+/** Whether the clause is an order without a verb, such as `stop loss at 2800 on my eth`. */
 function isLegOrder(tokens: readonly Token[]): boolean {
   const first = tokens.find(
     (token) => token.kind !== 'mark' && !has(token, 'FILLER', 'POLITE', 'WANT', 'GIVE'),
@@ -89,9 +89,9 @@ function isLegOrder(tokens: readonly Token[]): boolean {
   )
 }
 
-/** What stands between here and the end of the sentence, and behind the joints and fillers that begin here. */
+/** What the look-ahead finds between a position and the end of its sentence. */
 type Ahead = {
-  /** The first token that is neither joint nor filler. */
+  /** The first token behind the joints and fillers that begin at the position. */
   next: number
   saysAnd: boolean
   saysThen: boolean
@@ -100,7 +100,7 @@ type Ahead = {
   isQuestion: boolean
 }
 
-/** What stands ahead of each position. It is read from right to left, so that each token is looked at once. */
+/** Returns what stands ahead of each position, read from right to left, so that each token is looked at once. */
 function lookAhead(tokens: readonly Token[]): Ahead[] {
   const found: Ahead[] = []
   let behind: Ahead = {
@@ -128,7 +128,7 @@ function lookAhead(tokens: readonly Token[]): Ahead[] {
   return found
 }
 
-/** What a clause has so far. */
+/** Collects what a clause has so far, while its tokens are added. */
 function createBefore() {
   let length = 0
   let opening: Token | undefined
@@ -144,7 +144,7 @@ function createBefore() {
   return {
     seen,
     isEmpty: () => length === 0,
-    /** A condition began the clause and has not ended. */
+    /** Whether a condition began the clause and has not ended. */
     isInCondition: () => has(opening, 'IF') && !seen.endsCondition,
     add(token: Token) {
       length++
@@ -162,7 +162,7 @@ function createBefore() {
 }
 type Before = ReturnType<typeof createBefore>
 
-/** `and`, a comma or `then` begins a clause where an order or a question follows. */
+/** Whether a joint begins a new clause: `and`, a comma or `then` does, if an order or a question follows. */
 function beginsClause(
   { tokens, aheads, from }: { tokens: readonly Token[]; aheads: readonly Ahead[]; from: number },
   { seen }: Before,
@@ -170,7 +170,7 @@ function beginsClause(
   const ahead = aheads[from]
   const at = ahead?.next ?? from
   const next = tokens[at]
-  // `on base, buy` is one order, and so is what begins with a condition or a negation.
+  // `on base, buy` is one order, and so is a clause that begins with a condition or a negation.
   if (!ahead || !next || at === from || !seen.isAbout) return false
   if (ahead.saysAnd && has(next, 'MINE') && has(tokens[at + 1], ...nouns)) return true
   if (has(next, 'QUESTION')) return ahead.saysAnd || ahead.saysThen
@@ -187,7 +187,7 @@ function beginsClause(
   return !(has(next, 'SET') && own?.hasLeg && !own.hasAsset && seen.hasEntry)
 }
 
-/** `isJoined`: it follows its neighbour within one sentence. */
+/** A part of a message that becomes a clause; `isJoined` says that the part before it is in the same sentence. */
 type Part = { tokens: Token[]; isQuestion: boolean; isJoined: boolean }
 
 function split(tokens: readonly Token[]): Part[] {
@@ -253,14 +253,14 @@ function moodOf(
   return 'do'
 }
 
-/** `how do i`, `should i`: what it asks about is an order. */
+/** Whether a clause only asks about an order, as with `how do i` or `should i`. */
 const asksHow = (token: Token | undefined): boolean => has(token, 'ASKHOW', 'EXPLAIN', 'SHOULD')
 
 const isSubject = (token: Token | undefined): boolean =>
   token !== undefined &&
   (token.asset !== undefined || has(token, 'FILLER', 'IT', 'MINE', 'PRICE', 'OF', 'TOKENWORD'))
 
-/** Each condition is a price: its subject, a direction and a number, and nothing else. */
+/** Whether each condition is a price: a subject, a direction and a number, and nothing else. */
 function conditionsArePrices(tokens: readonly Token[]): boolean {
   return tokens.every((token, from) => {
     if (!has(token, 'IF')) return true
@@ -273,7 +273,10 @@ function conditionsArePrices(tokens: readonly Token[]): boolean {
   })
 }
 
-/** In spoken order. What somebody else is quoted with colours everything behind it. */
+/**
+ * Splits a message into clauses, in spoken order. After a quotation of somebody else, every later clause counts as
+ * reported.
+ */
 export function clausesOf(tokens: readonly Token[]): Clause[] {
   let isReported = false
   let carried: readonly Concept[] = []
@@ -284,14 +287,15 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
     const starts = first(part.tokens)
     const isCarried = at < 0 && carried.length > 0 && starts?.kind === 'quantity'
     const ownMood = isCarried && !part.isQuestion ? 'do' : moodOf(part, { head: at, isReported })
-    // `what if i sold it and bought that`: the mood of an order holds for those that it is joined to.
+    // In `what if i sold it and bought that` the mood of the first order holds for the orders that are joined to
+    // it.
     const mood =
       part.isJoined && before?.isOrder && before.mood !== 'do' && ownMood === 'do' ? before.mood : ownMood
     before = { mood, isOrder: holdsOrder(part.tokens) || asksHow(starts) }
     isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
     const isOwnLeg = isLegOrder(part.tokens) && part.tokens.some((token) => has(token, 'MINE'))
     const given = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? setting : [])
-    // `tp 3000 for my eth long` is about a position that is there.
+    // `tp 3000 for my eth long` is about a position that exists already.
     const own = isOwnLeg ? setting : given
     const thought = part.tokens.find((token) => isAction(token) || isInflected(token))?.concepts ?? []
     const head =

@@ -1,11 +1,11 @@
 /** What it costs to read a text: characters and words that are looked at, counted, whatever the machine does meanwhile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createNames } from './asset-and-chain-names.ts'
 import { clausesOf } from './clauses.ts'
 import { nicknames } from './english/words.ts'
 import { lex, lexemesOf, textLengthMax } from './lex.ts'
-import { createNames } from './names.ts'
-import { score } from './score.ts'
+import { score } from './score-intents.ts'
 import { type Token, tag } from './tag.ts'
 import { createVocabulary } from './vocabulary.ts'
 

@@ -1,5 +1,5 @@
-import { frames } from './frames.ts'
-import { topics } from './topics.ts'
+import { topics } from './help-topics.ts'
+import { frames } from './intents.ts'
 
 const domains: Readonly<Record<string, string>> = {
   market: 'Markets',
@@ -14,7 +14,7 @@ const domains: Readonly<Record<string, string>> = {
   research: 'Research',
 }
 
-/** One example of each domain, without those that have digits. */
+/** Lists one example of each intent by domain, without the examples that have digits. */
 const overview = (): string =>
   [
     'These are examples of what can be said:',

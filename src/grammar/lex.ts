@@ -2,28 +2,29 @@ import { contractions } from './english/words.ts'
 import { type Quantity, readQuantity, runEnd } from './quantity.ts'
 
 /**
- * A piece of the text. Quoted text is one opaque token, so that no word in it can act; addresses keep their spelling.
+ * A lexeme is a piece of the text. Quoted text is one opaque lexeme, so that no word in it can act; addresses keep
+ * their spelling.
  */
 export type Lexeme = {
   kind: 'word' | 'quantity' | 'address' | 'uuid' | 'quoted' | 'mark' | 'unclear'
   text: string
-  /** Lower case, without a possessive. */
+  /** The word in lower case; empty for a quotation or a quantity. */
   word: string
   quantity?: Quantity
-  /** `$ETH`, or capitals in a text that is not all capitals. */
+  /** True for `$ETH`, and for a word in capitals in a text that is not all in capitals. */
   isSymbol?: true
 }
 
 export const textLengthMax = 8_000
 export const lexemesMax = 400
 
-// Control and format characters, such as zero-width and bidirectional marks, other than the line break.
+// The pattern matches control and format characters, such as zero-width and bidirectional marks, but no line break.
 const invisible = /(?!\n)[\p{Cc}\p{Cf}]/gu
 const singleQuotes = /[\u2018\u2019\u201a\u201b\u2032\u0060\u00b4]/g
 const doubleQuotes = /[\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb]/g
 const minusSigns = /[\u2012\u2013\u2014\u2212]/g
 
-/** One spelling for each character that people type in several ways. */
+/** Gives one spelling to each character that people type in several ways. */
 export const normalise = (text: string): string =>
   text
     .slice(0, textLengthMax)
@@ -36,7 +37,7 @@ export const normalise = (text: string): string =>
     .replace(minusSigns, '-')
 
 const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
-/** Base58 of 32 bytes, as Solana writes an address. */
+/** Whether a text is base58 of 32 bytes, as Solana writes an address. */
 export function isSolanaAddress(text: string): boolean {
   if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return false
   let value = 0n
@@ -55,7 +56,9 @@ const isWordChar = (char: string | undefined): boolean => char !== undefined && 
 const runOf = (text: string, from: number, lengthMax?: number): string =>
   text.slice(from, runEnd(text, from, isWordChar, lengthMax))
 
-/** `don't` is one word; the quote in `'buy all'` is none. */
+/**
+ * Returns the word that begins at a position: `don't` is one word, but the quote in `'buy all'` belongs to no word.
+ */
 const wordOf = (text: string, from: number): string => {
   const first = runOf(text, from)
   const after = from + first.length
@@ -63,12 +66,12 @@ const wordOf = (text: string, from: number): string => {
   return `${first}'${runOf(text, after + 1)}`
 }
 
-/** The longest address has 44 characters; one more shows that a run is none. */
+/** The longest address has 44 characters, and a run of one more character is no address. */
 const addressLengthMax = 44
 
 /**
- * Identifiers of fixed form. An address of another length is unclear and never a number. What is read and not taken is
- * read again at the next piece, so no more than an identifier is.
+ * Reads an identifier of fixed form. An address of another length is unclear, and never a number. Text that is read
+ * here but not taken is read again at the next lexeme, so no more than the length of an identifier is read.
  */
 function readIdentifier(text: string, at: number): Lexeme | undefined {
   const id = text.slice(at, at + 36)
@@ -83,7 +86,7 @@ function readIdentifier(text: string, at: number): Lexeme | undefined {
   return undefined
 }
 
-/** Where the quote that opens at `at` closes; -1 where it does not. */
+/** Returns where the quote that opens at `at` closes; -1 if it does not close. */
 function closingQuote(text: string, at: number): number {
   const quote = text[at] ?? ''
   for (let end = text.indexOf(quote, at + 1); end > 0; end = text.indexOf(quote, end + 1))
@@ -91,7 +94,7 @@ function closingQuote(text: string, at: number): number {
   return -1
 }
 
-/** Whether a quote opens here: a single one has a boundary before it. */
+/** Whether a quote opens at a position: a single quote needs a boundary before it. */
 const opensQuote = (text: string, at: number): boolean =>
   text[at] === '"' || (text[at] === "'" && !isWordChar(text[at - 1]))
 
@@ -99,26 +102,29 @@ const marks = '.!?;:,\n@<>=&+/()~|#*'
 
 export type Reading = { lexemes: Lexeme[]; isCut: boolean }
 
-/** Reads from left to right once; each step takes at least one character. */
+/** Reads a text once from left to right; each step takes at least one character. */
 export function lex(source: string): Reading {
   const text = normalise(source)
   const { lexemes, end } = lexemesOf(text)
   return { lexemes, isCut: end < text.length || source.length > textLengthMax }
 }
 
-/** The lexemes of normalised text, and where the reading ends. Each character is looked at a bounded number of times. */
+/**
+ * Returns the lexemes of normalised text, and where the reading ends. Each character is looked at a bounded number
+ * of times.
+ */
 export function lexemesOf(text: string): { lexemes: Lexeme[]; end: number } {
   const isShouted = text.length > 3 && text === text.toUpperCase()
   const lexemes: Lexeme[] = []
   let at = 0
-  // A single quote that nothing closes leaves nothing that closes a later one.
+  // If nothing closes a single quote, nothing closes a later one either.
   let mayClose = true
   while (at < text.length && lexemes.length < lexemesMax) {
     const char = text[at] ?? ''
     if (opensQuote(text, at) && (char === '"' || mayClose)) {
       const closing = closingQuote(text, at)
       if (char === "'") mayClose = closing >= 0
-      // An open double quote covers the rest: nobody knows where it was meant to end.
+      // An open double quote covers the rest of the text, because nobody knows where it was meant to end.
       const end = closing >= 0 ? closing + 1 : char === '"' ? text.length : at
       if (end > at) {
         lexemes.push({ kind: 'quoted', text: text.slice(at, end), word: '' })

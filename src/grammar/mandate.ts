@@ -1,18 +1,18 @@
 import { canonicalAddress } from '#kernel/money/chains.ts'
 import { isDecimal, toUnits } from '#kernel/money/money.ts'
 import { canonicalJson, type Json, type JsonObject } from '#kernel/wire/json.ts'
-import { wordSet } from './by-word.ts'
-import type { PlanStep } from './frame.ts'
-import type { Names } from './names.ts'
-import type { Outputs } from './outputs.ts'
+import type { Names } from './asset-and-chain-names.ts'
+import type { Slots } from './clause-reader.ts'
+import type { PlanStep } from './intent-frame.ts'
 import { inputsOf } from './plan.ts'
-import type { Slots } from './reader.ts'
 import { changes, type Registry } from './registry.ts'
+import type { Outputs } from './step-outputs.ts'
 import type { Understanding } from './understanding.ts'
+import { wordSet } from './word-maps.ts'
 
 /**
- * What the user's own words allow: the calls that the grammar itself would make from them, each once. A model only
- * proposes; a proposal runs where it asks for one of these calls, or for less of it.
+ * A mandate is what the user's own words allow: the calls that the grammar itself would make from them, each once.
+ * A model only proposes; a proposal runs if it asks for one of these calls, or for less of it.
  */
 export type Allowance = { step: PlanStep; slots: Slots; left: number }
 export type Mandate = readonly Allowance[]
@@ -21,7 +21,7 @@ export type Verdict = { allowed: true; at: number } | { allowed: false; reason: 
 
 const callsOfEachMax = 5
 
-/** Empty where nothing that changes something was asked for. */
+/** Returns the mandate of a message; it is empty if the message orders nothing that changes something. */
 export const mandateOf = ({ intents }: Understanding, registry: Pick<Registry, 'operations'>): Mandate =>
   intents
     .filter(({ mood }) => mood === 'do')
@@ -31,13 +31,13 @@ export const mandateOf = ({ intents }: Understanding, registry: Pick<Registry, '
         .map((step) => ({ step, slots, left: step.each === undefined ? 1 : callsOfEachMax })),
     )
 
-/** More of these is more than was said; less of them is not. */
+/** The fields in which a proposal may have less than the user said, but not more. */
 const atMost = wordSet(
   'amount amount_usd notional_usd notional_usdc amount_usdc leverage slippage_bps slippage_pct size',
 )
-/** Parts of the call that are no part of what was said. */
+/** Technical fields of a call, which the user's words never contain. */
 const technical = wordSet('wait timeout idempotency_key quote_id client_order_id confirm_repeat')
-/** What the contracts fill in: a proposal that spells it out says nothing more. */
+/** The values that the contracts fill in: a proposal that spells one out asks for nothing more. */
 const defaults: Readonly<Record<string, Json>> = {
   order_type: 'market',
   tif: 'gtc',
@@ -55,7 +55,7 @@ const tokenFields: Readonly<Record<string, string>> = {
   trigger_token_address: 'trigger_token_chain',
 }
 
-/** One spelling of a value: a chain by its id, a token by its address, a number as decimal text. */
+/** Gives one spelling to a value: a chain becomes its id, a token its address, a number decimal text. */
 function canonical(field: string, value: Json, { input, names }: { input: JsonObject; names: Names }): Json {
   if (chainFields.has(field)) {
     const text = String(value).toLowerCase()
@@ -77,7 +77,7 @@ function canonical(field: string, value: Json, { input, names }: { input: JsonOb
 const isNumeric = (value: Json | undefined): value is string =>
   typeof value === 'string' && isDecimal(value) && !value.startsWith('-')
 
-/** The first field in which the proposal goes beyond the call; undefined where it stays within. */
+/** Returns the first field in which a proposal goes beyond the call; undefined if it stays within the call. */
 function excess(call: JsonObject, proposal: JsonObject, names: Names): string | undefined {
   const own = (input: JsonObject, field: string): Json | undefined =>
     input[field] === undefined || input[field] === null
@@ -88,7 +88,7 @@ function excess(call: JsonObject, proposal: JsonObject, names: Names): string | 
     const said = own(call, field)
     const wanted = own(proposal, field)
     if (said === undefined && wanted === undefined) continue
-    // The chain of the token that is bought may be left out where it is the same.
+    // The chain of the bought token may be left out if it is the chain of the sold token.
     if (field === 'chain_id_out' && wanted === own(call, 'chain_id_in') && said === undefined) continue
     if (canonicalJson(said ?? null) === canonicalJson(wanted ?? null)) continue
     const isLess =
@@ -104,7 +104,7 @@ function excess(call: JsonObject, proposal: JsonObject, names: Names): string | 
 
 type Judged = { names: Names; outputs: Outputs; earlier?: Outputs }
 
-/** Whether the user's words allow this call. What is not within them needs the user's word again. */
+/** Whether the user's words allow a proposed call. A call beyond the mandate needs the user's word again. */
 export function permits(
   mandate: Mandate,
   proposal: Proposal,
@@ -129,6 +129,6 @@ export function permits(
   return { allowed: false, reason }
 }
 
-/** The mandate after an allowed call: each allowance is used up. */
+/** Returns the mandate after an allowed call, which uses up one of its allowances. */
 export const used = (mandate: Mandate, at: number): Mandate =>
   mandate.map((allowance, index) => (index === at ? { ...allowance, left: allowance.left - 1 } : allowance))

@@ -2,9 +2,9 @@ import * as english from './english/numbers.ts'
 import type { Lexeme } from './lex.ts'
 import { type Quantity, shifted } from './quantity.ts'
 
-/** Numbers in words: `a hundred`, `twenty five`, `two thirds`, `half`, and the units behind a number. */
+/** Reads numbers in words: `a hundred`, `twenty five`, `two thirds`, `half`, and the units behind a number. */
 
-/** A quantity and how many lexemes it takes. */
+/** A quantity that was read, and how many lexemes it takes. */
 export type ReadWords = { quantity: Quantity; count: number }
 
 const zerosOf = (word: string | undefined): number | undefined => {
@@ -14,7 +14,7 @@ const zerosOf = (word: string | undefined): number | undefined => {
 const isDollar = (lexeme: Lexeme | undefined): boolean =>
   lexeme?.kind === 'word' && english.unitWords.get(lexeme.word) === 'usd'
 
-/** What is left of the number: `two`, `twenty five`, `a hundred and fifty`, in whole numbers below ten million. */
+/** Reads a whole number below ten million from words, such as `two`, `twenty five` or `a hundred and fifty`. */
 function cardinal(words: readonly string[]): { value: string; count: number; isGrand: boolean } | undefined {
   let total = 0
   let part = 0
@@ -55,7 +55,7 @@ function cardinal(words: readonly string[]): { value: string; count: number; isG
 const isHalf = (word: string): boolean => english.fractions.get(word) === '2'
 const share = (value: string, count: number): ReadWords => ({ quantity: { unit: 'share', value }, count })
 
-/** `half`, `half a million`, `a third`, `two thirds`. */
+/** Reads a fraction in words, such as `half`, `half a million`, `a third` or `two thirds`. */
 const fractionWords = ([first = '', second = '', third]: readonly string[]): ReadWords | undefined => {
   if (isHalf(first)) {
     const zeros = english.articles.has(second) ? zerosOf(third) : undefined
@@ -68,7 +68,7 @@ const fractionWords = ([first = '', second = '', third]: readonly string[]): Rea
   return isHalf(second) && over > 1 ? undefined : share(`${over}/${under}`, 2)
 }
 
-/** A quantity in words that begins at this lexeme. */
+/** Reads a quantity in words that begins at a lexeme. */
 export function readWords(lexemes: readonly Lexeme[], at: number): ReadWords | undefined {
   const first = lexemes[at]
   if (first?.kind !== 'word' || first.isSymbol) return undefined
@@ -85,7 +85,7 @@ export function readWords(lexemes: readonly Lexeme[], at: number): ReadWords | u
   return { quantity: { unit: read.isGrand ? 'usd' : 'number', value: read.value }, count: read.count }
 }
 
-/** The unit in the words behind a number: `40 bucks`, `15 percent`, `10 times leverage`, `3 days`. */
+/** Adds the unit in the words behind a number: `40 bucks`, `15 percent`, `10 times leverage`, `3 days`. */
 export function withUnit(quantity: Quantity, [first, second]: readonly Lexeme[]): ReadWords {
   const word = first?.kind === 'word' && !first.isSymbol ? first.word : ''
   const isMillions = quantity.unit === 'span' && quantity.isUnclear === true

@@ -1,10 +1,10 @@
-import { list } from './concepts.ts'
 import { harmlessWords } from './english/words.ts'
+import { list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 
-/** Words that an order does not hold. While one is left, the order is repeated as a question. */
+/** Finds words that do not belong in an order. An order with such a word is repeated as a question. */
 
-/** Exceptions, other people, the past, and questions inside an order. */
+/** The concepts of exceptions, other people, the past, and questions, which do not belong in an order. */
 const strange = list(
   'EXCEPT QUESTION OTHERPERSON PAST ~yesterday EVERY NEUTRAL NEWS FORECAST PREDMKT HEALTH EXPLAIN SHOULD ANALYSIS COMPARE',
 )

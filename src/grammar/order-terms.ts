@@ -1,9 +1,11 @@
-import { type Concept, list } from './concepts.ts'
+import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
+import { type Concept, list } from './feature-rules.ts'
 import { type Quantity, quantityText } from './quantity.ts'
-import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
 import { has } from './tag.ts'
 
-/** Prices, legs, leverage and tolerances: the numbers that an anchor word names. */
+/**
+ * Reads prices, stop and target legs, leverage and slippage: the numbers that an anchor word such as `stop` names.
+ */
 
 const anchors = list('STOP TARGET TRAILING LEVERAGE SLIPPAGE')
 const isPrice = ({ unit }: Quantity): boolean => unit === 'usd' || unit === 'number' || unit === 'id'
@@ -11,7 +13,7 @@ const isPercent = ({ unit }: Quantity): boolean => unit === 'percent' || unit ==
 const priceText = ({ value }: Quantity): string => value
 const unsigned = (quantity: Quantity): Quantity => ({ ...quantity, value: quantity.value.replace(/^-/, '') })
 
-/** The quantity that belongs to the anchor: behind it, or right before it. */
+/** Returns the position of the quantity that belongs to an anchor word: behind the anchor, or right before it. */
 function beside(reader: Reader, anchor: number, fits: (quantity: Quantity) => boolean): number {
   for (let at = anchor + 1; at < reader.tokens.length && at <= anchor + 8; at++) {
     const token = reader.tokens[at]
@@ -30,7 +32,7 @@ export function readLeverage(reader: Reader, slots: Slots): void {
   const anchor = indexOf(reader, 'LEVERAGE')
   const at = times >= 0 ? times : anchor < 0 ? -1 : beside(reader, anchor, ({ unit }) => unit === 'number')
   const quantity = quantityAt(reader, at)
-  // Half of a leverage is left over, and asked about.
+  // Leverage that is no whole number is not taken, so that the user is asked about it.
   if (!quantity || !/^[1-9]\d{0,2}$/.test(quantity.value)) return
   take(reader, at)
   slots.leverage = quantity.value
@@ -62,7 +64,10 @@ export function readLegs(reader: Reader, slots: Slots): void {
   readLeg(reader, slots, { concept: 'TARGET', slot: 'target' })
 }
 
-/** `at 2900`, `under 150`, `once it hits 3`: the price of an order, and on which side of it the order waits. */
+/**
+ * Reads the price of an order, such as `at 2900` or `once it hits 3`, and whether the order waits above or below
+ * it.
+ */
 export function readPrice(reader: Reader, slots: Slots): void {
   const anchorOf = (...concepts: readonly Concept[]) =>
     indexWhere(reader, (token, at) => {

@@ -1,14 +1,14 @@
 import { isShare, parseAmount } from './amount-text.ts'
-import { type Asset, assetNamed, dollarSymbol, type Names, sharedChains } from './names.ts'
-import type { Slots } from './reader.ts'
+import { type Asset, assetNamed, dollarSymbol, type Names, sharedChains } from './asset-and-chain-names.ts'
+import type { Slots } from './clause-reader.ts'
 
-/** Which steps a plan has, by its slots alone. */
+/** Conditions on the slots by which a plan has some of its steps. */
 type Condition = (slots: Slots, names: Names) => boolean
 
 const listed = (slots: Slots, names: Names): Asset[] =>
   (slots.assets ?? '').split(',').flatMap((symbol) => assetNamed(symbol, names) ?? [])
 
-/** The two sides of a swap, a bridge or a limit order. */
+/** Returns the sold and the bought asset of a swap, a bridge or a limit order. */
 export function sidesOf(slots: Slots): { in: string | undefined; out: string | undefined } {
   if (slots.side === 'buy') return { in: dollarSymbol, out: slots.asset }
   if (slots.side === 'sell') return { in: slots.asset, out: dollarSymbol }
@@ -16,7 +16,7 @@ export function sidesOf(slots: Slots): { in: string | undefined; out: string | u
   return { in: slots.asset_in, out: slots.asset_out }
 }
 
-/** The chains on which the order could begin. */
+/** Returns the chains on which an order could begin. */
 export function startChains(slots: Slots, names: Names): string[] {
   if (slots.chain !== undefined) return [slots.chain]
   const sides = sidesOf(slots)
@@ -52,7 +52,10 @@ const cancels = (slots: Slots, names: Names): { chain: boolean; perp: boolean; s
   return { chain: !asset || asset.tokens.length > 0, perp: !asset || asset.perp, spot: !asset || asset.spot }
 }
 const isVenueId = ({ id }: Slots): boolean => id !== undefined && !id.includes('-')
-/** What waits is read first: to cancel only where there is something, or to ask where one of several is meant. */
+/**
+ * Whether waiting orders are read before a cancel: to cancel only where orders wait, or to ask which of several is
+ * meant.
+ */
 const isOfAsset = ({ asset, venue, id, one }: Slots): boolean =>
   asset !== undefined && (venue === undefined || one !== undefined) && id === undefined
 

@@ -1,7 +1,7 @@
-import type { PlanStep, Source } from './frame.ts'
-import { formula, slot, step } from './step.ts'
+import type { PlanStep, Source } from './intent-frame.ts'
+import { formula, slot, step } from './step-builders.ts'
 
-/** Several intents share these steps and fields. */
+/** Steps and fields of plans that several intents share. */
 
 export const holdings = step('holdings', 'wallets_holdings')
 export const perpOrders = step('orders', 'perp_orders')

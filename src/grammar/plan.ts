@@ -1,19 +1,21 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { type FormulaContext, isProblem, type Problem } from './formula.ts'
-import { formulas } from './formulas.ts'
-import type { Frame, PlanStep, Source } from './frame.ts'
-import type { Names } from './names.ts'
-import type { Outputs } from './outputs.ts'
+import type { Names } from './asset-and-chain-names.ts'
+import type { Slots } from './clause-reader.ts'
+import { type FormulaContext, isProblem, type Problem } from './input-formula.ts'
+import { formulas } from './input-formulas.ts'
+import type { Frame, PlanStep, Source } from './intent-frame.ts'
 import { conditions } from './plan-conditions.ts'
-import type { Slots } from './reader.ts'
+import type { Outputs } from './step-outputs.ts'
 
-/** The steps of a frame for these slots, in order: what reads before what moves. */
+/**
+ * Returns the steps of a frame for these slots, in order: the steps that read come before those that move money.
+ */
 export const stepsOf = (frame: Pick<Frame, 'plan'>, slots: Slots, names: Names): PlanStep[] =>
   (frame.plan ?? []).filter(({ only }) => only === undefined || conditions[only](slots, names))
 
 export type StepInputs =
   | { state: 'ready'; inputs: readonly JsonObject[] }
-  /** There is nothing to do, such as no order to cancel. */
+  /** The step has nothing to do, such as no order to cancel. */
   | { state: 'skipped' }
   | { state: 'problem'; problem: Problem }
 
@@ -35,7 +37,7 @@ function inputOf(step: PlanStep, context: FormulaContext): JsonObject | Problem 
 
 export type StepContext = { slots: Slots; names: Names; outputs: Outputs; earlier?: Outputs }
 
-/** The inputs of a step, from the slots and from what the steps before it answered. */
+/** Returns the inputs of a step, from the slots and from the outputs of the steps before it. */
 export function inputsOf(step: PlanStep, { slots, names, outputs, earlier = {} }: StepContext): StepInputs {
   const context: FormulaContext = { slots, names, outputs, earlier }
   if (step.guard !== undefined) {

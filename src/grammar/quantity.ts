@@ -1,7 +1,7 @@
 import { canonicalDecimal } from '#kernel/money/money.ts'
 import * as english from './english/numbers.ts'
 
-/** Amounts as people write them, as exact decimal text; no value passes through a float. */
+/** Reads quantities as people write them, as exact decimal text; no value passes through a float. */
 export type QuantityUnit =
   | 'usd'
   | 'number'
@@ -16,14 +16,14 @@ export type QuantityUnit =
 export type SpanUnit = 'm' | 'h' | 'd' | 'w' | 'mo' | 'y'
 export type Quantity = {
   unit: QuantityUnit
-  /** Decimal text; a share is `1/3`, a date `2026-12-24`, a clock `09:30`. */
+  /** The value as decimal text; a share is `1/3`, a date `2026-12-24`, a clock time `09:30`. */
   value: string
   span?: SpanUnit
-  /** `5m`: five minutes beside a chart, otherwise nobody knows. */
+  /** True for `5m`, which means five minutes beside a chart, and is unclear elsewhere. */
   isUnclear?: true
 }
 
-/** Multiplies by a power of ten on the text. */
+/** Multiplies decimal text by a power of ten, by moving the point in the text. */
 export function shifted(value: string, places: number): string | undefined {
   if (places === 0) return canonicalDecimal(value)
   const [whole = '', fraction = ''] = value.split('.')
@@ -35,7 +35,7 @@ const digitsMax = 39
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
 const isLetter = (char: string | undefined): boolean => char !== undefined && /^\p{L}$/u.test(char)
 
-/** Where a run of characters ends, or the run is cut after `lengthMax`. */
+/** Returns where a run of characters ends, or where it is cut after `lengthMax`. */
 export function runEnd(
   text: string,
   from: number,
@@ -64,7 +64,7 @@ export type ReadQuantity = { quantity: Quantity; end: number } | { unclear: true
 
 const monthDay = /^(\d{4})-(\d{2})-(\d{2})(?![\d-])/
 
-/** Dates and clocks, which would otherwise be read as numbers. */
+/** Reads dates and clock times, which would otherwise be read as numbers. */
 function readMoment(text: string, from: number): ReadQuantity | undefined {
   const part = text.slice(from, from + 12)
   const date = monthDay.exec(part)
@@ -87,7 +87,7 @@ function readMoment(text: string, from: number): ReadQuantity | undefined {
 
 type Meaning = { form: Omit<Quantity, 'value'>; places: number }
 
-/** What letters right behind a number make of it; `places` is by how many they shift it. */
+/** Returns the unit that letters right behind a number mean, and by how many places they scale the number. */
 function meaningOf(suffix: string, { isDollar }: { isDollar: boolean }): Meaning | undefined {
   const word = suffix.toLowerCase()
   const unit = isDollar ? undefined : english.unitSuffixes.get(word)
@@ -101,7 +101,9 @@ function meaningOf(suffix: string, { isDollar }: { isDollar: boolean }): Meaning
     : { form: { unit: isDollar ? 'usd' : 'number' }, places: Number(scale) }
 }
 
-/** A number that begins at `from`, with its sign, currency and suffix; undefined where none begins. */
+/**
+ * Reads a number that begins at `from`, with its sign, currency and suffix; undefined if no number begins there.
+ */
 export function readQuantity(text: string, from: number): ReadQuantity | undefined {
   let at = from
   let isDollar = false
@@ -141,7 +143,7 @@ export function readQuantity(text: string, from: number): ReadQuantity | undefin
   return { quantity, end: lettersEnd }
 }
 
-/** The form of a quantity in slots and documents. */
+/** Writes a quantity in the form that slots and documents use. */
 export function quantityText({ unit, value, span }: Quantity): string {
   if (unit === 'usd') return `${value} usd`
   if (unit === 'percent') return `${value}%`

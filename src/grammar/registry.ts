@@ -2,14 +2,14 @@ import { plainSchema } from '#kernel/contract/decimal-fields.ts'
 import { type Contract, type Entry, operationName } from '#kernel/contract/operation.ts'
 import type { TObject } from '#kernel/contract/schema.ts'
 import { isRecord } from '#kernel/wire/json.ts'
+import { createNames, type Names, type Universe } from './asset-and-chain-names.ts'
 import { concepts } from './english/lexicon.ts'
 import { nicknames } from './english/words.ts'
-import type { PlanStep } from './frame.ts'
-import { frames } from './frames.ts'
-import { createNames, type Names, type Universe } from './names.ts'
+import type { PlanStep } from './intent-frame.ts'
+import { frames } from './intents.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
 
-/** What the grammar needs of the product: its operations, its chains and its assets. */
+/** The registry has what the grammar needs of the product: its operations, its chains and its assets. */
 export type GrammarOperation = {
   kind: Entry['kind']
   fields: ReadonlySet<string>
@@ -58,7 +58,7 @@ const stepMistakes = (
   ]
 }
 
-/** One sentence for each step of a plan that the contracts do not allow. */
+/** Returns one sentence for each step of a plan that the contracts do not allow. */
 export const planMistakes = (operations: ReadonlyMap<string, GrammarOperation>): string[] =>
   frames.flatMap(({ intent, plan }) =>
     (plan ?? []).flatMap((step) =>
@@ -66,7 +66,7 @@ export const planMistakes = (operations: ReadonlyMap<string, GrammarOperation>):
     ),
   )
 
-/** One sentence for each rule that names a concept which the lexicon does not define. */
+/** Returns one sentence for each rule that names a concept which the lexicon does not define. */
 const ruleMistakes = (): string[] =>
   frames.flatMap(({ intent, when, not = [], head = [], cues = {} }) =>
     [...when.flat(2), ...not.flat(), ...head, ...Object.keys(cues)]
@@ -75,7 +75,10 @@ const ruleMistakes = (): string[] =>
       .map((name) => `${intent}: there is no concept ${name}`),
   )
 
-/** Throws where a frame names an operation, a field or a concept that does not exist: not first in a conversation. */
+/**
+ * Creates the registry. Throws if a frame names an unknown operation, field or concept, so that no conversation
+ * finds it first.
+ */
 export function createRegistry(contracts: readonly Contract[], universe: Universe): Registry {
   const operations = operationsOf(contracts)
   const mistakes = [...planMistakes(operations), ...ruleMistakes()]
@@ -85,7 +88,7 @@ export function createRegistry(contracts: readonly Contract[], universe: Univers
   return { names, vocabulary: createVocabulary(names), operations }
 }
 
-/** A step that changes something: not a read, and no dry run. */
+/** Whether a step changes something: it is neither a read nor a dry run. */
 export const changes = (
   { operation, input }: PlanStep,
   { operations }: Pick<Registry, 'operations'>,

@@ -1,22 +1,22 @@
-import { questionOf } from './ask.ts'
-import type { Concept } from './concepts.ts'
-import { type Frame, isMutating } from './frame.ts'
-import { frameOf, frames } from './frames.ts'
-import { intentOf } from './intent.ts'
-import type { Slots } from './reader.ts'
+import { intentOf } from './build-intent.ts'
+import { questionOf } from './clarifying-question.ts'
+import type { Slots } from './clause-reader.ts'
+import type { Concept } from './feature-rules.ts'
+import { type Frame, isMutating } from './intent-frame.ts'
+import { frameOf, frames } from './intents.ts'
 import type { Registry } from './registry.ts'
 import { has, type Token } from './tag.ts'
 import * as thread from './thread.ts'
 import { note, nothing, type ThreadState, type Understanding } from './understanding.ts'
 
-/** A reply is a short message in the thread that it may complete. */
+/** A reply is a short message, with the thread whose last request it may complete. */
 type Reply = { tokens: readonly Token[]; text: string; nowMs: number; state: ThreadState; registry: Registry }
 
-/** What the message means as a reply; undefined where it is a request of its own. */
+/** Returns the meaning of a message as a reply; undefined if the message is a request of its own. */
 export const meaningOfReply = (reply: Reply): Understanding | undefined =>
   answered(reply) ?? decided(reply) ?? changed(reply)
 
-/** Reads it as the answer to the open question. */
+/** Reads the reply as the answer to the open question. */
 function answered({ tokens, text, nowMs, state, registry }: Reply): Understanding | undefined {
   const { pending } = state
   const frame = pending && frameOf(pending.intent)
@@ -37,7 +37,10 @@ function answered({ tokens, text, nowMs, state, registry }: Reply): Understandin
   return slots && finish(frame, slots, registry)
 }
 
-/** Reads `do it` or `no thanks` as a word on the quote or the recommendations that were shown. */
+/**
+ * Reads a reply such as `do it` or `no thanks` as a decision about the quote or the recommendations that were
+ * shown.
+ */
 function decided({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
   if (thread.isDoubtful(tokens)) return undefined
   const accepts = isOnly(tokens, 'ACCEPT', 'RECOMMENDATION', 'IT')
@@ -58,7 +61,7 @@ function decided({ tokens, nowMs, state, registry }: Reply): Understanding | und
 }
 
 type Decision = { open: readonly { id: string }[]; tokens: readonly Token[]; accepts: boolean }
-/** Decides one of the recommendations, which is no intent of a frame. */
+/** Decides about one of the recommendations; such a decision is no intent of a frame. */
 function decision({ open, tokens, accepts }: Decision): Understanding {
   const intent = accepts ? 'recommend_accept' : 'recommend_decline'
   const at = thread.ordinalOf(tokens, open.length) ?? (open.length === 1 ? 0 : undefined)
@@ -77,7 +80,7 @@ function decision({ open, tokens, accepts }: Decision): Understanding {
   }
 }
 
-/** Reads `and on base?` or `make it 50` as the last request with something else in it. */
+/** Reads a reply such as `and on base?` or `make it 50` as the last request with another value in it. */
 function changed({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
   const { last } = state
   const frame = last && frameOf(last.intent)
@@ -86,7 +89,7 @@ function changed({ tokens, nowMs, state, registry }: Reply): Understanding | und
   const slots = thread.override(frame, last.slots, tokens, { names: registry.names })
   if (!slots) return undefined
   const isRepeat = !thread.isDoubtful(tokens) && tokens.some((token) => has(token, 'AGAIN'))
-  // An order that was given once is not given again by a fragment.
+  // An order that was given once is not given again by a fragment of a sentence.
   if (isMutating(frame) && !isRepeat) {
     const question = 'Do you want one more order like that?'
     const choices = [{ label: 'yes', fill: {} }]
@@ -105,7 +108,7 @@ function finish(frame: Frame, { market, ...slots }: Slots, registry: Registry): 
   return { ...nothing, intents: [intentOf(frame, slots, { mood: 'do', registry })] }
 }
 
-/** Holds where a word has the first concept, and every word has one of these. */
+/** Whether some word has the first concept, and every other word has one of the given concepts. */
 const isOnly = (tokens: readonly Token[], first: Concept, ...others: readonly Concept[]): boolean =>
   tokens.some((token) => has(token, first)) &&
   tokens.every(

@@ -1,8 +1,5 @@
 import * as amounts from './amounts.ts'
-import type { Concept } from './concepts.ts'
-import { isPlural, plainWords } from './english/words.ts'
-import { dollarSymbol } from './names.ts'
-import * as orderTerms from './order-terms.ts'
+import { dollarSymbol } from './asset-and-chain-names.ts'
 import {
   assetAt,
   chainAt,
@@ -13,18 +10,21 @@ import {
   type Reader,
   type Slots,
   take,
-} from './reader.ts'
+} from './clause-reader.ts'
+import { isPlural, plainWords } from './english/words.ts'
+import type { Concept } from './feature-rules.ts'
+import { topics } from './help-topics.ts'
+import * as orderTerms from './order-terms.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
-import { topics } from './topics.ts'
 
-/** Each fills some slots from a clause and takes the tokens that it used. */
+/** A reader fills some slots from a clause, and takes the tokens that it used. */
 type SlotReader = (reader: Reader, slots: Slots, nowMs: number) => void
 
 const present = (reader: Reader, ...concepts: readonly Concept[]): boolean =>
   indexOf(reader, ...concepts) >= 0
 
-/** Fills the slot with the value of the first concept that is there. */
+/** Makes a reader that fills a slot with the value of the first concept that the clause has. */
 const bySaid =
   (slot: string, values: Readonly<Partial<Record<Concept, string>>>): SlotReader =>
   (reader, slots) => {
@@ -36,7 +36,7 @@ const bySaid =
 const readAnyVenue = bySaid('venue', { PERP: 'perp', SPOT: 'spot', EARN: 'earn', EARNED: 'earn' })
 const saysBothVenues = (reader: Reader): boolean => present(reader, 'PERP') && present(reader, 'SPOT')
 
-/** `perp orders or spot orders` are those of both. */
+/** Reads the venue; `perp orders or spot orders` are the orders of both venues, so that the slot stays empty. */
 const readVenue: SlotReader = (reader, slots, nowMs) => {
   if (!saysBothVenues(reader)) readAnyVenue(reader, slots, nowMs)
 }
@@ -61,7 +61,7 @@ function readCount(reader: Reader, slots: Slots): void {
 
 const readChain: SlotReader = (reader, slots) => amounts.readChains(reader, slots, { moves: false })
 
-/** A chain that a word names without a preposition: `my solana address`. */
+/** Reads a chain, even if a word names the chain without a preposition, as in `my solana address`. */
 function readAnyChain(reader: Reader, slots: Slots): void {
   amounts.readChains(reader, slots, { moves: false })
   if (slots.chain !== undefined) return
@@ -108,7 +108,7 @@ function readOrderSide(reader: Reader, slots: Slots): void {
     if (amount.asset >= 0) take(reader, amount.asset)
     slots.amount = amount.text
   }
-  // The dollars for which something is sold.
+  // A sale takes the dollars for which the asset is sold.
   for (const at of amounts.assetPositions(reader)) if (isDollar(at) && slots.side === 'sell') take(reader, at)
   if (slots.price !== undefined && slots.condition === undefined && slots.side !== undefined)
     slots.condition = slots.side === 'buy' ? 'lte' : 'gte'
@@ -125,7 +125,7 @@ function readIndicators(reader: Reader, slots: Slots): void {
   if (found.length > 0) slots.indicators = [...new Set(found)].map((concept) => concept.slice(1)).join(',')
 }
 
-/** `the eth order` is one order: where several wait, the user is asked. */
+/** Reads whether one order is meant: `the eth order` is one, so that the user is asked if several wait. */
 function readOne(reader: Reader, slots: Slots): void {
   const order = reader.tokens.find((token) => has(token, 'ORDERS', 'LIMIT', 'STOP', 'TARGET', 'TRAILING'))
   const areSeveral = (order !== undefined && isPlural(order.words)) || slots.all !== undefined
@@ -150,7 +150,7 @@ function readBridgeAmount(reader: Reader, slots: Slots): void {
   slots.amount = amount.text
 }
 
-/** `move` between chains: the chain to which the margin goes is where it is received. */
+/** Reads the chain that receives withdrawn margin: the chain behind `to` fills the slot `chain`. */
 function readChainsBack(reader: Reader, slots: Slots): void {
   amounts.readChains(reader, slots, { moves: true })
   if (slots.chain_out === undefined) return
@@ -158,7 +158,9 @@ function readChainsBack(reader: Reader, slots: Slots): void {
   delete slots.chain_out
 }
 
-/** A word that names nothing here, where an asset is counted: `any pepe`, `how much pepe`, `my pepe`. */
+/**
+ * Returns a word that is no known asset but stands where one is counted: `any pepe`, `how much pepe`, `my pepe`.
+ */
 const unlistedWord = ({ tokens }: Reader): string | undefined =>
   tokens.find((token, at) => {
     const before = tokens[at - 1]

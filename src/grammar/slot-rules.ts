@@ -1,6 +1,6 @@
-import type { SlotRule } from './frame.ts'
+import type { SlotRule } from './intent-frame.ts'
 
-/** Several intents ask these questions. */
+/** Rules for slots, with their questions, that several intents share. */
 
 export const amount: SlotRule = { name: 'amount', question: 'How much?' }
 export const asset: SlotRule = { name: 'asset', question: 'Which asset?' }

@@ -1,28 +1,28 @@
-import type { Concept } from './concepts.ts'
+import type { Asset, NamedChain } from './asset-and-chain-names.ts'
 import { withoutPossessive } from './english/words.ts'
+import type { Concept } from './feature-rules.ts'
 import type { Lexeme } from './lex.ts'
-import type { Asset, NamedChain } from './names.ts'
 import { readWords, withUnit } from './number-words.ts'
 import type { Quantity } from './quantity.ts'
 import type { Phrase, Vocabulary } from './vocabulary.ts'
 
-/** A lexeme, or a phrase of several, with what it may mean. */
+/** A token is a lexeme, or a phrase of several lexemes, with what it may mean. */
 export type Token = {
   kind: Lexeme['kind']
   text: string
-  /** Its words, lower case. */
+  /** The words of the token in lower case. */
   words: string
   concepts: readonly Concept[]
   asset?: Asset
   chain?: NamedChain
   quantity?: Quantity
-  /** The symbol is a word too, and nothing says that it is meant as a symbol. */
+  /** True if the token's symbol is an English word too, and nothing says that it is meant as a symbol. */
   isCommon?: true
-  /** A typing error was corrected. */
+  /** True if a typing error in the token was corrected. */
   isGuess?: true
 }
 
-/** A text of nothing but errors costs no more than this many look-ups. */
+/** At most this many misspelt words of a text are looked up, so that a text of nothing but errors stays cheap. */
 const correctionsMax = 32
 
 const markConcepts: ReadonlyMap<string, Concept> = new Map([
@@ -33,7 +33,7 @@ const markConcepts: ReadonlyMap<string, Concept> = new Map([
 
 type Tagging = { lexemes: readonly Lexeme[]; vocabulary: Vocabulary; corrections: { left: number } }
 
-/** The word as the vocabulary knows it, or its correction. */
+/** Returns a word as the vocabulary knows it, or its correction. */
 function known({ vocabulary, corrections }: Tagging, lexeme: Lexeme): { word: string; isGuess: boolean } {
   const { word } = lexeme
   if (vocabulary.isKnown(word)) return { word, isGuess: false }
@@ -47,7 +47,7 @@ function known({ vocabulary, corrections }: Tagging, lexeme: Lexeme): { word: st
 
 type Found = { phrase: Phrase; isGuess: boolean }
 
-/** The longest phrase that begins here. */
+/** Returns the longest known phrase that begins at a position. */
 function findPhrase(
   tagging: Tagging,
   at: number,
@@ -93,12 +93,15 @@ function wordToken(lexemes: readonly Lexeme[], at: number, found: Found | undefi
   if (named.asset) token.asset = named.asset
   if (named.chain) token.chain = named.chain
   if (found.phrase.isCommon && !lexeme?.isSymbol) token.isCommon = true
-  // Written as a symbol it is one, whatever the word means otherwise.
+  // A word that is written as a symbol is an asset, whatever else the word means.
   if (lexeme?.isSymbol && found.phrase.isCommon && named.asset) token.concepts = []
   return token
 }
 
-/** Every quantity becomes one token with its unit, every phrase one with its concepts. */
+/**
+ * Makes tokens of lexemes: every quantity becomes one token with its unit, every phrase one token with its
+ * concepts.
+ */
 export function tag(lexemes: readonly Lexeme[], vocabulary: Vocabulary): Token[] {
   const tagging: Tagging = { lexemes, vocabulary, corrections: { left: correctionsMax } }
   const readings = new Map<number, { word: string; isGuess: boolean } | undefined>()

@@ -1,19 +1,19 @@
 import { parseAmount } from './amount-text.ts'
 import { assetPositions, findAmount, readChains } from './amounts.ts'
-import type { Choice } from './choice.ts'
-import { list } from './concepts.ts'
+import { dollarSymbol, type Names } from './asset-and-chain-names.ts'
+import { createReader, leftOver, type Reader, type Slots, take } from './clause-reader.ts'
 import { leadingWords } from './english/words.ts'
-import { type Frame, isMutating } from './frame.ts'
-import { frameOf } from './frames.ts'
-import { dollarSymbol, type Names } from './names.ts'
+import { list } from './feature-rules.ts'
+import { type Frame, isMutating } from './intent-frame.ts'
+import { frameOf } from './intents.ts'
 import * as orderTerms from './order-terms.ts'
 import type { Quantity, QuantityUnit } from './quantity.ts'
-import { createReader, leftOver, type Reader, type Slots, take } from './reader.ts'
+import type { Choice } from './question-choice.ts'
 import { has, type Token } from './tag.ts'
 import { readPeriod, readTimeframe } from './times.ts'
 import type { Ask, ThreadState, Understanding } from './understanding.ts'
 
-/** What a short answer means in its thread: the reply to a question, or a change of the last request. */
+/** Reads a short message within its thread, as the reply to a question or a change of the last request. */
 
 export const pendingMs = 10 * 60_000
 export const contextMs = 30 * 60_000
@@ -22,7 +22,7 @@ const ellipsisTokensMax = 12
 export const isFresh = (entry: { atMs: number } | undefined, nowMs: number, maxMs: number): boolean =>
   entry !== undefined && nowMs >= entry.atMs && nowMs - entry.atMs <= maxMs
 
-/** The task that was started last, where nothing was recommended with it or after it. */
+/** Returns the task that was started last, unless something was recommended with it or after it. */
 export function lastStarted({ started, recommendations }: ThreadState, nowMs: number): string | undefined {
   if (!started || !isFresh(started, nowMs, contextMs)) return undefined
   return (recommendations?.atMs ?? 0) < started.atMs ? started.taskId : undefined
@@ -32,7 +32,7 @@ const links = list(
   'FILLER OVERRIDE TO ON FROM OF AT MINE PAYWITH POLITE IT LEVERAGE CHAINWORD AGAIN THEN TOKENWORD STOP TARGET SLIPPAGE ALL REST ISOLATED CROSS EVERY PAST_SPAN PERP SPOT',
 )
 
-/** Only values and the words between them. */
+/** Whether a message has only values and linking words. */
 export const isElliptic = (tokens: readonly Token[]): boolean =>
   tokens.length <= ellipsisTokensMax &&
   tokens.every(
@@ -54,7 +54,7 @@ export const hasValue = (tokens: readonly Token[]): boolean =>
       token.concepts.some((concept) => concept.startsWith('~')),
   )
 
-/** A new asset replaces the one that is traded, never the dollars that pay for it. */
+/** Returns the slot that a new asset fills: it replaces the traded asset, never the dollars that pay. */
 function assetSlot(frame: Frame, slots: Slots): string | undefined {
   for (const slot of ['assets', 'asset', 'token']) if (frame.slots.includes(slot)) return slot
   if (!frame.slots.includes('asset_out')) return undefined
@@ -67,7 +67,7 @@ function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
   const amount = findAmount(reader)
   if (!amount || !frame.slots.includes('amount')) return
   const before = parseAmount(slots.amount)
-  // An intent without a plan only asks for the place; its amount stays as it was said.
+  // An intent without a plan only asks for the place, so its amount stays as the user said it.
   const isDollars = frame.plan !== undefined && frame.readers.includes('dollars')
   if (amount.kind !== 'number')
     slots.amount =
@@ -81,7 +81,7 @@ function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
   if (amount.asset >= 0) take(reader, amount.asset)
 }
 
-/** The value that answers a question, in one of these units. */
+/** Takes the value that answers a question, if it has one of the given units. */
 function takeValue(reader: Reader, units: readonly QuantityUnit[]): Quantity | undefined {
   const at = reader.tokens.findIndex(({ quantity }) => quantity && units.includes(quantity.unit))
   if (at >= 0) take(reader, at)
@@ -91,7 +91,7 @@ function takeValue(reader: Reader, units: readonly QuantityUnit[]): Quantity | u
 const movesBetweenChains = ({ required = [] }: Frame): boolean =>
   required.some(({ name }) => name === 'chain_out')
 
-/** The slots with what the clause names put in their places; undefined where a value has no place. */
+/** Returns the slots with the new values of a short message in them; undefined if some value has no slot. */
 export function override(
   frame: Frame,
   before: Slots,
@@ -129,7 +129,7 @@ export function override(
   if (onlyChain !== undefined) slots.chain_out = onlyChain
   else Object.assign(slots, chains)
   if ((asked === 'chain' || asked === 'chain_out') && Object.keys(chains).length === 0) {
-    // The answer to "which chain" may be a name that is a coin elsewhere.
+    // The answer to "which chain" may be a name that is a coin elsewhere, such as `solana`.
     const at = reader.tokens.findIndex((token) => token.chain !== undefined)
     const chain = reader.tokens[at]?.chain
     if (chain) {
@@ -148,7 +148,7 @@ export function override(
     take(reader, ...found)
     const old = slots[slot]
     slots[slot] = symbols.join(',')
-    // An amount counted in the asset that is replaced counts nothing any more.
+    // An amount that counts the replaced asset means nothing any more.
     if (old !== undefined && slots.amount?.endsWith(` ${old}`) && slots.amount === before.amount)
       delete slots.amount
   }
@@ -169,11 +169,11 @@ const choosing = list('FILLER OVERRIDE ACCEPT DECLINE RECOMMENDATION IT AT MINE 
 const isOfChoice = (token: Token): boolean => token.kind === 'mark' || has(token, ...choosing, ...ordinals)
 
 const doubts = list('NEGATE QUESTION EXCEPT IF SUPPOSE REPORT EXPLAIN SHOULD')
-/** `base?` and `not the vault` are no answers. */
+/** Whether a reply is doubtful: `base?` and `not the vault` are no answers. */
 export const isDoubtful = (tokens: readonly Token[]): boolean =>
   tokens.some((token) => token.words === '?' || (has(token, ...doubts) && !has(token, 'ACCEPT', 'DECLINE')))
 
-/** The position that a reply names among so many, from 0. */
+/** Returns the zero-based position that a reply such as `the second` names among `count` choices. */
 export function ordinalOf(tokens: readonly Token[], count: number): number | undefined {
   const spoken = ordinals.findIndex((concept) => tokens.some((token) => has(token, concept)))
   if (spoken >= 0) return spoken < count && tokens.every(isOfChoice) ? spoken : undefined
@@ -189,13 +189,16 @@ export function ordinalOf(tokens: readonly Token[], count: number): number | und
 }
 
 const simple = (text: string): string => text.toLowerCase().replace(leadingWords, '').trim()
-/** The text without the marks at its end. A pattern for them would read a run of marks from each of its characters. */
+/**
+ * Returns a text without the marks at its end. A pattern for them would read a run of marks from each of its
+ * characters.
+ */
 function withoutEnd(text: string): string {
   let end = text.length
   while (text[end - 1] === '.' || text[end - 1] === '!') end--
   return text.slice(0, end)
 }
-/** The choice that a reply names by its number or by its words. */
+/** Returns the choice that a reply names by its number or by its words. */
 export function choiceOf({ choices }: Ask, tokens: readonly Token[], text: string): Choice | undefined {
   const at = ordinalOf(tokens, choices.length)
   if (at !== undefined) return choices[at]
@@ -205,7 +208,7 @@ export function choiceOf({ choices }: Ask, tokens: readonly Token[], text: strin
   return named.length === 1 ? named[0] : undefined
 }
 
-/** What the thread remembers after this message. Only what the user said enters it. */
+/** Returns what the thread remembers after a message. Only what the user said is remembered. */
 export function remember(state: ThreadState, understanding: Understanding, nowMs: number): ThreadState {
   const next: ThreadState = { ...state }
   delete next.pending

@@ -1,11 +1,11 @@
-import { wordSet } from './by-word.ts'
-import { list } from './concepts.ts'
+import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
 import { weekdays } from './english/words.ts'
+import { list } from './feature-rules.ts'
 import type { Quantity } from './quantity.ts'
-import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
 import { has } from './tag.ts'
+import { wordSet } from './word-maps.ts'
 
-/** Periods that have passed, timeframes of candles, and moments to come, all in UTC. */
+/** Reads periods in the past, timeframes of candles, and moments in the future, all in UTC. */
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -20,7 +20,7 @@ const spanMs: Readonly<Record<string, number>> = {
 }
 const countMax = 10_000
 
-/** `24h` is a day and `7d` a week, whatever was typed. */
+/** Writes a span as a period in one spelling: `24h` becomes a day and `7d` a week. */
 export function periodText({ value, span = 'd' }: Quantity): string | undefined {
   if (!/^[1-9]\d{0,3}$/.test(value)) return undefined
   const count = Number(value)
@@ -35,7 +35,7 @@ export function periodText({ value, span = 'd' }: Quantity): string | undefined 
 
 const startOfDay = (ms: number): number => Math.floor(ms / dayMs) * dayMs
 
-/** What a period covers; undefined for all that there is. */
+/** Returns the range of time that a period covers; undefined for the period `all`, which has no bounds. */
 export function rangeOf(period: string, nowMs: number): { fromMs: number; toMs: number } | undefined {
   if (period === 'all') return undefined
   if (period === 'yesterday') return { fromMs: startOfDay(nowMs) - dayMs, toMs: startOfDay(nowMs) }
@@ -74,7 +74,7 @@ export function readPeriod(reader: Reader, slots: Slots): void {
 
 const timeframes = wordSet('1m 3m 5m 15m 30m 1h 2h 4h 8h 12h 1d 3d 1w 1mo')
 
-/** Beside a chart `5m` is five minutes. */
+/** Reads the timeframe of a chart: `5m` means five minutes here. */
 export function readTimeframe(reader: Reader, slots: Slots): void {
   const at = indexWhere(
     reader,
@@ -91,7 +91,9 @@ export function readTimeframe(reader: Reader, slots: Slots): void {
     if (indexOf(reader, concept) >= 0) slots.timeframe = concept.slice(2)
 }
 
-/** A moment to come, such as the end of an order; undefined where none is said or it has passed. */
+/**
+ * Reads a moment in the future, such as the expiry of an order; undefined if the clause has none or it has passed.
+ */
 export function readMoment(reader: Reader, nowMs: number): { ms: number; taken: number[] } | undefined {
   const anchor = indexOf(reader, 'UNTIL')
   if (anchor < 0) return undefined
@@ -124,10 +126,10 @@ export function readExpiry(reader: Reader, slots: Slots, nowMs: number): void {
   slots.expires = new Date(moment.ms).toISOString()
 }
 
-/** The clause names a moment or a rhythm of its own, at which nothing here can run. */
+/** Whether the clause names a later moment or a rhythm, at which a chat can run nothing. */
 export const isTimed = ({ tokens }: Pick<Reader, 'tokens'>): boolean => {
   const until = tokens.findIndex((token) => has(token, 'UNTIL'))
-  // Until when an order waits is no time at which it begins.
+  // The time until which an order waits is not a time at which the order begins.
   const isEnd = (at: number): boolean => until >= 0 && at > until && at <= until + 3
   return tokens.some((token, at) => {
     if (isEnd(at)) return false

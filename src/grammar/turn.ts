@@ -1,18 +1,18 @@
 import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { StepOutput } from './outputs.ts'
 import type { Registry } from './registry.ts'
+import type { StepOutput } from './step-outputs.ts'
 import { remember } from './thread.ts'
 import { understand } from './understand.ts'
 import type { ThreadState, Understanding } from './understanding.ts'
 
-/** What the grammar reads in a turn of a chat, and what the thread remembers of it. */
+/** Reads a turn of a chat by the grammar, and writes what the thread remembers of the turn. */
 
 export const stateOf = ({ memory }: Turn): ThreadState => (memory ?? {}) as ThreadState
 export const readTurn = (turn: Turn, registry: Registry): Understanding =>
   understand(turn.query, { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }, registry)
 
-/** What a thread remembers of a message that somebody else has answered. */
+/** Returns what a thread remembers of a message that an answerer other than the grammar has answered. */
 export const memoryAfter = (turn: Turn, understanding: Understanding): JsonObject =>
   JSON.parse(JSON.stringify(remember(stateOf(turn), understanding, turn.askedAt.getTime()))) as JsonObject
 

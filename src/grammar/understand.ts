@@ -1,7 +1,7 @@
 import { clausesOf } from './clauses.ts'
-import { isMutating } from './frame.ts'
-import { frameOf } from './frames.ts'
-import { type Found, interpret } from './interpret.ts'
+import { isMutating } from './intent-frame.ts'
+import { frameOf } from './intents.ts'
+import { type Found, interpret } from './interpret-clause.ts'
 import { lex, textLengthMax } from './lex.ts'
 import type { Registry } from './registry.ts'
 import { meaningOfReply } from './replies.ts'
@@ -9,10 +9,13 @@ import { tag } from './tag.ts'
 import { type Intent, isQuiet, note, nothing, type ThreadState, type Understanding } from './understanding.ts'
 
 const mutationsMax = 5
-/** An order is short; longer texts are pasted, and nobody's order. */
+/** The most tokens of an order: an order is short, and a longer text was pasted and is not the user's own order. */
 const orderTokensMax = 120
 
-/** Reads a text of the user. Pure: the same text, state, time and registry give the same understanding. */
+/**
+ * Reads a message of the user. It is a pure function of the text, the state of the thread, the time and the
+ * registry.
+ */
 export function understand(
   source: string,
   { nowMs, state }: { nowMs: number; state: ThreadState },
@@ -45,7 +48,7 @@ function collect(found: readonly Found[]): Understanding {
   const notes = found.flatMap((each) => each.note ?? [])
   if (intents.length - reads.length > mutationsMax)
     return { intents: reads, ask: null, refusal, notes: [...notes, note('too_many')] }
-  // Nothing of a message moves while a part of it is open, refused or not understood.
+  // No order of a message runs while a part of the message is open, refused or not understood.
   const isOpen = ask !== null || refusal !== null || notes.some((each) => !isQuiet(each))
   const sure = isOpen ? reads : intents
   const shown = sure.length > 1 || refusal || ask ? sure.filter((intent) => !isTalk(intent)) : sure

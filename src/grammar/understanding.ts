@@ -1,9 +1,9 @@
-import type { Choice } from './choice.ts'
+import type { Slots } from './clause-reader.ts'
 import type { Mood } from './clauses.ts'
-import type { Effect, Frame, Place, PlanStep } from './frame.ts'
-import type { Slots } from './reader.ts'
+import type { Effect, Frame, Place, PlanStep } from './intent-frame.ts'
+import type { Choice } from './question-choice.ts'
 
-/** What a text means, and what is still missing. */
+/** One thing that a message asks for, with the steps that do it. */
 export type Intent = {
   intent: string
   effect: Effect
@@ -11,12 +11,12 @@ export type Intent = {
   slots: Slots
   steps: readonly PlanStep[]
   route?: Exclude<Frame['route'], undefined>
-  /** The user accepts or declines a recommendation of the thread. */
+  /** The user's decision about a recommendation of the thread. */
   decision?: { recommendationId: string; status: 'accepted' | 'declined' }
 }
 export type Ask = { intent: string; slots: Slots; slot: string; question: string; choices: readonly Choice[] }
 export type Refusal = { intent: string; text: string }
-/** Why something that was said is not done. */
+/** The reasons why something that the user said is not done, as texts. */
 export const noteTexts = {
   negated: 'You said not to, so nothing is done.',
   reported: 'That is the word of somebody else, so nothing is done. Say it yourself if you want it.',
@@ -25,7 +25,7 @@ export const noteTexts = {
     'That depends on something that is not watched here, so nothing is done. A limit order or a stop waits for a price.',
   supposed: 'That is a thought, so nothing is done.',
   question: 'That is a question, so nothing is done. Say it as an instruction if you want it.',
-  /** It neither asks for anything known nor says anything to do. */
+  /** For a clause that neither asks for anything known nor orders anything. */
   unclear: 'That was not understood. Ask "what can you do" for what there is.',
   dropped: 'The open question is dropped.',
   not_understood: 'That was not understood. Ask "what can you do" for what there is.',
@@ -49,13 +49,13 @@ export const note = (kind: NoteKind): Note => ({ kind, text: noteTexts[kind] })
 export type ThreadState = {
   last?: { intent: string; slots: Slots; effect: Effect; atMs: number }
   pending?: Ask & { atMs: number }
-  /** The last quote that was asked for, which "do it" executes. */
+  /** The last quote that the user asked for, which "do it" executes. */
   quote?: { slots: Slots; atMs: number }
   focus?: { asset: string; market: Place; atMs: number }
   recommendations?: { items: readonly { id: string }[]; atMs: number }
-  /** What a message of the thread has started last. */
+  /** The task that a message of the thread has started last. */
   started?: { taskId: string; atMs: number }
 }
 
-/** Said only where the message has nothing else. */
+/** Whether a note is printed only if the answer has nothing else. */
 export const isQuiet = ({ kind }: Note): boolean => kind === 'question' || kind === 'unclear'

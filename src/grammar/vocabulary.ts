@@ -1,10 +1,10 @@
-import { editDistance } from '#kernel/contract/nearest.ts'
-import type { Concept } from './concepts.ts'
+import { editDistance } from '#kernel/contract/nearest-names.ts'
+import type { Named, Names } from './asset-and-chain-names.ts'
 import { concepts } from './english/lexicon.ts'
 import { commonSymbols, contractions, plainWords } from './english/words.ts'
-import type { Named, Names } from './names.ts'
+import type { Concept } from './feature-rules.ts'
 
-/** Phrases by their first word, and the words that a typing error may have been. */
+/** The vocabulary has phrases by their first word, and corrects words with a typing error. */
 export type Phrase = {
   words: readonly string[]
   concepts: readonly Concept[]
@@ -12,14 +12,17 @@ export type Phrase = {
   isCommon: boolean
 }
 export type Vocabulary = {
-  /** The longest phrases first. */
+  /** The phrases that begin with a word, the longest first. */
   byFirstWord: ReadonlyMap<string, readonly Phrase[]>
-  /** The word that is meant by a word with one typing error; undefined where none or several are. */
+  /**
+   * Returns the known word that differs from a misspelt word by one error; undefined if no word or several words
+   * do.
+   */
   corrected: (word: string) => string | undefined
   isKnown: (word: string) => boolean
 }
 
-/** Shorter words are near to each other by chance. */
+/** Words that are shorter than this are not corrected, because short words are similar by chance. */
 const correctedLengthMin = 4
 const correctedLengthMax = 24
 
@@ -29,7 +32,10 @@ const deletions = (word: string): string[] => {
   return [...shorter]
 }
 
-/** Finds words at distance one by their deletions, so that a look-up costs the length of the word alone. */
+/**
+ * Makes the correction of words. It finds words at distance one by their deletions, so that a look-up costs only
+ * the length of the word.
+ */
 function createCorrection(words: ReadonlySet<string>): (word: string) => string | undefined {
   const byDeletion = new Map<string, string[]>()
   for (const word of words) {

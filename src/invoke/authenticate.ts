@@ -17,8 +17,9 @@ export async function authorize(
 ): Promise<Caller | null> {
   if (access === 'public')
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
-  // The credential of the call belongs to no user.
-  if (access === 'backend') throw new Fault('unauthorized', 'This operation takes the key of a backend')
+  // An operation for backends takes the key of a backend, and no credential of a user.
+  if (access === 'backend')
+    throw new Fault('unauthorized', "This operation takes a backend's key only: send it in X-BACKEND-KEY")
   const caller = await authenticate(authorization)
   if (access === 'person') {
     if (caller.person) return caller

@@ -8,7 +8,7 @@ export type FaultView = {
   message: string
   retryable: boolean
   extras: Record<string, unknown>
-  /** At least one for `validation`, none for any other code. */
+  /** The wrong fields of the input: at least one for the code `validation`, and none for any other code. */
   issues: LocatedIssue[]
 }
 

@@ -1,9 +1,14 @@
 import { isRecord } from '#kernel/wire/json.ts'
-import { chatFields, chatFieldsByComponent } from './chat-glossary.ts'
+import { chatFields, chatFieldsByComponent } from './chat-field-glossary.ts'
 import * as glossary from './field-glossary.ts'
+import { scheduleFields, scheduleFieldsByComponent } from './schedule-field-glossary.ts'
 
-const byName = { ...glossary.byName, ...chatFields }
-const byComponent = { ...glossary.byComponent, ...chatFieldsByComponent }
+const byName = { ...scheduleFields, ...glossary.byName, ...chatFields }
+const byComponent = {
+  ...glossary.byComponent,
+  ...chatFieldsByComponent,
+  ...scheduleFieldsByComponent,
+}
 
 type Json = Record<string, unknown>
 

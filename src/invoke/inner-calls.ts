@@ -4,7 +4,7 @@ import { plainSchema } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import type { JsonObject, NumberSources } from '#kernel/wire/json.ts'
-import { inputReaders, type ReadFlatInput } from './input.ts'
+import { inputReaders, type ReadFlatInput } from './input-validation.ts'
 import { filterBySchema } from './schema-filter.ts'
 import { type ObjectSchema, plainInputSchemaOf } from './tool-schema.ts'
 
@@ -19,15 +19,15 @@ export type InnerCall = {
   signal: AbortSignal
 }
 export type InnerCalls = {
-  /** Throws the 422 of an input that a door would refuse. */
+  /** Throws the `validation` fault with which a door would refuse this input. */
   check(operation: Operation, input: JsonObject): void
   inputSchemaOf(operation: Operation): ObjectSchema
-  /** Returns the answer. A task is accepted, but its end is not awaited. */
+  /** Returns the answer of the call. A task is accepted, but its end is not awaited. */
   call(call: InnerCall): Promise<unknown>
 }
 
 export function createInnerCalls(execute: Invoke): InnerCalls {
-  // No number of these inputs was parsed from a text.
+  // These inputs were not parsed from JSON text, so none of their numbers has a source text.
   const sources: NumberSources = new WeakMap()
   const readersOf = inputReaders(sources)
   const known = new Map<string, ReadFlatInput>()

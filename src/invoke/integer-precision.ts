@@ -2,7 +2,7 @@ import { propertySchema, type Schema, selectSchema } from '#kernel/contract/deci
 import type { InputLocation, Issue } from '#kernel/contract/fault.ts'
 import { decimalOfSource } from '#kernel/money/money.ts'
 import { isRecord, type NumberSources } from '#kernel/wire/json.ts'
-import type { IssueList } from './issues.ts'
+import type { IssueList } from './validation-issues.ts'
 
 type NumberInput = {
   location: InputLocation

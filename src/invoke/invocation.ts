@@ -9,11 +9,13 @@ import {
   type StreamItem,
   versionOf,
 } from '#kernel/contract/operation.ts'
-import { addressKey } from '#kernel/wire/address-key.ts'
+import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
 import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authenticate.ts'
-import { inputReaders, type ReadFlatInput, type ReadInput } from './input.ts'
 import { inputLocations, locateIssues } from './input-location.ts'
+import { inputReaders, type ReadFlatInput, type ReadInput } from './input-validation.ts'
+import { createOverload, type LoadSettings } from './load-shedding.ts'
+import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
 import {
   type BudgetState,
   defaultLimits,
@@ -23,11 +25,9 @@ import {
   type RateLimitResult,
   type RateLimits,
   rateLimits,
-} from './limits.ts'
-import { createOverload, type LoadSettings } from './overload.ts'
-import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
-import { defaultQuotas, type Quotas, userQuotas } from './quotas.ts'
+} from './rate-limits.ts'
 import { filterBySchema } from './schema-filter.ts'
+import { defaultQuotas, type Quotas, userQuotas } from './user-quotas.ts'
 
 export type InvocationDeps = {
   execute: Invoke
@@ -46,18 +46,18 @@ export type Credentials = {
   address: string
 }
 
-/** All decisions before the input is read. */
+/** The decisions about a call that are made before its input is read. */
 export type Admitted = {
   caller: Caller | null
   /** The owner of the budget on which the call is counted. */
   principal: string
   /** The credential, which is checked again while a stream is open. */
   authorization: string | undefined
-  /** Absent if the class of the operation is not limited. */
+  /** The state of the budget; absent if the class of the operation is not limited. */
   budget: BudgetState | undefined
-  /** Set if the budget is spent; `call` throws it, and a door may throw it earlier. */
+  /** Set to the fault of a spent budget; `call` throws this fault, and a door may throw it earlier. */
   refusal: Fault | undefined
-  /** Replaces a failure if only failures count and have spent the budget. */
+  /** The fault that replaces a failure if only failures count and have spent the budget. */
   refusalOfFailure: Fault | undefined
 }
 
@@ -65,7 +65,7 @@ export type Outcome =
   | { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
   | {
       kind: 'stream'
-      /** Throws only faults; ends with one if the credential becomes invalid. */
+      /** The items of the stream, which throw only faults, and throw one if the credential becomes invalid. */
       items: AsyncIterable<StreamItem>
       replayed?: boolean
       key?: string
@@ -73,7 +73,7 @@ export type Outcome =
 
 export type InvocableOperation = {
   operation: Operation
-  /** Answers at once if nothing has to be read. */
+  /** Returns the decisions at once if nothing has to be read for them, and else a promise. */
   admit(credentials: Credentials): Admitted | Promise<Admitted>
   /** Returns the answer that is the same for every caller, if its version has not changed since it was computed. */
   shared(): Outcome | undefined
@@ -91,7 +91,7 @@ export type InvocableOperation = {
 export type Identified = { caller: Caller; principal: string }
 
 export type Invocation = {
-  /** The door's JSON parser fills it, so that numbers keep their digits. */
+  /** The source texts of numbers; the door's JSON parser fills them in, so that numbers keep their digits. */
   sources: NumberSources
   limits: RateLimits
   prepare(operation: Operation): InvocableOperation
@@ -158,7 +158,7 @@ export function createInvocation({
         const userId = caller?.userId ?? ''
         if (isStreamTask && input.stream !== false) quotas.assertRoom(userId)
         using waiting = options.wait ? quotas.wait(userId) : undefined
-        // Above the share the task continues as without waiting, and the answer shows its current state.
+        // If the user has a full share of waits, the answer shows the current state of the task, which goes on.
         const allowed = options.wait && !waiting ? { ...options, timeoutMs: 0 } : options
         const reply = await execute({ operation, input, caller, options: allowed, request }).catch(
           (error: unknown) => {

@@ -9,13 +9,13 @@ import type { NumberSources } from '#kernel/wire/json.ts'
 
 export const depthMax = 32
 export const keysMax = 1_000
-/** Objects and lists count as values too. */
+/** The most values of a body; objects and lists count as values too. */
 export const valuesMax = 5_000
 export const keyLengthMax = 256
 
 const space = /[ \t\n\r]*/y
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-// Unrolled, so that a long string costs no backtracking.
+// The loop of this pattern is unrolled, so that a long string costs no backtracking.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids exactly these inside a string
 const string = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y
 const words = [
@@ -63,7 +63,7 @@ function expected(what: string, { text, at }: Cursor): Fault {
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** An empty body is undefined, with any content type. */
+/** Parses the JSON of a body; an empty body gives undefined, with any content type. */
 export function parseJson(bytes: Uint8Array, sources: NumberSources): unknown {
   if (bytes.length === 0) return undefined
   const cursor: Cursor = { text: decode(bytes), at: 0, keys: 0, values: 0, sources }

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LimitName, RateLimits } from './limits.ts'
+import type { LimitName, RateLimits } from './rate-limits.ts'
 
 /** The share of time for which the event loop may work before it makes everybody wait. */
 const busyMax = 0.75
@@ -32,7 +32,7 @@ export function createPacer(random: () => number = Math.random) {
   }
 
   return {
-    /** `utilization` is from 0 to 1, since the last call. */
+    /** Sets the pause by the event loop's utilization since the last call, a number from 0 to 1. */
     record(utilization: number): void {
       const excess = utilization - busyMax
       const next = Math.max(pauseMs, excess > 0 ? pauseMsMin : 0) * (1 + excess / 2)
@@ -52,7 +52,7 @@ export function createPacer(random: () => number = Math.random) {
 }
 
 export type Pacing = {
-  /** Exits are counted, but never paused. */
+  /** Counts a request and returns its pause, or undefined if the request is not paused. Exits are never paused. */
   pause(principal: string, rate: LimitName): Promise<void> | undefined
   close(): void
 }
@@ -78,7 +78,7 @@ export function startPacing(): Pacing {
   }
 }
 
-/** Pauses what is counted: each request once, whatever door it comes by, also one that is refused. */
+/** Pauses each request where it is counted: once, whatever door the request comes by, and even if it is refused. */
 export const pacedLimits = (limits: RateLimits, pacing: Pacing): RateLimits => ({
   consume(name, key, points) {
     const paused = pacing.pause(key, name)

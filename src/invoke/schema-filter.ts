@@ -19,13 +19,13 @@ export type Outline = {
   parts: readonly Schema[]
   isNarrow: boolean
   isOpen: boolean
-  /** The declared fields by name; `true` if the schema says nothing more about one. */
+  /** The schemas of the declared fields by name; `true` if the schema says no more about a field than its name. */
   declared: ReadonlyMap<string, Schema | true>
 }
 
 const outlines = new WeakMap<Schema, Outline>()
 
-/** Computed once per schema: analysing one for each answer costs more than writing the answer. */
+/** Returns the outline of a schema, computed once: analysing a schema costs more than writing an answer. */
 export function outlineOf(schema: Schema): Outline {
   const known = outlines.get(schema)
   if (known) return known
@@ -69,7 +69,7 @@ function filterRecord(outline: Outline, value: Record<string, unknown>): Record<
 export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
   outline.declared.get(name) ?? undeclared(outline, name)
 
-/** Patterns and the rule for other names apply. The result is never cached, because clients choose the names. */
+/** Finds an undeclared name by patterns and the rule for other names. Clients choose names, so none is cached. */
 function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {
   return parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined) ?? isOpen
 }

@@ -1,16 +1,16 @@
 import { type Schema, selectSchema } from '#kernel/contract/decimal-fields.ts'
 import type { InputLocation, Issue } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { IssueList } from './issues.ts'
 import { declaredField, outlineOf } from './schema-filter.ts'
+import type { IssueList } from './validation-issues.ts'
 
 /** The database cannot store a zero byte, or half of a surrogate pair. */
 const isUnstorable = (text: string): boolean => text.includes('\u0000') || !text.isWellFormed()
 
 /**
- * Visits the declared fields first. Adds each value that would fail only when it is stored: such text, including
- * keys of open objects, and numbers beyond a double. A list that is longer than its schema allows is reported
- * and cut, so that its rest is not validated. Returns false if something cannot be stored.
+ * Adds an issue for each value that would fail only when it is stored: a number beyond a double, and text, or a key
+ * of an open object, with a zero byte or half of a surrogate pair. A list that is longer than its schema allows is
+ * reported and cut, so that its rest is not validated. Returns false if something cannot be stored.
  */
 export function checkStorable(
   location: InputLocation,

@@ -1,9 +1,9 @@
 import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
-import { linkTarget } from '#kernel/contract/link.ts'
 import { type Entry, hasTask, isGuarded, isKeyed } from '#kernel/contract/operation.ts'
+import { linkTarget } from '#kernel/contract/operation-link.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { describeFields } from './field-descriptions.ts'
-import { withWait } from './input.ts'
+import { withWait } from './input-validation.ts'
 
 /** A tool's schema: plain JSON Schema with an object at its root, which every client accepts. */
 export type ObjectSchema = { type: 'object'; properties: Record<string, object>; required?: string[] }
@@ -33,7 +33,7 @@ export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
   return described(name, { ...rest, properties: { ...properties, ...technical } })
 }
 
-/** Leaves out what concerns the call itself: its key, and how long it waits. */
+/** Returns an operation's input schema without the fields about the call itself: its key, and how long it waits. */
 export const plainInputSchemaOf = (name: string, entry: Entry): ObjectSchema =>
   described(name, mergedInput(name, entry, entry.query && plainSchema(entry.query)))
 
@@ -69,8 +69,8 @@ function fieldsOf(part: Schema): Fields | undefined {
 }
 
 /**
- * Returns undefined if the answer is not an object: then only the text has it. `known` is the schema of another
- * tool that describes the same fields.
+ * Returns the schema of structured results, or undefined if the answer is no object and so is given as text only.
+ * `known` is the schema of another tool that describes the same fields.
  */
 export function outputSchemaOf(name: string, entry: Entry, known?: ObjectSchema): ObjectSchema | undefined {
   if (entry.kind === 'stream' && !hasTask(entry)) return undefined
@@ -109,7 +109,7 @@ const joined = (one: ObjectSchema, other: ObjectSchema): ObjectSchema => ({
   required: (one.required ?? []).filter((name) => other.required?.includes(name)),
 })
 
-/** How many records an output schema shows within each other. The answer has what is within them. */
+/** How many levels of nested records an output schema shows. The answer has the deeper records too. */
 const recordsMax = 2
 
 function briefFields(fields: Record<string, object>, known: Record<string, object>): Record<string, object> {
@@ -165,7 +165,7 @@ function described(name: string, schema: ObjectSchema): ObjectSchema {
 const maps = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
 const dataKeywords = new Set(['default', 'examples', 'example', 'enum', 'const', 'required'])
 
-/** Removes names, private keywords, and links, which no answer of this door has. */
+/** Removes schema names, private keywords, and links, which no answer of a tool has. */
 function shown(schema: Schema): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {

@@ -1,6 +1,6 @@
-import { alternatives, nearest } from '#kernel/contract/nearest.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest-names.ts'
 import { type DeclaredInput, namesIn } from './input-location.ts'
-import type { UnknownField } from './issues.ts'
+import type { UnknownField } from './validation-issues.ts'
 
 const namesShownMax = 24
 

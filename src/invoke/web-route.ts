@@ -9,17 +9,17 @@ export type WebRequest = {
   headers: IncomingHttpHeaders
   id: string
   address: string
-  /** Aborts when the client leaves or the server closes. */
+  /** The signal aborts when the client leaves or the server closes. */
   signal: AbortSignal
 }
 export type WebRoute<State = unknown> = {
   path: string
   methods: readonly ('GET' | 'POST' | 'DELETE')[]
   bodyBytesMax: number
-  /** Runs before the body is read; a fault is answered as HTTP answers it. */
+  /** Admits a request before its body is read; the HTTP server answers a fault in the usual form. */
   admit(request: WebRequest): Promise<State>
   answer(request: WebRequest, body: unknown, state: State): Promise<Response>
-  /** Answers a body that is not read: `validation` if it is not JSON. A fault is answered as HTTP answers it. */
+  /** Answers a request whose body could not be read; the fault is `validation` if the body is no JSON. */
   refuseBody(fault: Fault, state: State): Promise<Response>
 }
 export type PublicText = { path: string; text: () => string; type?: string }

@@ -1,4 +1,4 @@
-/** Business time. Leases use the database's clock instead, because they are compared across machines. */
+/** The port for business time. Leases use the database's clock, because leases are compared across machines. */
 export type Clock = { now(): Date }
 
 export const systemClock: Clock = { now: () => new Date() }

@@ -7,7 +7,7 @@ export type Failpoints = { pass(name: string): void | Promise<void> }
 export const noFailpoints: Failpoints = { pass: () => undefined }
 
 type Options = {
-  /** Passes count only while this returns true, so that those during startup are left out. */
+  /** Whether passes count now: false during startup, so that the passes of a start are left out. */
   armed: () => boolean
   /** `name@n` kills the process at the n-th pass of that name. */
   killAt?: string | undefined

@@ -26,7 +26,10 @@ export function uuidv7(at: Date, random: Random): string {
 
 export const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 
-/** Returns the smallest id of that time, for comparisons that find the ids made before or after it. */
+/**
+ * Returns the smallest UUIDv7 of a time, with which a comparison finds the ids that were made before or after that
+ * time.
+ */
 export function minIdAt(at: Date): string {
   const hex = at.getTime().toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`

@@ -12,7 +12,7 @@ export type Metric = { name: string; help: string } & (
   | { type: 'counter' | 'gauge'; samples: readonly Sample[] }
   | { type: 'histogram'; samples: readonly HistogramSample[] }
 )
-/** Called at each scrape. It reads memory, or makes one short query. */
+/** Returns the metrics of one part at each scrape, from memory or by one short query. */
 export type ReadMetrics = () => readonly Metric[] | Promise<readonly Metric[]>
 /** There is one reader per part, so that a part that fails does not take the others with it. */
 export type MetricSources = Readonly<Record<string, ReadMetrics>>
@@ -38,7 +38,7 @@ const keyOf = (labels: Labels): string => Object.values(labels).join('\u0000')
 
 export type Counter = { add(labels: Labels): void; read(): Metric }
 
-/** All calls must name the same labels in the same order. */
+/** Creates a counter. All calls of `add` must name the same labels in the same order. */
 export function createCounter(name: string, help: string): Counter {
   const series = new Map<string, { labels: Labels; value: number }>()
   return {
@@ -59,7 +59,9 @@ export type Histogram = {
   read(): Metric
 }
 
-/** `bounds` must ascend, and all calls must name the same labels in the same order. */
+/**
+ * Creates a histogram. `bounds` must ascend, and all calls of `series` must name the same labels in the same order.
+ */
 export function createHistogram(name: string, help: string, bounds: readonly number[]): Histogram {
   type Series = { labels: Labels; counts: number[]; count: number; sum: number; observe: Observe }
   const known = new Map<string, Series>()

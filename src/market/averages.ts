@@ -1,9 +1,9 @@
-/** One value per candle; NaN while there is none yet. */
+/** A series has one value per candle, and NaN for the first candles, which have no value yet. */
 export type Series = readonly number[]
 
 export const blank = (length: number): number[] => Array.from({ length }, () => Number.NaN)
 
-/** Returns the first position with a value, or the length if there is none. */
+/** Returns the first position of a series with a value, or the length of the series if it has no value. */
 export function firstValue(values: Series): number {
   const at = values.findIndex((value) => !Number.isNaN(value))
   return at < 0 ? values.length : at
@@ -24,7 +24,10 @@ export function windowed(values: Series, period: number, fold: (window: Series) 
 
 export const sma = (values: Series, period: number): number[] => windowed(values, period, meanOf)
 
-/** The average begins with the mean of the first `period` values; `weight` is the weight of the newest value. */
+/**
+ * Computes an exponential average, which begins with the mean of the first `period` values; `weight` is the weight
+ * of the newest value.
+ */
 function exponential(values: Series, period: number, weight: number): number[] {
   const out = blank(values.length)
   const first = firstValue(values) + period - 1

@@ -1,16 +1,16 @@
 import { meanOf } from './averages.ts'
-import { type Costs, type Market, type Simulation, simulate } from './backtest.ts'
-import type { Rule } from './rules.ts'
 import { bootstrapMean, type Interval, maxDrawdown, wilsonInterval } from './statistics.ts'
+import { type Costs, type Market, type Simulation, simulate } from './trade-simulation.ts'
+import type { Rule } from './trading-rules.ts'
 
 export const tradesMin = 30
 
 export type Verdict =
   | 'too_few'
-  /** The whole interval of the expectancy is above zero. */
+  /** The verdict if the whole interval of the expectancy is above zero. */
   | 'positive'
   | 'negative'
-  /** The interval of the expectancy contains zero. */
+  /** The verdict if the interval of the expectancy contains zero. */
   | 'no_edge'
 
 export type BacktestResult = {
@@ -41,7 +41,10 @@ function verdictOf(trades: number, expectancy: Interval | undefined): Verdict {
 
 const last = (values: readonly number[]): number => values.at(-1) ?? 1
 
-/** Buys at the first open of the test and sells at its last close, with the fees of both. */
+/**
+ * Computes the worth of a purchase at the first open of the test until a sale at its last close, with the fees of
+ * both.
+ */
 function buyAndHold(
   { candles }: Market,
   { firstAt, lastAt }: Simulation,

@@ -1,4 +1,4 @@
-import { ageText } from '#kernel/money/figures.ts'
+import { ageText } from '#kernel/money/figure-format.ts'
 import type { Series } from './averages.ts'
 import type { Candle, Timeframe } from './candle.ts'
 import {
@@ -22,8 +22,8 @@ import { printedValue } from './figure-text.ts'
 import { type IndicatorId, indicatorAt, indicatorList } from './indicator-list.ts'
 import type { IndicatorSet } from './indicators.ts'
 import type { Level } from './levels.ts'
-import type { Exits, Side } from './rules.ts'
 import { documentOf, element, lineBetween, palette, pathThrough, textAt } from './svg.ts'
+import type { Exits, Side } from './trading-rules.ts'
 
 export type CandleChart = {
   asset: string
@@ -69,7 +69,7 @@ function shownOf({ candles }: CandleChart): Shown {
 
 const middleOf = ({ startMs, endMs }: Candle): number => (startMs + endMs) / 2
 
-/** Returns only values that have enough candles before them. */
+/** Returns an indicator's values at the shown candles, with NaN where too few candles came before. */
 const knownSeries = (chart: CandleChart, { firstAt, candles }: Shown, id: IndicatorId): Series =>
   candles.map((_, at) => indicatorAt(chart.set, id, firstAt + at) ?? Number.NaN)
 
@@ -233,7 +233,7 @@ export function candleChartSvg(chart: CandleChart): string {
     .filter(({ series }) => series.some(Number.isFinite))
   const levels = levelLines(chart)
   const prices = shown.candles.flatMap(({ high, low }) => [high, low])
-  // A far level would squeeze the candles, so only levels within their range widen it.
+  // A far level would squeeze the candles, so only levels near the prices of the candles widen the range.
   const reach = rangeOf(prices, 0.15)
   const visible = levels.filter(
     ({ price, isProposal }) => isProposal || (price > reach.from && price < reach.to),

@@ -9,7 +9,7 @@ const fontFiles = [
   import.meta.resolve('@expo-google-fonts/ibm-plex-sans/600SemiBold/IBMPlexSans_600SemiBold.ttf'),
 ].map((url) => fileURLToPath(url))
 
-export async function pngOf(svg: string): Promise<Uint8Array> {
+export async function renderPng(svg: string): Promise<Uint8Array> {
   const image = await renderAsync(svg, {
     font: { loadSystemFonts: false, fontFiles, defaultFontFamily: fontFamily },
     fitTo: { mode: 'width', value: chartSize.width },

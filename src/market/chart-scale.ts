@@ -9,7 +9,7 @@ export const linearScale =
 
 export type Range = { from: number; to: number }
 
-/** Returns the least and the greatest value, with a margin. */
+/** Returns the range from the least to the greatest of the values, with a margin on both sides. */
 export function rangeOf(values: readonly number[], margin: number): Range {
   const known = values.filter(Number.isFinite)
   if (known.length === 0) return { from: 0, to: 1 }

@@ -1,4 +1,4 @@
-import { rounded } from '#kernel/money/figures.ts'
+import { rounded } from '#kernel/money/figure-format.ts'
 import { fixedPointDecimals, fixedPointOne, fromUnits, isDecimal, toUnits } from '#kernel/money/money.ts'
 
 /** Figures are printed rounded half away from zero, with at least two significant digits. */
@@ -40,7 +40,7 @@ function roundedText(value: string, placesMin: number): string {
   return (right === undefined ? grouped : `${grouped}.${right}`).replace(/^-/, '\u2212')
 }
 
-/** These scales are for dollars, because a whole market has millions of them. */
+/** Scales for dollars, because a whole market has millions of them. */
 export const scales = [
   { word: 'bn', factor: 1_000_000_000n },
   { word: 'M', factor: 1_000_000n },
@@ -66,7 +66,7 @@ const timeText = (iso: string): string | undefined => {
   return Number.isNaN(ms) ? undefined : `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
-/** Prints the value for a person; returns undefined if it is no value of its unit. */
+/** Prints a value for a person, by its unit; returns undefined if the text is no value of that unit. */
 export function printedValue({ value, unit }: { value: string; unit: Unit }): string | undefined {
   if (unit === 'text') return `"${plainName(value)}"`
   if (unit === 'word') return ownWord.test(value) ? value.replaceAll('_', ' ') : undefined

@@ -100,7 +100,7 @@ export function stochastic(
   return { k, d: sma(k, smoothing.d) }
 }
 
-/** The average begins again with each UTC day; it is NaN until something was traded. */
+/** The VWAP of a day begins again with each UTC day; it is NaN until something was traded. */
 export function dailyVwap(candles: readonly Candle[]): number[] {
   let day = Number.NaN
   let [worth, volume] = [0, 0]
@@ -123,7 +123,7 @@ export function obv(candles: readonly Candle[]): number[] {
   })
 }
 
-/** Returns the highest high and the lowest low, including the candle itself. */
+/** Returns the highest high and the lowest low of the last `period` candles, the candle itself included. */
 export function donchian(candles: readonly Candle[], period: number): Bands {
   const upper = windowed(
     candles.map(({ high }) => high),

@@ -37,7 +37,10 @@ export function pivotsOf({ high, low, close }: Candle): Pivots {
 
 export type Turn = { price: number; atMs: number; kind: 'high' | 'low' }
 
-/** Returns highs and lows that none of the five candles before and after reaches. The last five candles have none. */
+/**
+ * Returns the turning points: highs and lows that none of the five candles before and after reaches. The last five
+ * candles have no turning point.
+ */
 export function turnsOf(candles: readonly Candle[]): Turn[] {
   const turns: Turn[] = []
   for (let at = reach; at < candles.length - reach; at++) {

@@ -1,9 +1,11 @@
 import { isRecord, type Json } from '#kernel/wire/json.ts'
-import type { FundingRate } from './backtest.ts'
 import { type Candle, type CandleRow, type History, historyOf, isTimeframe } from './candle.ts'
 import { computeIndicators, type IndicatorSet } from './indicators.ts'
+import type { FundingRate } from './trade-simulation.ts'
 
-/** This module parses what the tools `candles` and `funding` answer. Each output is parsed once. */
+/**
+ * This module parses the outputs of `market_candles` and `market_funding`. Each output of candles is parsed once.
+ */
 
 export type ReadHistory = History & { set: IndicatorSet }
 

@@ -1,4 +1,4 @@
-import { ageText } from '#kernel/money/figures.ts'
+import { ageText } from '#kernel/money/figure-format.ts'
 import type { Candle } from './candle.ts'
 import {
   axisLabel,
@@ -16,12 +16,15 @@ import {
 import { linearScale, type Range, rangeOf, type Scale } from './chart-scale.ts'
 import { documentOf, element, lineBetween, palette, pathThrough } from './svg.ts'
 
-/** Shows the returns of a market and of another one since the same close, and how far the market was below its high. */
+/**
+ * A chart of the returns of a market and of a benchmark since the same close, and of how far the market was below
+ * its high.
+ */
 
 export type PerformanceChart = {
   asset: string
   candles: readonly Candle[]
-  /** The market to compare with; absent for that market itself. */
+  /** The market to compare with; absent if its candles are unknown. */
   benchmark?: { asset: string; candles: readonly Candle[] }
   readAtMs: number
 }

@@ -1,12 +1,12 @@
 import { indicatorAt } from './indicator-list.ts'
 import type { IndicatorSet } from './indicators.ts'
 
-/** `unknown` means that there are too few candles. */
+/** The regime of a market; `unknown` means that there are too few candles. */
 export type Regime = 'up' | 'down' | 'range' | 'unknown'
 
 export const trendAdxMin = 25
 
-/** A trend needs strength, and averages in its order; anything else is a range. */
+/** A trend needs an ADX of at least 25 and averages in the order of the trend; anything else is a range. */
 export function regimeAt(set: IndicatorSet, at: number): Regime {
   const adx = indicatorAt(set, 'adx_14', at)
   const fast = indicatorAt(set, 'ema_12', at)

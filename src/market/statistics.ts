@@ -6,7 +6,7 @@ import type { Candle } from './candle.ts'
 export const returnsOf = (closes: Series): number[] =>
   closes.slice(1).map((close, at) => close / (closes[at] ?? Number.NaN) - 1)
 
-/** Returns the deviation of a sample, which divides by one less than the count. */
+/** Returns the standard deviation of a sample, which divides by one less than the count. */
 export function deviationOf(values: Series): number {
   if (values.length < 2) return Number.NaN
   const mean = meanOf(values)
@@ -40,7 +40,9 @@ function covarianceOf(a: Series, b: Series): number {
   return sum / (a.length - 1)
 }
 
-/** Returns undefined if the other market did not move, or if there are fewer than two pairs. */
+/**
+ * Returns the beta of a market to another; undefined if the other market did not move, or for fewer than two pairs.
+ */
 export function betaOf(own: Series, market: Series): number | undefined {
   const variance = covarianceOf(market, market)
   const beta = covarianceOf(own, market) / variance

@@ -32,7 +32,7 @@ export const textAt = ({ x, y }: Point, text: string, attributes: Attributes = {
 export const lineBetween = (from: Point, to: Point, attributes: Attributes): string =>
   element('line', { x1: from.x, y1: from.y, x2: to.x, y2: to.y, ...attributes })
 
-/** Points that are no numbers interrupt the line. */
+/** Draws a line through points; a point that is no number interrupts the line. */
 export function pathThrough(points: readonly Point[], attributes: Attributes): string {
   let isOpen = false
   const steps = points.flatMap(({ x, y }) => {

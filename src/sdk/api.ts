@@ -7,7 +7,7 @@ import type { Call, ListCall } from './call.ts'
 import type { FollowOptions, StreamEvent } from './event-stream.ts'
 import type { CallOptions } from './transport.ts'
 
-/** The types of the client, read from the contracts. A release replaces this file by the types themselves. */
+/** The types of the client, read from the contracts. A release contains the written types in place of this file. */
 
 type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
@@ -74,7 +74,7 @@ type EntriesOf<Group> = Contract extends infer C
   : never
 type Merged<U> = (U extends unknown ? U : never) extends (entries: infer Entries) => void ? Entries : never
 
-/** `client.<section>.<operation>(input, options)`, as in the contracts. */
+/** The operations as `client.<section>.<operation>(input, options)`, with the types of the contracts. */
 export type Api = {
   [Group in Contract['group'] as CamelCase<Group>]: Merged<EntriesOf<Group>>
 }

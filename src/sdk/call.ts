@@ -10,19 +10,19 @@ export type WithResponse<Output> = {
   /** Whether the answer is that of an earlier call under this key. */
   replayed: boolean
 }
-/** A call under way: await it, or ask for the answer with its response. */
+/** A call under way: await its answer, or ask by `withResponse` for the answer together with the HTTP response. */
 export type Call<Output> = Promise<Output> & { withResponse(): Promise<WithResponse<Output>> }
-/** Await it for the first page of a list, or iterate over it for every item of every page. */
+/** Await the call for the first page of a list, or iterate over it for every item of every page. */
 export type ListCall<Output, Item> = Call<Output> & AsyncIterable<Item>
 
-/** A list that grows faster than it is read would never end. */
+/** The most pages of one iteration: a list that grows faster than it is read would never end. */
 const pagesMax = 10_000
 
 export function callOf(reply: Promise<Reply>): Call<unknown> {
   const data = reply.then((read) => read.data)
   return Object.assign(data, {
     withResponse() {
-      // `reply` reports the failure.
+      // `reply` reports the failure, so the rejection of `data` is ignored.
       data.catch(() => {})
       return reply.then(({ response, data }) => ({
         data,

@@ -20,7 +20,7 @@ export type PorticoOptions = {
 
 export type Task = Awaited<ReturnType<Api['tasks']['get']>>
 export type WaitOptions = {
-  /** After this time the task is returned in its present state. Default: 600,000. */
+  /** The longest wait, after which the task is returned in its present state. Default: 600,000. */
   timeoutMs?: number | undefined
   signal?: AbortSignal | undefined
   /** Called with the task whenever it has changed. */

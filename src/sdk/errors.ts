@@ -8,7 +8,7 @@ export type InputIssue = {
 
 /** What the gateway, or a part of the network on the way to it, reported about a failure. */
 export type Failure = {
-  /** 0 if no answer arrived. */
+  /** The HTTP status of the answer; 0 if no answer arrived. */
   status: number
   /** A code of `/error-catalog.json`; `connection_failed`, `timeout` or `unexpected_reply` if the gateway gave none. */
   code: string
@@ -47,21 +47,21 @@ export class PorticoError extends Error {
   }
 }
 
-/** Status 400. */
+/** Status 400: the request cannot be read, or its nonce is unknown, used or expired. */
 export class BadRequestError extends PorticoError {}
 /** 401: there is no credential, or it is no longer valid. */
 export class AuthenticationError extends PorticoError {}
 /** 403: the policy, the scope or the state of the account refuses. */
 export class PermissionError extends PorticoError {}
-/** Status 404. */
+/** Status 404: the path, or the record that it names, does not exist. */
 export class NotFoundError extends PorticoError {}
 /** 409: a balance, a state or a key conflicts. */
 export class ConflictError extends PorticoError {}
 /** 422: `errors` names each wrong field. */
 export class ValidationError extends PorticoError {}
-/** Status 429. */
+/** Status 429: a rate limit is spent. */
 export class RateLimitError extends PorticoError {}
-/** Status 5xx. */
+/** Status 5xx: the gateway, or a service that it needs, has failed. */
 export class ServerError extends PorticoError {}
 /** No answer arrived. A call that moves money may have been accepted: repeat it under the same key. */
 export class ConnectionError extends PorticoError {}

@@ -8,11 +8,11 @@ export type StreamEvent<Data = unknown> = {
 }
 export type FollowOptions = {
   signal?: AbortSignal | undefined
-  /** The stream begins after this event. */
+  /** The id of the event after which the stream begins. */
   lastEventId?: string | undefined
   /** How many connections in a row may fail; a failure of the first one is thrown at once. Default: 10. */
   maxReconnects?: number | undefined
-  /** The key of a stream that starts something; repeat it under the key of the first request. Made if it is absent. */
+  /** The key of a stream that starts something; if absent, a key is made. Repeat a lost request under its key. */
   idempotencyKey?: string | undefined
   /** Called when a connection has ended early, before the next one is tried. */
   onLost?: (() => void) | undefined
@@ -25,8 +25,8 @@ const blockCharactersMax = 1_048_576
 const reconnectMsMax = 30_000
 
 /**
- * Follows a stream, and resumes after the last event whenever the connection ends. It ends when its reader does.
- * A stream that `hasEnd` ends with its event `done`, or throws what its event `error` says.
+ * Follows a stream until its reader leaves, and resumes after the last event whenever the connection ends. A stream
+ * that `hasEnd` ends with its event `done`, or throws what its event `error` says.
  */
 export async function* follow(
   open: Open,
@@ -50,7 +50,7 @@ export async function* follow(
         const { data } = event
         if (data === undefined) continue
         if (event.event === 'error') {
-          // An event with an id is stored, so a repetition does not change it.
+          // An `error` event with an id is stored, so another connection would only repeat this event.
           isOver = hasEnd && id !== undefined
           throw errorOf(500, data)
         }
@@ -91,7 +91,7 @@ async function* frames(response: Response, connection: AbortController): AsyncGe
       for (const block of blocks) yield frameOf(block)
     }
   } finally {
-    // A connection that has broken off may fail here, which needs no report.
+    // To cancel a connection that has broken off may fail, which needs no report.
     reader.cancel().catch(() => {})
   }
 }

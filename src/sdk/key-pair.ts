@@ -1,16 +1,16 @@
 /** Ed25519 by Web Crypto, which Node and browsers have. */
 
 export type KeyPair = {
-  /** Base64 of the 32 bytes that are registered. */
+  /** The public key that is registered: base64 of its 32 bytes. */
   publicKey: string
-  /** Base64 of the 32 bytes that sign; keep them secret. */
+  /** The key that signs: base64 of its 32 bytes, which must stay secret. */
   secretKey: string
   /** Returns base64 of the signature over the UTF-8 bytes of a text. */
   sign(text: string): Promise<string>
 }
 
 const algorithm = 'Ed25519'
-/** PKCS #8 puts this before the 32 bytes of an Ed25519 key (RFC 8410). */
+/** PKCS #8 puts these bytes before the 32 bytes of an Ed25519 key (RFC 8410). */
 const pkcs8Prefix = Uint8Array.from([
   0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ])

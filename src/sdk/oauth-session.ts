@@ -1,5 +1,5 @@
 import { AuthenticationError, connectionError, errorOf, PorticoError } from './errors.ts'
-import { type OAuthTokens, postForm, tokensOf } from './oauth.ts'
+import { type OAuthTokens, postForm, tokensOf } from './oauth-sign-in.ts'
 import type { TokenProvider } from './token-source.ts'
 
 type Fetch = typeof globalThis.fetch
@@ -7,9 +7,9 @@ type Fetch = typeof globalThis.fetch
 /** The place of a sign-in's tokens, shared by every client, tab or process that uses them. */
 export type TokenStore = {
   read: () => Promise<OAuthTokens | undefined>
-  /** Undefined removes them. */
+  /** Stores the tokens in place of the stored ones; undefined removes the stored tokens. */
   write: (tokens: OAuthTokens | undefined) => Promise<void>
-  /** Runs alone among all that share the store: a refresh token works once, and its second use ends the sign-in. */
+  /** Runs one function at a time for all users of the store: a refresh token used twice ends the sign-in. */
   exclusive: <T>(run: () => Promise<T>) => Promise<T>
 }
 
@@ -44,7 +44,7 @@ export function oauthSession(
   const renew = async (refused: string | undefined): Promise<OAuthTokens> => {
     const tokens = await store.read()
     if (!tokens) throw signedOut('Nobody is signed in')
-    // Another holder of the store has renewed them meanwhile.
+    // Another holder of the store may have renewed the tokens meanwhile.
     if (isUsable(tokens, refused)) return tokens
     const { refreshToken, clientId, tokenEndpoint } = tokens
     if (refreshToken === undefined) throw signedOut('The sign-in has ended')
@@ -59,7 +59,7 @@ export function oauthSession(
     await store.write(next)
     return next
   }
-  /** Removes the refused tokens, but not those that a new sign-in has stored meanwhile. */
+  /** Removes the refused tokens from the store, unless a new sign-in has replaced them meanwhile. */
   const afterRefusal = async ({ refreshToken }: OAuthTokens, refused: string | undefined) => {
     const now = await store.read()
     if (now && now.refreshToken !== refreshToken && isUsable(now, refused)) return now
@@ -77,8 +77,8 @@ const isUsable = ({ accessToken, endsAtMs }: OAuthTokens, refused: string | unde
   accessToken !== refused && Date.now() < endsAtMs - marginMs
 
 /**
- * Revokes the tokens at the server, access tokens included, and then removes them. If the server is away it
- * fails and the tokens stay, since the sign-in still exists there; repeat it then.
+ * Revokes the tokens at the server, access tokens included, and then removes them. If the server is away, the
+ * sign-out fails and the tokens stay, since the sign-in still exists there; repeat the sign-out then.
  */
 export async function signOut(
   store: TokenStore,

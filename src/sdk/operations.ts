@@ -4,16 +4,16 @@ import { type Entry, hasTask, isKeyed, operationName } from '#kernel/contract/op
 /** `items` is the field of an answer that holds its list. If the answer is the list, `id` is a field of its items. */
 export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })
 
-/** What a client has to know about an operation. A release replaces this file by the rows themselves. */
+/** What a client has to know about an operation. A release contains all rows in place of this file. */
 export type OperationRow = {
   name: string
-  /** `client[group][key]` */
+  /** The section: a client has the operation as `client[group][key]`. */
   group: string
   key: string
   kind: Entry['kind']
   method: Entry['method']
   path: string
-  /** Whether it is sent without a credential, because it gives one. */
+  /** Whether the operation is sent without a credential, because its answer is a credential. */
   isSignIn: boolean
   /** Whether a repeat under one idempotency key returns the same answer. */
   isKeyed: boolean
@@ -26,7 +26,7 @@ export type OperationRow = {
   isSigned?: true
   /** The stream ends by itself, with an event `done` or `error`. */
   hasEnd?: true
-  /** Set if further pages can be read. */
+  /** How further pages of a list are read; absent if the operation has no further pages. */
   list?: ListRow
 }
 
@@ -37,7 +37,7 @@ type Properties = Record<string, { type?: unknown }>
 const propertiesOf = (schema: unknown): Properties =>
   (schema as { properties?: Properties } | undefined)?.properties ?? {}
 
-/** The items are the first list of the answer, or the answer itself. */
+/** Returns where a list has its items, which are the first array of the answer, or the answer itself. */
 function listOf(entry: Entry): ListRow | undefined {
   const query = propertiesOf(entry.query)
   const cursor = (['after', 'before', 'skip'] as const).find((name) => name in query)

@@ -3,7 +3,7 @@ import { ConflictError } from './errors.ts'
 import { createKeyPair, type KeyPair } from './key-pair.ts'
 
 export type Registration = Pick<PorticoOptions, 'baseUrl' | 'fetch' | 'timeoutMs'> & {
-  /** Default: a new pair. */
+  /** The key pair to register. Default: a new pair. */
   keyPair?: KeyPair | undefined
   agentName?: string | undefined
 }

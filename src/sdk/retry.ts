@@ -2,7 +2,7 @@ import type { PorticoError } from './errors.ts'
 
 const firstMs = 500
 const maxMs = 8_000
-/** The caller has to decide about a longer `Retry-After`. */
+/** The longest `Retry-After` that is waited for; the caller has to decide about a longer one. */
 const retryAfterMsMax = 30_000
 
 /** After these statuses nothing was executed, so that even a request without an idempotency key can be repeated. */
@@ -14,7 +14,10 @@ const isTransient = ({ status }: PorticoError): boolean =>
 export const mayRepeat = (error: PorticoError, { isRepeatable }: { isRepeatable: boolean }): boolean =>
   isTransient(error) && error.retryable && (isRepeatable || refusedUnread.has(error.status))
 
-/** Full jitter up to a limit that doubles; a `Retry-After` wins. Undefined means too long to wait. */
+/**
+ * Returns the delay before a retry: `Retry-After`, or else full jitter up to a limit that doubles. Undefined means
+ * that the delay is too long to wait.
+ */
 export function retryDelayMs(retries: number, retryAfter: string | null | undefined): number | undefined {
   const seconds = Number(retryAfter ?? Number.NaN)
   if (retryAfter && Number.isFinite(seconds) && seconds >= 0)

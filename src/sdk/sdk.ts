@@ -18,14 +18,14 @@ export {
 } from './errors.ts'
 export type { FollowOptions, StreamEvent } from './event-stream.ts'
 export { createKeyPair, importKeyPair, type KeyPair } from './key-pair.ts'
+export { memoryTokenStore, oauthSession, signOut, type TokenStore } from './oauth-session.ts'
 export {
   beginSignIn,
   completeSignIn,
   type OAuthTokens,
   type PendingSignIn,
   type SignInOptions,
-} from './oauth.ts'
-export { memoryTokenStore, oauthSession, signOut, type TokenStore } from './oauth-session.ts'
+} from './oauth-sign-in.ts'
 export { type Agent, type Registration, registerAgent } from './register-agent.ts'
 export type { Auth, TokenProvider } from './token-source.ts'
 export type { CallOptions } from './transport.ts'

@@ -9,9 +9,9 @@ export type Auth = { agentId: string; secretKey: string } | { token: string } | 
 
 export type TokenSource = {
   get(): Promise<string>
-  /** Returns a token other than the refused one; undefined if there is none. */
+  /** Returns a token other than the refused one, or undefined if the source has no other token. */
   renew(refused: string): Promise<string | undefined>
-  /** Signs an act by the key; absent if there is no key. */
+  /** Signs an act by the key of the agent; absent if the source has no key. */
   signAct?(operation: string): Promise<{ timestamp: number; signature: string }>
 }
 
@@ -33,7 +33,7 @@ export function createTokenSource(auth: Auth, requestToken: RequestToken): Token
 
 const issuedOf = (given: string | Issued): Issued => (typeof given === 'string' ? { token: given } : given)
 
-/** Stores a token with an end until shortly before that; concurrent calls share one request. */
+/** Stores a token that has an end until shortly before that end; concurrent calls share one request for a token. */
 function cached(issue: (request: { refused?: string }) => Promise<Issued>): TokenSource {
   let known: { token: string; endsAtMs: number } | undefined
   let pending: Promise<string> | undefined
@@ -52,7 +52,7 @@ function cached(issue: (request: { refused?: string }) => Promise<Issued>): Toke
   return {
     get: async () => (known && Date.now() < known.endsAtMs ? known.token : shared()),
     async renew(refused) {
-      // Another call has renewed it meanwhile.
+      // Another call may have renewed the token meanwhile.
       if (known && known.token !== refused) return known.token
       known = undefined
       const token = await shared(refused)
@@ -67,7 +67,7 @@ function signingKeys(
   requestToken: RequestToken,
 ): { issue: () => Promise<Issued>; signAct: NonNullable<TokenSource['signAct']> } {
   const keys = importKeyPair(secretKey)
-  // The place that issues a token handles the failure.
+  // The function that issues a token reports a wrong key, so this rejection is ignored.
   keys.catch(() => {})
   let skewMs = 0
   const issue = async (attempts: number): Promise<Issued> => {

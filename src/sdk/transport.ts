@@ -6,7 +6,7 @@ import type { TokenSource } from './token-source.ts'
 
 export type Input = Readonly<Record<string, unknown>>
 export type CallOptions = {
-  /** If absent, a key is made for each call. Repeat a call whose answer was lost under the key of the first one. */
+  /** If absent, each call gets a new key. Repeat a call whose answer was lost under the key of its first try. */
   idempotencyKey?: string | undefined
   signal?: AbortSignal | undefined
   /** The time limit of each attempt. A call with `wait` has its `timeout` and 10 s more. */
@@ -22,7 +22,7 @@ export type StreamOptions = {
 
 export type Transport = {
   call(row: OperationRow, input: Input, options: CallOptions): Promise<Reply>
-  /** The caller reads the body; the connection lasts until the signal is aborted. */
+  /** Opens a stream: the caller reads the body, and the connection lasts until the signal is aborted. */
   open(row: OperationRow, input: Input, options: StreamOptions): Promise<Response>
 }
 
@@ -49,7 +49,7 @@ type Attempt = {
 
 export function createTransport(options: TransportOptions): Transport {
   const { baseUrl, timeoutMs, maxRetries, tokens } = options
-  // Browsers require that it is called without a receiver.
+  // Browsers require that `fetch` is called without a receiver.
   const { fetch } = options
 
   const attempt = async (
@@ -104,7 +104,7 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  /** The token is requested first, because it brings the time of the gateway. */
+  /** Adds the signature to an act. The token is requested first, because its answer shows the gateway's time. */
   const signedInput = async (row: OperationRow, input: Input): Promise<Input> => {
     if (!row.isSigned || input.signature !== undefined || !tokens?.signAct) return input
     await tokens.get()
@@ -192,7 +192,7 @@ function retryAfterOf(error: PorticoError): string | null {
   return response instanceof Response ? response.headers.get('retry-after') : null
 }
 
-/** `fetch` hides the reason in its cause. */
+/** Returns the reason of a failure, which `fetch` hides in the cause of its error. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? error.cause.message || error.message : error.message

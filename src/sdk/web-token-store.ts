@@ -1,5 +1,5 @@
-import type { OAuthTokens } from './oauth.ts'
 import type { TokenStore } from './oauth-session.ts'
+import type { OAuthTokens } from './oauth-sign-in.ts'
 
 type Outcome<Result> = {
   result: Result

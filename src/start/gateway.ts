@@ -3,10 +3,10 @@ import type { Overrides } from '#compose/compose.ts'
 import type { Config } from '#config.ts'
 import { createFailpoints, type Failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
-import { timeFile } from '#store/time-file.ts'
-import { openDatabaseEndpoint, openUpstreamEndpoints } from './endpoints.ts'
-import { lockDataDir } from './lock.ts'
-import { assertPortFree } from './port.ts'
+import { timeFile } from '#store/database-witness-file.ts'
+import { openDatabaseEndpoint, openUpstreamEndpoints } from './backing-services.ts'
+import { lockDataDir } from './data-dir-lock.ts'
+import { assertPortFree } from './port-check.ts'
 import { toStartupError } from './startup-errors.ts'
 import type { Stop } from './stop-signals.ts'
 import { exitOnUncaught } from './uncaught.ts'
@@ -19,7 +19,7 @@ type StartDeps = {
 }
 export type Gateway = {
   url: string
-  /** Meant for the idle time after the start. */
+  /** Loads the code for signatures, in the idle time after the start. */
   loadSigning(): Promise<void>
   close(): Promise<void>
 }

@@ -28,7 +28,7 @@ function redactNested(value: unknown, depth: number): unknown {
   return depth === depthMax ? placeholder : redact(value, depth + 1)
 }
 
-/** Returns the same object if nothing is redacted, which is the common case and costs no copy. */
+/** Returns the facts without secrets: the given object itself if nothing is redacted, which costs no copy. */
 export function redact(facts: Record<string, unknown>, depth = 0): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined
   for (const name of Object.keys(facts)) {

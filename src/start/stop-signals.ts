@@ -1,16 +1,16 @@
 import type { Log } from '#kernel/log.ts'
 
-/** What a start and its parts watch, so that a stop ends every process at any moment. */
+/** The signals that a start and its parts watch, so that a stop ends every process at any moment. */
 export type Stop = {
-  /** Gives up a start that is not ready yet. */
+  /** Aborts when a stop begins, so that a start that is not ready yet is given up. */
   cancelled: AbortSignal
-  /** Ends at once what has not ended in order. */
+  /** Aborts when the time for an orderly stop is over, so that all that still runs is ended at once. */
   forced: AbortSignal
 }
 
 type Handlers = {
   stop: (signal: NodeJS.Signals) => void
-  /** Ends everything at once, for a person who does not want to wait. */
+  /** Ends every process at once, for a person who does not want to wait. */
   stopNow: () => void
 }
 type Surroundings = {
@@ -40,9 +40,9 @@ export function onStopSignals(
     })
 }
 
-/** What then runs still is ended at once, which takes a second or two. */
+/** How long an orderly stop may take; then all that still runs is ended at once, which takes a second or two. */
 const stopMsMax = 8_500
-/** The last resort, where even that hangs. */
+/** How long a forced stop may take before the process exits although some part still hangs. */
 const forcedMsMax = 6_000
 
 type Stopped = {

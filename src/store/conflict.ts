@@ -4,6 +4,6 @@ export const isConflict = (error: unknown): boolean => {
   return code === '40001' || code === '40P01'
 }
 
-/** The server cancelled a statement at its time limit, for example while it waited for a row, and rolled it back. */
+/** Returns whether the server cancelled a statement at its time limit, for example while it waited for a row. */
 export const isStatementTimeout = (error: unknown): boolean =>
   (error as { code?: string } | null)?.code === '57014'

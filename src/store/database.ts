@@ -6,14 +6,14 @@ import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { columnTypes } from './column-types.ts'
 import { isConflict } from './conflict.ts'
-import { instrument } from './instrument.ts'
-import { type Listener, listen } from './listener.ts'
+import { type Listener, listen } from './notify-listener.ts'
 import { isStalePlan, settleAll } from './query.ts'
+import { instrument } from './statement-failpoints.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type DatabaseOptions = {
   url: string
-  /** Bypasses a pooler, which does not forward NOTIFY. */
+  /** The address of the server without a pooler, since a pooler does not forward NOTIFY. */
   directUrl?: string
   poolMax: number
   applicationName: string
@@ -32,12 +32,12 @@ export type Commit = () => Promise<void>
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
 export type Database = {
-  /** Use `pool.query({ name, text, values })` for frequent statements. */
+  /** The connections; use `pool.query({ name, text, values })` for frequent statements. */
   readonly pool: pg.Pool
   /** Commits everything that `run` does, or nothing. Retries after a conflict or a stale plan, at most 3 times. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * Does the same, with a first part that is pipelined with the `begin`. If `begin` fails, the first part has run
+   * Runs a transaction whose first part is pipelined with the `begin`. If `begin` fails, the first part has run
    * outside a transaction, so it may only read, lock, or make writes that are harmless alone.
    */
   pipelinedTransaction<F, T>(
@@ -47,7 +47,7 @@ export type Database = {
   listen(options: {
     channels: readonly string[]
     onMessage: (channel: string, payload: string) => void
-    /** This is called after every reconnection, too: notifications sent meanwhile are lost, so wake every waiter. */
+    /** Called after every reconnection, too: notifications sent meanwhile are lost, so wake every waiter. */
     onConnected: () => void
   }): Listener
   close(): Promise<void>
@@ -98,11 +98,11 @@ function openPool({
     // Prepared statements belong to a connection, so it should outlive the pause between two requests.
     idleTimeoutMillis: 60_000,
     keepAlive: true,
-    // With PgBouncer, list both in ignore_startup_parameters and set them on the role.
+    // With PgBouncer, list both timeouts in ignore_startup_parameters and set them on the role.
     statement_timeout: statementTimeoutMs,
     // Limits how long a process that is paused inside a transaction can hold row locks.
     idle_in_transaction_session_timeout: idleInTransactionMsMax,
-    // This matters only if the network drops the reply: otherwise the server's own limit comes first.
+    // The client's limit matters only if the network drops the reply: otherwise the server's limit comes first.
     query_timeout: statementTimeoutMs + 5_000,
     types: columnTypes,
     pipeline: true,
@@ -112,7 +112,7 @@ function openPool({
   pool.on('error', (error) => {
     if (!pool.ending) onIdleError?.(error)
   })
-  // The failed query reports a broken connection; without a listener the event would end the process.
+  // The failed query reports a broken connection; without a listener the event `error` would end the process.
   pool.on('connect', (client) => {
     client.on('error', () => {})
     corkWrites(client)
@@ -123,7 +123,7 @@ function openPool({
 
 type CorkableClient = { connection: { stream: { cork(): void; uncork(): void } } }
 
-/** Coalesces the statements of one tick into one socket write, which costs as much as everything else about them. */
+/** Sends the statements of one tick by one socket write: a write costs as much as all else about a statement. */
 function corkWrites(client: pg.ClientBase): void {
   const { stream } = (client as unknown as CorkableClient).connection
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
@@ -174,8 +174,7 @@ async function attempt<F, T>(
     return committed
   }
   try {
-    // It is awaited despite pipelining: after a failed `begin` the following statements would commit one by
-    // one.
+    // The first part is awaited despite pipelining: after a failed `begin` the next statements would commit singly.
     const found = await start(client as Transaction)
     const answer = await run(client as Transaction, found, commit)
     await commit()

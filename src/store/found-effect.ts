@@ -22,7 +22,7 @@ export type FoundEffect = {
 /** The kind of the tasks that `time adopt` makes. */
 export const adoptedKind = 'adopted'
 
-/** It stands for the policy's receipt, which is forgotten; `noBytes` stands for bytes that are never sent again. */
+/** `foundReceipt` stands for the policy's receipt, which is lost; `noBytes` for bytes that are never sent again. */
 export const foundReceipt = 'found'
 const noBytes = '0x'
 
@@ -78,7 +78,7 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
 }
 
 type ComparedExecution = { chainId: string; executionId: string; sequence: number }
-/** Returns the transaction that the comparison of the chains found; this needs no node with the state of its block. */
+/** Returns the transaction that the comparison of the chains found, so that no node with its block is needed. */
 export type ComparedHash = (execution: ComparedExecution) => Promise<string | undefined>
 
 export const comparedHashes =
@@ -93,7 +93,7 @@ export const comparedHashes =
   }
 
 /**
- * The tasks that `time adopt` made of the same execution moved nothing themselves: this task shows and books it.
+ * Puts a task in the place of those that `time adopt` made of its execution, which moved nothing themselves.
  * `executionIds` are those of its orders and of its withdrawal at a venue, each of which is a separate execution.
  */
 export async function replaceAdopted(

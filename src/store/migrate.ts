@@ -8,7 +8,7 @@ import { StoreRefusal } from './refusal.ts'
 /** `name` is `<area>/<file>`: the order of areas may change, but the name of a migration may not. */
 export type Migration = { area: string; number: number; name: string; sql: string; checksum: string }
 
-/** The key is the same in every release, so that old and new instances exclude each other. */
+/** The key of this lock is the same in every release, so that old and new instances exclude each other. */
 const migrationLock = 5_065_703
 const serverVersionMin = 150_000
 /** DDL that waits for a lock blocks every later reader, so it gives up, lets them pass and tries again. */
@@ -73,7 +73,7 @@ export async function migrate(options: {
     application_name: 'portico migrate',
     connectionTimeoutMillis: 10_000,
   })
-  // The query in flight reports a lost connection; without a listener the event would end the process.
+  // The query in flight reports a lost connection; without a listener the event `error` would end the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -114,9 +114,9 @@ async function lock(client: pg.Client, progress: (line: string) => void): Promis
 }
 
 type Applied = Pick<Migration, 'area' | 'number' | 'name' | 'checksum'> & {
-  /** The version of the gateway that applied it; null if versions were not recorded yet. */
+  /** The version of the gateway that applied the migration; null if versions were not recorded yet. */
   release: string | null
-  /** In UTC, and in a form that sorts. */
+  /** The moment at which the migration was applied, in UTC and in a form that sorts. */
   at: string
 }
 
@@ -133,7 +133,7 @@ export async function appliedMigrations(
       'Sources from before the first release wrote it: they read it.',
     )
   }
-  // A schema of an early release has no such column.
+  // In a schema of an early release the table has no column `release`, so the row is read as JSON.
   return query<Applied>(
     `select area, number, name, checksum, to_jsonb(schema_migration) ->> 'release' as release,
        to_char(applied_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as at

@@ -39,14 +39,14 @@ function statementName(text: string): string | undefined {
   return name
 }
 
-/** A newer release added a column to a table that is read with all columns. The statement did not run. */
+/** Returns whether a statement did not run because a newer release added a column to a table it reads whole. */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as { code?: string; routine?: string }
   return code === '0A000' && routine === 'RevalidateCachedQuery'
 }
 
 let renewals = 0
-/** Under a new name the statement is prepared again on every connection. */
+/** Gives a statement a new name, under which it is prepared again on every connection. */
 function renew(text: string, stale: string): void {
   if (statementNames.get(text) === stale) statementNames.set(text, `${stale.slice(0, 17)}_${++renewals}`)
 }
@@ -108,7 +108,7 @@ export async function settleAll<const T extends readonly unknown[]>(
 /** PostgreSQL's error for a statement in a transaction that failed before. */
 const isConsequence = (failure: unknown): boolean => (failure as { code?: string } | null)?.code === '25P02'
 
-/** JSON.stringify escapes these, and jsonb rejects them: a zero byte, and an unpaired surrogate. */
+/** JSON.stringify escapes a zero byte and an unpaired surrogate, and jsonb rejects these escapes. */
 const unstorable = /\\u(?:0000|d[89a-f])/
 
 /** Makes JSON text that jsonb accepts: characters from foreign systems that it cannot store are replaced. */

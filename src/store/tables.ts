@@ -8,6 +8,7 @@ import type { IdentityTables } from './tables/identity.ts'
 import type { ImageTables } from './tables/images.ts'
 import type { OAuthTables } from './tables/oauth.ts'
 import type { OrderTables } from './tables/orders.ts'
+import type { StrategyTables } from './tables/strategies.ts'
 import type { SwapTables } from './tables/swap.ts'
 import type { VenueTables } from './tables/venue.ts'
 import type { WebhookTables } from './tables/webhooks.ts'
@@ -22,6 +23,7 @@ export type Tables = AdminTables &
   EarnTables &
   VenueTables &
   SwapTables &
+  StrategyTables &
   OrderTables &
   OAuthTables &
   WebhookTables

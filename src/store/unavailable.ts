@@ -1,6 +1,6 @@
-/** Class 08 is connection exceptions; class 53 is exhausted disk, memory or connections. */
+/** SQLSTATE class 08 is connection exceptions; class 53 is exhausted disk, memory or connections. */
 const codeClasses = /^(08|53)/
-/** Shutdown, crash, startup, no connections accepted, idle session timeouts, and a primary that became a replica. */
+/** SQLSTATEs of shutdown, crash, startup, refused connections, idle timeouts, and a primary made a replica. */
 const codes = new Set(['57P01', '57P02', '57P03', '57P05', '55000', '25P03', '25006'])
 const systemCodes = new Set([
   'ECONNREFUSED',
@@ -16,7 +16,7 @@ const systemCodes = new Set([
   'EHOSTDOWN',
   'EMFILE',
 ])
-/** node-postgres reports these without a code. */
+/** node-postgres reports these failures without a code. */
 const messages =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end)/
 
@@ -28,7 +28,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
     const { code, syscall } = each as { code?: string; syscall?: string }
     if (code !== undefined && (codes.has(code) || codeClasses.test(code))) return true
-    // A missing file elsewhere is not a lost connection: only that of the socket counts.
+    // ENOENT is a lost connection only if the socket is missing, and not if another file is.
     if (code !== undefined && systemCodes.has(code)) return code !== 'ENOENT' || syscall === 'connect'
     if (messages.test(each.message)) return true
   }

@@ -2,7 +2,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { createCounter, createHistogram, type ReadMetrics } from '#kernel/metrics.ts'
-import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel/wire/net.ts'
+import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel/wire/upstream-http.ts'
 
 type Options = {
   failpoints: Failpoints
@@ -15,7 +15,7 @@ const connectTimeoutMs = 2_000
 const failuresToOpen = 8
 const openForMs = 1_000
 
-/** These errors occur before any byte of a request is sent. */
+/** The codes of errors that occur before any byte of a request is sent. */
 const notSentCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -77,7 +77,7 @@ export function createHttpClient({
   ): Promise<Reply> {
     const url = new URL(request.url)
     const label = labels[url.origin] ?? url.host
-    // Hosts without a name also come from the settings, and are counted together.
+    // Hosts that the settings name without a label are counted together.
     const upstream = labels[url.origin] ?? 'other'
     const breaker = breakerOf(url.origin)
     if (breaker.openUntilMs > nowMs()) {
@@ -189,7 +189,7 @@ async function* translated(
   }
 }
 
-/** The header is in seconds; no upstream of the gateway uses the date form. */
+/** Reads a `retry-after` in seconds; no upstream of the gateway uses the form with a date. */
 const delayOf = (header: string | string[] | undefined): number | undefined =>
   typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) * 1_000 : undefined
 

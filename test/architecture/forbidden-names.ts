@@ -341,6 +341,11 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
   },
   {
     name: 'done',
+    in: 'src/features/schedules',
+    why: 'the name of the last event of a run in the interface',
+  },
+  {
+    name: 'done',
     in: 'src/upstreams/agent',
     why: 'the name of the last event of a chat in the interface',
   },

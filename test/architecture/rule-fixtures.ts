@@ -97,7 +97,7 @@ const imports: RuleFixture[] = [
     good: [`const { world } = await import('#world/world.ts')\nimport type { World } from '#world/world.ts'`],
   },
   { rule: 'reach', path: 'src/anywhere.ts', bad: [`export const anywhere = 1`] },
-  { rule: 'reach', path: 'src/store/embedded.ts', good: [`const part = await import(name)`] },
+  { rule: 'reach', path: 'src/store/embedded-server.ts', good: [`const part = await import(name)`] },
   {
     rule: 'reach',
     path: 'src/app.ts',

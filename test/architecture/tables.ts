@@ -3,8 +3,8 @@
  * slice. The longest prefix wins; a path without a row may not be imported.
  */
 export const allowedImports: Record<string, readonly string[]> = {
-  'config.ts': ['kernel', 'config-safety.ts', 'config-values.ts'],
-  'config-values.ts': [],
+  'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts'],
+  'config-parsers.ts': [],
   'config-safety.ts': ['kernel'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],
@@ -50,6 +50,17 @@ export const allowedImports: Record<string, readonly string[]> = {
     'engines',
     'grammar',
     'market',
+    'type durable',
+    'type invoke',
+    'type upstreams',
+    'type features',
+  ],
+  // Schedules in words.
+  'features/schedules': [
+    'kernel',
+    'store',
+    'engines',
+    'grammar',
     'type durable',
     'type invoke',
     'type upstreams',
@@ -147,7 +158,7 @@ export const testBuiltins = ['node:test', 'node:assert', 'node:assert/strict']
 /**
  * Where an import may be computed: binaries are packages named after their platform, artifacts after their contract.
  */
-export const computedImports = ['store/embedded', 'store/embedded.ts', 'world/evm/artifact.ts']
+export const computedImports = ['store/embedded', 'store/embedded-server.ts', 'world/evm/artifact.ts']
 
 /** The settings of the gateway, and the command line of a user, who has no such settings. */
 export const environmentReaders = ['src/config.ts', 'src/edges/cli/main.ts']
@@ -172,21 +183,12 @@ export const operationParts = [
 export const fileLinesExempt = /(^|\/)contract\.ts$|\/(migrations|artifacts)\//
 
 /** Modules under `test/` that run as a process of their own. */
-export const testProcesses = ['test/crash/svm-gateway.ts']
+export const testProcesses = ['test/crash/svm-gateway.ts', 'test/crash/slots-instance.ts']
 
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
   'src/config.ts': { fileLines: 540, why: 'the one list of all settings' },
-  'world/evm/node.ts': { functionLines: 170, why: 'start, save and stop of one node' },
-  'world/evm/recorder.ts': {
-    functionLines: 140,
-    why: 'one journal of accepted calls, until reading and writing are split',
-  },
-  'world/solana/subscriptions.ts': {
-    functionLines: 160,
-    why: 'every kind of subscription, until they are split',
-  },
 }
 
 /** Where floats are calculated with: values that are no money, and have no exact form. */
@@ -194,7 +196,7 @@ export const floatPlaces: readonly { path: string; why: string }[] = [
   { path: 'src/market/', why: 'statistics and pictures of markets' },
   { path: 'src/agent/research/', why: 'figures of reports on markets' },
   { path: 'src/features/earn/yield.ts', why: 'the yield of a year, for display' },
-  { path: 'src/kernel/money/figures.ts', why: 'the plain form of a JSON number with an exponent' },
+  { path: 'src/kernel/money/figure-format.ts', why: 'the plain form of a JSON number with an exponent' },
   { path: 'src/upstreams/honeypot/wire.ts', why: 'percentages that the service sends as JSON numbers' },
 ]
 

@@ -6,7 +6,7 @@ import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-enc
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { systemRandom } from '#kernel/id.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'

@@ -5,10 +5,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { group, type InputOf, implement, task, taskOf } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
-import { assetOf } from '#kernel/money/chains.ts'
+import { toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
 import type { SvmInstruction } from '#kernel/task/signer.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import {
@@ -17,7 +17,7 @@ import {
   transferLamports,
   transferTokens,
 } from '#upstreams/solana/instruction-builder.ts'
-import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
+import { deriveTokenAccount } from '#upstreams/solana/program-address.ts'
 import { token2022Program, tokenProgram } from '#upstreams/solana/program-ids.ts'
 
 export const solanaId = '7565164'
@@ -68,7 +68,7 @@ export const sendOperation =
     }
     const closeOf = ({ mint, tokenProgram: program }: ReturnType<typeof mintOf>, account: string) =>
       closeTokenAccount(
-        { account: tokenAccountOf(account, mint, program), tokenProgram: program },
+        { account: deriveTokenAccount(account, mint, program), tokenProgram: program },
         account,
         account,
       )
@@ -117,7 +117,7 @@ export const sendOperation =
         const account = await svmAddressOf(userId)
         await svm.ready(solanaId, { fullExit: input.full_exit ?? false })
         const token = tokenOf(input.symbol)
-        const wallet = { owner: userId, asset: assetOf(row, token.address), subAccount: 'wallet' }
+        const wallet = { owner: userId, asset: toAssetId(row, token.address), subAccount: 'wallet' }
         const read = async () => {
           const { version } = await core.taskEngine.ledger.balance(core.db, wallet)
           const { lamports, tokens } = await chains.svmPorts.get(solanaId)!.chain.holdings(account)

@@ -1,7 +1,7 @@
 /** The questions of the grammar through the answerer of a model that calls what the grammar plans: the same calls are allowed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { grammarAnswerer } from '#agent/grammar-answers.ts'
+import { grammarAnswerer } from '#agent/grammar-answerer.ts'
 import { createModelAnswerer } from '#agent/model/model-answerer.ts'
 import { grammarMandate } from '#features/chat/grammar-mandate.ts'
 import type { MadeCall } from '#features/chat/mandate.ts'

@@ -1,7 +1,7 @@
 /** An answerer whose answer is written in the question. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type { Answerer } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 

@@ -47,7 +47,7 @@ describe('chats in the database', () => {
     const thread = idOf(turns / 8)
     const ofThread = [0, 1, 2, 3].map((n) => idOf(turns / 2 + n))
     const reads: Record<string, [(db: never) => Promise<unknown>, number]> = {
-      turn: [(db) => store.turnOf(db, chat), 8],
+      turn: [(db) => store.findTurn(db, chat), 8],
       threads: [(db) => store.threadsOf(db, user, { skip: 20, limit: 10 }), 60],
       'a thread by a message': [(db) => store.findThread(db, user, chat), 16],
       'the turns of a thread': [(db) => store.turnsOf(db, thread), 16],

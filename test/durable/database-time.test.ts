@@ -6,12 +6,12 @@ import {
   createDatabaseTime,
   type DatabaseTime,
   type SearchedChain,
-} from '#durable/time/database-time.ts'
+} from '#durable/time/detect-lost-commits.ts'
 import { createMoneyHolds, everything, raiseGeneration, storeHold } from '#durable/time/money-hold.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
-import { type TimeMemory, type TimeRecord, timeFile } from '#store/time-file.ts'
+import { type TimeMemory, type TimeRecord, timeFile } from '#store/database-witness-file.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 

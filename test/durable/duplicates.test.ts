@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { runAct } from '#durable/accept/act-invoker.ts'
+import {
+  type Duplicates,
+  recentRequestDeletion,
+  recentRequestOf,
+} from '#durable/accept/duplicate-requests.ts'
 import { createLockWaiters } from '#durable/accept/lock-wait.ts'
 import type { UserCall } from '#durable/accept/operation-call.ts'
-import { type Duplicates, recentRequestDeletion, recentRequestOf } from '#durable/accept/recent-request.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { deletionJobs } from '#durable/upkeep/retention.ts'
 import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'

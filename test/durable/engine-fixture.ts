@@ -5,10 +5,10 @@ import type { Config } from '#config.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import type { Engine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/events/notifier.ts'
-import { createCommitter } from '#durable/run/commit.ts'
-import type { DatabaseTime } from '#durable/time/database-time.ts'
+import { createCommitter } from '#durable/run/step-committer.ts'
+import type { DatabaseTime } from '#durable/time/detect-lost-commits.ts'
 import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
+import { type Clock, systemClock as clock } from '#kernel/clock.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { group, implement, type Operation, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
@@ -17,8 +17,8 @@ import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Admission, JsonObject, Step, StepResult, TaskKind, TaskView } from '#kernel/task/task.ts'
 import type { Database } from '#store/database.ts'
+import type { TimeMemory } from '#store/database-witness-file.ts'
 import { query } from '#store/query.ts'
-import type { TimeMemory } from '#store/time-file.ts'
 import type { TestDatabase } from '../harness/cluster.ts'
 import { openTestCore } from '../harness/core.ts'
 import { deadlineMs, eventually } from '../harness/gateway.ts'
@@ -64,6 +64,7 @@ type InstanceOptions = {
   internal?: TaskKind[]
   admit?: Admit
   createBus?: (database: Database) => MessageBus
+  clock?: Clock
   log?: Log
   timeMemory?: TimeMemory
   /** Runs before the first heartbeat, as the start of the product does. */
@@ -177,6 +178,7 @@ export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
         overrides: {
           claimPollMs,
           ...(createBus && { createBus }),
+          ...(instanceOptions.clock && { clock: instanceOptions.clock }),
           ...(replicationGraceMs !== undefined && { replicationGraceMs }),
         },
         ...(log && { log }),

@@ -1,7 +1,7 @@
 /** A standby that takes over, and one that goes away: what is lost holds money, and what could be lost says so. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DatabaseTime } from '#durable/time/database-time.ts'
+import type { DatabaseTime } from '#durable/time/detect-lost-commits.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { openTestCore } from '../harness/core.ts'
 import { eventually } from '../harness/gateway.ts'

@@ -22,7 +22,7 @@ import { recipientsOf } from '#features/policy/recipient-store.ts'
 import { policyDeletions } from '#features/policy/retention.ts'
 import { policyStateOf } from '#features/policy/store.ts'
 import { swapDeletions } from '#features/swap/retention.ts'
-import { isFirstClaim } from '#features/swap/route/quotes.ts'
+import { isFirstClaim } from '#features/swap/route/quote-store.ts'
 import { blocksOf } from '../harness/plan-blocks.ts'
 import { type EngineFixture, newUser, openFixture } from './engine-fixture.ts'
 

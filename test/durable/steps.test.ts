@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { createOperatorEnds } from '#compose/operator-ends.ts'
+import { createOperatorEnds } from '#compose/operator-task-ends.ts'
 import { readConfig } from '#config.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'

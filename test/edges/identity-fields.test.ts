@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '#contracts.ts'
-import { inputReaders } from '#invoke/input.ts'
+import { inputReaders } from '#invoke/input-validation.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Entry } from '#kernel/contract/operation.ts'
 

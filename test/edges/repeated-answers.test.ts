@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defaultLimits } from '#invoke/limits.ts'
+import { defaultLimits } from '#invoke/rate-limits.ts'
 import { group, implement, read, sharedRead } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { createHttpApp, noLimits, sendRequest } from './http-app.ts'

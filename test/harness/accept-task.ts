@@ -1,6 +1,6 @@
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
-import { createCommitter } from '#durable/run/commit.ts'
-import { failed } from '#durable/run/step-result.ts'
+import { failed } from '#durable/run/runner-results.ts'
+import { createCommitter } from '#durable/run/step-committer.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'

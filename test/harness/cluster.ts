@@ -11,7 +11,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { embeddedPostgres } from '#store/embedded.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import { migrate, readMigrations } from '#store/migrate.ts'
 
 export type TestDatabase = { url: string; drop(): Promise<void>; [Symbol.asyncDispose](): Promise<void> }

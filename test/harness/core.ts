@@ -3,7 +3,7 @@ import { type CoreOverrides, openCore } from '#compose/core.ts'
 import { type Config, readConfig } from '#config.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { type Log, silentLog } from '#kernel/log.ts'
-import type { TimeMemory } from '#store/time-file.ts'
+import type { TimeMemory } from '#store/database-witness-file.ts'
 
 export type CoreSettings = {
   databaseUrl: string

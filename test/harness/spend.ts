@@ -1,4 +1,4 @@
-import { exitGrant } from '#kernel/task/action.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { AccountRef, AdmittedSpend, LedgerToken, ReadBalance } from '#kernel/task/task.ts'
 
 /** Spends of tasks whose limits are not what a test is about. */

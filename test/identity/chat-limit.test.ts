@@ -1,7 +1,7 @@
 /** What chats start by themselves, counted by the accepting statement and by each signature. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { transferOperation } from '#kernel/task/action.ts'
+import { transferOperation } from '#kernel/task/policy-action.ts'
 import type { Action } from '#kernel/task/signer.ts'
 import { query } from '#store/query.ts'
 import { endUnexecuted } from '../harness/accept-task.ts'

@@ -1,7 +1,7 @@
 import { encodeFunctionData, parseAbi } from 'viem/utils'
 import { uuidv7 } from '#kernel/id.ts'
 import type { Action, EvmCall, EvmIntent } from '#kernel/task/signer.ts'
-import { approveData, transferData } from '#upstreams/evm/erc20.ts'
+import { approveData, transferData } from '#upstreams/evm/token-calls.ts'
 import { acceptTask } from '../harness/accept-task.ts'
 import { delegate, type IdentityApp, usdc, vault } from './identity-app.ts'
 

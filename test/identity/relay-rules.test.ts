@@ -4,14 +4,14 @@ import { encodeFunctionData, parseAbi } from 'viem/utils'
 import { chainList } from '#features/chains/chain-list.ts'
 import { safeRoute } from '#features/swap/route/route-checks.ts'
 import type { SwapTerms } from '#features/swap/route/terms.ts'
-import { assertIntent } from '#features/wallets/signing-rules.ts'
+import { assertIntent } from '#features/wallets/evm-rules.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 import type { EvmCall, EvmIntent, TokenSpend } from '#kernel/task/signer.ts'
-import { approveData } from '#upstreams/evm/erc20.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
+import { approveData } from '#upstreams/evm/token-calls.ts'
 
 /** What the section takes from a quote of Relay's routers, and what custody signs of it. */
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertIntent, assertReceipt } from '#features/wallets/signing-rules.ts'
+import { assertIntent, assertReceipt } from '#features/wallets/evm-rules.ts'
 import { nativeSentinel } from '#kernel/money/chains.ts'
 import { type EvmIntent, intentHash, type PolicyReceipt } from '#kernel/task/signer.ts'
-import { readCall } from '#upstreams/evm/erc20.ts'
+import { readCall } from '#upstreams/evm/token-calls.ts'
 
 const now = new Date('2026-01-01T00:00:00Z')
 const intent = { userId: 'user', taskId: 'task', usdMicros: 1n } as unknown as EvmIntent

@@ -8,9 +8,9 @@ import type { SvmDeposit, SvmInstruction, SvmIntent } from '#kernel/task/signer.
 import { base58 } from '#upstreams/solana/base58.ts'
 import { feePayerViolation } from '#upstreams/solana/fee-payer-rule.ts'
 import { computeLimit, computePrice, depositAtDepository } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { compileMessage, decodeMessage } from '#upstreams/solana/message.ts'
-import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
+import { deriveTokenAccount } from '#upstreams/solana/program-address.ts'
 import { systemProgram, token2022Program, tokenProgram } from '#upstreams/solana/program-ids.ts'
 
 const key = (fill: number) => base58(new Uint8Array(32).fill(fill))
@@ -24,7 +24,7 @@ const usdc = row.tokens[0]!
 const bonk = row.tokens[1]!
 const orderId = `0x${'0e'.repeat(32)}`
 const units = 31_000_000n
-const foreign = tokenAccountOf(stranger, usdc.address, tokenProgram)
+const foreign = deriveTokenAccount(stranger, usdc.address, tokenProgram)
 
 const chain: SigningSvmChain = {
   chainId: solanaId,
@@ -52,8 +52,8 @@ const tokenDeposit = (
     token: {
       mint: usdc.address,
       tokenProgram,
-      source: tokenAccountOf(own, usdc.address, tokenProgram),
-      vaultAccount: tokenAccountOf(depository.vault, usdc.address, tokenProgram),
+      source: deriveTokenAccount(own, usdc.address, tokenProgram),
+      vaultAccount: deriveTokenAccount(depository.vault, usdc.address, tokenProgram),
       ...change,
     },
     ...parts,
@@ -123,8 +123,8 @@ test('custody refuses every deposit that is not of the user, or not at the confi
   for (const [given, rule] of cases) assert.equal(ruleOf(given), rule)
   const bonks = tokenDeposit({
     mint: bonk.address,
-    source: tokenAccountOf(own, bonk.address, tokenProgram),
-    vaultAccount: tokenAccountOf(depository.vault, bonk.address, tokenProgram),
+    source: deriveTokenAccount(own, bonk.address, tokenProgram),
+    vaultAccount: deriveTokenAccount(depository.vault, bonk.address, tokenProgram),
   })
   const spends = [{ token: bonk.address, amountUnits: units, to: depository.vault }]
   assert.equal(ruleOf({ ...sent(bonks), spends }), 'signer_token')
@@ -141,7 +141,7 @@ test('custody reads no deposit that takes an account from a lookup table', () =>
     depository.state,
     depository.vault,
     usdc.address,
-    tokenAccountOf(depository.vault, usdc.address, tokenProgram),
+    deriveTokenAccount(depository.vault, usdc.address, tokenProgram),
   ]
   for (const [name, given] of [
     ['SOL', deposit()],

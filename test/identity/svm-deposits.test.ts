@@ -8,12 +8,12 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import type { RouteRequest } from '#kernel/money/swap-provider.ts'
 import type { SvmInstruction } from '#kernel/task/signer.ts'
-import { foreignNames } from '#upstreams/relay/foreign-names.ts'
+import { foreignNames } from '#upstreams/relay/chain-and-currency-names.ts'
 import { routeOf } from '#upstreams/relay/quote.ts'
 import { base58 } from '#upstreams/solana/base58.ts'
 import { depositAtDepository, memo, transferLamports } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
-import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
+import { deriveTokenAccount } from '#upstreams/solana/program-address.ts'
 import {
   depositoryProgram,
   systemProgram,
@@ -85,8 +85,8 @@ const tokens = ({
     account(own),
     account('7uTT8Xi5RWXzy7h9XL244GRgEycDYDhLjr3ZyNdXi8pZ'),
     account(mint),
-    account(tokenAccountOf(own, mint, program), false, true),
-    account(tokenAccountOf('7uTT8Xi5RWXzy7h9XL244GRgEycDYDhLjr3ZyNdXi8pZ', mint, program), false, true),
+    account(deriveTokenAccount(own, mint, program), false, true),
+    account(deriveTokenAccount('7uTT8Xi5RWXzy7h9XL244GRgEycDYDhLjr3ZyNdXi8pZ', mint, program), false, true),
     account(program),
     account('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'),
     account(systemProgram),
@@ -211,7 +211,7 @@ const at = (instruction: Instruction, index: number, change: Partial<Key>): Inst
 })
 const other = (instruction: Instruction, index: number, pubkey = stranger) =>
   at(instruction, index, { pubkey })
-const foreign = tokenAccountOf(stranger, usdc.address, tokenProgram)
+const foreign = deriveTokenAccount(stranger, usdc.address, tokenProgram)
 const stolen: Instruction = {
   programId: systemProgram,
   keys: [account(own, true, true), account(stranger, false, true)],
@@ -259,7 +259,7 @@ const hostile: Hostile[] = [
   ['another mint between the right accounts', [other(tokens(), 4, bonk.address)]],
   ['tokens of another account', [other(tokens(), 5, foreign)]],
   ['tokens into another account', [other(tokens(), 6, foreign)]],
-  ['tokens that stay', [other(tokens(), 6, tokenAccountOf(own, usdc.address, tokenProgram))]],
+  ['tokens that stay', [other(tokens(), 6, deriveTokenAccount(own, usdc.address, tokenProgram))]],
   ['another token program', [other(tokens(), 7)]],
   ['accounts of another token program', [other(tokens(), 7, token2022Program)]],
   ['another program for token accounts', [other(tokens(), 8)]],
@@ -290,7 +290,7 @@ test('nothing of the provider but its order is in what is signed', () => {
   const [signed] = take([tokens()]).instructions
   const known = [own, depository.state, depository.vault, usdc.address].flatMap((each) => [
     each,
-    tokenAccountOf(each, usdc.address, tokenProgram),
+    deriveTokenAccount(each, usdc.address, tokenProgram),
   ])
   const programs = [tokenProgram, systemProgram, 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL']
   assert.ok(signed?.accounts.every(({ address }) => [...known, ...programs].includes(address)))

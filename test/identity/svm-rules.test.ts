@@ -14,9 +14,9 @@ import {
   transferLamports,
   transferTokens,
 } from '#upstreams/solana/instruction-builder.ts'
-import { svmDecoder } from '#upstreams/solana/instructions.ts'
+import { svmDecoder } from '#upstreams/solana/instruction-decoder.ts'
 import { compileMessage, decodeMessage } from '#upstreams/solana/message.ts'
-import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
+import { deriveTokenAccount } from '#upstreams/solana/program-address.ts'
 import { systemProgram, tokenProgram } from '#upstreams/solana/program-ids.ts'
 
 const key = (fill: number) => base58(new Uint8Array(32).fill(fill))
@@ -76,7 +76,7 @@ const tokenInstruction = (tag: number, accounts: string[], data = ''): SvmInstru
   accounts: accounts.map((address) => ({ address, isSigner: address === own, isWritable: address !== own })),
   data: `${Buffer.of(tag).toString('hex')}${data}`,
 })
-const ownTokens = tokenAccountOf(own, mint, tokenProgram)
+const ownTokens = deriveTokenAccount(own, mint, tokenProgram)
 const pay = [transferTokens(usdc, own, friend, 10n), transferLamports(own, friend, 5n)]
 
 test('the transfers of an intent, with their fees, rent and memo, are signed', () => {
@@ -98,7 +98,11 @@ test('everything that gives the wallet away is refused', () => {
     [tokenInstruction(4, [ownTokens, stranger, own], '0a00000000000000'), 'Approve'],
     [tokenInstruction(13, [ownTokens, mint, stranger, own], '0a0000000000000006'), 'ApproveChecked'],
     [
-      tokenInstruction(3, [ownTokens, tokenAccountOf(friend, mint, tokenProgram), own], '0100000000000000'),
+      tokenInstruction(
+        3,
+        [ownTokens, deriveTokenAccount(friend, mint, tokenProgram), own],
+        '0100000000000000',
+      ),
       'Transfer',
     ],
     [tokenInstruction(8, [ownTokens, mint, own], '0100000000000000'), 'Burn'],

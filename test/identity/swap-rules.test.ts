@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { concat, encodeFunctionData, parseAbi } from 'viem/utils'
 import { chainList } from '#features/chains/chain-list.ts'
-import { assertIntent } from '#features/wallets/signing-rules.ts'
+import { assertIntent } from '#features/wallets/evm-rules.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { EvmCall, EvmIntent, TokenSpend } from '#kernel/task/signer.ts'
-import { approveData } from '#upstreams/evm/erc20.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
+import { approveData } from '#upstreams/evm/token-calls.ts'
 
 /** What custody signs of a swap, call by call. */
 

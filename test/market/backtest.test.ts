@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Costs, simulate } from '#market/backtest.ts'
 import { backtest, tradesMin } from '#market/backtest-result.ts'
 import type { Candle } from '#market/candle.ts'
 import { computeIndicators } from '#market/indicators.ts'
-import { exitsOf, type Rule, rules, type Side } from '#market/rules.ts'
+import { type Costs, simulate } from '#market/trade-simulation.ts'
+import { exitsOf, type Rule, rules, type Side } from '#market/trading-rules.ts'
 import { priceWalk } from './price-walk.ts'
 
 const costs: Costs = { taker: 0.00045, maker: 0.00015, slippage: 0.0005 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inflateSync } from 'node:zlib'
 import { type CandleChart, candleChartAlt, candleChartSvg } from '#market/candle-chart.ts'
-import { pngOf } from '#market/chart-png.ts'
+import { renderPng } from '#market/chart-png.ts'
 import { ticksOf, timeTicks } from '#market/chart-scale.ts'
 import { indicatorAt } from '#market/indicator-list.ts'
 import { computeIndicators } from '#market/indicators.ts'
@@ -62,8 +62,8 @@ function pixelsOf(png: Uint8Array): { width: number; height: number; colors: Map
 
 test('a chart has candles, averages, levels, volume and RSI, and repeats to the byte', async () => {
   const svg = candleChartSvg(chart)
-  const png = await pngOf(svg)
-  assert.deepEqual(Buffer.from(png), Buffer.from(await pngOf(svg)))
+  const png = await renderPng(svg)
+  assert.deepEqual(Buffer.from(png), Buffer.from(await renderPng(svg)))
   const { width, height, colors } = pixelsOf(png)
   assert.deepEqual([width, height], [1_200, 675])
   for (const color of [palette.up, palette.down, palette.blue, palette.orange, palette.violet, palette.grey])
@@ -72,7 +72,7 @@ test('a chart has candles, averages, levels, volume and RSI, and repeats to the 
 })
 
 test('text of a chart is drawn with the font that comes with the gateway', async () => {
-  const ink = (text: string) => pngOf(candleChartSvg({ ...chart, asset: text }))
+  const ink = (text: string) => renderPng(candleChartSvg({ ...chart, asset: text }))
   const [one, other] = await Promise.all([ink('HYPE'), ink('MMMM')])
   const dark = (png: Uint8Array) => pixelsOf(png).colors.get(palette.ink) ?? 0
   assert.ok(dark(one) > 200 && dark(other) > dark(one) + 20, `${dark(one)} and ${dark(other)}`)
@@ -84,8 +84,10 @@ test('names are escaped, and a market without candles has a chart that says so',
   const none: CandleChart = { ...chart, candles: [], set: computeIndicators([]), levels: [] }
   assert.ok(candleChartSvg(none).includes('No closed candle exists.'))
   assert.equal(candleChartAlt(none), 'Chart of HYPE: no closed candle exists.')
-  assert.ok((await pngOf(candleChartSvg(none))).length > 1_000)
-  assert.ok((await pngOf(performanceChartSvg({ asset: 'HYPE', candles: [], readAtMs: 0 }))).length > 1_000)
+  assert.ok((await renderPng(candleChartSvg(none))).length > 1_000)
+  assert.ok(
+    (await renderPng(performanceChartSvg({ asset: 'HYPE', candles: [], readAtMs: 0 }))).length > 1_000,
+  )
 })
 
 test('the description of a chart has the values that are drawn', () => {
@@ -111,7 +113,7 @@ test('a market beside another has two lines', async () => {
   }
   const readAtMs = own.at(-1)!.endMs
   const { colors } = pixelsOf(
-    await pngOf(performanceChartSvg({ asset: 'HYPE', candles: own, benchmark, readAtMs })),
+    await renderPng(performanceChartSvg({ asset: 'HYPE', candles: own, benchmark, readAtMs })),
   )
   for (const color of [palette.blue, palette.orange, palette.down])
     assert.ok((colors.get(color) ?? 0) > 200, `${colors.get(color)} pixels of ${color}`)

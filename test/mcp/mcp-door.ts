@@ -7,7 +7,7 @@ import type { ToolReply } from './clients.ts'
 
 type Fields = Record<string, unknown>
 
-export function mcpDoor(operations: readonly Operation[], url: string): Door {
+export function mcpDoor(operations: readonly Pick<Operation, 'name' | 'entry'>[], url: string): Door {
   const entries = new Map(operations.map(({ name, entry }) => [name, entry]))
   let id = 0
   return async (name, input, { authorization, key, itemsMax } = {}) => {

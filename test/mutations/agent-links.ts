@@ -83,7 +83,7 @@ export const agentLinkMutations = [
     ['test/journeys/approvals.test.ts'],
     [
       [
-        " || found.intent.kind === 'hooks_register')",
+        ' || sellingActs.includes(found.intent.kind))',
         ')',
         'the person of a new link confirms what hooks of the agent sell',
       ],

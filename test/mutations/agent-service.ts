@@ -17,7 +17,7 @@ export const agentServiceMutations = [
       'a connection starts runs before it says what it is',
     ],
   ]),
-  ...mutationsOf('src/agent/door/runs.ts', limits, [
+  ...mutationsOf('src/agent/door/turn-runs.ts', limits, [
     [
       'return run?.isAttachedTo(peer) ? run : undefined',
       'return run',
@@ -42,8 +42,8 @@ export const agentServiceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/agent/received.ts',
-    ['src/upstreams/agent/received.test.ts'],
+    'src/upstreams/agent/received-events.ts',
+    ['src/upstreams/agent/received-events.test.ts'],
     [
       ['if (seq <= last) return false', '', 'what a service repeats counts twice'],
       [
@@ -53,7 +53,7 @@ export const agentServiceMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/upstreams/agent/answers.ts', limits, [
+  ...mutationsOf('src/upstreams/agent/unacknowledged-answers.ts', limits, [
     [
       "if (known.size >= openRequestsMax || count > requestsMax) throw new ProtocolError('too many requests')",
       '',
@@ -61,7 +61,7 @@ export const agentServiceMutations = [
     ],
   ]),
   ...mutationsOf(
-    'src/upstreams/agent/requests.ts',
+    'src/upstreams/agent/service-requests.ts',
     ['test/chat/model-answers.test.ts', ...limits],
     [
       [

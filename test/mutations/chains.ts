@@ -168,8 +168,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/async/rate-limited-calls.ts',
-    ['src/kernel/async/rate-limited-calls.test.ts'],
+    'src/kernel/async/rate-limit-retry.ts',
+    ['src/kernel/async/rate-limit-retry.test.ts'],
     [
       [
         'if (refused.length === 0 || monotonicMs() + waitMs >= endMs) break',

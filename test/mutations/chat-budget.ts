@@ -56,7 +56,7 @@ export const chatBudgetMutations = [
       'a task of a chat signs more than the limit of chats',
     ],
   ]),
-  ...mutationsOf('src/durable/accept/first-signature.ts', budget, [
+  ...mutationsOf('src/durable/accept/sign-first-step.ts', budget, [
     [
       "if (wanted.admission.spend?.action.principal === 'chat') return undefined",
       '',
@@ -88,7 +88,7 @@ export const chatBudgetMutations = [
       'the limit of chats is not lowered',
     ],
   ]),
-  ...mutationsOf('src/features/chat/budget.ts', budget, [
+  ...mutationsOf('src/features/chat/call-starter.ts', budget, [
     [
       'if (!(await isOrdered(call))) return undefined',
       '',
@@ -96,13 +96,13 @@ export const chatBudgetMutations = [
     ],
     ["via: 'chat' }", '}', 'an order of a chat counts as one of an agent'],
     [
-      'if (!startable.has(tool.operation.name)) return undefined',
+      'if (!startable.has(name) && !reducing.has(name)) return undefined',
       '',
       'a chat starts operations beyond trades and deposits',
     ],
     ['begun.set(call.id, call)', '', 'an order of a message is carried out twice'],
   ]),
-  ...mutationsOf('src/features/chat/budget.ts', crashes, [
+  ...mutationsOf('src/features/chat/call-starter.ts', crashes, [
     [
       'const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))',
       'const isStarted = false',
@@ -117,13 +117,25 @@ export const chatBudgetMutations = [
       'an acceptance starts again what the answer has started',
     ],
   ]),
-  ...mutationsOf('src/grammar/orders.ts', words, [
+  ...mutationsOf('src/features/chat/grammar-mandate.ts', words, [
+    [
+      'startable.has(operation) || reducing.has(operation)',
+      'startable.has(operation)',
+      'a run exits for somebody who has no scope of exits',
+    ],
+  ]),
+  ...mutationsOf('src/grammar/own-orders.ts', words, [
     ['if (!isPlain(text)) return []', '', 'a pasted or quoted text orders'],
     ['? own : []', '? own : inThread', 'what the thread says orders'],
     [
       'left.splice(at < 0 ? left.length - 1 : at, 1)',
       'if (at >= 0) left.splice(at, 1)',
       'another call leaves the order open',
+    ],
+    [
+      'if (step.each === undefined) return [order]',
+      'return [order]',
+      'an order for all positions closes only one of them',
     ],
     [
       'canonicalJson(proposal.input) === canonicalJson(input) &&',

@@ -6,17 +6,17 @@ const faults = ['test/chat/model-faults.test.ts']
 
 /** A language model answers the chat: what it may propose and say, and what it costs. */
 export const chatModelMutations = [
-  ...mutationsOf('src/features/chat/tools.ts', seam, [
+  ...mutationsOf('src/features/chat/tool-runner.ts', seam, [
     [
       'filter(({ operation }) => isWithin(operation, scopes))',
       'filter(() => true)',
       'an answerer is shown tools beyond the access of its caller',
     ],
   ]),
-  ...mutationsOf('src/features/chat/foreign-text.ts', answers, [
+  ...mutationsOf('src/features/chat/untrusted-text.ts', answers, [
     ['worded.has(field) || !token.test(value)', 'false', 'no text counts as that of a stranger'],
   ]),
-  ...mutationsOf('src/features/chat/notes.ts', seam, [
+  ...mutationsOf('src/features/chat/memoized-values.ts', seam, [
     [
       'if (earlier) return structuredClone(await earlier)',
       '',
@@ -24,10 +24,10 @@ export const chatModelMutations = [
     ],
     ['if (size > noteBytesMax || bytes + size > turnBytesMax)', 'if (size < 0)', 'notes have no bound'],
   ]),
-  ...mutationsOf('src/features/chat/prices.ts', seam, [
+  ...mutationsOf('src/features/chat/turn-prices.ts', seam, [
     ['return charge < heldUnits ? charge : heldUnits', 'return charge', 'an answer costs more than was held'],
   ]),
-  ...mutationsOf('src/kernel/money/token-prices.ts', seam, [
+  ...mutationsOf('src/kernel/money/model-token-prices.ts', seam, [
     [
       '(usd * creditsPerUsd + perMillion - 1n) / perMillion',
       '(usd * creditsPerUsd) / perMillion',
@@ -41,7 +41,7 @@ export const chatModelMutations = [
       'a model is asked for more than is held',
     ],
   ]),
-  ...mutationsOf('src/agent/model/release-text.ts', answers, [
+  ...mutationsOf('src/agent/model/answer-stream.ts', answers, [
     [
       "if (mode === 'hold' && (rest !== '' || figures.unknownIn(text).length > 0))",
       'if (figures.unknownIn(text).length < 0)',

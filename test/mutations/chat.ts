@@ -5,7 +5,7 @@ const images = ['test/images/charges.test.ts']
 const streams = ['test/chat/streams.test.ts']
 const recommendations = ['test/chat/recommendations.test.ts']
 const cleanText = ['src/agent/model/clean-text.test.ts']
-const sentences = ['src/agent/model/sentences.test.ts']
+const sentences = ['src/agent/model/sentence-splitter.test.ts']
 const injections = ['test/proof/agent/injected-tools.test.ts']
 const recommendationTexts = ['test/proof/agent/recommendation-text.test.ts']
 const credits = ['test/chat/credits.test.ts']
@@ -33,7 +33,7 @@ export const chatMutations = [
     ],
     ["if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')", '', 'anybody reads an answer'],
   ]),
-  ...mutationsOf('src/features/chat/listeners.ts', streams, [
+  ...mutationsOf('src/features/chat/turn-streams.ts', streams, [
     [
       "if (known.cancel_requested) turn.stop('cancelled')",
       "if (known.cancel_requested && !known.chat_id) turn.stop('cancelled')",
@@ -48,10 +48,10 @@ export const chatMutations = [
   ...mutationsOf('src/features/chat/run-turn.ts', credits, [
     ["if (stop === 'suspended') throw", "if (stop === 'deadline') throw", 'a suspended user gets an answer'],
   ]),
-  ...mutationsOf('src/features/chat/caller.ts', credits, [
-    ['if (isRevoked) throw', 'if (false) throw', 'a revoked token goes on to call tools'],
+  ...mutationsOf('src/engines/stored-callers/stored-caller.ts', credits, [
+    ['if (isRevoked || isUnlinked) throw', 'if (isUnlinked) throw', 'a revoked token goes on to call tools'],
   ]),
-  ...mutationsOf('src/features/chat/tools.ts', recommendations, [
+  ...mutationsOf('src/features/chat/tool-runner.ts', recommendations, [
     [
       "if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)",
       '',
@@ -77,14 +77,14 @@ export const chatMutations = [
     ['{0,30}:)?[\\\\\\\\/]{2,}', '{0,30}:)?//', 'an address with backslashes reaches the reader'],
     [".replace(hidden, '')", '', 'an address with hidden signs reaches the reader'],
   ]),
-  ...mutationsOf('src/agent/model/sentences.ts', sentences, [
+  ...mutationsOf('src/agent/model/sentence-splitter.ts', sentences, [
     [
       'else if (buffer.length > wordCharactersMax) found',
       'else if (buffer.length > 1e9) found',
       'a model that writes no white space stops the process',
     ],
   ]),
-  ...mutationsOf('src/features/chat/tools.ts', injections, [
+  ...mutationsOf('src/features/chat/tool-runner.ts', injections, [
     [
       'if (!isAsked && (await taint.has())) throw notAsked(call.name)',
       '',
@@ -111,7 +111,7 @@ export const chatMutations = [
   ...mutationsOf('src/features/chat/recommendation/recommendation-text.ts', recommendationTexts, [
     ['taken.has(field) ? []', 'words || taken.has(field) ? []', 'a recommendation leaves an argument out'],
   ]),
-  ...mutationsOf('src/features/chat/recommendation/values.ts', recommendationTexts, [
+  ...mutationsOf('src/features/chat/recommendation/value-words.ts', recommendationTexts, [
     [
       "if (typeof value === 'string' && plainWord.test(value)) return value",
       "if (typeof value === 'string') return value",

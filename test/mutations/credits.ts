@@ -93,8 +93,8 @@ export const creditMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/solana/payments.ts',
-    ['src/upstreams/solana/payments.test.ts'],
+    'src/upstreams/solana/incoming-transfers.ts',
+    ['src/upstreams/solana/incoming-transfers.test.ts'],
     [
       ['if (landed.failure !== undefined) return []', '', 'a failed transaction counts as a payment'],
       [

@@ -224,7 +224,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/run/commit.ts',
+    'src/durable/run/step-committer.ts',
     ['test/durable/blocked-users.test.ts'],
     [
       [

@@ -85,8 +85,8 @@ export const executionMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/solana/reference.ts',
-    ['src/upstreams/solana/reference.test.ts'],
+    'src/upstreams/solana/execution-reference.ts',
+    ['src/upstreams/solana/execution-reference.test.ts'],
     [
       [
         'if (seen && !signersOf(seen).includes(account))',
@@ -119,7 +119,7 @@ export const executionMutations = [
   ),
   ...mutationsOf(
     'src/upstreams/solana/history-pages.ts',
-    ['src/upstreams/solana/reference.test.ts'],
+    ['src/upstreams/solana/execution-reference.test.ts'],
     [
       [
         'if (page[0]?.signature !== last)',

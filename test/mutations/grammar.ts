@@ -53,7 +53,7 @@ export const grammarMutations = [
       ['if (/^0x/i.test(run)) {', 'if (/^0y/i.test(run)) {', 'a cut address is a word'],
     ],
   ),
-  ...mutationsOf('src/grammar/score.ts', questions, [
+  ...mutationsOf('src/grammar/score-intents.ts', questions, [
     ["!found.has('@timed') && ", '', 'an order for tomorrow is done today'],
   ]),
   ...mutationsOf(
@@ -72,7 +72,7 @@ export const grammarMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/grammar/ask.ts', questions, [
+  ...mutationsOf('src/grammar/clarifying-question.ts', questions, [
     [
       "if (number && frame.effect !== 'read' && frame.effect !== 'none')",
       "if (number && frame.effect === 'quote')",
@@ -86,21 +86,21 @@ export const grammarMutations = [
       'a bare number beside a coin is dropped or counts the coin',
     ],
   ]),
-  ...mutationsOf('src/grammar/intent.ts', questions, [
+  ...mutationsOf('src/grammar/build-intent.ts', questions, [
     [
       'steps: isThought ? steps.filter((step) => !changes(step, registry)) : steps,',
       'steps,',
       'a thought is carried out',
     ],
   ]),
-  ...mutationsOf('src/grammar/interpret.ts', questions, [
+  ...mutationsOf('src/grammar/interpret-clause.ts', questions, [
     [
       'hasCondition && !(waitsForPrice && isPriceCondition)',
       'false',
       'an order with a condition is done at once',
     ],
   ]),
-  ...mutationsOf('src/grammar/frames-perp.ts', questions, [
+  ...mutationsOf('src/grammar/intents-perp.ts', questions, [
     [
       "STOP TARGET WITHDRAW EARN @chainto+PERPFROM')",
       "STOP TARGET WITHDRAVV EARN @chainto+PERPFROM' as never)",
@@ -138,7 +138,7 @@ export const grammarMutations = [
       'a value answers the question of yesterday',
     ],
   ]),
-  ...mutationsOf('src/grammar/formulas-swap.ts', plans, [
+  ...mutationsOf('src/grammar/input-formulas-swap.ts', plans, [
     ["1n, 10n ** 34n, 'up')", '1n, 10n ** 34n)', 'dollars for a number of coins are rounded down'],
     [
       'if (isWhole && held.length > 1)',
@@ -153,15 +153,15 @@ export const grammarMutations = [
       'a long run is read again at each of its pieces',
     ],
   ]),
-  ...mutationsOf('src/grammar/reader.ts', costs, [
+  ...mutationsOf('src/grammar/clause-reader.ts', costs, [
     ['facts ??= factsOf(tokens)', 'facts = factsOf(tokens)', 'each word is compared with all others'],
   ]),
   ...mutationsOf(
-    'src/kernel/async/loop-turns.ts',
-    ['src/kernel/async/loop-turns.test.ts'],
+    'src/kernel/async/event-loop-turns.ts',
+    ['src/kernel/async/event-loop-turns.test.ts'],
     [['runsMax: 1,', 'runsMax: 100,', 'the texts of many chats are read at once, and others wait']],
   ),
-  ...mutationsOf('src/grammar/formulas-venue.ts', plans, [
+  ...mutationsOf('src/grammar/input-formulas-venue.ts', plans, [
     ['toUnits(wanted, 18) > toUnits(limit, 18)', 'false', 'the chat raises a limit'],
     [
       "(slots.side === 'long') === (leg === 'target')",
@@ -169,7 +169,7 @@ export const grammarMutations = [
       'the stop of a short is below its price',
     ],
   ]),
-  ...mutationsOf('src/grammar/formulas-close.ts', plans, [
+  ...mutationsOf('src/grammar/input-formulas-close.ts', plans, [
     [
       'if (atVenue.length + outstandingIds(context).length <= 1) return holds',
       'return holds',

@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts'
 /** Token signatures, tokens, scopes, and credits. */
 export const identityMutations = [
   ...mutationsOf(
-    'src/features/auth/keypair.ts',
+    'src/features/auth/key-signature-check.ts',
     ['test/identity/ed25519.test.ts'],
     [
       [
@@ -41,8 +41,8 @@ export const identityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/auth/attempts.ts',
-    ['src/features/auth/attempts.test.ts'],
+    'src/features/auth/failure-budgets.ts',
+    ['src/features/auth/failure-budgets.test.ts'],
     [
       [
         'count > failuresMax)',
@@ -91,7 +91,7 @@ export const identityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/sdk/oauth.ts',
+    'src/sdk/oauth-sign-in.ts',
     ['test/oauth/login.test.ts'],
     [
       [

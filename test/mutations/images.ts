@@ -44,7 +44,7 @@ export const imageMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/features/image/backends.ts', keys, [
+  ...mutationsOf('src/features/image/backend-authentication.ts', keys, [
     [
       'if (!row || !isRight || isOver)',
       'if (!row || isOver)',

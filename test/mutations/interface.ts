@@ -25,8 +25,8 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/mcp/read-points.ts',
-    ['src/edges/mcp/read-points.test.ts'],
+    'src/edges/mcp/message-cost.ts',
+    ['src/edges/mcp/message-cost.test.ts'],
     [
       [
         "if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false",
@@ -104,13 +104,13 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/http/metrics.ts',
+    'src/edges/http/metrics-scrape.ts',
     ['test/edges/headers.test.ts'],
     [['sharedMs = 1_000', 'sharedMs = 0', 'anybody on this machine has every part measured without end']],
   ),
   ...mutationsOf(
-    'src/edges/http/links.ts',
-    ['src/edges/http/links.test.ts'],
+    'src/edges/http/answer-links.ts',
+    ['src/edges/http/answer-links.test.ts'],
     [
       [
         'if (path !== undefined) shown[name] = baseUrl() + path',
@@ -120,8 +120,8 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/invoke/input.ts',
-    ['src/invoke/input.test.ts'],
+    'src/invoke/input-validation.ts',
+    ['src/invoke/input-validation.test.ts'],
     [
       [
         'query: namesIn(query), body: namesIn(body)',
@@ -166,8 +166,8 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/invoke/quotas.ts',
-    ['src/invoke/quotas.test.ts'],
+    'src/invoke/user-quotas.ts',
+    ['src/invoke/user-quotas.test.ts'],
     [
       [
         'if (open.delete(entry)) streams.remove(userId)',

@@ -13,7 +13,7 @@ const history = ['test/venue/market-history.test.ts']
 
 /** What a report or an analysis of a market would say wrongly. */
 export const marketMutations = [
-  ...mutationsOf(`${market}/backtest.ts`, backtests, [
+  ...mutationsOf(`${market}/trade-simulation.ts`, backtests, [
     [
       'rule.decide(candles, set, at - 1)',
       'rule.decide(candles, set, at)',
@@ -99,7 +99,7 @@ export const marketMutations = [
     ['`"${plainName(value)}"`', 'plainName(value)', 'a name of a stranger reads as a word of the report'],
     ['ownWord.test(value) ? ', 'true ? ', 'a sentence of a stranger passes as a word of the gateway'],
   ]),
-  ...mutationsOf(`${reporting}/proposal.ts`, research, [
+  ...mutationsOf(`${reporting}/trade-proposal.ts`, research, [
     ["if (rule.verdict?.value !== 'positive')", 'if (false)', 'a rule without an edge recommends a trade'],
     [
       'Number(notional.value) < market.orderUsdMin',
@@ -114,14 +114,14 @@ export const marketMutations = [
       'a token that cannot be sold is recommended for its trend',
     ],
   ]),
-  ...mutationsOf(`${reporting}/formulas-book.ts`, research, [
+  ...mutationsOf(`${reporting}/order-book-formulas.ts`, research, [
     [
       'return undefined\n}\n\nexport const bookFormulas',
       'return usd / size\n}\n\nexport const bookFormulas',
       'an order that the book cannot fill has a cost',
     ],
   ]),
-  ...mutationsOf(`${reporting}/renumber.ts`, research, [
+  ...mutationsOf(`${reporting}/renumber-claims.ts`, research, [
     [
       'isClaimId(input) ? newId(input) : input',
       'input',

@@ -8,8 +8,8 @@ export const orderMutations = [
     [['exit: acceptedLossBps === undefined,', 'exit: true,', 'a stop is left whose sale the policy refuses']],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/legs.ts',
-    ['src/engines/trigger-orders/legs.test.ts'],
+    'src/engines/trigger-orders/stop-and-profit-legs.ts',
+    ['src/engines/trigger-orders/stop-and-profit-legs.test.ts'],
     [
       [
         "type === 'trailing' ? mark : reference",
@@ -51,8 +51,8 @@ export const orderMutations = [
         'a stop waits although its owner accepts any loss',
       ],
       [
-        'assetOf({ id: chain_id }, token_address)',
-        'assetOf({ id: chain_id }, token_address.toLowerCase())',
+        'toAssetId({ id: chain_id }, token_address)',
+        'toAssetId({ id: chain_id }, token_address.toLowerCase())',
         'a hook on Solana that fired finds no price of its token',
       ],
       [
@@ -93,8 +93,8 @@ export const orderMutations = [
     ['src/features/limit-orders/limit-order-rules.test.ts'],
     [
       [
-        'assetOf({ id: chain_id_out }, token_out)',
-        'assetOf({ id: chain_id_out }, token_out.toLowerCase())',
+        'toAssetId({ id: chain_id_out }, token_out)',
+        'toAssetId({ id: chain_id_out }, token_out.toLowerCase())',
         'a limit order that buys on Solana finds no price of its token',
       ],
       [

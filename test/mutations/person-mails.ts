@@ -63,7 +63,7 @@ export const personMailMutations = [
       ['It takes effect on ${timeText(effectiveAt)}.', 'It takes effect.', 'a message does not say when'],
     ],
   ),
-  ...mutationsOf('src/features/policy/change.ts', mails, [
+  ...mutationsOf('src/features/policy/policy-change.ts', mails, [
     ['if (mail && caller.person)', 'if (mail && changed.length > 1)', 'nobody is notified of a raised limit'],
   ]),
   ...mutationsOf('src/features/policy/kill-switch.ts', mails, [
@@ -91,7 +91,7 @@ export const personMailMutations = [
       'nobody is notified of a linked agent',
     ],
   ]),
-  ...mutationsOf('src/features/oauth/people.ts', mails, [
+  ...mutationsOf('src/features/oauth/email-sign-in.ts', mails, [
     [
       "await mailQueue.add(tx, id, 'password_changed', { text: passwordChanged })",
       '',
@@ -214,8 +214,8 @@ export const personMailMutations = [
         'what waits outlasts a link that an operator ends',
       ],
       [
-        'for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], now)',
-        'for (const reader of [userId]) await appendEvents(tx, reader, [event], now)',
+        'for (const reader of [userId, owner.userId].sort())\n      await appendEvents(',
+        'for (const reader of [userId])\n      await appendEvents(',
         'the person never reads that an operator has unlinked the agent',
       ],
     ],

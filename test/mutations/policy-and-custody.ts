@@ -116,8 +116,8 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/task/fresh-person.ts',
-    ['src/kernel/task/fresh-person.test.ts'],
+    'src/kernel/task/fresh-sign-in.ts',
+    ['src/kernel/task/fresh-sign-in.test.ts'],
     [
       [
         'if (person?.clientId !== approvalsClientId) return false',
@@ -135,11 +135,7 @@ export const policyMutations = [
         'if (principal !== undefined) return null',
         'an agent acts above the limit without an approval',
       ],
-      [
-        'countedMicros(request) <= approvalAboveMicros) return null',
-        'request.usdMicros <= approvalAboveMicros) return null',
-        'an exit waits for an approval',
-      ],
+      ['countedMicros(request) <= limit', 'request.usdMicros <= limit', 'an exit waits for an approval'],
       [
         "return agents === 'approval' ||",
         "return agents === 'denied' ||",
@@ -252,7 +248,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/signing-rules.ts',
+    'src/features/wallets/evm-rules.ts',
     ['test/identity/signing-rules.test.ts'],
     [
       [
@@ -346,7 +342,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/signing-rules.ts',
+    'src/features/wallets/evm-rules.ts',
     ['test/identity/signing-rules.test.ts'],
     [
       [
@@ -357,7 +353,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/signing-rules.ts',
+    'src/features/wallets/evm-rules.ts',
     ['test/identity/custody.test.ts'],
     [
       [

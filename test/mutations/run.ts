@@ -39,6 +39,7 @@ import { numberMutations } from './numbers.ts'
 import { orderMutations } from './orders.ts'
 import { personMailMutations } from './person-mails.ts'
 import { policyMutations } from './policy-and-custody.ts'
+import { scheduleMutations } from './schedules.ts'
 import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
 import { signInMutations } from './sign-in.ts'
@@ -57,6 +58,7 @@ export const mutations: readonly Mutation[] = [
   ...chatMutations,
   ...chatBudgetMutations,
   ...chatModelMutations,
+  ...scheduleMutations,
   ...creditMutations,
   ...providerMutations,
   ...identityMutations,

@@ -17,7 +17,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route/prepare.ts',
+    'src/features/swap/route/prepare-swap.ts',
     ['test/journeys/swap-providers.test.ts'],
     [
       [
@@ -206,8 +206,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/settle/changes.ts',
-    ['src/features/swap/settle/changes.test.ts'],
+    'src/features/swap/settle/balance-changes.ts',
+    ['src/features/swap/settle/balance-changes.test.ts'],
     [
       [
         'const routers = isRelayed ? [] : ',
@@ -275,8 +275,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route/request.ts',
-    ['src/features/swap/route/request.test.ts'],
+    'src/features/swap/route/request-terms.ts',
+    ['src/features/swap/route/request-terms.test.ts'],
     [
       [
         'amount: amountField(given, fields)',
@@ -299,17 +299,17 @@ export const providerMutations = [
   ),
   ...mutationsOf(
     'src/features/swap/settle/track.ts',
-    ['src/features/swap/settle/ends.test.ts'],
+    ['src/features/swap/settle/swap-end.test.ts'],
     [['ageOf(said.short.since, now) >= shortLastsMs', 'true', 'one unit from a stranger ends a swap']],
   ),
   ...mutationsOf(
-    'src/features/swap/settle/filled.ts',
-    ['src/features/swap/settle/filled.test.ts'],
+    'src/features/swap/settle/swap-fill.ts',
+    ['src/features/swap/settle/swap-fill.test.ts'],
     [["settled_by === 'receipt'", 'settled_by !== undefined', 'one unit has the cost of the whole purchase']],
   ),
   ...mutationsOf(
-    'src/features/swap/settle/ends.ts',
-    ['src/features/swap/settle/ends.test.ts'],
+    'src/features/swap/settle/swap-end.ts',
+    ['src/features/swap/settle/swap-end.test.ts'],
     [
       [
         'if (!isOver) await deps.watchLatePayment',
@@ -322,15 +322,15 @@ export const providerMutations = [
   ),
   ...mutationsOf(
     'src/features/swap/settle/verdict.ts',
-    ['src/features/swap/settle/ends.test.ts'],
+    ['src/features/swap/settle/swap-end.test.ts'],
     [
       ['isReturned && isLossAccepted', 'isReturned || isLossAccepted', 'a refund by dust ends a swap'],
       ['if (fillUnits >= minUnits) return', 'if (fillUnits > 0n) return', 'less than the minimum is a fill'],
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/settle/announced.ts',
-    ['src/features/swap/settle/ends.test.ts'],
+    'src/features/swap/settle/announced-transactions.ts',
+    ['src/features/swap/settle/swap-end.test.ts'],
     [
       [
         'const all = [...known, ...destinationTxs]',
@@ -364,7 +364,7 @@ export const providerMutations = [
   ),
   ...mutationsOf(
     'src/features/swap/settle/late-payment.ts',
-    ['src/features/swap/settle/ends.test.ts'],
+    ['src/features/swap/settle/swap-end.test.ts'],
     [
       [
         'row ? await claimPayments(tx, payments, at) : []',
@@ -396,7 +396,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route/prepare.ts',
+    'src/features/swap/route/prepare-swap.ts',
     ['test/journeys/order-attacks.test.ts'],
     [
       [

@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** What makes a token safe. */
 export const securityMutations = [
   ...mutationsOf(
-    'src/kernel/money/security.ts',
-    ['src/kernel/money/security.test.ts'],
+    'src/kernel/money/token-security.ts',
+    ['src/kernel/money/token-security.test.ts'],
     [
       ['missing + quotedUnits - 1n', 'missing', 'a tax looks smaller than it is'],
       [
@@ -21,8 +21,8 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/money/token-reports.ts',
-    ['src/features/security/checker.test.ts'],
+    'src/kernel/money/token-security-reports.ts',
+    ['src/features/security/token-checker.test.ts'],
     [
       ['const checksShare = 50', 'const checksShare = 100', 'checks use up the reports that trades need'],
       [
@@ -51,8 +51,8 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/security/checker.ts',
-    ['src/features/security/checker.test.ts'],
+    'src/features/security/token-checker.ts',
+    ['src/features/security/token-checker.test.ts'],
     [
       [
         'queue.run(owner, loadOrShare, signal)',
@@ -74,7 +74,7 @@ export const securityMutations = [
   ),
   ...mutationsOf(
     'src/features/security/security.ts',
-    ['src/features/security/checker.test.ts'],
+    ['src/features/security/token-checker.test.ts'],
     [
       [
         'owner: `trade:${userId}`',
@@ -84,7 +84,7 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route/prepare.ts',
+    'src/features/swap/route/prepare-swap.ts',
     ['test/journeys/swap.test.ts'],
     [
       [
@@ -118,7 +118,7 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/evm/probe.ts',
+    'src/upstreams/evm/token-probe.ts',
     ['test/chains/security.test.ts'],
     [
       [

@@ -24,7 +24,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/provider/exchange.ts',
+    'src/edges/oauth/provider/sign-in-request.ts',
     ['test/oauth/sessions.test.ts'],
     [
       [
@@ -68,7 +68,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/grants.ts',
+    'src/features/oauth/grant-revocation.ts',
     ['test/oauth/contested.test.ts'],
     [
       [
@@ -155,7 +155,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/provider/exchange.ts',
+    'src/edges/oauth/provider/sign-in-request.ts',
     ['test/oauth/facade.test.ts'],
     [
       [
@@ -166,8 +166,8 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/provider/exchange.ts',
-    ['src/edges/oauth/provider/exchange.test.ts'],
+    'src/edges/oauth/provider/sign-in-request.ts',
+    ['src/edges/oauth/provider/sign-in-request.test.ts'],
     [
       ['|| !saysWhoPressed ||', '||', 'nobody with Safari approves anything'],
       ["headers['sec-fetch-user'] === '?1'", 'true', 'a script presses the button of an approval'],
@@ -273,7 +273,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/people.ts',
+    'src/features/oauth/email-sign-in.ts',
     ['test/oauth/sign-in-limits.test.ts'],
     [
       [
@@ -300,7 +300,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/people.ts',
+    'src/features/oauth/email-sign-in.ts',
     ['test/oauth/sign-in-limits.test.ts'],
     [
       [
@@ -369,7 +369,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/keys.ts',
+    'src/features/oauth/server-keys.ts',
     ['test/oauth/key-rotation.test.ts'],
     [['later(now, leadMs) : undefined', 'now : undefined', 'a key signs before anybody could read it']],
   ),
@@ -427,7 +427,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/people.ts',
+    'src/features/oauth/email-sign-in.ts',
     ['test/oauth/passkey-attacks.test.ts', 'test/oauth/passkeys.test.ts'],
     [
       [

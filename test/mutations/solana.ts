@@ -116,7 +116,7 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/solana/instructions.ts',
+    'src/upstreams/solana/instruction-decoder.ts',
     ['test/identity/svm-deposits.test.ts', 'test/identity/svm-deposit-rules.test.ts'],
     [
       [
@@ -154,7 +154,7 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/solana/instructions.ts',
+    'src/upstreams/solana/instruction-decoder.ts',
     ['src/upstreams/solana/message.test.ts'],
     [
       [
@@ -181,8 +181,8 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/solana/draft.ts',
-    ['src/upstreams/solana/draft.test.ts'],
+    'src/upstreams/solana/transaction-draft.ts',
+    ['src/upstreams/solana/transaction-draft.test.ts'],
     [
       [
         'computeLimit(baselineUnits, watched)',
@@ -230,7 +230,7 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/svm-transaction/other-changes.ts',
+    'src/engines/svm-transaction/other-wallet-changes.ts',
     ['src/engines/svm-transaction/expiry.test.ts'],
     [
       [
@@ -273,7 +273,7 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/solana/landing.ts',
+    'src/upstreams/solana/landed-balance-changes.ts',
     ['test/chains/svm-transaction.test.ts'],
     [
       [

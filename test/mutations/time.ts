@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** A database that went back, and what it is without a standby. */
 export const timeMutations = [
   ...mutationsOf(
-    'src/durable/time/judgement.ts',
-    ['src/durable/time/judgement.test.ts'],
+    'src/durable/time/judge-position.ts',
+    ['src/durable/time/judge-position.test.ts'],
     [
       [' || found.beat < seen.beat', '', 'a dump in the same server goes unnoticed'],
       [' || isLess(found.storedLsn, seen.lsn)', '', 'a standby that lagged goes on'],
@@ -51,7 +51,7 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/time/database-time.ts',
+    'src/durable/time/detect-lost-commits.ts',
     ['test/durable/database-time.test.ts'],
     [
       [
@@ -67,8 +67,8 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/svm-transaction/found-executions.ts',
-    ['src/engines/svm-transaction/found-executions.test.ts'],
+    'src/engines/svm-transaction/find-unknown-executions.ts',
+    ['src/engines/svm-transaction/find-unknown-executions.test.ts'],
     [
       [
         '  await untilVoid(chain, range)\n',
@@ -106,7 +106,7 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/admin/adopt.ts',
+    'src/admin/adopt-executions.ts',
     ['test/journeys/restore-money.test.ts'],
     [['if (order) await endOrder(tx, order, task)', '', 'an adopted order stays armed']],
   ),

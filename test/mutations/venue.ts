@@ -90,7 +90,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/perp/withdraw.ts',
+    'src/features/perp/payout.ts',
     ['src/features/perp/withdraw.test.ts'],
     [
       [
@@ -138,7 +138,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/task/one-effect.ts',
+    'src/kernel/task/effect-steps.ts',
     ['test/venue/refused-signatures.test.ts'],
     [
       [
@@ -343,8 +343,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/venue/orders/collateral.ts',
-    ['src/engines/venue/orders/collateral.test.ts'],
+    'src/engines/venue/orders/collateral-shortfall.ts',
+    ['src/engines/venue/orders/collateral-shortfall.test.ts'],
     [
       [
         'knownUnified(mode)\n',
@@ -406,8 +406,8 @@ export const venueMutations = [
         'an opening order takes the one request in ten seconds that exits need',
       ],
       [
-        'cloidOf(task.executionId, retries === 0 ? actionKey :',
-        'cloidOf(task.executionId, retries >= 0 ? actionKey :',
+        'deriveCloid(task.executionId, retries === 0 ? actionKey :',
+        'deriveCloid(task.executionId, retries >= 0 ? actionKey :',
         'a second signature overwrites the rejected one',
       ],
     ],
@@ -441,7 +441,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/spot-venue/triggers.ts',
+    'src/features/spot-venue/trigger-store.ts',
     ['test/venue/gateway-triggers.test.ts'],
     [
       [

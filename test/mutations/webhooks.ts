@@ -11,7 +11,7 @@ function appMutations() {
         'a replayed change shows the address that another app has named',
       ],
     ]),
-    ...mutationsOf('src/features/oauth/grants.ts', tests, [
+    ...mutationsOf('src/features/oauth/grant-revocation.ts', tests, [
       [
         'if (isExpiredOnly && all.some((each) => each.is_live && each.id === grantId)) return () => {}',
         '',
@@ -60,7 +60,7 @@ function appMutations() {
         'an app reads, changes and redirects the webhooks of another one',
       ],
     ]),
-    ...mutationsOf('src/features/notifications/webhooks/shown-secrets.ts', tests, [
+    ...mutationsOf('src/features/notifications/webhooks/create-and-rotate.ts', tests, [
       [
         'each.url === url && isOwn(each, caller)',
         'each.url === url',
@@ -204,7 +204,7 @@ export const webhookMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/notifications/webhooks/sweep.ts',
+    'src/features/notifications/webhooks/cursor-sweep.ts',
     ['test/webhooks/instances.test.ts'],
     [
       [

@@ -1,7 +1,7 @@
 /** What an app may do is what the person chose on the consent page, whatever the app asked for. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { actingScopes } from '#edges/oauth/paths.ts'
+import { actingScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { http } from '../harness/gateway.ts'
 import { createBrowser, createOAuthApp, type OAuthApp, password } from './oauth-app.ts'
 import {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { actingScopes } from '#edges/oauth/paths.ts'
+import { actingScopes } from '#edges/oauth/paths-and-scopes.ts'
 import {
   AuthenticationError,
   beginSignIn,

@@ -127,6 +127,7 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
     chat_id: chat.chat_id,
     thread_id: chat.thread_id,
     recommendation_id: chat.recommendations[0]!.id,
+    ...(await createSchedule(agent)),
     'limit_orders_get.order_id': limitOrderId,
     'limit_orders_cancel.order_id': limitOrderId,
     task_id: body.task_id,
@@ -138,6 +139,31 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
     webhook_id: webhook.webhook_id,
     approval_id: await waitingApproval(agent),
   }
+}
+
+/** A draft, and one run of it. */
+async function createSchedule(agent: Person): Promise<Record<string, string>> {
+  const headers = bearer(agent)
+  const { body } = await http<{ schedule_id: string }>(`${gateway.url}/schedule_chat`, {
+    method: 'POST',
+    body: validBodies.schedules_create,
+    headers,
+  })
+  const { schedule_id } = body
+  const run = await http<{ task_id: string }>(`${gateway.url}/schedule-chat/schedule/${schedule_id}/run`, {
+    method: 'POST',
+    headers,
+  })
+  assert.ok(run.body.task_id, JSON.stringify(run.body))
+  const { task_id: runId } = run.body
+  await eventually(async () => {
+    const { body: children } = await http<{ items: object[] }>(
+      `${gateway.url}/v1/tasks?parent_task_id=${runId}`,
+      { headers },
+    )
+    return children.items.length > 0 || undefined
+  }, 'the chat of the run')
+  return { schedule_id, execution_id: runId, parent_task_id: runId }
 }
 
 /** Nobody decides for the owner, who has a key pair, so that no request of theirs waits. */
@@ -186,6 +212,7 @@ const limitOrder = {
 /** Bodies of operations that look for the object only once the rest of the request is valid. */
 const validBodies: Record<string, object> = {
   webhooks_replay: { after: '0' },
+  schedules_create: { query: 'what do i hold', schedule: 'every Monday at 09:00' },
   recipients_add: {
     chain_id: '8453',
     address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
@@ -367,6 +394,8 @@ const absentId = '01890000-0000-7000-8000-000000000000'
 const notObjects = new Set([
   // A list of ids answers which of them it has not found.
   'outstanding_order_ids',
+  'schedule_ids',
+  'schedules_disable.schedule_id',
   'agent_id',
   'user_id',
   'application_id',
@@ -386,7 +415,7 @@ const similarId = (id: string): string => id.replace(/.$/, (last) => (last === '
 const isObject = (name: string, field: string): boolean =>
   field === 'for_agent' ||
   `${name}.${field}` === 'agents_unlink.agent_id' ||
-  (/_ids?$/.test(field) && !notObjects.has(field))
+  (/_ids?$/.test(field) && !notObjects.has(field) && !notObjects.has(`${name}.${field}`))
 /** Their ids have a form of their own. */
 const namesAgent = ({ field }: IdField): boolean => ['for_agent', 'agent_id'].includes(field)
 
@@ -534,9 +563,10 @@ test("another user's object is answered exactly like an absent one", async () =>
         assert.match(shown, new RegExp(`\\\\"status\\\\":${expected}`), `${reply}: ${shown}`)
     }
     if (idField.known.entry.kind !== 'read') continue
-    // Without this the comparison above proves nothing: the owner does see it.
+    // Without this the comparison above proves nothing: the owner does see it, be it as an empty list of its parts.
     const shown = await client.send(requestNaming(idField, id, namesAgent(idField) ? decider : own))
-    const isShown = shown.status === 200 && (namesAgent(idField) || shown.text.includes(id))
+    const isShown =
+      shown.status === 200 && (idField.part === 'params' || namesAgent(idField) || shown.text.includes(id))
     assert.ok(isShown, `${idField.known.name}.${idField.field}: ${shown.status} ${shown.text}`)
   }
 })
@@ -570,11 +600,22 @@ test("a request for another user's object takes as long as for an absent one", a
 })
 
 test('the requests of the other user changed nothing for the owner', async () => {
+  for (const { token } of await strangers())
+    for (const wanted of [{ schedule_ids: [owned.schedule_id] }, { all: true }]) {
+      const ended = await client.send({
+        method: 'PUT',
+        path: '/disable_schedule_chats',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(wanted),
+      })
+      assert.deepEqual(jsonOf(ended).disabled, [], ended.text)
+    }
   const own = await rows.token(owner.userId)
   const read = async (path: string) =>
     jsonOf(await client.send({ method: 'GET', path, headers: { authorization: `Bearer ${own}` } }))
   const task = await read(`/v1/tasks/${owned.task_id}`)
   assert.equal(task.status, 'completed')
+  assert.equal((await read(`/schedule-chat/schedule/${owned.schedule_id}`)).status, 'draft')
   const { positions } = (await read('/v1/earn/positions')) as { positions: { id: string; status: string }[] }
   assert.deepEqual(
     positions.map(({ id, status }) => [id, status]),

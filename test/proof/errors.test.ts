@@ -42,6 +42,7 @@ let userId: string
 let open: { task_id: string; position_id: string }
 let emptied: string
 let backendKey: string | undefined
+let busy: Agent | undefined
 
 before(async () => {
   const folder = parts.use(dataFolder())
@@ -267,6 +268,14 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
     return image(String(user_id), headers)
   },
   upstream_rejected: (headers) => withImageSettings({ rejects: true }, () => image(userId, headers)),
+  limit_reached: async (headers) => {
+    busy ??= await newAgent(gateway.url)
+    const every = { query: 'what do i hold', schedule: 'every Monday at 09:00', status: 'active' }
+    return eventually(async () => {
+      const reply = await post('/schedule_chat', every, { ...headers, ...bearer(busy!) })
+      return reply.status === 200 ? undefined : reply
+    }, 'as many schedules as a user may have')
+  },
   no_position: (headers) => post('/v1/earn/withdraw', { position_id: emptied }, own(headers)),
   insufficient_liquidity: (headers) =>
     withWorldChange(['/vault', { illiquid: true }], ['/vault', { illiquid: false }], () =>

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { type Account, isAlive } from '#store/embedded/cluster-paths.ts'
-import { type EmbeddedOptions, type EmbeddedPostgres, embeddedPostgres } from '#store/embedded.ts'
+import { type EmbeddedOptions, type EmbeddedPostgres, embeddedPostgres } from '#store/embedded-server.ts'
 import { serverFolder } from '../harness/cluster.ts'
 
 export type EmbeddedProcess = {

@@ -1,5 +1,5 @@
 /** A process that holds an embedded server until its standard input ends; the tests kill it. */
-import { type EmbeddedOptions, embeddedPostgres } from '#store/embedded.ts'
+import { type EmbeddedOptions, embeddedPostgres } from '#store/embedded-server.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as EmbeddedOptions
 const report = (word: string, value: unknown) => process.stdout.write(`${word} ${JSON.stringify(value)}\n`)

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib'
-import { embeddedPostgres } from '#store/embedded.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import { type DatabaseRows, readRows, writeRows } from './database-rows.ts'
 
 type Entry = { path: string; bytes: number; gzipped: boolean }

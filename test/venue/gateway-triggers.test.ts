@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { disarm, type SpotCancelTaskData } from '#features/spot-venue/cancel.ts'
 import { cancelAllTriggersSteps } from '#features/spot-venue/cancel-all.ts'
-import { triggerKind } from '#features/spot-venue/triggers.ts'
+import { triggerKind } from '#features/spot-venue/trigger-store.ts'
 import { type Admission, type Step, type TaskView, untypedSteps } from '#kernel/task/task.ts'
 import { type EngineFixture, newUser, openFixture, workFor } from '../durable/engine-fixture.ts'
 

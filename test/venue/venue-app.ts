@@ -1,7 +1,7 @@
 /** The product on a venue of its own and the chain of its bridge. */
 import type { Overrides } from '#compose/compose.ts'
 import type { TriggerHost } from '#features/spot-venue/deps.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { startVenue } from '../../world/conformance/venue/venue.ts'
 import { assertConservedWith, decimalUnits, type Task, testFunding } from '../harness/conservation.ts'
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { addUnfrozen } from '#engines/venue/records/record-store.ts'
-import { withdrawnBefore } from '#features/perp/withdrawn-before.ts'
+import { withdrawnBefore } from '#features/perp/forgotten-withdrawal.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'

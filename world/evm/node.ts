@@ -1,26 +1,17 @@
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { WorldClock } from '#world/clock.ts'
 import type { Endpoint } from '#world/proxy.ts'
 import { createRestartable, type Signal } from '#world/restartable.ts'
-import { type Anvil, retainedBlocks, startAnvil } from './anvil.ts'
-import { createAutosave } from './autosave.ts'
+import { type Anvil, retainedBlocks } from './anvil.ts'
+import { type Autosave, createAutosave } from './autosave.ts'
 import { callJournal } from './call-journal.ts'
-import { chainTime, mineAtWorldTime } from './chain-time.ts'
-import {
-  type Address,
-  faucetContract,
-  sponsors,
-  vault,
-  vaultChain,
-  type WorldChain,
-  worldChains,
-} from './chains.ts'
+import { chainTime } from './chain-time.ts'
+import { type Address, faucetContract, vault, vaultChain, type WorldChain } from './chains.ts'
 import { withGasLimits } from './changing-calls.ts'
 import { type EventLog, eventArchive } from './event-archive.ts'
+import { blockSeconds, type ChainOptions, createLauncher } from './node-launch.ts'
 import { type Recorder, recorder } from './recorder.ts'
-import { miningModeCall, reorganise } from './reorg.ts'
-import { readMarker, replay } from './replay.ts'
+import { reorganise } from './reorg.ts'
 import { type Rpc, rpcOver } from './rpc.ts'
 import { savedState } from './saved-state.ts'
 import { dumpConsistentState } from './state-dump.ts'
@@ -46,42 +37,29 @@ export type EvmNode = {
   endpoint: () => Endpoint | undefined
 }
 
-type Options = {
-  chain: WorldChain
-  dir: string
-  clock: WorldClock
-  automine: boolean
-  seed: (rpc: Rpc, chain: WorldChain) => Promise<void>
-  log: (line: string) => void
-}
+type Options = ChainOptions & { clock: WorldClock }
 
 type Hex = `0x${string}`
 
-const blockSeconds = 2
 /** The stop of a gateway waits some seconds for the whole world. */
 const lastSaveMsMax = 3_000
 /** A journal of this size is saved at once. */
 const journalBytesMax = 8_000_000
 
-/** In the past, and different for each chain at any start time, so that the genesis blocks differ. */
-const genesisSecondsOf = (chain: WorldChain) =>
-  (Math.floor(Date.now() / 8_000) - 1) * 8 - worldChains.findIndex(({ id }) => id === chain.id)
-
-const sponsorWei = 10_000n * 10n ** 18n
-
-/** At each start: refills balances that were spent, and creates what worlds of an earlier version lack. */
-const fundSponsors = async (rpc: Rpc) => {
-  const balances = await rpc.batch(
-    sponsors.map((address) => ({ method: 'eth_getBalance', params: [address, 'latest'] })),
+const saveLast = async (autosave: Autosave, anvil: Anvil): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined
+  const timedOut = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), lastSaveMsMax)
+  })
+  const saved = autosave.save(anvil, { always: true }).then(
+    () => true,
+    () => false,
   )
-  await rpc.batch(
-    sponsors
-      .filter((_, index) => BigInt(balances[index] as string) < sponsorWei / 2n)
-      .map((address) => ({ method: 'anvil_setBalance', params: [address, `0x${sponsorWei.toString(16)}`] })),
-  )
+  return Promise.race([saved, timedOut]).finally(() => clearTimeout(timer))
 }
 
-export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): EvmNode => {
+export const evmNode = (options: Options): EvmNode => {
+  const { chain, dir, clock, automine, log } = options
   const files = savedState(dir, chain.id, retainedBlocks)
   const contracts = chain.id === vaultChain ? [faucetContract, vault] : [faucetContract]
   const archive = eventArchive(dir, chain.id, contracts)
@@ -119,67 +97,17 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       rpc.close,
     )
 
-  /** Repeats the calls that the saved state lacks, in blocks of the same numbers and times; false without any. */
-  const restore = async ({ rpc }: Anvil): Promise<boolean> => {
-    const { file, set } = await readMarker(rpc)
-    const entries = journal.open(file, Math.max(file, set))
-    if (entries.length === 0) return false
-    const failed = (error: Error) => log(`${chain.name}: a call was not repeated: ${error.message}`)
-    await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: false })])
-    const missing = await replay(rpc, entries, failed)
-    await rpc.batch([miningModeCall({ automine }, blockSeconds, { isMining: true })])
-    if (missing > 0) log(`${chain.name}: sent ${missing} transactions again that came after the last save.`)
-    return true
-  }
-
-  const prepare = async (anvil: Anvil, { fresh }: { fresh: boolean }) => {
-    if (fresh) {
-      await seed(anvil.rpc, chain)
-      journal.clear()
-    }
-    const isRestored = await restore(anvil)
-    await fundSponsors(recordedRpc(anvil))
-    await mineAtWorldTime(anvil.rpc, clock)
-    // The first save marks a finished seed, so it comes last. A restored chain may have got blocks that were not recorded.
-    if (fresh || isRestored) await autosave.save(anvil)
-  }
-
-  const launch = async (): Promise<Anvil> => {
-    const load = await files.prepare()
-    if (load === undefined) await archive.clear()
-    const anvil = await startAnvil({
-      chainId: chain.id,
-      pidFile: join(dir, `${chain.id}.pid`),
-      exitFile: files.exit,
-      ...(load === undefined ? { genesisSeconds: genesisSecondsOf(chain) } : { load }),
-      ...(automine ? {} : { blockSeconds }),
-    })
-    try {
-      await files.removeLoaded()
+  const launch = createLauncher({
+    ...options,
+    files,
+    archive,
+    journal,
+    autosave,
+    recordedRpc,
+    onLaunching: (anvil) => {
       launching = anvil
-      await prepare(anvil, { fresh: load === undefined })
-    } catch (error) {
-      await anvil.child.stop('SIGKILL')
-      throw error
-    } finally {
-      launching = undefined
-    }
-    void anvil.child.exited.then(anvil.rpc.close)
-    void autosave.run(anvil)
-    return anvil
-  }
-
-  const saveLast = async (anvil: Anvil): Promise<boolean> => {
-    let timer: NodeJS.Timeout | undefined
-    const timedOut = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), lastSaveMsMax)
-    })
-    const saved = autosave.save(anvil, { always: true }).then(
-      () => true,
-      () => false,
-    )
-    return Promise.race([saved, timedOut]).finally(() => clearTimeout(timer))
-  }
+    },
+  })
 
   const restartable = createRestartable({ name: chain.name, launch, log })
   return {
@@ -189,7 +117,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       // Waits for a save in progress, or its older content would count as the newer file.
       if (signal === 'SIGTERM') await autosave.whenIdle()
       const anvil = restartable.current()
-      const isSaved = signal === 'SIGTERM' && anvil !== undefined && (await saveLast(anvil))
+      const isSaved = signal === 'SIGTERM' && anvil !== undefined && (await saveLast(autosave, anvil))
       // Anvil would write the same again, uncompressed.
       await restartable.stop(isSaved ? 'SIGKILL' : signal)
       if (isSaved) await rm(files.exit, { force: true })

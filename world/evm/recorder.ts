@@ -1,6 +1,6 @@
-import type { AcceptedCall, CallJournal, JournalEntry } from './call-journal.ts'
+import type { AcceptedCall, CallJournal } from './call-journal.ts'
 import { type Call, changeKind, changingCalls } from './changing-calls.ts'
-import { findMined, findPending } from './mined-blocks.ts'
+import { hashOf, journalMarkerAddress, markerSlots, rotateJournal, word } from './journal-rotation.ts'
 import type { Rpc } from './rpc.ts'
 import type { StateLock } from './state-lock.ts'
 import { unminedTransactions } from './unmined-transactions.ts'
@@ -38,11 +38,6 @@ type Options = {
   isAutomining: () => boolean
 }
 
-/** An unused address whose storage records, within the state, which journal entries the state contains. */
-export const journalMarkerAddress = '0x10ca100000000000000000000000000000000001'
-export const markerSlots = { file: 0, set: 1 } as const
-const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
-
 /** With one block per transaction, the block is available within a few milliseconds. */
 const minedPausesMs = [0, 1, 2, 4, 8, 16]
 /** A long history takes long to save, and no block is mined meanwhile. */
@@ -70,13 +65,6 @@ const rawTransactionOf = ({ params }: Call): Hex | undefined => {
 const hashIn = (result: unknown): Hex | undefined => {
   if (typeof result === 'string') return result as Hex
   return (result as { transactionHash?: Hex } | null | undefined)?.transactionHash
-}
-
-export const hashOf = async (call: AcceptedCall): Promise<Hex | undefined> => {
-  if ('hash' in call) return call.hash
-  if (!('raw' in call)) return undefined
-  const { keccak256 } = await import('viem')
-  return keccak256(call.raw)
 }
 
 /**
@@ -185,31 +173,6 @@ export const recorder = (options: Options): Recorder => {
     return replyText
   }
 
-  /** Entries that the save in progress will not contain: transactions that are not in a block. */
-  const carryOver = async (rpc: Rpc, entries: readonly JournalEntry[]): Promise<Set<number>> => {
-    const open: { entry: JournalEntry; hash: Hex }[] = []
-    for (const entry of entries) {
-      const hash = entry.mined ? undefined : await hashOf(entry.call)
-      if (hash) open.push({ entry, hash })
-    }
-    const pending = await findPending(
-      rpc,
-      open.map(({ hash }) => hash),
-    )
-    const mined = await findMined(
-      rpc,
-      open.map(({ hash }) => hash),
-    )
-    const carried = new Set<number>()
-    for (const { entry, hash } of open) {
-      const isInFlight = !mined.has(hash) && journal.isUnanswered(entry.n)
-      if (!pending.has(hash) && !isInFlight) continue
-      journal.carryOver(entry)
-      carried.add(entry.n)
-    }
-    return carried
-  }
-
   return {
     isChange: (body) => changingCalls(body) !== undefined,
     mustRecord: (body) => !unmined.isEmpty() || changingCalls(body) !== undefined,
@@ -230,12 +193,6 @@ export const recorder = (options: Options): Recorder => {
         void unmined.poll()
       }
     },
-    rotate: async (rpc) => {
-      const entries = journal.entries()
-      const file = journal.startFile()
-      const carried = await carryOver(rpc, entries)
-      await rpc.call('anvil_setStorageAt', [journalMarkerAddress, word(markerSlots.file), word(file)])
-      return () => journal.removeBefore(file, carried)
-    },
+    rotate: (rpc) => rotateJournal(journal, rpc),
   }
 }

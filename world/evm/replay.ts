@@ -1,5 +1,5 @@
 import type { JournalEntry, MinedAt } from './call-journal.ts'
-import { hashOf, journalMarkerAddress, markerSlots } from './recorder.ts'
+import { hashOf, journalMarkerAddress, markerSlots } from './journal-rotation.ts'
 import type { Rpc } from './rpc.ts'
 
 type Hex = `0x${string}`

@@ -69,6 +69,8 @@ const timeOf = async (path: string) => (await stat(path).catch(() => undefined))
  * world. Anvil writes `exit` when it ends; a kill can leave it incomplete, and it counts only beside a `saved`. A file
  * that cannot be read is set aside, never removed.
  */
+export type SavedState = ReturnType<typeof savedState>
+
 export const savedState = (dir: string, id: string, retainedBlocks: number) => {
   const saved = join(dir, `${id}.state.gz`)
   const exit = join(dir, `${id}.exit.json`)

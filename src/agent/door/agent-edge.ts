@@ -14,11 +14,11 @@ import {
   readGatewayFrames,
   runsPerConnectionMax,
 } from '#kernel/wire/agent-protocol.ts'
-import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wire/agent-socket.ts'
-import type { Peer, RunDeps } from './run.ts'
-import { createRuns, type Runs } from './runs.ts'
+import { createLines, notSentBytesMax, toLine, watchLiveness } from '#kernel/wire/agent-socket.ts'
+import type { Peer, RunDeps } from './turn-run.ts'
+import { createRuns, type Runs } from './turn-runs.ts'
 
-/** Gateways connect to this door to have their chats answered. It has no database and no key. */
+/** Gateways connect to this door to have their chats answered. It has no database and no wallet key. */
 
 export type AgentEdgeDeps = RunDeps & {
   key: string
@@ -116,7 +116,7 @@ function serve(socket: WebSocket, runs: Runs, deps: AgentEdgeDeps): void {
       clearTimeout(timer)
       const { instance, version, agents } = deps
       const facts = { instance, version, agents, runs_max: runsPerConnection }
-      peer.send(lineOf({ type: 'hello', ...facts }))
+      peer.send(toLine({ type: 'hello', ...facts }))
       return
     }
     if (!hasGreeted) throw new ProtocolError('the first frame is hello')

@@ -1,5 +1,5 @@
 import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
-import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
+import { type Line, toLine } from '#kernel/wire/agent-socket.ts'
 
 /** The events of one run are numbered, stored until they are acknowledged, and delayed while the window is full. */
 
@@ -7,7 +7,7 @@ export type EventQueue = {
   /** `sent` resolves once the window has let the event through, so that a writer keeps to the pace of its reader. */
   add(event: string, data: object): { seq: number; sent: Promise<void> }
   ack(seq: number): void
-  /** Returns false if the events after `afterSeq` are no longer known. */
+  /** Sends the events after `afterSeq` to a connection; returns false if these events are no longer known. */
   attach(send: (line: Line) => void, afterSeq: number): boolean
   detach(): void
   /** Resolves every `sent`, because nobody waits for the window any more. */
@@ -17,7 +17,7 @@ export type EventQueue = {
 
 type Event = { seq: number; line: Line; sent: PromiseWithResolvers<void> }
 
-/** Limits an answerer that does not wait for `sent`. */
+/** The most events and bytes that a run holds, against an answerer that does not wait for `sent`. */
 const heldMax = { events: 12_000, bytes: 4 * 1_048_576 }
 
 export function createEventQueue(runId: string): EventQueue {
@@ -43,7 +43,7 @@ export function createEventQueue(runId: string): EventQueue {
   return {
     ackedSeq: () => ackedSeq,
     add(event, data) {
-      const line = lineOf({ type: 'event', run_id: runId, seq: lastSeq + 1, event, data })
+      const line = toLine({ type: 'event', run_id: runId, seq: lastSeq + 1, event, data })
       if (held.length >= heldMax.events || heldBytes + line.bytes > heldMax.bytes)
         throw new Error('the answerer writes more than is read')
       lastSeq += 1

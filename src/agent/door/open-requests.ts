@@ -29,7 +29,7 @@ export function createOpenRequests({ add }: Deps): OpenRequests {
       const waiting = open.get(seq)
       open.delete(seq)
       if (thrown) return waiting?.reject(faultOf(code, message))
-      // Only results of tools have a time; other answers ignore it.
+      // Only results of tools have a time; the answers to other requests ignore the time.
       const fetchedAt = new Date(fetched_at ?? 0)
       waiting?.resolve(ok ? { ok, output, fetchedAt } : { ok, output, code, message, fetchedAt })
     },

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from '#kernel/wire/json.ts'
 export type Response = { output: Json } & ({ ok: true } | { ok: false; code: string; message: string }) & {
     fetchedAt: Date
   }
-/** Rejects if the request itself failed. */
+/** Sends a request to the gateway and resolves with its response; rejects if the request itself failed. */
 export type Ask = (event: AgentRequest, data: object) => Promise<Response>
 
 export function remoteTools(ask: Ask): Tools {
@@ -48,7 +48,7 @@ export function remoteTools(ask: Ask): Tools {
       if (earlier) return structuredClone(await earlier)
       const making = makeNote(name, make)
       notes.set(name, making)
-      // After a failure the value may be made again.
+      // A note whose making failed may be made again.
       making.catch(() => notes.delete(name))
       return structuredClone(await making)
     },

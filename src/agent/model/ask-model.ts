@@ -1,9 +1,10 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type { Emit, Tools } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { MadeCall, ModelEvent, ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'
+import { createRelease, type Release, type ReleaseMode } from './answer-stream.ts'
 import type { KnownFigures } from './known-figures.ts'
 import {
   addUsage,
@@ -13,21 +14,22 @@ import {
   prefixCharactersMax,
   tokensOf,
 } from './limits.ts'
-import { createRelease, type Release, type ReleaseMode } from './release-text.ts'
 
 /** One answer of a model, which is requested only once, however often the turn is run. */
 
-/** `problem` says why the arguments are no JSON object; it is empty if they are one. */
+/**
+ * A call in a note; `problem` says why its arguments are no JSON object, and is empty if they are a JSON object.
+ */
 export type NotedCall = MadeCall & { input: JsonObject; problem: string }
 export type ModelNote = {
   /** The text that was sent to the reader. */
   said: string
-  /** The text that was not sent, because it contains a number that is not among the known ones. */
+  /** The text that was not sent, because it contains a number that is no known figure. */
   rest: string
   calls: NotedCall[]
   stop: StopReason
   usage: Usage
-  /** Why the endpoint answered nothing more; it is empty if the answer is complete. */
+  /** The code of the endpoint's failure; it is empty if the answer is complete. */
   failure: string
 }
 
@@ -50,7 +52,10 @@ const none: Usage = { inputTokens: 0, outputTokens: 0 }
 export const charactersOf = ({ instructions, messages, tools }: ModelRequest): number =>
   instructions.length + JSON.stringify(messages).length + JSON.stringify(tools).length
 
-/** If an earlier run made the note, its text is emitted again, and the turn drops the part that was already sent. */
+/**
+ * Asks for one answer. If an earlier run made the note, its text is emitted again, and the turn drops the part that
+ * was already sent.
+ */
 export async function askModel(session: ModelSession, asked: Asked): Promise<ModelNote> {
   const { tools, emit } = session
   let isMade = false
@@ -97,7 +102,7 @@ async function makeNote(session: ModelSession, { request, mode }: Omit<Asked, 'n
   }
 }
 
-/** An endpoint that refused, or was not reached, has counted no tokens; one that was silent may have. */
+/** An endpoint that refused, or was not reached, has counted no tokens; a silent endpoint may have counted some. */
 const usageOf = ({ usage, failure, characters }: Attempt, inputTokens: number): Usage => {
   const isUncounted = failure !== '' && failure !== 'upstream_timeout' && characters === 0
   return usage ?? (isUncounted ? none : { inputTokens, outputTokens: tokensOf(characters) })
@@ -157,7 +162,7 @@ const tooLong = ({ id, name }: CallEvent): NotedCall => ({
   problem: 'the arguments are too long',
 })
 
-/** Some models repeat the text that they are asked to continue. */
+/** Drops the prefix that an answer repeats: some models repeat the text that they are asked to continue. */
 function withoutRepetition(prefix: string): (text: string) => string {
   let rest = prefix
   let matched = ''

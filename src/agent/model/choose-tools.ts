@@ -1,9 +1,9 @@
 import { clausesOf } from '#grammar/clauses.ts'
-import type { Frame } from '#grammar/frame.ts'
-import { frameOf, frames } from '#grammar/frames.ts'
+import type { Frame } from '#grammar/intent-frame.ts'
+import { frameOf, frames } from '#grammar/intents.ts'
 import { lex } from '#grammar/lex.ts'
 import type { Registry } from '#grammar/registry.ts'
-import { score } from '#grammar/score.ts'
+import { score } from '#grammar/score-intents.ts'
 import { tag } from '#grammar/tag.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import type { ToolDescription, Turn } from '#kernel/wire/answerer.ts'
@@ -13,13 +13,19 @@ import { calculateTool } from './calculate.ts'
 
 export const toolsMax = 16
 const scoredMax = 4
-/** They cover holdings, prices, a quote by dry run, the safety of a token, and the known chains and tokens. */
+/**
+ * The tools that every turn gets, for holdings, prices, a quote by dry run, the safety of a token, and the known
+ * chains.
+ */
 const coreTools = ['wallets_holdings', 'perp_markets', 'swap_execute', 'security_check', 'chains_list']
 const marketTools = ['market_candles', 'market_funding', 'market_book']
 
 const planOf = ({ plan }: Pick<Frame, 'plan'>): string[] => (plan ?? []).map(({ operation }) => operation)
 
-/** Returns the tools in the plans of what the grammar understands, then those of what it nearly understands. */
+/**
+ * Returns tool names, best first: from the plans of what the grammar understands, the core tools, then from the
+ * plans of what it nearly understands.
+ */
 function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Registry): string[] {
   const asked = ask ? frameOf(ask.intent) : undefined
   const { lexemes } = lex(turn.query)

@@ -25,7 +25,7 @@ export function cleanValue(value: Json, field = ''): Json {
 }
 
 const removed = '(link removed)'
-/** The lengths are bounded, so that no text takes long to match. */
+/** Patterns of links and of addresses. Their lengths are bounded, so that no text takes long to match. */
 const rest = '[^\\s)\\]>"\']'
 const addresses = [
   // A browser takes a backslash, or a single slash after a scheme, for two slashes.

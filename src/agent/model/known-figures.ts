@@ -13,7 +13,7 @@ const scale = 36
 const opaque =
   /0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\d{4}-\d{2}-\d{2}(?:[T ][\d:.]+Z?)?|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|\[\d+\]/gi
 const numberPattern = /(?<![\p{L}\d_.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d{1,3})?/giu
-/** A list begins its lines with such a mark. */
+/** The number at the beginning of a list item, which is no figure. */
 const listMark = /^\s*\d{1,2}[.)](?=\s)/
 const durationUnit =
   /^\s?-?(?:h|hr|hrs|hours?|d|days?|w|weeks?|mo|months?|y|years?|min|minutes?|s|seconds?)\b/i
@@ -61,13 +61,15 @@ export function numbersIn(text: string): PrintedNumber[] {
 
 type Range = { from: bigint; to: bigint }
 
-/** Returns the range of values that print as this number, rounded or truncated to its digits; it excludes `to`. */
+/**
+ * Returns the range of values that print as a number, rounded or truncated to its digits; the range excludes `to`.
+ */
 function rangeOf({ units, places, shift }: PrintedNumber): Range {
   const step = places >= scale ? 1n : 10n ** BigInt(scale - places)
   const multiple = 10n ** BigInt(shift)
   return { from: (units - step / 2n) * multiple, to: (units + step) * multiple }
 }
-/** Returns the same range for a value that is a fraction but printed as a percentage. */
+/** Converts a range of percentages to the range of the fractions that are printed as these percentages. */
 const ofFraction = ({ from, to }: Range): Range => ({ from: from / 100n, to: (to + 99n) / 100n })
 
 export function createKnownFigures() {
@@ -103,7 +105,10 @@ export function createKnownFigures() {
         addValue(each as Json, `${pointer}/${part}`, from)
       }
   }
-  /** Uses a binary search, because an answer may have thousands of numbers, and a turn thousands of values. */
+  /**
+   * Finds the first figure from a value on, by a binary search, because an answer may have thousands of numbers,
+   * and a turn thousands of values.
+   */
   const firstFrom = (from: bigint): Figure | undefined => {
     sorted ??= figures.toSorted((a, b) => (a.units < b.units ? -1 : a.units > b.units ? 1 : 0))
     let [low, high] = [0, sorted.length]

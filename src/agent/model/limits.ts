@@ -1,4 +1,4 @@
-import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/token-prices.ts'
+import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/model-token-prices.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 
 export type ModelAnswererLimits = {
@@ -11,7 +11,7 @@ export const modelTurnsMax: Readonly<Record<Agent, number>> = {
   MarketAnalyzerAgent: 12,
   ProDeepResearchAgent: 40,
 }
-/** Fewer than an answer may make in all, so that the grammar can still take over. */
+/** The most calls that a model may make: fewer than a turn may, so that the grammar can still take over. */
 export const callsMax = 24
 /** The most steps that the plan announces, which is fewer than an answer may have. */
 export const announcedMax = 100
@@ -25,7 +25,7 @@ export const attemptsMax = 3
 /** The limit of all messages together: older results are dropped to make room for newer ones. */
 export const requestCharactersMax = 240_000
 
-/** An answer of fewer tokens says nothing useful. */
+/** The least tokens that an answer gets, because a shorter answer says nothing useful. */
 const tokensMin = 256
 /** A cautious estimate: tokens of prose have four characters, those of numbers and addresses fewer. */
 const charactersPerToken = 3

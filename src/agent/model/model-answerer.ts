@@ -1,6 +1,6 @@
 import type { Registry } from '#grammar/registry.ts'
 import { memoryAfter, readTurn } from '#grammar/turn.ts'
-import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type {
   Agent,
   Answerer,
@@ -16,6 +16,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { ModelMessage, ModelRequest } from '#upstreams/model/turn.ts'
 import { askModel, charactersOf, type ModelNote, type ModelSession } from './ask-model.ts'
+import { callTools } from './call-tools.ts'
 import { chooseTools } from './choose-tools.ts'
 import { instructions } from './instructions.ts'
 import { citationsOf, createKnownFigures, markUnknown } from './known-figures.ts'
@@ -28,7 +29,6 @@ import {
   requestCharactersMax,
   tokensWithin,
 } from './limits.ts'
-import { callTools } from './tool-results.ts'
 
 /**
  * This answerer uses a language model, which plans and writes. The model has no authority: its calls are checked where
@@ -53,7 +53,7 @@ type Run = {
   usage: Usage
   limits: ModelAnswererLimits
 }
-/** `away` means that the model has answered nothing usable. */
+/** How the model's answer ended; `away` means that the model has answered nothing usable. */
 type Ended = { type: 'answered'; stopReason: StopReason } | { type: 'away'; why: string }
 
 const atOnce = 'It was started at once, within what chats may start by themselves.'
@@ -152,7 +152,7 @@ function startRun({ turn, tools, emit, signal }: Setting, { model, offered, hist
   }
 }
 
-/** Asks for one answer of the model after the other, until one makes no more calls. */
+/** Asks for one answer of the model after the other, until an answer makes no more calls. */
 async function answer(run: Run): Promise<Ended> {
   const { session, turn } = run
   const hasSaid = () => session.said() !== ''

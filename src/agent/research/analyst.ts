@@ -1,20 +1,20 @@
 import type { Citation, Emit, Tools } from '#kernel/wire/answerer.ts'
 import type { Timeframe } from '#market/candle.ts'
 import { candleChartAlt, candleChartSvg } from '#market/candle-chart.ts'
-import { pngOf } from '#market/chart-png.ts'
+import { renderPng } from '#market/chart-png.ts'
 import { latestIndicators } from '#market/indicator-list.ts'
 import { type Level, levelsOf } from '#market/levels.ts'
 import { citationsOf } from './citations.ts'
 import type { Claim } from './claim.ts'
-import { collect, readHistories } from './collect.ts'
+import { collect, readHistories } from './collect-results.ts'
 import { type Facts, known } from './facts.ts'
 import { type Analysis, analyse, analysisCalls } from './market-analysis.ts'
-import { type Proposal, proposalOf, proposalText, recommendationOf } from './proposal.ts'
-import { renumbered } from './renumber.ts'
+import { renumbered } from './renumber-claims.ts'
 import { checkReport, citedSources } from './report.ts'
 import { blockText } from './report-markdown.ts'
 import type { ResearchAsset } from './research-scope.ts'
 import type { TimeframeFacts } from './timeframe-facts.ts'
+import { type Proposal, proposalOf, proposalText, recommendationOf } from './trade-proposal.ts'
 
 /** This answerer is MarketAnalyzerAgent: it makes an analysis with charts, and trades nothing. */
 
@@ -26,7 +26,7 @@ const missingText = ({ missing }: Facts): string | undefined =>
     ? undefined
     : `Not available now: ${missing.map(({ about, result }) => (result.ok ? about : `${about} (${result.code})`)).join(', ')}.`
 
-/** Draws a chart of each timeframe that has candles; the main one shows the proposal. */
+/** Draws a chart of each timeframe that has candles; the chart of the main timeframe shows the proposal. */
 const chartsOf = ({ facts, timeframes, main }: Analysis, proposal: Proposal | undefined): NamedChart[] =>
   timeframes.flatMap((found) => {
     const history = facts.history(found.call)
@@ -100,7 +100,7 @@ async function publishCharts({ tools, signal }: Session, charts: readonly NamedC
   const names: string[] = []
   for (const { name, chart } of charts) {
     if (signal.aborted) break
-    await tools.publish({ name, contentType: 'image/png', bytes: await pngOf(candleChartSvg(chart)) })
+    await tools.publish({ name, contentType: 'image/png', bytes: await renderPng(candleChartSvg(chart)) })
     names.push(name)
   }
   return names
@@ -144,7 +144,7 @@ export async function analyseMarket(
       ...report.sections,
       { title: 'Proposal', blocks: [{ type: 'text', sentences: known([proposalText(analysis, proposal)]) }] },
     ],
-    // The book is read again here, because it now has the claims of the proposal.
+    // The claims are read from the book again, which now has the claims of the proposal.
     claims: facts.book.claims(),
   })
   const checked = renumbered(read, 'all')

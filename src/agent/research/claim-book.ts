@@ -2,9 +2,11 @@ import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { printedValue, type Unit } from '#market/figure-text.ts'
 import { type Claim, type ClaimKind, isClaimId, type Source } from './claim.ts'
-import { formulas } from './formulas.ts'
+import { formulas } from './claim-formulas.ts'
 
-/** Makes the claims of a report; one without a value is not made, so an unknown value never becomes a number. */
+/**
+ * Makes the claims of a report; a claim without a value is not made, so an unknown value never becomes a number.
+ */
 
 export type ClaimBook = {
   source(tool: string, args: unknown, read: { output: unknown; fetchedAt: Date }): string
@@ -14,7 +16,7 @@ export type ClaimBook = {
   claims(): readonly Claim[]
   sources(): readonly Source[]
 }
-/** An undefined input is unknown, and makes the claim unknown. */
+/** The formula and the inputs of a claim. An undefined input is unknown, and makes the claim unknown. */
 export type Computed = { formula: string; inputs: readonly (string | Claim | undefined)[]; kind?: ClaimKind }
 
 export const sha256Of = (output: unknown): string => sha256(Buffer.from(canonicalJson(output)))
@@ -89,7 +91,9 @@ export function createClaimBook(): ClaimBook {
   }
 }
 
-/** Returns the claims whose value differs from what their inputs give, by the outputs of the sources. */
+/**
+ * Returns the claims whose value differs from the value that their formula gives for the outputs of the sources.
+ */
 export function wrongClaims(claims: readonly Claim[], outputs: ReadonlyMap<string, unknown>): Claim[] {
   const byId = new Map(claims.map((claim) => [claim.id, claim]))
   return claims.filter((claim) => computeClaim(claim, { outputs, claims: byId }) !== claim.value)

@@ -10,9 +10,9 @@ export type ClaimKind = 'measured' | 'derived' | 'opinion'
  */
 export type Claim = {
   id: string
-  /** The words that name the value. */
+  /** The words that name the figure. */
   text: string
-  /** Decimal text, an ISO time, or a name. */
+  /** The value as decimal text, an ISO time, or a name. */
   value: string
   unit: Unit
   formula: string
@@ -32,6 +32,6 @@ export type Source = {
 
 export const isClaimId = (input: string): boolean => /^c\d+$/.test(input)
 export const markOf = ({ id }: Claim): string => `[${id.slice(1)}]`
-/** Writes the value with its mark, for a sentence. */
+/** Writes the value of a claim with its mark, for a sentence. */
 export const cite = (claim: Claim): string => `${printedValue(claim) ?? 'unknown'} ${markOf(claim)}`
 export const claimIdOf = (mark: string): string => `c${mark}`

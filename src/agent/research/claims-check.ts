@@ -20,7 +20,7 @@ const figure = /[-\u2212+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d.,]*\d)/y
 const unitWord = /%|USD/y
 const foreignNumeral = /[\p{N}--[0-9]]/v
 const unitAfter = /(?: ?(bn|M|k)(?!\p{L}))?(?: ?(%|USD|days?\b))?/uy
-/** A number written in words is a number, too. */
+/** Words for numbers, which a sentence may not contain, because no mark belongs to a number in words. */
 const numberWords =
   /\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion|dozen|half|halve[ds]?|thirds?|quarters?|double[ds]?|triple[ds]?|twofold|tenfold|twice|thrice|percent)\b/i
 
@@ -35,7 +35,7 @@ const wrong = (reason: string): Judgement => ({ ok: false, reason })
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** Terms are removed only as whole words, so that no part of a number counts as one. */
+/** Removes terms from a sentence, but only as whole words, so that no part of a number counts as a term. */
 function withoutTerms(sentence: string, terms: readonly string[]): string {
   const known = terms.filter((term) => /\p{N}/u.test(term)).sort((a, b) => b.length - a.length)
   if (known.length === 0) return sentence
@@ -46,7 +46,7 @@ function withoutTerms(sentence: string, terms: readonly string[]): string {
   return sentence.replace(pattern, 'term')
 }
 
-/** Removes names and words that claims contain, if their own mark follows. */
+/** Removes names and words that claims contain from a sentence, if the mark of their claim follows. */
 function withoutNames(sentence: string, claims: CheckContext['claims']): string {
   let text = ''
   let end = 0
@@ -96,7 +96,7 @@ const isSame = (found: Figure, claim: Claim): boolean => {
 
 /** Whether every number of the sentence is the value of the claim that it cites. */
 export function checkSentence(sentence: string, { claims, terms }: CheckContext): Judgement {
-  // This is checked before normalisation, which turns some numerals into letters.
+  // Foreign numerals are checked before normalisation, which turns some of them into letters.
   if (foreignNumeral.test(sentence)) return wrong('a number of unknown form')
   const plain = withoutNames(sentence, claims).normalize('NFKC').replaceAll('\u2212', '-')
   const text = withoutTerms(plain, terms)
@@ -146,7 +146,7 @@ function figureAt(text: string, at: number): { figure: Figure; end: number } | u
   return { figure: { text: number[0], scale, unit, isTime: false }, end: end + whole.length }
 }
 
-/** Splits prose, as a model writes it, into sentences; a point within a number or a mark ends none. */
+/** Splits prose, as a model writes it, into sentences; a point within a number or a mark ends no sentence. */
 export const sentencesOf = (prose: string): string[] =>
   prose
     .split(/(?<=[.!?](?:\s*\[\d{1,4}\])*)\s+(?=[^\p{Ll}\s[])|\n+/u)

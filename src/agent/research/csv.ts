@@ -1,7 +1,7 @@
 /** Writes tables of data as CSV (RFC 4180). */
 
 const number = /^-?\d+(\.\d+)?$/
-/** A spreadsheet takes a text with such a beginning for a formula, unless it is a plain number. */
+/** Beginnings by which a spreadsheet takes a text for a formula, unless the text is a plain number. */
 const formula = /^[=+\-@\t\r]/
 
 export function csvCell(value: string): string {

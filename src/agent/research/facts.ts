@@ -3,7 +3,7 @@ import { plainName, type Unit } from '#market/figure-text.ts'
 import { historyIn, type ReadHistory } from '#market/market-data.ts'
 import { type Claim, cite } from './claim.ts'
 import { type ClaimBook, type Computed, createClaimBook } from './claim-book.ts'
-import type { Collected } from './collect.ts'
+import type { Collected } from './collect-results.ts'
 
 export type Facts = {
   asset: string
@@ -48,7 +48,7 @@ export function createFacts(asset: string, collected: readonly Collected[]): Fac
   }
 }
 
-/** Returns a pointer to the row of a list in which this field has this value. */
+/** Returns the pointer to the first row of a list in which a field has a value; undefined if no row has it. */
 export function rowPointer(
   output: unknown,
   { list, field, value }: { list: string; field: string; value: string },

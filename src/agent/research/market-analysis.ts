@@ -1,9 +1,9 @@
 import type { Timeframe } from '#market/candle.ts'
 import type { Claim } from './claim.ts'
-import type { Collected, Wanted } from './collect.ts'
+import type { Collected, Wanted } from './collect-results.ts'
+import { fixedTerms } from './exempt-terms.ts'
 import { createFacts, type Facts, known, rowPointer, say } from './facts.ts'
 import type { Report } from './report.ts'
-import { fixedTerms } from './terms.ts'
 import {
   callOf,
   type RuleFacts,
@@ -26,7 +26,7 @@ export const candlesOf: Readonly<Record<Timeframe, number>> = {
   '1d': 400,
 }
 
-/** Each timeframe is analysed with a shorter and a longer one. */
+/** Each timeframe is analysed together with two neighbouring timeframes. */
 const besides: Readonly<Record<Timeframe, readonly [Timeframe, Timeframe, Timeframe]>> = {
   '15m': ['15m', '1h', '4h'],
   '30m': ['15m', '30m', '4h'],

@@ -1,9 +1,9 @@
 import type { Claim } from './claim.ts'
 import type { CriterionId } from './criteria.ts'
+import { fixedTerms } from './exempt-terms.ts'
 import { type Facts, known, say } from './facts.ts'
+import { exposureBlocks, securityOf, yieldBlocks } from './holdings-sections.ts'
 import { perpFacts } from './market-analysis.ts'
-import type { Block, Report } from './report.ts'
-import { exposureBlocks, securityOf, yieldBlocks } from './research-holdings.ts'
 import {
   type Cost,
   costOf,
@@ -11,9 +11,9 @@ import {
   type Performance,
   performanceOf,
   technicalBlocks,
-} from './research-market.ts'
+} from './market-sections.ts'
+import type { Block, Report } from './report.ts'
 import type { Scope } from './research-scope.ts'
-import { fixedTerms } from './terms.ts'
 import {
   type RuleFacts,
   regimeText,
@@ -147,7 +147,7 @@ function riskItems({ performance, perp, security, cost, daily, facts }: Parts): 
   ])
 }
 
-/** The confidence depends on how much of what was asked is known. */
+/** Returns the confidence in the verdict, which depends on the share of the calls that were answered. */
 function confidenceOf(facts: Facts, asked: number): string {
   const missing = facts.missing.length / Math.max(1, asked)
   if (missing === 0) return 'high, all that was asked was answered'

@@ -1,8 +1,8 @@
-import { dollarSymbol, type Names } from '#grammar/names.ts'
+import { dollarSymbol, type Names } from '#grammar/asset-and-chain-names.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { Wanted } from './collect.ts'
+import type { Wanted } from './collect-results.ts'
+import { orderLadder } from './exempt-terms.ts'
 import { candlesCall, fundingDays } from './market-analysis.ts'
-import { orderLadder } from './terms.ts'
 
 /** The questions of a report depend on the asset: a market at the venue, a token on chains, or both. */
 
@@ -12,13 +12,13 @@ export type Scope = {
   benchmark: string
   calls: readonly Wanted[]
   chainNames: ReadonlyMap<string, string>
-  /** What no call could answer. */
+  /** The sentences about subjects that no call could answer. */
   omitted: readonly string[]
 }
 
 const callsMax = 24
 const chainsMax = 3
-/** Returns the market that most others move with, or another one for that market itself. */
+/** Returns the benchmark of an asset: BTC, with which most markets move, or ETH for BTC itself. */
 export const benchmarkOf = (asset: string): string => (asset === 'BTC' ? 'ETH' : 'BTC')
 
 const call = (id: string, name: string, input: JsonObject, about: string): Wanted => ({

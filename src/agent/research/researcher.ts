@@ -1,7 +1,7 @@
-import type { Names } from '#grammar/names.ts'
+import type { Names } from '#grammar/asset-and-chain-names.ts'
 import type { Json } from '#kernel/wire/json.ts'
 import { candleChartSvg } from '#market/candle-chart.ts'
-import { pngOf } from '#market/chart-png.ts'
+import { renderPng } from '#market/chart-png.ts'
 import { latestIndicators } from '#market/indicator-list.ts'
 import { levelsOf } from '#market/levels.ts'
 import { historyIn } from '#market/market-data.ts'
@@ -9,10 +9,10 @@ import { performanceChartSvg } from '#market/performance-chart.ts'
 import type { Said, Session } from './analyst.ts'
 import { citationsOf } from './citations.ts'
 import { wrongClaims } from './claim-book.ts'
-import { type Collected, collect, readHistories } from './collect.ts'
+import { type Collected, collect, readHistories } from './collect-results.ts'
 import { csvOf } from './csv.ts'
 import { createFacts, type Facts } from './facts.ts'
-import { renumbered } from './renumber.ts'
+import { renumbered } from './renumber-claims.ts'
 import { type CheckedReport, checkReport } from './report.ts'
 import { candleRows, claimsJsonOf, type NamedHistory } from './report-data.ts'
 import { blockText, markdownOf } from './report-markdown.ts'
@@ -32,7 +32,7 @@ async function drawCharts(facts: Facts, scope: Scope): Promise<ReportImages> {
   const daily = facts.history('candles_1d')
   if (daily && daily.candles.length > 1) {
     const other = facts.history('benchmark')
-    images['chart-performance.png'] = await pngOf(
+    images['chart-performance.png'] = await renderPng(
       performanceChartSvg({
         asset: facts.asset,
         candles: daily.candles.slice(-performanceDays),
@@ -44,7 +44,7 @@ async function drawCharts(facts: Facts, scope: Scope): Promise<ReportImages> {
   const main = facts.history(`candles_${mainTimeframe}`)
   if (main && main.candles.length > 1) {
     const { candles, set } = main
-    images['chart-4h.png'] = await pngOf(
+    images['chart-4h.png'] = await renderPng(
       candleChartSvg({
         asset: facts.asset,
         timeframe: mainTimeframe,

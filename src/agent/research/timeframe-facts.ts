@@ -1,7 +1,7 @@
 import type { Timeframe } from '#market/candle.ts'
 import { type IndicatorId, indicatorIds, indicatorList } from '#market/indicator-list.ts'
 import type { Regime } from '#market/regime.ts'
-import { type RuleId, ruleFor } from '#market/rules.ts'
+import { type RuleId, ruleFor } from '#market/trading-rules.ts'
 import type { Claim } from './claim.ts'
 import { cellOf, type Facts, known, say } from './facts.ts'
 

@@ -10,13 +10,13 @@ import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 
 const grantsMax = 10
 
-/** The present admission; user, input and key are those of the waiting task. */
+/** The kind and the present admission of an approved task; user, input and key are those of the waiting task. */
 export type ApprovedTask = Pick<NewTask, 'kind' | 'admission'>
 
 /**
- * Replaces the waiting row by the accepted one in one transaction, so that the task is accepted once or not at
- * all. Returns undefined if the task was claimed again, was cancelled or has ended. The task signs in its first
- * step, because only the acceptance knows that it is approved.
+ * Replaces the row of the waiting task by that of the accepted task in one transaction, so that the task is
+ * accepted once or not at all. Returns undefined if the task was claimed again, was cancelled or has ended. The
+ * task signs in its first step, because only the acceptance knows that the task is approved.
  */
 export async function resumeTask(
   deps: IntakeDeps,
@@ -40,8 +40,8 @@ export async function resumeTask(
       }
     if (verdict.verdict !== 'policy' || !acceptance.check || grants === grantsMax)
       throw refusalOf(verdict, acceptance.wanted)
-    // The limits, a switch or the day's sum have changed: this throws the fault, or grants by the present
-    // limits.
+    // The policy's limits, switches or day's sum changed after the grant: `check` throws the fault, or grants by the
+    // present limits.
     grant = await acceptance.check()
   }
 }
@@ -49,13 +49,13 @@ export async function resumeTask(
 function acceptanceAfter(deps: IntakeDeps, waiting: Task, approved: ApprovedTask): Acceptance {
   const { id, user_id: userId, input, version, idempotency_key, execution_id } = waiting
   const acceptance = buildAcceptance(deps, { ...approved, id, userId, input, leased: true })
-  // The version is above every version of the waiting row, so that a run without its lease commits nothing
-  // over it.
+  // The accepted task has a version above every version of the waiting row, so that a run without its lease commits
+  // nothing over the task.
   const task = { ...acceptance.task, version: version + 1, idempotency_key, execution_id }
   return { ...acceptance, task, events: [taskEvent('task.updated', task)] }
 }
 
-/** Locks the task first, as every transaction does. */
+/** Deletes the waiting task, whose row every transaction locks first, and inserts the accepted task instead. */
 async function replace(
   { instanceId }: IntakeDeps,
   tx: Tx,
@@ -76,7 +76,7 @@ async function replace(
   return verdict
 }
 
-/** Rolls back, so that the task keeps waiting. */
+/** Thrown to roll back the transaction of a refused acceptance, so that the task keeps waiting. */
 class NotAccepted extends Error {
   readonly verdict: Exclude<Verdict, { verdict: 'accepted' }>
   constructor(verdict: Verdict) {

@@ -5,7 +5,7 @@ import { jsonText, query, settleAll } from '#store/query.ts'
 import { type Acceptance, insertAcceptances, type StoredSignature, type Verdict } from './acceptance.ts'
 import type { LockWait } from './lock-wait.ts'
 
-/** Acceptances that need a transaction, because they sign under a sequence without gaps. */
+/** Accepts tasks in a transaction, because they are signed under a nonce sequence without gaps. */
 
 type TransactionDeps = { transactions: Transactions; instanceId: string }
 export type Decision = { verdict: Verdict; signature?: StoredSignature }
@@ -46,7 +46,7 @@ async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accep
   if (!sequence) return [...accepted]
   let minNonce = 0n
   for (const each of signing) if (each.minNonce > minNonce) minNonce = each.minNonce
-  // All of them need this row, and each alone would wait for it just as long.
+  // Every acceptance here needs the sequence's row and would wait as long alone, so the lock timeout is lifted.
   const [, firstNonce] = await settleAll([
     query(tx, `select set_config('lock_timeout', '0', true)`),
     takeNonces(tx, sequence, { minNonce, count: signing.length }),
@@ -55,7 +55,7 @@ async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accep
   return accepted.map((each, at) => ({ ...each, signature: signatures[at] as StoredSignature }))
 }
 
-/** Takes the last locks of the transaction. Returns the last event numbers by acceptance. */
+/** Stores signatures and events under the transaction's last locks; returns each acceptance's last event number. */
 async function completeAcceptances(
   tx: Tx,
   accepted: readonly Accepted[],

@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { Task } from '#durable/task/task-row.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
-import type { PolicyGrant } from '#kernel/task/action.ts'
-import type { Draw } from '#kernel/task/draw.ts'
+import type { Draw } from '#kernel/task/ledger-draw.ts'
+import type { PolicyGrant } from '#kernel/task/policy-action.ts'
 import {
   type Admission,
   type Effect,
@@ -16,9 +16,9 @@ import {
   type Tx,
 } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
+import { possibleDuplicate, type RecentRequest } from './duplicate-requests.ts'
 import { accountBusy } from './faults.ts'
 import type { LockWait } from './lock-wait.ts'
-import { possibleDuplicate, type RecentRequest } from './recent-request.ts'
 
 /** The statement that inserts acceptances, and its verdict about each of them. */
 
@@ -30,27 +30,27 @@ export type NewTask = {
   admission: Admission
   key?: { key: string; operation: string; hash: string }
   parentId?: string
-  /** If absent, it is the id of the task. */
+  /** The id under which executions of the task are looked up; the task's own id serves if this is absent. */
   executionId?: string
   request?: RecentRequest
-  /** Inserts the task as one that this instance runs, so that it needs no claim. */
+  /** Whether this instance runs the inserted task at once, so that the task needs no claim. */
   leased: boolean
   runAt?: Date
-  /** Set for a task that a person has to approve; other tasks are accepted. */
+  /** Set for a task that a person has to approve; all other tasks start in the state `accepted`. */
   state?: 'awaiting_approval'
   events?: NewEvent[]
 }
-/** A task to accept, in its first state, with what the statement needs besides. */
+/** A task to accept, in its first state, with everything else that the accepting statement needs. */
 export type Acceptance = {
   task: Task
   wanted: NewTask
   events: NewEvent[]
   grant?: PolicyGrant | undefined
-  /** Asks the policy again, for the fault or for a grant by the present limits. */
+  /** Asks the policy again: throws the policy's fault, or returns a grant by the present limits. */
   check?: (() => Promise<PolicyGrant>) | undefined
   rows?: FeatureRows[] | undefined
   signature?: StoredSignature
-  /** Signs within the accepting transaction, after everything that may refuse the acceptance. */
+  /** How the task is signed within the accepting transaction, after every check that may refuse the acceptance. */
   inOrder?: SignatureInOrder
 }
 export type StoredSignature = { effect: Effect; json: object }
@@ -78,7 +78,7 @@ type VerdictRow = {
   last: bigint | string | null
 }
 
-/** Inserts each acceptance whole or not at all. This instance runs the leased ones. */
+/** Inserts each acceptance whole or not at all, and returns their verdicts. This instance runs the leased tasks. */
 export async function insertAcceptances(
   db: pg.Pool | Tx,
   instanceId: string,
@@ -110,10 +110,10 @@ function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
 }
 
 export class KeyTaken extends Error {}
-/** The account was settled after its balance was read, so the reading may be outdated. */
+/** Thrown if an account was settled after its balance was read, so that the reading may be outdated. */
 export class StaleBalance extends Error {}
 
-/** Returns the error of a refusal that no further attempt of the same statement can change. */
+/** Returns the error of a refused acceptance, which a repetition of the same statement cannot change. */
 export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { admission }: NewTask): Error {
   const { spend } = admission
   if (verdict.verdict === 'key_taken') return new KeyTaken('the idempotency key is taken')
@@ -211,7 +211,7 @@ const chatRows = (task: Task, admission: Admission): FeatureRows[] =>
       ]
     : []
 
-/** A task that has signed has used what it reserved. */
+/** A task that is signed with its acceptance has already used the spend that it counts against the limits. */
 const grantJson = (
   grant: PolicyGrant | undefined,
   { hasSigned, isOfChat }: { hasSigned: boolean; isOfChat: boolean },

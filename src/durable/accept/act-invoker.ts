@@ -9,16 +9,16 @@ import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
+import { assertNoRepeatedAct, lockRequest } from './duplicate-requests.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { LockWaiters } from './lock-wait.ts'
 import type { Answer, UserCall } from './operation-call.ts'
-import { assertNoRepeatedAct, lockRequest } from './recent-request.ts'
 
 export type ActRunnerDeps = {
   transactions: Transactions
   clock: Clock
   random: Random
-  /** A mutex by user: the acts of one user change the same rows, so each of them would occupy a connection. */
+  /** A mutex by user: acts of one user change the same rows, and each waiting act would hold a connection. */
   actTurns: KeyedMutex
   lockWaiters: LockWaiters
   acknowledgeAct: (act: AcknowledgedAct) => void
@@ -30,11 +30,11 @@ type AfterCommit = (run: () => void) => void
 export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer> {
   const { operation, input, caller, options } = call
   const { userId } = caller
-  // A guarded act is recorded under its own key, so that a repetition finds it.
+  // An act that is checked for repetition but has no key gets a new one, so that a repetition finds the act.
   const key = options.key ?? (options.duplicates && uuidv7(deps.clock.now(), deps.random))
   if (key === undefined) {
     const { request } = await prepareAct(call)
-    // This key shows that the database still has the act; nothing repeats it.
+    // The internal key only shows later that the database still has the act; no request repeats under this key.
     const own = internalKey('act', uuidv7(deps.clock.now(), deps.random))
     const keyed = { userId, key: own, operation: operation.name, hash: '' }
     const body = await runInTransaction(deps, userId, async (tx, afterCommit) => {
@@ -67,7 +67,7 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
   }
 }
 
-/** Reads upstreams before the transaction begins, and only if the reply is not known yet. */
+/** Runs the act's `prepare`, which reads upstreams, before the transaction and only if no reply is stored. */
 async function prepareAct(call: ActCall): Promise<ActCall> {
   const { operation, input, caller, request } = call
   if (!('prepare' in operation.run)) return call
@@ -76,8 +76,8 @@ async function prepareAct(call: ActCall): Promise<ActCall> {
 }
 
 /**
- * A repeated transaction starts without the callbacks of the previous run. If the user's rows are locked for
- * long, it is rolled back and waits for them as one of the few that may wait.
+ * A repeated transaction drops the callbacks of its previous run. If the user's rows stay locked, the transaction
+ * is rolled back and runs again as one of the few that may wait for locks.
  */
 async function runInTransaction<T>(
   { transactions, actTurns, lockWaiters }: ActRunnerDeps,

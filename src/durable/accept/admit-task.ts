@@ -12,10 +12,10 @@ import { ApprovalRequired } from '#kernel/task/approval.ts'
 import type { Admission, TaskKind } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { StaleBalance } from './acceptance.ts'
+import type { RecentRequest } from './duplicate-requests.ts'
 import { isInsufficientBalance, throwAdmissionFault } from './faults.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { OperationOf } from './operation-call.ts'
-import type { RecentRequest } from './recent-request.ts'
 import type { TaskIntake } from './task-intake.ts'
 
 export type TaskAdmitterDeps = {
@@ -33,24 +33,24 @@ export type NewTaskRequest = {
   asker: Asker
   keyed: KeyedRequest
   request?: RecentRequest
-  /** A time of `performance.now`. An admission that takes longer is given up, and accepts nothing. */
+  /** The time of `performance.now` at which an unfinished admission is given up, so that nothing is accepted. */
   untilMs?: number | undefined
 }
 export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
 export type KnownRequest = NewTaskRequest & { kind: TaskKind }
 
-/** An account may be settled between its reading and the commit. It is read again for at most this long. */
+/** A balance that was settled between its reading and the commit is read again for at most this long. */
 const staleMsMax = 5_000
 const admissionAttemptsMax = 3
 
 /** Admits and accepts a request. If a person has to approve it, it becomes a waiting task. */
 export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
   const request = { ...given, kind: kindOf(deps.kinds, given.operation) }
-  // This only saves reads for what is on hold already; the acceptance refuses what is put on hold meanwhile.
+  // This check only saves reads while money is on hold; the acceptance refuses money that is put on hold later.
   if (movesMoney(request.kind)) deps.holds.assertFree()
   return admitUntilAccepted(given, (admission) => accept(deps, request, admission)).catch(
     (error: unknown) => {
-      // A chat recommends what it may not start by itself, and its user then asks for the approval.
+      // A chat cannot ask for an approval: it recommends the action, and its user asks for the approval.
       if (error instanceof ApprovalRequired && given.asker.principal !== 'chat')
         return deps.requestApproval(request, error)
       throw error
@@ -70,7 +70,7 @@ export async function admitUntilAccepted<Accepted>(
     try {
       return await acceptRereadingBalances(acceptOnce, admission, startedMs)
     } catch (error) {
-      // Other tasks were accepted meanwhile, so a new admission decides about the rest.
+      // Other tasks took part of the balance meanwhile, so a new admission decides by the rest of it.
       if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
     }
   }
@@ -84,7 +84,7 @@ async function endsBy(admitting: Promise<Admission>, untilMs: number): Promise<A
   })
 }
 
-/** A chat starts nothing by itself that its limit does not count. */
+/** Throws if a chat starts an operation whose spend does not count against the limit of chats. */
 function assertCounted(
   { spend }: Admission,
   { operation, asker }: Pick<NewTaskRequest, 'operation' | 'asker'>,
@@ -104,7 +104,7 @@ export function kindOf(
   return kind
 }
 
-/** A commit that waited for a settlement finds its reading stale; the reading alone fits between two of them. */
+/** Reads a balance again that a settlement made stale: a new reading alone fits between two settlements. */
 async function acceptRereadingBalances<Accepted>(
   acceptOnce: (admission: Admission) => Promise<Accepted>,
   admission: Admission,
@@ -131,7 +131,7 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
 
 async function accept(
   { intake, runner, notifier, localEvents }: TaskAdmitterDeps,
-  { input, asker: { userId, executionId }, keyed, kind, request }: KnownRequest,
+  { input, asker: { userId, executionId, run }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
   using slot = runner.reserve(kind.priority, userId)
@@ -143,17 +143,18 @@ async function accept(
     key: keyed,
     leased: slot !== undefined,
     ...(executionId !== undefined && { executionId }),
+    ...(run && { parentId: run.run }),
     ...(request && { request }),
   }
   const { task, committedEvents, signed } = await intake.accept(wanted)
-  const run = slot?.take(task, signed)
+  const work = slot?.take(task, signed)
   if (slot) await yieldToFirstStep()
   else notifier.notify([readyTopic])
   localEvents.publish(task, committedEvents)
-  return { task, ...(run && { run }) }
+  return { task, ...(work && { run: work }) }
 }
 
-/** Lets the task's first requests leave before anyone is notified: a request leaves in the turn after it is made. */
+/** Waits two event-loop turns, so that the first step's requests leave before listeners are notified. */
 async function yieldToFirstStep(): Promise<void> {
   await nextTurn()
   await nextTurn()

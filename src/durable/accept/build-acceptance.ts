@@ -12,7 +12,7 @@ export type IntakeDeps = {
   clock: Clock
   random: Random
   instanceId: string
-  /** False while a required standby is away; the task records it from then on. */
+  /** Returns false while a required standby is away; tasks accepted then are marked as not replicated. */
   isReplicated?: () => boolean | null
 }
 type BuildDeps = Pick<IntakeDeps, 'clock' | 'random' | 'isReplicated'>

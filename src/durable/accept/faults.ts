@@ -2,14 +2,14 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isConflict, isStatementTimeout } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
-/** Nothing was accepted when the database was unavailable or a conflict lasted, so the fault is retryable. */
+/** Throws database errors as retryable faults: nothing is accepted while the database is away or in conflict. */
 export function throwAsFault(error: unknown): never {
   if (isConflict(error))
     throw new Fault('unavailable', 'Other requests changed the same rows; try again', {
       cause: error,
       extras: { retry_after: 1 },
     })
-  // Most likely a row was locked all that time. The server has rolled the statement back.
+  // Most likely a row stayed locked until the statement timeout. The server has rolled the statement back.
   if (isStatementTimeout(error))
     throw new Fault('unavailable', 'The database took too long and nothing was changed; try again', {
       cause: error,
@@ -32,7 +32,7 @@ export const acceptanceUnknown = (key: string, cause: unknown) =>
     },
   )
 
-/** Translates a read that failed during admission. No task exists, so its outcome cannot be unknown. */
+/** Throws a failed upstream read as a fault without an unknown outcome, because no task exists yet. */
 export function throwAdmissionFault(error: unknown): never {
   const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
   if (!isRead) throw error

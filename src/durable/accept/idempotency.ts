@@ -6,7 +6,7 @@ import { KeyTaken } from './acceptance.ts'
 export type KeyedRequest = { userId: string; key: string; operation: string; hash: string }
 export type StoredKey = { taskId: string | null; response: JsonObject | null }
 
-/** Finds the stored reply of a key. A key reused for another operation or body must not move money. */
+/** Finds the task or reply of an idempotency key; throws if the key was used for another operation or body. */
 export async function findKey(
   db: Queryable,
   { userId, key, operation, hash }: KeyedRequest,

@@ -1,17 +1,18 @@
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
+import { canonicalAddress, toAssetId } from '#kernel/money/chains.ts'
 import { toUnits } from '#kernel/money/money.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { isInsufficientBalance } from './faults.ts'
 
 /**
- * A shortage is not final if the node may not show yet what the user's tasks have brought, or what this instance
- * has just shown to the user. Deposits from outside that no read has shown are unknown here.
+ * A shortage is not final while the node may lag: the node may not show yet the units that the user's recent tasks
+ * brought, or a balance that this instance has just shown to the user. Deposits from outside that no read has shown
+ * are unknown here.
  */
 
-/** Nodes lag behind each other by less than this. */
+/** Two nodes of a chain lag behind each other by less than this time. */
 const lagMs = 60_000
 const retryAfterSeconds = 1
 const tasksMax = 100
@@ -31,13 +32,13 @@ export async function throwWhereLagging(
   if (typeof chainId !== 'string' || typeof decimals !== 'number') throw error
   const [requiredUnits, readUnits] = [required, available].map((each) => toUnits(String(each), decimals))
   const place = { chainId, token: String(token) }
-  // The holds are read first: those of a task that ends meanwhile still count, beside what it has spent.
+  // The holds are read before the ended tasks: a task that ends in between counts in both, and never in neither.
   const heldUnits = await held(deps, userId, place)
   const broughtUnits = await recentlyBrought(deps, userId, place)
   const seenUnits = deps.shownUnits?.(userId, place, lagMs) ?? 0n
-  // The shown balance may still include what was spent since.
+  // The shown balance may still include units that were spent after it was shown, so a net spend is subtracted.
   const knownUnits = max(broughtUnits, broughtUnits < 0n ? seenUnits + broughtUnits : seenUnits)
-  // Units that open tasks hold are not available, and may already be spent.
+  // Units that open tasks hold are not available, and may be spent on the chain already, so they count twice.
   if (readUnits! + 2n * heldUnits >= knownUnits || requiredUnits! > knownUnits) throw error
   throw new Fault('unavailable', `${error.message}, and what arrived in the last minute is not shown yet`, {
     cause: error,
@@ -47,7 +48,7 @@ export async function throwWhereLagging(
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Returns what recently ended tasks brought of a token, minus what they spent. */
+/** Returns the units of a token that recently ended tasks brought, minus the units that they spent. */
 async function recentlyBrought({ pool, clock }: LaggingDeps, userId: string, place: Place): Promise<bigint> {
   const rows = await query<{ changes: unknown }>(
     pool,
@@ -65,7 +66,7 @@ async function held({ pool }: LaggingDeps, userId: string, { chainId, token }: P
   const rows = await query<{ held: string }>(
     pool,
     'select coalesce(sum(held), 0)::text as held from account where owner = $1 and asset = $2',
-    [userId, assetOf({ id: chainId }, token)],
+    [userId, toAssetId({ id: chainId }, token)],
   )
   return BigInt(rows[0]!.held)
 }

@@ -5,10 +5,10 @@ import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import { batchLockWaitMs } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 
-/** How long a statement waits for each row that is locked elsewhere; otherwise up to the statement's own time limit. */
+/** How long a statement waits for each row locked elsewhere; if undefined, up to the statement's own time limit. */
 export type LockWait = { lockWaitMs?: number | undefined }
 
-/** A waiting statement has one user, whose event number is locked last: this waits before it locks shared rows. */
+/** Locks the user's event number before a statement that may wait runs, so that it holds no shared rows. */
 export async function startLockWait(
   pool: pg.Pool,
   userId: string | undefined,
@@ -26,7 +26,7 @@ const waitersMax = 4
 
 export function createLockWaiters(): LockWaiters {
   const turns = createKeyedMutex()
-  // Those that wait for a turn hold no connection; the number of open requests bounds them.
+  // Requests that wait for a turn hold no connection, and the limit of open requests bounds their number.
   const unbounded = Number.POSITIVE_INFINITY
   const queue = createFairQueue({
     runsMax: waitersMax,

@@ -1,14 +1,14 @@
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import type { Entry, Operation, StreamItem } from '#kernel/contract/operation.ts'
-import type { Duplicates } from './recent-request.ts'
+import type { Duplicates } from './duplicate-requests.ts'
 
 export type InvokeOptions = {
   wait: boolean
   timeoutMs: number
   key?: string
-  /** When the key was made, if that is known: nothing was executed under it before. */
+  /** When the idempotency key was made, if that is known: nothing was executed under the key before that time. */
   keyMadeAt?: Date
-  /** Set by doors whose callers may repeat a task under a fresh key; without it nothing is checked. */
+  /** How a door treats a request that repeats an earlier one under a fresh key; if absent, nothing is checked. */
   duplicates?: Duplicates
 }
 export type InvokeRequest = RequestFacts & { lastEventId?: string }
@@ -24,7 +24,7 @@ export type OperationCall<O extends Operation = Operation> = {
 export type UserCall<K extends Entry['kind']> = OperationCall<OperationOf<K>> & { caller: Caller }
 
 export type Answer = { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
-/** `key` and `replayed` are set for a stream that a task fills. */
+/** The items of a stream; `key` and `replayed` are set only for a stream that a durable task fills. */
 export type StreamReply = {
   kind: 'stream'
   items: AsyncIterable<StreamItem>
@@ -32,5 +32,5 @@ export type StreamReply = {
   key?: string
 }
 export type Reply = Answer | StreamReply
-/** The one path that every door uses. */
+/** Runs an operation; every door, such as HTTP and MCP, calls operations by this function alone. */
 export type Invoke = (call: OperationCall) => Promise<Reply>

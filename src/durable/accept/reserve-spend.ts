@@ -9,10 +9,10 @@ import { jsonText, query } from '#store/query.ts'
 export type ReservingTask = { id: string; userId: string; kind: string; createdAt: Date }
 export type ReservedSpend = Required<Pick<Spend, 'account' | 'amountUnits' | 'token' | 'seen'>> &
   Pick<Spend, 'gas'> & {
-    /** The key of the hold, if it is not the task's first one; the step that delivers its units posts it. */
+    /** The ledger key of the task's hold if it is not the first one; the step that delivers the units posts it. */
     holdKey?: string
   }
-/** Runs in the commit of a step, which has locked the task. Throws if the acceptance would refuse the spend. */
+/** Reserves a spend in the commit of a step, which has locked the task. Throws if an acceptance would refuse it. */
 export type ReserveSpend = (tx: Tx, task: ReservingTask, spend: ReservedSpend, at: Date) => Promise<void>
 
 type Row = { verdict: string; detail: { used?: string; required?: string; available?: string } | null }

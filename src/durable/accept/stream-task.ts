@@ -2,12 +2,12 @@ import { type Operation, streamTaskOf } from '#kernel/contract/operation.ts'
 import type { OperationOf, Reply, UserCall } from './operation-call.ts'
 import type { TaskInvoker } from './task-invoker.ts'
 
-/** Whether a durable task fills the stream: it is accepted once per key, and every request reads its events. */
+/** Whether a task fills the stream: the task is accepted once per key, and every request reads its events. */
 
 export const isStreamTask = (operation: Operation): operation is OperationOf<'stream'> =>
   operation.entry.kind === 'stream' && operation.entry.taskKind !== undefined
 
-/** The operation as the engine accepts its task. The admission of a request needs its caller. */
+/** Returns the task operation behind a stream. `admit` is bound to a request's caller, and throws if absent. */
 export function taskOperationOf(
   operation: OperationOf<'stream'>,
   admit?: OperationOf<'task'>['run']['admit'],
@@ -28,7 +28,7 @@ export function taskOperationOf(
   }
 }
 
-/** How an answer is read is not part of the request: a repetition may read it the other way. */
+/** The input `stream` only chooses how the answer is read: a repetition under the key may choose otherwise. */
 export async function runStreamTask(tasks: TaskInvoker, call: UserCall<'stream'>): Promise<Reply> {
   const { operation, caller, options, request } = call
   const { stream, ...input } = call.input

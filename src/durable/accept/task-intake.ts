@@ -5,38 +5,48 @@ import { batchByArrival } from '#kernel/async/arrival-batches.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { isStatementTimeout } from '#store/conflict.ts'
-import { isLockTimeout } from '#store/lock-timeout.ts'
+import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { type ApprovedTask, resumeTask } from './accept-approved.ts'
 import { acceptInTransaction, type Decision } from './accept-in-transaction.ts'
-import { type Acceptance, insertAcceptances, type NewTask, refusalOf } from './acceptance.ts'
+import { type Acceptance, insertAcceptances, type NewTask, refusalOf, type Verdict } from './acceptance.ts'
 import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 import { accountBusy } from './faults.ts'
-import { signFirstStep } from './first-signature.ts'
 import { type LockWait, startLockWait } from './lock-wait.ts'
+import { signFirstStep } from './sign-first-step.ts'
 
 export type { NewTask } from './acceptance.ts'
 
 export type TaskIntake = {
-  /** Commits key, task, limits, gas, hold, signature, rows of the feature and events, or throws why it was refused. */
+  /** Commits a task with key, limits, gas, hold, signature, feature rows and events, or throws why it is refused. */
   accept(wanted: NewTask): Promise<Committed>
-  /** Accepts a waiting task in place of its waiting row; returns undefined if it no longer waits. */
+  /** Accepts an approved task in place of its waiting row; returns undefined if the task no longer waits. */
   resume(waiting: Task, approved: ApprovedTask): Promise<Committed | undefined>
   /** Inserts a task that any instance may claim, in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
-  /** Inserts several such tasks, all or none. */
+  /** Inserts several tasks that any instance may claim, all or none, in the caller's transaction. */
   enqueueAll(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<string[]>
+  /**
+   * Inserts the tasks whose idempotency key is free, and returns undefined for the others, which exist already. Fails
+   * if a row stays locked, or if a task is refused for another reason. The limit of the wait for a lock holds for the
+   * rest of the transaction; `{}` leaves the limit that the transaction has.
+   */
+  enqueueOnce(
+    tx: Tx,
+    wanted: readonly Omit<NewTask, 'leased'>[],
+    lockWait?: LockWait,
+  ): Promise<(string | undefined)[]>
 }
 
 const batchSizeMax = 32
-/** A grant is outdated if the limits changed, or other acceptances of the user were counted, in between. */
+/** How often a grant is renewed that changed limits or other counted acceptances of the user made outdated. */
 const grantsMax = 10
 
 type AcceptanceContext = {
   deps: IntakeDeps
   batches: Map<string, (acceptance: Acceptance) => Promise<Decision>>
   turns: KeyedMutex
-  /** A mutex by user: approved tasks of one user lock the same rows, and those that wait occupy no connection. */
+  /** A mutex by user: approved tasks of one user lock the same rows, and a waiting one holds no connection. */
   resumes: KeyedMutex
 }
 
@@ -53,10 +63,14 @@ export function createTaskIntake(deps: IntakeDeps): TaskIntake {
       context.resumes.run(waiting.user_id, () => resumeTask(deps, waiting, approved)),
     enqueue: async (tx, wanted) => (await enqueueTasks(deps, tx, [wanted]))[0]!,
     enqueueAll: (tx, wanted) => enqueueTasks(deps, tx, wanted),
+    async enqueueOnce(tx, wanted, lockWait = { lockWaitMs: batchLockWaitMs }) {
+      const decided = await insertUnleased(deps, tx, wanted, lockWait)
+      return decided.map((each) => (each.verdict.verdict === 'key_taken' ? undefined : acceptedId(each)))
+    },
   }
 }
 
-/** The user's rows were locked for as long as a statement may take, so nothing was accepted. */
+/** Turns a statement timeout into a retryable fault: the user's rows stayed locked, so nothing was accepted. */
 function throwIfBusy(error: unknown): never {
   throw isStatementTimeout(error) ? accountBusy({ cause: error }) : error
 }
@@ -79,13 +93,13 @@ async function acceptTask(context: AcceptanceContext, wanted: NewTask): Promise<
       }
     }
     if (verdict.verdict !== 'policy' || !check || grants === grantsMax) throw refusalOf(verdict, wanted)
-    // The limits, a switch or the day's sum have changed: this throws the fault, or grants by the present
-    // limits.
+    // The policy's limits, switches or day's sum changed after the grant: `check` throws the fault, or grants by the
+    // present limits.
     grant = await check()
   }
 }
 
-/** Decides together with the acceptances that arrive while the previous batch of the same sort is decided. */
+/** Decides an acceptance in one batch with others of its sort that arrive while the previous batch is decided. */
 function decide({ deps, batches }: AcceptanceContext, acceptance: Acceptance): Promise<Decision> {
   const { inOrder } = acceptance
   const name = inOrder ? Object.values(inOrder.sequence).join(' ') : 'statement'
@@ -101,7 +115,7 @@ function decide({ deps, batches }: AcceptanceContext, acceptance: Acceptance): P
       sizeMax: batchSizeMax,
       keyOf: ({ task }) => task.user_id,
       ownerOf: ({ task }) => task.user_id,
-      // The reply may be lost although the commit was not.
+      // The reply of the database may be lost although the commit was not, so the batch is not tried again.
       isFinal: isDatabaseUnavailable,
       isBlocked: isLockTimeout,
     })
@@ -123,29 +137,52 @@ async function acceptTogether(
 
 type UnleasedTask = Omit<NewTask, 'leased'>
 
-async function enqueueTasks(deps: IntakeDeps, tx: Tx, wanted: readonly UnleasedTask[]): Promise<string[]> {
+type Decided = { acceptance: Acceptance; verdict: Verdict }
+
+const enqueueTasks = async (deps: IntakeDeps, tx: Tx, wanted: readonly UnleasedTask[]): Promise<string[]> =>
+  (await insertUnleased(deps, tx, wanted)).map(acceptedId)
+
+function acceptedId({ acceptance: { task, wanted }, verdict }: Decided): string {
+  if (verdict.verdict !== 'accepted') throw refusalOf(verdict, wanted)
+  return task.id
+}
+
+/** Inserts tasks that no instance runs yet, and returns the decisions in the order of the tasks. */
+async function insertUnleased(
+  deps: IntakeDeps,
+  tx: Tx,
+  wanted: readonly UnleasedTask[],
+  lockWait: LockWait = {},
+): Promise<Decided[]> {
   const acceptances = await Promise.all(
     wanted.map(async (each) => {
       const acceptance = buildAcceptance(deps, { ...each, leased: false })
       return { ...acceptance, grant: acceptance.grant ?? (await acceptance.check?.()) }
     }),
   )
+  const verdicts = new Map<Acceptance, Verdict>()
   for (const together of withDistinctUsers(acceptances)) {
-    const verdicts = await insertAcceptances(tx, deps.instanceId, together)
-    for (const [n, verdict] of verdicts.entries())
-      if (verdict.verdict !== 'accepted') throw refusalOf(verdict, together[n]!.wanted)
+    const decided = await insertAcceptances(tx, deps.instanceId, together, lockWait)
+    for (const [n, verdict] of decided.entries()) verdicts.set(together[n]!, verdict)
   }
-  return acceptances.map(({ task }) => task.id)
+  return acceptances.map((acceptance) => ({ acceptance, verdict: verdicts.get(acceptance)! }))
 }
 
-/** Two acceptances of one user in one statement would spend the same balance and the same limits. */
+/**
+ * Groups acceptances by statement: two that reserve for one user would spend the same balance and limits, so no
+ * statement has both. Acceptances that reserve nothing share a statement.
+ */
 function withDistinctUsers(acceptances: readonly Acceptance[]): Acceptance[][] {
+  const plain = acceptances.filter((each) => !reserves(each))
   const rounds: Map<string, Acceptance>[] = []
-  for (const acceptance of acceptances) {
+  for (const acceptance of acceptances.filter(reserves)) {
     const userId = acceptance.task.user_id
     const free = rounds.find((round) => !round.has(userId))
     if (free) free.set(userId, acceptance)
     else rounds.push(new Map([[userId, acceptance]]))
   }
-  return rounds.map((round) => [...round.values()])
+  return [plain, ...rounds.map((round) => [...round.values()])].filter(({ length }) => length > 0)
 }
+
+const reserves = ({ wanted: { admission, request } }: Acceptance): boolean =>
+  Boolean(admission.spend || admission.draw || admission.orders || request)

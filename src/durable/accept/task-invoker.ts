@@ -1,5 +1,5 @@
 import type { ChangePoller } from '#durable/events/change-poller.ts'
-import { waitForEnd } from '#durable/events/wait-for-end.ts'
+import { waitForEnd } from '#durable/events/wait-for-task-end.ts'
 import { readTask } from '#durable/task/task-queries.ts'
 import { isAdmitted, isEnded, type Task } from '#durable/task/task-row.ts'
 import { toTaskBrief, toTaskFullView } from '#durable/task/task-view.ts'
@@ -9,7 +9,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { requestExecutionId } from '#kernel/task/execution-id.ts'
-import { askerOf } from '#kernel/task/fresh-person.ts'
+import { askerOf } from '#kernel/task/fresh-sign-in.ts'
 import { bodyHash } from '#kernel/task/idempotency-key.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
@@ -20,10 +20,10 @@ import {
   type NewTaskRequest,
   type TaskAdmitterDeps,
 } from './admit-task.ts'
+import { assertNoDuplicate, recentRequestOf } from './duplicate-requests.ts'
 import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './faults.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { Answer, InvokeOptions, UserCall } from './operation-call.ts'
-import { assertNoDuplicate, recentRequestOf } from './recent-request.ts'
 
 export type TaskInvokerDeps = TaskAdmitterDeps & {
   transactions: Transactions
@@ -84,7 +84,7 @@ async function acceptCall(
     await pending.get(pendingKey)?.catch(() => undefined)
     const earlier = await findTaskByKey(deps, keyed)
     if (earlier) return { task: earlier, replayed: true }
-    // Several may have waited for a rejected one: again only the first of them continues.
+    // Several requests may have waited for one that was rejected: again only the first of them continues.
     if (!pending.has(pendingKey)) break
   }
   const answered = await operation.run.answer?.(input, caller).catch(throwAdmissionFault)
@@ -95,11 +95,11 @@ async function acceptCall(
     const accepted = await acceptTracked(state, pendingKey, {
       operation,
       input,
-      // Without a key of the caller nothing outside this database would find the request again.
+      // A request without a caller's key has no execution id: nothing outside this database could find it again.
       asker: options.key === undefined ? asker : { ...asker, executionId: requestExecutionId(keyed) },
       keyed,
       ...(request && { request }),
-      // A caller that does not wait, or is above its share, sets no limit on the time of the admission.
+      // Only a caller that waits limits the time of the admission; a timeout of 0 means a caller above its share.
       ...(options.wait && options.timeoutMs > 0 && { untilMs }),
     })
     return { ...accepted, replayed: false }
@@ -108,10 +108,10 @@ async function acceptCall(
   }
 }
 
-/** The clocks of two instances differ by less. */
+/** The clocks of two instances differ by less than this time. */
 const skewMsMax = 60_000
 
-/** The database may have forgotten what a key of before the hold has executed. */
+/** The database may have forgotten what was executed under a key of before the hold, so the fault names the key. */
 const heldOf = (error: MoneyHeld, { key, keyMadeAt }: InvokeOptions): MoneyHeld =>
   keyMadeAt !== undefined && keyMadeAt > later(error.hold.since, skewMsMax)
     ? error
@@ -136,8 +136,8 @@ function acceptTracked(
 }
 
 /**
- * A concurrent request under the same key may have been accepted, and may have spent what this one was refused
- * for. Also, the reply to a commit may have been lost although the commit was not.
+ * Looks for a task under the same key after an error: a concurrent request may have been accepted and have spent
+ * the balance that is missing now, or only the reply to a commit was lost.
  */
 async function findTwin(deps: TaskInvokerDeps, keyed: KeyedRequest, error: unknown): Promise<AcceptedCall> {
   const lost = isDatabaseUnavailable(error)
@@ -150,7 +150,7 @@ async function findTwin(deps: TaskInvokerDeps, keyed: KeyedRequest, error: unkno
   throw stale ? accountBusy() : lost ? acceptanceUnknown(keyed.key, error) : error
 }
 
-/** Answers with the short form at once, and with the full form after a wait. */
+/** Answers with the task's short form if the caller does not wait, and with its full form after a wait. */
 async function answerTask(
   deps: TaskInvokerDeps,
   { operation, options, request }: UserCall<'task'>,

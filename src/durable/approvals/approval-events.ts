@@ -8,9 +8,9 @@ import type { Approval } from './approval-store.ts'
 
 export type Approvers = {
   personOf(db: Queryable, userId: string): Promise<string | undefined>
-  /** Returns the caller as whom a confirmed act runs: the person, or the user where nobody signs in. */
+  /** Returns the caller as whom a confirmed act runs: the person, or the user itself where people cannot sign in. */
   callerFor(db: Queryable, userId: string): Promise<Caller>
-  /** Nobody signs in here, so a request need not belong to a person. */
+  /** Whether people cannot sign in to this gateway, so that a request need not belong to a person. */
   hasNoPeople: boolean
   page(approvalId: string): string | undefined
 }

@@ -5,8 +5,8 @@ import type { OperationOf } from '#durable/accept/operation-call.ts'
 import type { TaskIntake } from '#durable/accept/task-intake.ts'
 import type { EventLog } from '#durable/events/event-log.ts'
 import type { Notifier } from '#durable/events/notifier.ts'
-import type { Committed, Committer } from '#durable/run/commit.ts'
-import { cancelled, deferToNewerVersion, failed } from '#durable/run/step-result.ts'
+import { cancelled, deferToNewerVersion, failed } from '#durable/run/runner-results.ts'
+import type { Committed, Committer } from '#durable/run/step-committer.ts'
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
@@ -48,7 +48,7 @@ export async function decideWaiting(
   if (!approval) throw new Error(`task ${task.id} waits without an approval`)
   if (task.cancel_requested) return commitEnd(deps, task, cancel(deps, approvers, approval))
   const now = clock.now()
-  // Prices and plans have moved on after such a time without a running instance.
+  // No instance ran for so long after the approval that prices and plans have moved on.
   if (approval.decision === 'approved' && now > later(approval.decided_at!, admissionMs))
     return committer.step(
       task,
@@ -66,7 +66,7 @@ export async function decideWaiting(
   return commitEnd(deps, task, expire(deps, approvers, approval, now))
 }
 
-/** The end of a request, and its event in each log; `writes` returns the users of these logs. */
+/** The end of an approval request, and its event in each log; `writes` returns the users of these logs. */
 type RequestEnd = { result: StepResult; writes: (tx: Tx) => Promise<string[]> }
 
 async function commitEnd(
@@ -85,7 +85,7 @@ async function commitEnd(
   return committed
 }
 
-/** An approval that was stored meanwhile wins: the step is repeated, and finds it. */
+/** Ends a request as expired. If a decision was stored meanwhile, the step fails, is repeated, and finds it. */
 const expire = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval, at: Date): RequestEnd => ({
   result: notApproved('expired'),
   async writes(tx) {
@@ -99,7 +99,7 @@ const expire = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval, a
   },
 })
 
-/** It may have been approved, but was not accepted yet. */
+/** Ends a request as cancelled; a person may have approved the request, but its task was not accepted yet. */
 const cancel = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval): RequestEnd => ({
   result: cancelled('Cancelled on request'),
   writes: (tx) =>

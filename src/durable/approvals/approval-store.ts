@@ -1,19 +1,19 @@
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
 import type { ApprovalDetail } from '#kernel/task/act-request.ts'
-import type { ActionTerms } from '#kernel/task/action.ts'
+import type { ActionTerms } from '#kernel/task/policy-action.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ApprovalRow } from '#store/tables/durable.ts'
 
-/** Requests that wait for a person. If there are several decisions, the first one counts. */
+/** Stored requests that wait for a person's decision; if there are several decisions, the first one counts. */
 
 export type ApprovalIntent = ActionTerms & {
   kind: string
-  /** Null, like `usd`, for an act that moves nothing. */
+  /** The chain of the action; null, like `usd`, for an act that moves no money. */
   chain_id: string | null
   usd: string | null
   details?: ApprovalDetail[]
   agent_id: string
-  /** The app that asked for a person; null if a key pair asked. */
+  /** The OAuth client that asked for the approval; null if an agent with a key pair asked. */
   client_id: string | null
   rule: string
   reason: string
@@ -25,7 +25,7 @@ const waiting = `from approval a join task t on t.id = a.task_id
   where a.user_id = any($1::uuid[]) and a.expires_at > $2 and a.decision is null
     and t.status in ('pending', 'running') and not t.cancel_requested`
 
-/** `total` includes those beyond the limit. */
+/** Waiting requests up to a limit; `total` also counts the requests beyond the limit. */
 export type Waiting = { approvals: Approval[]; total: number }
 
 /**
@@ -49,7 +49,7 @@ export async function waitingApprovals(
   return { approvals: rows, total: rows[0]?.total ?? 0 }
 }
 
-/** `ofClient` counts those that this app asked for; it is 0 for a key pair. */
+/** Counts a user's waiting requests; `ofClient` counts those of the app `clientId`, and is 0 for a key pair. */
 export async function countWaiting(
   db: Queryable,
   userId: string,
@@ -62,7 +62,7 @@ export async function countWaiting(
 }
 
 type Made = { count: number; count_of_client: number; first: Date | null; first_of_client: Date | null }
-/** The count includes those that were decided or cancelled, by the time at which they expire or would have expired. */
+/** Counts a user's requests that expire after `expireAfter`, including those decided or cancelled before. */
 export async function countMade(
   db: Queryable,
   userId: string,
@@ -76,7 +76,7 @@ export async function countMade(
   return row!
 }
 
-/** Locks until the end of the transaction, so that each of several requests of a user counts those before it. */
+/** Locks a user's requests until the end of the transaction, so that each new one counts those before it. */
 export const lockRequests = (tx: Queryable, userId: string) =>
   query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`approvals ${userId}`])
 
@@ -98,7 +98,7 @@ export const approvalOfTask = async (db: Queryable, taskId: string): Promise<App
 export const approvalById = async (db: Queryable, approvalId: string): Promise<Approval | undefined> =>
   (await query<Approval>(db, 'select * from approval where approval_id = $1', [approvalId]))[0]
 
-/** Returns false if it was decided before. The caller has locked the row of the task. */
+/** Stores a decision about a request; returns false if there was one. The caller has locked the task's row. */
 export async function writeDecision(
   tx: Queryable,
   taskId: string,
@@ -120,7 +120,7 @@ export async function takeDecision(
   { task_id: taskId, expires_at: expiresAt }: Approval,
   { decision, by, at }: { decision: Decision; by: string; at: Date },
 ): Promise<{ isFirst: boolean; task: DecidedTask | undefined }> {
-  // A cancel locks this row too, so either the cancel or the decision comes first.
+  // A cancel locks the task's row too, so either the cancel or the decision comes first.
   const [task] = await query<DecidedTask>(
     tx,
     'select status, cancel_requested, step from task where id = $1 for no key update',

@@ -1,7 +1,7 @@
 import type { NewTask } from '#durable/accept/acceptance.ts'
 import type { AcceptedTask, KnownRequest } from '#durable/accept/admit-task.ts'
 import { readyTopic } from '#durable/events/notifier.ts'
-import type { Committed } from '#durable/run/commit.ts'
+import type { Committed } from '#durable/run/step-committer.ts'
 import { newestKind } from '#durable/task/task-kinds.ts'
 import { readTask } from '#durable/task/task-queries.ts'
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
@@ -14,7 +14,7 @@ import { sha256, uuidv7 } from '#kernel/id.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { ActRequest, ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
 import { type ApprovalRequired, actionTerms } from '#kernel/task/approval.ts'
-import { personRequired } from '#kernel/task/fresh-person.ts'
+import { personRequired } from '#kernel/task/fresh-sign-in.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
@@ -40,25 +40,25 @@ import {
  */
 
 export type Deciding = { approvalId: string; decision: 'approved' | 'declined'; by: string }
-/** `readers` are the users whose event logs have grown. */
+/** A decided approval; `readers` are the users whose event logs got the event of the decision. */
 export type Decided = { approval: Approval; readers: string[] }
 
 export type Approvals = ActRequests & {
   request(given: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
   decideWaiting(task: Task): Promise<Committed | undefined>
   find(db: Queryable, approvalId: string): Promise<Approval | undefined>
-  /** Lists waiting requests, newest first; if not all fit, as many of each user as of any other. */
+  /** Lists waiting requests, newest first; if not all fit, each user has about as many in the list as any other. */
   list(userIds: readonly string[]): Promise<Waiting>
-  /** Stores the first decision, in the transaction of an act; throws if it came too late. */
+  /** Stores the first decision about a request, in the transaction of an act; throws if the decision is too late. */
   decide(tx: Tx, deciding: Deciding): Promise<Decided>
-  /** Runs after that commit and reads nothing, so that it cannot fail. */
+  /** Wakes the task and the streams after the commit of `decide`; it reads nothing, so that it cannot fail. */
   decided(decided: Pick<Decided, 'readers'>): void
 }
 
 const waitMs = 30 * 60_000
 export const waitingMax = 20
 const listedMax = 200
-/** Each request leaves rows and events, even if it is declined at once. A stolen token can use up the number of this time. */
+/** The time over which a user's requests are limited, since even declined ones leave rows and events. */
 const madeMs = 15 * 60_000
 const madeMax = 60
 const madeOfClientMax = 30
@@ -169,8 +169,8 @@ async function storeRequest(
       events: [requested],
     })
   const readers = await readersOf(approvers, tx as Queryable, userId)
-  // Accepting the task locks the user's log, which must take its place among the logs: others lock them by id
-  // too.
+  // All transactions lock event logs in the order of user ids. Accepting the task locks the user's log, so it takes
+  // its place in that order.
   for (const reader of readers)
     await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))
   return { id, readers }
@@ -179,7 +179,7 @@ async function storeRequest(
 type OfClient = { clientId: string | null; now: Date }
 async function assertRoom(tx: Tx, userId: string, { clientId, now }: OfClient): Promise<void> {
   const { all: waiting, ofClient } = await countWaiting(tx, userId, { clientId, now })
-  // Requests of others must not keep a person from the gateway's own pages.
+  // Requests of other apps must not stop a person who asks on the gateway's own pages.
   const isPage = clientId === pagesClientId
   const ofOthers = isPage ? 0 : waiting - ofClient
   if (ofOthers + 2 * ofClient >= waitingMax)

@@ -2,7 +2,7 @@ import { repeat } from '#kernel/async/repeat.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { createListeners } from './listeners.ts'
 
-/** The delay of a change whose hint was lost. */
+/** The longest delay of a change whose hint was lost. */
 export const pollMs = 1_000
 
 type EventSubscriber = { seq: () => bigint; notify: () => void }
@@ -37,7 +37,7 @@ export function createChangePoller(db: Queryable, everyMs: number = pollMs): Cha
 
   const register = (registration: Disposable): Disposable => {
     registered += 1
-    // The next poll finds what a failed one missed.
+    // The next poll finds the changes that a failed poll missed.
     polling ??= repeat(poll, { everyMs, onError: () => {} })
     let isOpen = true
     return {

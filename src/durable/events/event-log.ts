@@ -22,9 +22,9 @@ type Filter = { types?: string[] | undefined; taskId?: string | undefined }
 
 /** The event log of a user: gapless, in commit order, readable from any instance. */
 export type EventLog = {
-  /** Returns the newest sequence number, and the oldest one within retention. */
+  /** Returns the newest sequence number of the user's events, and the oldest that is still stored. */
   bounds(userId: string): Promise<{ first: bigint; last: bigint }>
-  /** `total` and `nextAfter` cover the scanned range; a filter limits that range. */
+  /** Returns a page of events. `total` and `nextAfter` cover the scanned range of the log, which a filter limits. */
   page(
     userId: string,
     after: bigint,
@@ -36,9 +36,9 @@ export type EventLog = {
     seq: bigint,
     options: { types?: readonly string[] | undefined; limit: number },
   ): Promise<EventPage>
-  /** Appends events that belong to no task; it must be the last statement of the caller's transaction. */
+  /** Appends events that belong to no task; the call must be the last statement of the caller's transaction. */
   add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
-  /** Wakes streams after that commit; otherwise they wait for their next poll. */
+  /** Wakes the user's streams after the commit of `add`; without this call they wait for their next poll. */
   notify(userId: string): void
   /** Yields the events after `seq` in pages as they are committed, until the signal aborts. */
   subscribe(userId: string, seq: bigint, options: SubscriptionOptions): AsyncIterable<StoredEvent[]>
@@ -96,7 +96,7 @@ export const createEventLog = ({
       const isFiltered = filter.types !== undefined || filter.taskId !== undefined
       const until = isFiltered && from + scannedMax < last ? from + scannedMax : last
       if (!isFiltered) {
-        // A user's sequence has no gaps, so nothing has to be skipped or counted.
+        // A user's sequence has no gaps, so a page without a filter is found and counted by sequence numbers alone.
         const rows = await fetchAll(
           pool,
           matching(userId, from + BigInt(skip), until, {})

@@ -18,9 +18,9 @@ type EventListener = (page: StoredEvent[]) => void
 export type LocalEvents = {
   publish(task: Task, committed: CommittedEvents | undefined): void
   on(userId: string, listener: EventListener): Disposable
-  /** Calls back with the task as committed, before anyone is notified of its end. */
+  /** Calls back with the ended task as this instance committed it, before any listener is notified of the end. */
   onEnd(taskId: string, listener: (ended: Task) => void): Disposable
-  /** True during a hint whose events the local listeners already have. */
+  /** Whether the hint that is being sent is about events that the local listeners already have. */
   isPublishing(): boolean
 }
 
@@ -35,7 +35,7 @@ export function createLocalEvents(notifier: Notifier): LocalEvents {
         for (const listener of subscribers.get(task.user_id)) listener(storedEvents(task, committed))
       if (isEnded(task)) for (const listener of waiters.get(task.id)) listener(task)
       publishing = committed !== undefined
-      // Waiters of a task need a hint only when it ends.
+      // Waiters of a task need a hint only when the task ends.
       notifier.notify([...(isEnded(task) ? [taskTopic(task.id, task.user_id)] : []), userTopic(task.user_id)])
       publishing = false
     },

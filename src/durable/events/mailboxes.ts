@@ -6,15 +6,15 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { query } from '#store/query.ts'
 import { mailboxTopic, type Notifier } from './notifier.ts'
 
-/** Messages to streams that another instance may hold. The caller seals their bytes. */
+/** Messages to streams that another instance may hold. The caller seals the bytes of the messages. */
 
 type Deps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 export type Mailbox = {
-  /** Yields each message once, and takes it only when it is requested; ends with the signal. */
+  /** Yields each message once, and takes a message from the store only when it is requested; ends with the signal. */
   messages(signal: AbortSignal): AsyncIterable<Uint8Array>
 } & AsyncDisposable
 export type Mailboxes = {
-  /** Returns undefined if the user already has the maximum number of mailboxes. */
+  /** Opens a mailbox; returns undefined if the user already has the maximum number of open mailboxes. */
   open(id: string, userId: string): Promise<Mailbox | undefined>
   isOpen(id: string, userId: string): Promise<boolean>
   send(id: string, sealed: Uint8Array): Promise<boolean>
@@ -22,12 +22,12 @@ export type Mailboxes = {
 
 const mailboxesPerUser = 10
 const messagesMax = 100
-/** A mailbox accepts a further message while those that wait in it have fewer bytes. */
+/** A mailbox accepts a further message while its waiting messages have fewer bytes than this. */
 const bytesMax = 4 * 1024 * 1024
-/** A mailbox whose instance died is closed after this time. */
+/** A mailbox that its instance has not renewed for this long counts as closed. */
 const seenMsMax = 60_000
 const renewMs = 15_000
-/** The delay of a message whose hint was lost. */
+/** The longest delay of a message whose hint was lost. */
 const pollMs = 1_000
 
 export function createMailboxes({ transactions: { pool, run }, notifier, clock }: Deps): Mailboxes {
@@ -45,7 +45,7 @@ export function createMailboxes({ transactions: { pool, run }, notifier, clock }
   return {
     async open(id, userId) {
       const opened = await run(async (tx) => {
-        // Requests of one user wait for each other, so that the share is exact.
+        // Openings of one user wait for each other, so that the limit of mailboxes is exact.
         await query(tx, `select pg_advisory_xact_lock(hashtextextended('mailbox ' || $1, 0))`, [userId])
         return query(
           tx,
@@ -58,7 +58,7 @@ export function createMailboxes({ transactions: { pool, run }, notifier, clock }
       const renewing = repeat(
         async () =>
           void (await query(pool, 'update mailbox set seen_at = $2 where id = $1', [id, clock.now()])),
-        // If the database is away for longer, the mailbox closes.
+        // If the database is away for longer than `seenMsMax`, the mailbox counts as closed.
         { everyMs: renewMs, onError: () => undefined },
       )
       return {

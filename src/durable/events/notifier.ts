@@ -1,6 +1,6 @@
 import type { Log } from '#kernel/log.ts'
-import { announceEveryMs, createInterests, userInterest } from './interests.ts'
 import { createListeners } from './listeners.ts'
+import { announceEveryMs, createInterests, userInterest } from './topic-interests.ts'
 
 /**
  * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be
@@ -17,37 +17,39 @@ type Listener = () => void
 export type Notifier = {
   /** Notifies local listeners at once, and listening peers within a few milliseconds. */
   notify(topics: string[]): void
-  /** Like `notify`, but sent to all and retried until the bus accepts it: for topics without a poll. */
+  /** Like `notify`, but all instances get the topics, however often the bus fails: for topics without a poll. */
   broadcast(topics: string[]): void
-  /** Peers notify this instance of the topic from a few milliseconds after the call. */
+  /** Listens to a topic; peers learn of the interest, and send their hints, a few milliseconds after the call. */
   on(topic: string, listener: Listener): Disposable
-  /** Receives broadcast topics and `gapTopic`; other topics only if they reach this instance. */
+  /** Calls back with each topic that reaches this instance; broadcast topics and `gapTopic` always do. */
   onAny(listener: (topic: string) => void): void
 } & AsyncDisposable
 
-/** The task has ended. */
+/** The topic for the end of a task. */
 export const taskTopic = (taskId: string, userId: string): string => `t:${taskId}:${userInterest(userId)}`
 export const userTopic = (userId: string): string => `u:${userId}`
 export const userOfTopic = (topic: string): string | undefined =>
   topic.startsWith('u:') ? topic.slice(2) : undefined
-/** A user's webhooks were added, changed or removed: every instance reads again whether there are any. */
+/** The topic for a change of a user's webhooks: every instance reads again whether the user has any. */
 export const webhooksTopic = (userId: string): string => `w:${userId}`
 export const userOfWebhooksTopic = (topic: string): string | undefined =>
   topic.startsWith('w:') ? topic.slice(2) : undefined
 export const mailboxTopic = (mailboxId: string): string => `m:${mailboxId}`
-/** A token was revoked or its user suspended: caches of the token read it again. */
+/** The topic for a revoked token, or one of a suspended user: caches read the token again. */
 export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
 const revokedPrefix = 'r:'
 export const revokedHash = (topic: string): string | undefined =>
   topic.startsWith(revokedPrefix) ? topic.slice(revokedPrefix.length) : undefined
-/** Tokens or keys of a user were revoked, or the user was suspended: streams check their token again. */
+/** The topic for a suspended user, or one whose tokens or keys were revoked: streams check their token again. */
 export const accessTopic = (userId: string): string => `a:${userId}`
 export const userOfAccessTopic = (topic: string): string | undefined =>
   topic.startsWith('a:') ? topic.slice(2) : undefined
 export const sponsorsTopic = 'sponsors'
-/** An unleased task became ready. */
+/** The topic for a ready task that no instance has leased. */
 export const readyTopic = 'ready'
-/** Hints may have been lost while the bus was disconnected. This topic is only local. */
+/** The topic for a slot of a schedule that is due sooner than the next poll would find it. */
+export const slotsTopic = 'slots'
+/** The topic, local to an instance, for hints that may have been lost while the bus was disconnected. */
 export const gapTopic = 'gap'
 
 /** The first hint is sent at once; hints within this time are coalesced. */
@@ -73,7 +75,7 @@ function firstItems(from: string, items: Iterable<string>): string[] {
   return taken
 }
 
-/** Publishes from a process that is not an instance; `from` is an id that no instance has. */
+/** Publishes topics from a process that is not an instance; `from` is an id that no instance has. */
 export async function publishTopics(
   bus: Pick<MessageBus, 'publish'>,
   from: string,
@@ -97,7 +99,7 @@ export function createNotifier({
   const topicListeners = createListeners<Listener>()
   const anyTopicListeners: ((topic: string) => void)[] = []
   const interests = createInterests(nowMs)
-  /** The interests that were announced since the last announcement of all of them. */
+  /** The interests that this instance announced since it last announced all of them. */
   const announced = new Set<string>()
   const publisher = createPublisher({ bus, instanceId, log, nowMs })
 
@@ -164,7 +166,7 @@ export function createNotifier({
 }
 
 type Publisher = {
-  /** A retained item is sent again until the bus accepts it. */
+  /** Queues an item for the bus; a retained item is sent again until the bus accepts it. */
   add(item: string, options: { isRetained: boolean }): void
 } & AsyncDisposable
 

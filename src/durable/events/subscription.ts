@@ -29,7 +29,7 @@ const bufferedMax = 64
 /** Limits the events that one filtered query scans: a filter without matches would scan the whole log. */
 export const scannedMax = 20_000n
 
-/** One statement has one snapshot, so filtered events up to `newest` are skipped and not read again. */
+/** The page and `newest` come from one snapshot, so events up to `newest` that were filtered out are passed. */
 const pageSql = `
   select s.seq as newest, e.*, (select min(seq) from user_event where user_id = $1) as oldest
   from user_event_seq s left join lateral (
@@ -44,7 +44,7 @@ type SubscriptionDeps = {
   localEvents: LocalEvents
   changePoller: ChangePoller
 }
-/** Everything up to `upTo` was read or is not wanted. `oldest` is the first event that is still stored. */
+/** A page of events: all up to `upTo` were read or are not wanted. `oldest` is the first event still stored. */
 export type EventPage = { events: StoredEvent[]; upTo: bigint; oldest: bigint; isFull: boolean }
 type PageOptions = { types?: readonly string[] | undefined; limit?: number }
 

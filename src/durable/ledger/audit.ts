@@ -13,7 +13,7 @@ import { query } from '#store/query.ts'
 
 const name = 'ledger audit'
 
-/** The discrepancies that the audits have found and not yet found corrected; null if no audit has finished. */
+/** The number of discrepancies that audits found and that are not corrected yet; null if no audit has finished. */
 export type AuditRecord = { disagreements: number; endedAt: Date } | null
 
 export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Promise<AuditRecord> {
@@ -27,24 +27,24 @@ export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Pro
 
 type AuditLimits = {
   accountsMax: number
-  /** Statements on accounts, and blocks of transfers, that one run compares; the next run continues from there. */
+  /** The most slices of accounts and blocks of transfers that one run compares; the next run continues from there. */
   slicesMax: number
   blocksMax: number
-  /** How long a run waits for transactions that have taken a number and have not ended. */
+  /** How long a run waits for open transactions that have taken a number of the transfer sequence. */
   writersMsMax: number
 }
 type AuditDeps = Pick<Transactions, 'pool' | 'run'> & { log: Log; limits: AuditLimits }
 
 const limitsDefault: AuditLimits = { accountsMax: 1_000, slicesMax: 20, blocksMax: 8, writersMsMax: 5_000 }
-/** Transfers per block, by their numbers; it is also the batch size. */
+/** The transfers of a block, by their sequence numbers; one batch counts at most one block. */
 const blockSize = 4_096n
 const seqMax = 9_223_372_036_854_775_807n
-/** If more accounts have changed, a run leaves them to the comparison of all accounts. */
+/** The most changed accounts that a run compares; the others wait for the comparison of all accounts. */
 const changedMax = 10_000
 
 type Position = { counted_seq: bigint; compared_account: bigint; read_block: bigint }
 
-/** Locks the position, so that nothing of the audit changes before the commit. */
+/** Locks the stored position of the audit, so that no other run of the audit moves it before the commit. */
 const lockPosition = async (tx: Tx): Promise<Position> =>
   (await query<Position>(tx, 'select * from ledger_audit for update'))[0]!
 
@@ -95,7 +95,7 @@ with batch as materialized (
   moved as (update ledger_audit set counted_seq = $2)
 select id from change`
 
-/** Counts the next block, or its existing part. Returns the accounts that it changed, or undefined at the goal. */
+/** Counts the next block, or its part up to `goal`. Returns the accounts of its transfers; undefined at `goal`. */
 const countBlock = ({ run }: AuditDeps, goal: bigint): Promise<bigint[] | undefined> =>
   run(async (tx) => {
     const { counted_seq, compared_account } = await lockPosition(tx)
@@ -128,7 +128,7 @@ with chosen as materialized (select id, asset, avail, held from account where ${
   noted as (${noteSql})
 ${then}`
 
-/** Compares accounts that have changed, and those that disagreed before. */
+/** Compares the balances of accounts that have changed, and of accounts that disagreed before. */
 const compareChangedSql = compareSql(
   `id = any($3::bigint[] || array(
     select subject::bigint from ledger_discrepancy where what in ('balance', 'pending holds') limit 1000))`,
@@ -150,7 +150,7 @@ const compareSliceSql = compareSql(
 select count(*)::integer as compared from chosen`,
 )
 
-/** The sums cover all accounts, each as counted so far; the count of a block corrects those that it passes. */
+/** The sums by asset cover each account as counted when it was compared; later counts of blocks correct them. */
 const endCycleSql = `
 with found as (select 'sum of the asset' as what, asset as subject, units::text as recorded, '0' as counted
     from ledger_audit_sum where units <> 0),
@@ -183,7 +183,7 @@ with again as (select count(*) as transfers, coalesce(sum(transfer_digest(t)), 0
   noted as (${noteSql})
 update ledger_audit set read_block = $4`
 
-/** Reads the next block of counted transfers again. Returns false after the last one. */
+/** Reads the next block of counted transfers again and compares its digest. Returns false after the last block. */
 const readBlock = ({ run }: AuditDeps): Promise<boolean> =>
   run(async (tx) => {
     const { counted_seq, read_block } = await lockPosition(tx)
@@ -205,7 +205,7 @@ async function report({ pool, log }: AuditDeps): Promise<void> {
 
 type Progress = { goal: bigint; changed: bigint[]; isCompared: boolean; slices: number; blocks: number }
 
-/** Runs the next part of the audit. Each batch stands alone, so the next run continues one that ended early. */
+/** Runs the next batch of the audit. Each batch stands alone, so the next run continues a run that ended early. */
 async function runBatch(deps: AuditDeps, progress: Progress): Promise<boolean> {
   const { slicesMax, blocksMax, accountsMax } = deps.limits
   const changed = await countBlock(deps, progress.goal)

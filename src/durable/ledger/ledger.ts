@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { createBatchLoader } from '#kernel/async/batch-loader.ts'
 import { shardOf } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
-import type { DrawnPart } from '#kernel/task/draw.ts'
+import type { DrawnPart } from '#kernel/task/ledger-draw.ts'
 import { type AccountRef, type Move, systemOwner, type Tx } from '#kernel/task/task.ts'
 import { isPool, type Queryable, query } from '#store/query.ts'
 
@@ -11,9 +11,9 @@ export type SubAccount = Balance & { subAccount: string }
 export type Ledger = {
   apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
   balance(db: Queryable, account: AccountRef): Promise<Balance>
-  /** Returns what a task's acceptance has drawn and its end has not settled yet, in the order of the accounts. */
+  /** Returns what a task's acceptance drew from accounts and its end has not settled yet, in their order. */
   drawn(db: Queryable, taskId: string): Promise<DrawnPart[]>
-  /** Lists those with available or held units, by name: an owner may have emptied any number of others. */
+  /** Lists an owner's sub-accounts with available or held units, by name; there may be many emptied ones. */
   subAccounts(db: Queryable, owner: string, asset: string): Promise<SubAccount[]>
 }
 

@@ -10,9 +10,9 @@ import type { Log } from '#kernel/log.ts'
 import { isLookingUp } from '#kernel/task/forgotten-execution.ts'
 import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task/task.ts'
 import { isExposed, isLive, type LiveState } from '#kernel/task/task-state.ts'
-import type { Committed, Committer } from './commit.ts'
+import { cancelled, deferToNewerVersion, failed } from './runner-results.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
-import { cancelled, deferToNewerVersion, failed } from './step-result.ts'
+import type { Committed, Committer } from './step-committer.ts'
 
 /** The steps of one claimed task: run, commit, retry. */
 
@@ -26,7 +26,7 @@ export type TaskRunDeps = {
   decideWaiting(task: Task): Promise<Committed | undefined>
 }
 
-/** `effects` is set if all of them are known without a query; `signed` is the effect of the last commit. */
+/** A task to run: `effects` if all are known without a query, and `signed`, the effect of the last commit. */
 export type LoadedTask = {
   task: Task
   effects?: Effect[] | undefined
@@ -38,7 +38,7 @@ export type LoadedTask = {
 export type RunEnds = { lost: AbortSignal; stopping: AbortSignal }
 
 const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
-/** The time of the approval ends these attempts. */
+/** A task that waits for a person may be tried any number of times: the time limit of its approval ends it. */
 const approvalRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 200, maxMs: 10_000 }
 /** Look-ups of an unknown outcome never end; their interval doubles up to a minute. */
 const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, maxMs: 60_000 }
@@ -47,8 +47,8 @@ const stepTimeoutMsDefault = 30_000
 const heldRetryMs = 5_000
 
 /**
- * Runs the next step and commits its result. Returns undefined if this run must not continue. If nothing was
- * written, either a cancel came first or the reply to an earlier commit was lost: the row decides.
+ * Runs the next step of a task and commits its result. Returns undefined if this run must not continue. If nothing
+ * was written, a cancel came first or the reply to an earlier commit was lost: the task's row decides.
  */
 export async function advanceTask(
   deps: TaskRunDeps,
@@ -62,7 +62,7 @@ export async function advanceTask(
   const now = await deps.committer.reread(task.id)
   if (now?.owner !== deps.instanceId || now.task.version > task.version + 1) return undefined
   const changed = now.task.version !== task.version || now.task.cancel_requested !== task.cancel_requested
-  // The database would refuse the same commit again: the task waits until it is released.
+  // The task is unchanged, so the database would refuse the same commit again: the task waits until it is released.
   if (!changed) deps.log.error({ task: task.id, step: task.step }, 'commit of the lease owner refused')
   return changed ? { task: now.task } : undefined
 }
@@ -93,7 +93,7 @@ async function runStep(
   kind: TaskKind,
   { lost, stopping }: RunEnds,
 ): Promise<StepResult> {
-  // A forgotten execution has no effect here: while it is looked up, the task's outcome is unknown.
+  // An execution that the database forgot has no effect row: while it is looked up, the task's outcome is `unknown`.
   const exposed = task.outcome === 'unknown' || effects.some(isExposed)
   const ended = exposed ? undefined : endBeforeStep(task, clock.now())
   if (ended && mayBeForgotten(task, kind, effects)) return lookUpFirst(task)
@@ -121,11 +121,11 @@ function endBeforeStep(task: Task, now: Date): EndResult | undefined {
   return undefined
 }
 
-/** No step has run yet: an earlier task of the same execution id may have been executed and forgotten. */
+/** Whether a task of this execution id may have run and been forgotten: no step has run in this task yet. */
 const mayBeForgotten = (task: Task, kind: TaskKind, effects: readonly Effect[]): boolean =>
   kind.looksUp === true && task.execution_id !== null && task.state === 'accepted' && effects.length === 0
 
-/** In a task of this outcome the step looks up, and signs nothing. */
+/** Parks the task with the outcome `unknown`, with which its step looks up executions and signs nothing. */
 const lookUpFirst = (task: Task): StepResult => ({
   park: { afterMs: 0, next: task.step },
   state: 'reconciling',
@@ -175,7 +175,7 @@ async function handleFailure(
   return committer.step(task, whole ?? end)
 }
 
-/** Returns undefined if the step changed an effect: the next step reads them again. A signed effect is appended. */
+/** Returns the effects after a step, a new signed one appended; undefined if the step changed an effect. */
 function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committed): Effect[] | undefined {
   if ('replace' in result || (result.effects ?? []).length > 0) return undefined
   return signed ? [...effects, signed] : effects

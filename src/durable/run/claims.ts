@@ -9,12 +9,12 @@ import type { TaskRow } from '#store/tables/durable.ts'
 
 export type Capacity = {
   exits: number
-  /** Exits count against it too. */
+  /** The free slots of ordinary tasks, of which exits take too. */
   ordinary: number
-  /** The most that background tasks may take of it, and what they may take in any case. */
+  /** The most ordinary slots that background tasks may take, and the number that they may take in any case. */
   backgroundMax: number
   backgroundMin: number
-  /** Conversations have slots that no other task takes. */
+  /** The free slots of conversations (chats and images), which no other task takes. */
   conversations: number
 }
 export type ClaimDeps = {
@@ -24,25 +24,25 @@ export type ClaimDeps = {
   instanceId: string
   options: { leaseMs: number; pollMs: number }
   isLeaseHeld: () => boolean
-  /** Whether this instance polls for due tasks often; the others poll rarely. */
+  /** Whether this instance is on duty and polls for due tasks often; other instances poll rarely. */
   isOnDuty: () => boolean
   hasPeers: () => boolean
   /** Called if there may be due tasks that this instance has no slots for. */
   onSaturated: () => void
   capacity: () => Capacity
-  /** The users who hold their share of the slots of a priority, and the least that each other user may take. */
+  /** Returns the users who hold their share of a priority's slots, and how many every other user may still take. */
   userShares: (priority: 0 | 1 | 3) => { full: string[]; left: number }
   priorityOf: (task: Task) => number
   onClaimed: (task: Task) => void
-  /** The kinds and versions that this instance can run; it leaves others to its peers. */
+  /** Returns the task kinds and versions that this instance can run; tasks of other kinds are left to its peers. */
   kinds: () => string[]
 }
 
 const batchMax = 16
-/** Intervals between two polls of an instance that is not on duty, and of one that is alone: hints reach both. */
+/** The poll intervals between claims of an instance off duty, and of one without peers: hints reach both. */
 const restPolls = 8
 const alonePolls = 5
-/** Due times within this span share one claim. */
+/** Tasks that become due within this span share one claim. */
 const dueGrainMs = 10
 
 const dueOf = (priority: TaskPriority, usersFull: string, limit: string): string =>
@@ -53,10 +53,9 @@ const nextDueOf = (priority: number): string =>
   `(select min(run_at) from task_queue where owner is null and priority = ${priority} and run_at > $2)`
 
 /**
- * Each class has its own scan, so that a backlog of one does not hide the tasks of another. The scans are
- * materialized, because the planner may evaluate a joined subquery twice, and arrays make it look each task up
- * by its key however many there are. A locked task is skipped, because its transaction locks the task before its
- * place in the queue.
+ * Each priority has its own scan, so that a backlog of one does not hide the tasks of another. The scans are
+ * materialized, because the planner may evaluate a joined subquery twice; arrays make it look each task up by key.
+ * A locked task is skipped, because its transaction locks the task before its place in the queue.
  */
 const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
   ordinary as materialized (${dueOf(1, '$4', 'greatest(0, $7 - (select count(*) from exits))')}),
@@ -80,7 +79,7 @@ export type ClaimState = {
   /** When the next of all parked tasks is due, as of the last claim. */
   nextDue: Date | null
   stopped: boolean
-  /** The last claim may have left due tasks behind for lack of slots. */
+  /** Whether the last claim may have left due tasks behind for lack of slots. */
   mayHaveMore: boolean
 }
 
@@ -108,7 +107,7 @@ export async function stopClaims(claims: ClaimState): Promise<void> {
 
 export const claimNow = ({ job }: ClaimState): void => job?.runWithin()
 
-/** Claims until no capacity or no due task is left, and returns the time until the next claim. */
+/** Claims tasks until no capacity or no due task is left, and returns the time until the next claim. */
 async function claimAll(claims: ClaimState): Promise<number> {
   const { isOnDuty, hasPeers, capacity, onSaturated } = claims.deps
   while (!claims.stopped && (await claimBatch(claims)));
@@ -133,15 +132,15 @@ export function claimAt({ deps, job, parkedUntil }: ClaimState, due: Date): void
   job?.runWithin(Math.max(0, at - deps.clock.now().getTime()))
 }
 
-/** Returns true if more tasks may be due and there is capacity for them. */
+/** Claims a batch of due tasks; returns true if more tasks may be due and there is capacity for them. */
 async function claimBatch(claims: ClaimState): Promise<boolean> {
   const { pool, clock, instanceId, isLeaseHeld, userShares, priorityOf, onClaimed, kinds } = claims.deps
   claims.mayHaveMore = true
-  // The next heartbeat claims again.
+  // The next heartbeat renews the lease and claims again.
   if (!isLeaseHeld()) return false
   const capacity = claims.deps.capacity()
   const [share, exitShare, conversationShare] = [userShares(1), userShares(0), userShares(3)]
-  // All tasks that one statement claims may belong to one user.
+  // One statement may claim the tasks of a single user, so each limit is also capped by the slots left to each user.
   const exitsMax = Math.min(batchMax, capacity.exits, exitShare.left)
   const ordinaryMax = Math.min(batchMax, capacity.ordinary, share.left)
   const conversationsMax = Math.min(batchMax, capacity.conversations, conversationShare.left)

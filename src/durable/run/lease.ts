@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { factColumns, type ServerFacts, type TimeRow, timeColumns } from '#durable/time/columns.ts'
-import type { DatabaseTime } from '#durable/time/database-time.ts'
+import type { DatabaseTime } from '#durable/time/detect-lost-commits.ts'
+import { factColumns, type ServerFacts, type TimeRow, timeColumns } from '#durable/time/position-columns.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { query } from '#store/query.ts'
 import {
@@ -24,12 +24,12 @@ type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld' | 'isOnDuty' | 'hasPeers'> & {
 }
 export type Leases = {
   start(): void
-  /** False from the moment from which another instance may take the tasks of this one. */
+  /** Whether this instance holds its lease; once it does not, another instance may take its tasks. */
   isHeld(): boolean
-  /** True on one live instance, as far as each knows: it polls often, the others rarely. */
+  /** Whether this instance is on duty, as far as it knows: one live instance polls often, the others rarely. */
   isOnDuty(): boolean
   claimNow(): void
-  /** Claims again if the last claim left due tasks behind. */
+  /** Claims again after a slot became free, if the last claim left due tasks behind. */
   slotFreed(): void
   claimAt(due: Date): void
   stopClaims(): Promise<void>
@@ -43,9 +43,9 @@ type LeaseState = {
   heartbeat: PacedJob | undefined
   isOnDuty: boolean
   others: number
-  /** A monotonic time, counted from before the heartbeat was sent. */
+  /** The monotonic time at which the lease ends, counted from before the last heartbeat was sent. */
   heldUntilMs: number
-  /** Tasks of this instance that it did not run at its last heartbeat: a reply was lost, or their run failed. */
+  /** Tasks of this instance without a run at its last heartbeat: a claim's reply was lost, or the run failed. */
   strays: ReadonlySet<string>
   isSkewLogged: boolean
 }
@@ -157,7 +157,7 @@ async function beat(leases: LeaseState): Promise<number> {
   ])
   if (!row) throw new Error('the heartbeat returned no row')
   leases.heldUntilMs = sentMs + leaseMs
-  // A hold that was found is already in force here; the next heartbeat stores it for the others.
+  // A hold that was found is in force here already; the next heartbeat stores the hold for other instances.
   await deps.time.observe(row).catch((error: unknown) => deps.log.warn({ error }, 'hold of money not stored'))
   const owned = new Set(row.owned)
   for (const [taskId, run] of runs) if (!owned.has(taskId)) run.lost.abort()
@@ -173,7 +173,7 @@ async function beat(leases: LeaseState): Promise<number> {
   return Math.min(leaseMs / 3, (row.nextEndMs ?? leaseMs) + expiryMarginMs)
 }
 
-/** Deadlines and due times use the clock of the instance, leases that of the database. */
+/** Logs clock skew, because due times use the clock of the instance, and leases that of the database. */
 function checkSkew(leases: LeaseState, databaseMs: number): void {
   const { clock, log } = leases.deps
   const skewMs = Math.abs(databaseMs - clock.now().getTime())

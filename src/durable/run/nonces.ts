@@ -33,7 +33,7 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
 export const takeNonce = (tx: Tx, nonceSequence: NonceSequence, minNonce = 0n): Promise<bigint> =>
   takeNonces(tx, nonceSequence, { minNonce, count: 1 })
 
-/** Returns the first of `count` consecutive nonces. */
+/** Takes `count` consecutive nonces, and returns the first of them. */
 export async function takeNonces(
   tx: Tx,
   nonceSequence: NonceSequence,

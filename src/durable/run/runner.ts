@@ -3,14 +3,14 @@ import type { LocalEvents } from '#durable/events/local-events.ts'
 import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
 import { conversationPriority, kindKey, movesMoney } from '#durable/task/task-kinds.ts'
 import { isEnded, type Task } from '#durable/task/task-row.ts'
-import type { DatabaseTime } from '#durable/time/database-time.ts'
+import type { DatabaseTime } from '#durable/time/detect-lost-commits.ts'
 import type { MoneyHolds } from '#durable/time/money-hold.ts'
 import { createKeyCounts, type KeyCounts } from '#kernel/async/key-counts.ts'
 import type { Effect, TaskKind } from '#kernel/task/task.ts'
 import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './advance-task.ts'
 import type { Capacity } from './claims.ts'
 import { createLeases, type Leases } from './lease.ts'
-import { deferToNewerVersion } from './step-result.ts'
+import { deferToNewerVersion } from './runner-results.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
 type RunnerDeps = TaskRunDeps & {
@@ -53,12 +53,12 @@ const backgroundSlots = 2
 /** Chats and images wait long for a service. They have separate slots, so that they never take those of other tasks. */
 const conversationSlots = 64
 /**
- * The largest share of the slots that one user may hold. Of the exit slots it is half; of those for conversations it is
- * half of what others leave, so that a user who asks rarely finds one.
+ * The largest share of the ordinary slots that one user may hold. The share is half for exit slots, and for
+ * conversations half of the slots that other users leave, so that a user who asks rarely finds a slot.
  */
 const userShare = 0.75
 
-/** The run of one claim. `lost` ends it when the task is another instance's; `stopping` ends its waits. */
+/** The run of a claimed task. `lost` ends the run when another instance has the task; `stopping` ends its waits. */
 type RunningTask = {
   priority: number
   isResumable: boolean
@@ -74,7 +74,7 @@ type RunnerState = {
   conversations: SlotUse
   others: SlotUse
   stopping: boolean
-  /** Set while the hint that tasks are ready is meant for the other instances. */
+  /** Set while this instance sends the hint that tasks are ready to others only, so that it does not claim itself. */
   isHandingOver: boolean
 }
 
@@ -106,7 +106,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   }
 }
 
-/** `state` is read after the first claim, when the runner exists. */
+/** Builds the leases before the runner exists: `state`, which returns the runner, is first called by a claim. */
 const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases =>
   createLeases({
     pool: deps.transactions.pool,
@@ -147,8 +147,7 @@ function capacityOf(runner: RunnerState): Capacity {
   const conversations =
     runningOf(runner, (priority) => !isOther(priority)).length + runner.conversations.reserved
   const conversationsLeft = Math.max(0, conversationSlots - conversations)
-  // While money is on hold no step of it runs: it may end by a time that passed although a chain has executed
-  // it.
+  // While money is on hold, no task that moves money runs: such a task could expire although a chain has executed it.
   if (runner.deps.holds.find())
     return { exits: 0, ordinary: 0, backgroundMax: 0, backgroundMin: 0, conversations: conversationsLeft }
   const taken = runningOf(runner, isOther).length + runner.others.reserved
@@ -200,7 +199,7 @@ function reserveSlot(runner: RunnerState, priority: number, userId: string): Slo
   }
 }
 
-/** Runs a task of this instance in the background; its entry lives as long as the run. */
+/** Runs a claimed task in the background; `running` has an entry for the task as long as the run lasts. */
 function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefined> {
   const { running, deps, leases } = runner
   const { id, kind, kind_version, user_id: userId } = loaded.task
@@ -212,8 +211,8 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
   const lost = new AbortController()
   const stopping = new AbortController()
   const work = runTask(runner, loaded, { lost: lost.signal, stopping: stopping.signal })
-    // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the
-    // last commit.
+    // The database is away or refused a commit: heartbeats release the task, and a later claim resumes at the last
+    // commit.
     .catch((error: unknown) => {
       deps.log.warn({ error, task: id }, 'run failed; the task will be claimed again')
       return undefined
@@ -238,7 +237,7 @@ async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): P
     return undefined
   }
   let loaded = first
-  // The heartbeats release a task that this leaves without a run.
+  // While money is on hold, the run of a task that moves money stops, and the heartbeats release the task.
   const isHeld = () => movesMoney(kind) && deps.holds.find() !== undefined
   while (!runner.stopping && !ends.lost.aborted && !isHeld()) {
     const next = await advanceTask(deps, loaded, kind, ends)
@@ -255,7 +254,7 @@ async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): P
 async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
   await runner.leases.stopClaims()
-  // Another instance continues these: they would take longer than an instance has for its shutdown.
+  // Another instance continues resumable tasks, which would take longer than an instance has for its shutdown.
   for (const { isResumable, lost, stopping } of runner.running.values()) {
     stopping.abort()
     if (isResumable) lost.abort()

@@ -1,4 +1,4 @@
-/** The signal aborted before the step ended; a later result is discarded. */
+/** Thrown if the signal aborts before the step has ended; a later result of the step is discarded. */
 export class StepAborted extends Error {}
 
 export const raceAbort = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>

@@ -13,7 +13,7 @@ export type StepTransition = {
   result?: JsonObject
   error?: JsonObject
   parkMs?: number
-  /** The delivered units of the task's hold. */
+  /** The part of the task's held units that was delivered. */
   spent?: bigint
   moves: Move[]
   effects: EffectUpdate[]

@@ -24,7 +24,7 @@ export type Committed = {
 export type TaskWrite = { task: Task; change: StepTransition; signed?: object }
 type PreparedWrite = TaskWrite & { after: Task; events: NewEvent[]; parkedUntil: Date | undefined }
 
-/** Writes transitions in one statement; the result is undefined for those that the fence refused. */
+/** Writes task transitions in one statement; returns undefined for a task whose version has changed since. */
 export async function writeTasks(
   { clock }: TaskWriteDeps,
   db: pg.Pool | Tx,
@@ -105,6 +105,6 @@ function taskChangeJson({ task, after, change, events, parkedUntil, signed }: Pr
   }
 }
 
-/** If there are other movements, the hold is posted among them, so that they lock their accounts together. */
+/** Returns the move that posts the task's hold, so that it locks accounts together with the step's other moves. */
 const spentMoves = ({ id }: Task, spent: bigint | undefined): Move[] =>
   spent === undefined ? [] : [{ move: 'post', key: spendKey(id), amountUnits: spent }]

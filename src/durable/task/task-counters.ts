@@ -1,5 +1,5 @@
 import type { TaskIntake } from '#durable/accept/task-intake.ts'
-import type { Committer } from '#durable/run/commit.ts'
+import type { Committer } from '#durable/run/step-committer.ts'
 import { createCounter, type Metric } from '#kernel/metrics.ts'
 import { isEnded, type Task } from './task-row.ts'
 

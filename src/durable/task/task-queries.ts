@@ -11,20 +11,20 @@ import { asTask, isAdmitted, isEnded, type Task } from './task-row.ts'
 
 type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 
-/** Pages and the count stop here, because counting a whole history for each page is too slow. */
+/** The most tasks that are paged through and counted: counting a whole history for each page is too slow. */
 export const totalMax = 10_100
-/** Tasks of one kind are searched among this many of the newest tasks of a status: no index has both. */
+/** Tasks of one kind are searched among this many of the newest tasks of a status: no index has kind and status. */
 export const searchedMax = 20_000
 
 export type TaskQueries = {
   find(userId: string, taskId: string): Promise<Task>
   list(
     userId: string,
-    page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
+    page: { skip: number; limit: number } & TaskFilter,
   ): Promise<{ tasks: Task[]; total: number }>
-  /** Uses the act's transaction if there is one: a second connection could deadlock the pool. */
+  /** Cancels a task, in the act's transaction if there is one: a second connection could deadlock the pool. */
   cancel(userId: string, taskId: string, act?: CancelAct): Promise<Task>
-  /** Cancels those that have signed nothing, in the transaction of the act, and returns their ids. */
+  /** Cancels those of the tasks that have signed nothing, in the transaction of the act, and returns their ids. */
   cancelNotSent(userId: string, taskIds: readonly string[], act: CancelAct): Promise<string[]>
 }
 export type CancelAct = Pick<RequestFacts, 'tx' | 'afterCommit'>
@@ -43,11 +43,23 @@ async function countUpToMax(pool: Queryable, matching: string, values: unknown[]
   return row?.n ?? 0
 }
 
-type TaskFilter = { status?: TaskStatus; kind?: string }
+type TaskFilter = { status?: TaskStatus; kind?: string; parentId?: string }
 
-/** Selects the ids of user $1's tasks, newest first, and only those of kind $2 if it is given. */
-function matchingSql({ status, kind }: TaskFilter): string {
-  // Range and order fit only the index by kind, which avoids a scan of other kinds.
+/** Selects the ids of user $1's tasks, newest first, and only those of the kind or the parent if these are given. */
+function matchingSql(filter: TaskFilter): { matching: string; values: string[] } {
+  const { status, kind, parentId } = filter
+  const kinds = kind === undefined ? [] : [kind]
+  if (parentId === undefined) return { matching: matchingOfUser(filter), values: kinds }
+  // A parent has few tasks, so the index by parent is enough, and status and kind only filter its rows.
+  const ofStatus = status === undefined ? '' : `and status = '${status}'`
+  const ofKind = kind === undefined ? '' : 'and kind = $3'
+  const matching = `select id from task where user_id = $1 and parent_id = $2 ${ofStatus} ${ofKind} order by id desc`
+  return { matching, values: [parentId, ...kinds] }
+}
+
+/** Selects the ids of user $1's tasks by status and kind; the kind is parameter $2. */
+function matchingOfUser({ status, kind }: TaskFilter): string {
+  // The range and the order by kind fit only the index by kind, so the planner does not scan tasks of other kinds.
   const ofKind = 'and kind >= $2 and kind <= $2 order by kind, id desc'
   if (status === undefined)
     return `select id from task where user_id = $1 ${kind === undefined ? 'order by id desc' : ofKind}`
@@ -81,10 +93,10 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     find: (userId, taskId) => findTask(pool, userId, taskId),
 
     async list(userId, { skip, limit, ...filter }) {
-      const matching = matchingSql(filter)
-      const values = filter.kind === undefined ? [userId] : [userId, filter.kind]
+      const { matching, values: rest } = matchingSql(filter)
+      const values = [userId, ...rest]
       const next = values.length + 1
-      const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''}`
+      const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''} ${filter.parentId ?? ''}`
       const [rows, total] = await Promise.all([
         // An index-only scan finds the page, so only the rows of the page are read.
         query<Task>(
@@ -98,7 +110,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       return { tasks: rows.map(asTask), total }
     },
 
-    /** Refuses once an effect is stored, since its bytes may be in flight. */
+    /** Cancels a task; refuses once an effect is stored, since its signed bytes may be in flight. */
     async cancel(userId, taskId, act = {}) {
       const db = act.tx ?? pool
       const task = await findTask(db, userId, taskId)
@@ -111,7 +123,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       if (!row) {
         const now = await findTask(db, userId, taskId)
         if (now.status === 'cancelled') return now
-        // The task was accepted in place of its waiting row meanwhile.
+        // An approval accepted the task in place of its waiting row meanwhile, so the cancel is tried on the accepted task.
         if (!isAdmitted(task) && isAdmitted(now) && !isEnded(now)) return queries.cancel(userId, taskId, act)
         const reason = isEnded(now) ? 'it has ended' : 'it has been sent, or may have been'
         throw new Fault(

@@ -20,7 +20,7 @@ export const isEnded = (task: Pick<Task, 'status'>): boolean =>
 
 /** The step of a task that waits for a person. The task engine runs it; no kind has it. */
 export const approvalStep = 'approval'
-/** Returns false if the task waits for a person, or ended without an approval. */
+/** Whether a task was admitted: it was not if it waits for a person, or ended without an approval. */
 export const isAdmitted = ({ step }: Pick<Task, 'step'>): boolean => step !== approvalStep
 
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({

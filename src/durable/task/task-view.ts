@@ -64,7 +64,7 @@ export function toTaskBrief(task: Task): TaskBrief {
   }
 }
 
-/** Once an effect is under way a cancel could be untrue, because the bytes may have been sent already. */
+/** The states after a signature: a cancel could be untrue, because the signed bytes may have been sent already. */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
 
 export const taskEvent = (type: string, task: Task): NewEvent => ({

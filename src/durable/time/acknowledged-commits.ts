@@ -5,11 +5,11 @@ import { query } from '#store/query.ts'
 /** The commits of this instance since the heartbeat before the last one, which a failover may have lost. */
 
 type Acknowledged = { version: number; userId: string }
-/** An act leaves its key; for an act without a key, it is one that nobody else has. */
+/** A committed act, known by its idempotency key; an act that came without a key has an internal key of its own. */
 export type AcknowledgedAct = { userId: string; key: string }
 type Commits = { tasks: Map<string, Acknowledged>; acts: AcknowledgedAct[] }
 
-/** Further ones are not compared: the chains show what was sent of them. */
+/** The most commits that are remembered; what tasks beyond this number sent is seen on the chains. */
 const commitsMax = 50_000
 const namedMax = 100
 
@@ -24,12 +24,12 @@ export function createAcknowledged(pool: pg.Pool) {
     addAct(act: AcknowledgedAct): void {
       if (recent.acts.length < commitsMax) recent.acts.push(act)
     },
-    /** Runs after each heartbeat that found the database to be the known one. */
+    /** Forgets the commits of before the previous heartbeat; runs after each heartbeat that recognized the database. */
     turn(): void {
       earlier = recent
       recent = nothing()
     },
-    /** Returns tasks that are gone or went back to an earlier step, and acts whose key is gone. */
+    /** Returns the tasks that are gone or went back to an earlier version, and the users of acts whose key is gone. */
     async findLost(): Promise<JsonObject | undefined> {
       const all = new Map([...earlier.tasks, ...recent.tasks])
       const acts = [...earlier.acts, ...recent.acts]

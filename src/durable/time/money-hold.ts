@@ -28,17 +28,17 @@ export type MoneyHold = {
   since: Date
   detail: JsonObject
   point?: Date | null
-  /** When everything that the chains did since was compared; absent if only this instance holds. */
+  /** When all executions since `point` had been compared; null before, absent for a hold of this instance alone. */
   comparedAt?: Date | null
 }
 
-/** A hold that ends by itself is retried soon; an operator takes longer. */
+/** When a client may retry, for holds that end by themselves; one that waits for an operator takes longer. */
 const retrySeconds: Partial<Record<HoldReason, number>> = { no_memory: 2, new_timeline: 2, not_compared: 10 }
 const operatorRetrySeconds = 60
 
 export const holdSentence = (reason: HoldReason): string => sentences[reason]
 
-/** What an operator reads at the start of a gateway. */
+/** Returns the sentence about a hold of money that an operator reads at the start of a gateway. */
 export function holdNotice({ scope, reason, since }: MoneyHold): string {
   const money = scope === everything ? 'All money' : `Money of chain ${scope}`
   const wayOut =
@@ -48,10 +48,10 @@ export function holdNotice({ scope, reason, since }: MoneyHold): string {
   return `${money} is on hold since ${since.toISOString()}: ${holdSentence(reason)}. ${wayOut}.`
 }
 
-/** Nothing was accepted, signed or sent. A task that meets a hold waits, and no attempt counts. */
+/** Thrown while money is on hold: nothing was accepted, signed or sent. A task waits, and no attempt counts. */
 export class MoneyHeld extends Fault {
   readonly hold: MoneyHold
-  /** `key` of the request: the database may have forgotten what an earlier call under it has executed. */
+  /** With the `key` of a request: the database may have forgotten what an earlier call under it executed. */
   constructor(hold: MoneyHold, key?: string) {
     const { scope, reason, since } = hold
     const sent =
@@ -71,11 +71,13 @@ export class MoneyHeld extends Fault {
 }
 
 export type MoneyHolds = {
-  /** Returns a hold of everything, or of this chain; undefined if money may move. */
+  /** Returns a hold of everything, or of the chain; undefined if money may move. */
   find(chainId?: string): MoneyHold | undefined
   assertFree(chainId?: string): void
+  /** Whether all money waits until an operator lets it go on; false also for a hold that ends by itself. */
+  waitsForOperator(): boolean
   list(): MoneyHold[]
-  /** Sets the holds of the table, as the last heartbeat read them. */
+  /** Sets the holds of the table `money_hold`, as the last heartbeat read them. */
   setStored(holds: readonly MoneyHold[]): void
   setLocal(hold: MoneyHold): void
   clearLocal(scope: string): void
@@ -100,11 +102,15 @@ export function createMoneyHolds(): MoneyHolds {
       const hold = find(chainId)
       if (hold) throw new MoneyHeld(hold)
     },
+    waitsForOperator() {
+      const hold = find()
+      return hold !== undefined && retrySeconds[hold.reason] === undefined
+    },
     list: () => [...new Map([...local, ...stored]).values()],
     setStored: (holds) =>
       change(() => {
         stored = new Map(holds.map((hold) => [hold.scope, hold]))
-        // A hold that this instance found and stored ends with its row from then on.
+        // Once the table has a hold that this instance found, the hold ends with its row, so the local copy is dropped.
         for (const { scope, reason } of holds) if (local.get(scope)?.reason === reason) local.delete(scope)
       }),
     setLocal: (hold) => void local.set(hold.scope, hold),
@@ -114,9 +120,9 @@ export function createMoneyHolds(): MoneyHolds {
 }
 
 /**
- * Holds all instances, from their next heartbeat on. An earlier hold of the same scope stays, and gets the new
- * facts; one with an earlier point is compared again. `generation` is the one that was judged: nothing is stored
- * once an operator has accepted the database. The lock lets an acceptance that has begun decide.
+ * Stores a hold, which all instances obey from their next heartbeat on. An earlier hold of the scope stays and gets
+ * the new facts; with an earlier point it is compared again. Nothing is stored once an operator has accepted the
+ * database after `generation`; the lock waits for an acceptance by an operator that has begun.
  */
 export async function storeHold(
   db: Queryable,
@@ -136,9 +142,8 @@ export async function storeHold(
 }
 
 /**
- * Only this database knows what a task without a key has executed, and forgets it if it went back. From now on
- * such tasks that have not ended look up by their own ids, as others do. A step that runs meanwhile is refused
- * its commit.
+ * Gives each open task without a key its own id as execution id, so that it looks up executions that the database
+ * may have forgotten, as other tasks do. A step that runs meanwhile is refused its commit.
  */
 export async function letTasksLookUp(db: Queryable): Promise<void> {
   await query(
@@ -149,7 +154,7 @@ export async function letTasksLookUp(db: Queryable): Promise<void> {
   )
 }
 
-/** A judgement under an earlier generation no longer counts. */
+/** Returns the database's generation, which an operator raises; a judgement of an earlier one is void. */
 export async function readGeneration(db: Queryable): Promise<number> {
   const [row] = await query<{ value: number }>(
     db,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '#kernel/log.ts'
-import { exitGrant } from '#kernel/task/action.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { Admission } from '#kernel/task/task.ts'
 import { createReplicationState } from './replication.ts'
 

@@ -6,38 +6,38 @@ import type { Log } from '#kernel/log.ts'
 import type { Admission } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Whether each commit is on a second server before it is acknowledged, if the installation requires that. */
+/** Watches whether each commit is on a second server when it is acknowledged, if the installation requires that. */
 
 export type ReplicationRow = {
   standbys: number
   synchronousCommit: string
-  /** Commits wait although a standby streams: the server requires more of them, or this one does not answer. */
+  /** Whether commits wait although a standby streams: the server requires more, or the standby does not answer. */
   isHeld: boolean
 }
 export type Replication = {
-  /** Null if no standby is required, or before the first reading. */
+  /** Whether commits reach a standby; null if no standby is required, or before the first reading. */
   isReplicated(): boolean | null
-  /** Throws for new money once no standby was there for half a minute; what returns money continues. */
+  /** Throws for a new spend once no standby was there for half a minute; exits, which return money, continue. */
   assertFor(admission: Pick<Admission, 'spend'>): void
-  /** Must be disposed of as the last part of an engine: until then commits may wait for a standby that is away. */
+  /** Starts the watch of standbys. It is disposed of last in an engine: until then commits may wait for a standby. */
   start(): void
 } & AsyncDisposable
 
 export type Durability = 'standby' | 'storage' | 'single'
 type ReplicationDeps = {
-  /** Connections that no waiting commit occupies. */
+  /** A pool whose connections no waiting commit occupies. */
   db: pg.Pool
   durability: Durability
   log: Log
   graceMs?: number | undefined
 }
 
-/** No client awaits a commit for this long: what was accepted with the standby is not acknowledged without it. */
+/** How long commits wait for an absent standby. No client waits as long for the acknowledgement of a commit. */
 const graceMsDefault = 30_000
 const lookMs = 1_000
-/** The longest that a commit waits after it was released from the standbys. */
+/** While the standby is overdue, waiting commits are released at this interval. */
 const releaseMs = 100
-/** A commit that takes longer counts as held. */
+/** A probe commit that takes longer than this counts as held by the standbys. */
 const heldMsMin = 3_000
 const probeSecondsMax = 5
 
@@ -47,7 +47,7 @@ const probeSecondsMax = 5
  */
 const probeSql = `select pg_logical_emit_message(true, 'portico', 'replication')`
 
-/** A role without pg_read_all_stats sees no state, so it counts no standby. */
+/** Counts the streaming standbys; a role without pg_read_all_stats sees no standby's state, so it counts none. */
 async function readStandbys(db: Queryable): Promise<Omit<ReplicationRow, 'isHeld'>> {
   const [row] = await query<Omit<ReplicationRow, 'isHeld'>>(
     db,
@@ -61,7 +61,7 @@ async function readStandbys(db: Queryable): Promise<Omit<ReplicationRow, 'isHeld
 const isLive = ({ standbys, synchronousCommit, isHeld }: ReplicationRow): boolean =>
   standbys > 0 && ['on', 'remote_apply'].includes(synchronousCommit) && !isHeld
 
-/** Must run before anything else is written. */
+/** Tests with a commit whether a live standby answers; must run before anything else is written. */
 export async function readIsReplicated(db: Queryable): Promise<boolean> {
   const row = await readStandbys(db)
   if (!isLive({ ...row, isHeld: false })) return false
@@ -88,7 +88,7 @@ function createProbe(db: pg.Pool) {
       await query(client, probeSql)
       wasHeld = false
     } catch (error) {
-      // A commit that failed at once says nothing about the standbys.
+      // A commit that failed at once says nothing about the standbys; only the time that it took counts.
       failure = error as Error
     }
     wasHeld = isHeld()
@@ -106,7 +106,7 @@ function createProbe(db: pg.Pool) {
           running = undefined
         })
     },
-    /** The wait may last as long as the standbys are away. */
+    /** Drops the connection of a waiting probe, which could wait as long as the standbys are away. */
     async [Symbol.asyncDispose]() {
       const waiting = client
       client = undefined

@@ -3,7 +3,7 @@ import { repeat } from '#kernel/async/repeat.ts'
 import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
 
-/** Work that one instance does for all of them. */
+/** Upkeep work that one instance does for all instances. */
 export type MaintenanceJob = {
   name: string
   /** Does a bounded part of the work, which takes seconds at most; returns true if more is left. */
@@ -24,12 +24,12 @@ export type Maintenance = {
   start(jobs: readonly MaintenanceJob[]): AsyncDisposable
 }
 
-/** After this part of `everyMs` a job is due again, so that the poll of one instance is not just too early. */
+/** The part of `everyMs` after which a job is due again, so that no instance polls just too early. */
 const dueAfter = 0.8
-/** Every batch is shorter than this. A run that no longer renews its lease is taken over. */
+/** The length of the lease on a run. Every batch is shorter; a run that does not renew its lease is taken over. */
 const leaseSeconds = 60
 
-/** A start or a lease in the future comes from a clock that was set back. */
+/** Claims the jobs that are due. A start or lease in the future is from a clock that was set back, and is void. */
 const claimSql = `
 insert into maintenance_run as m (name, run, owner, started_at, lease_until)
   select name, 1, $2, clock_timestamp(), clock_timestamp() + make_interval(secs => $4)
@@ -49,7 +49,7 @@ const renew = async (pool: pg.Pool, { name, run }: Run): Promise<boolean> => {
   return (await query(pool, text, [name, run, leaseSeconds])).length > 0
 }
 
-/** Another instance may take over an unfinished run at once, and a failed one in the next interval. */
+/** Ends a run: another instance may take over an unfinished run at once, and a failed run in the next interval. */
 const end = async (pool: pg.Pool, { name, run }: Run, how: 'complete' | 'failed' | 'unfinished') => {
   const text = `update maintenance_run
     set lease_until = case $3 when 'unfinished' then clock_timestamp() end,

@@ -4,7 +4,7 @@ import { query } from '#store/query.ts'
 
 export type QueueStats = { queueDepth: number; oldestPendingSeconds: number | null }
 
-/** A longer queue says nothing more, and its count would load a database that is already behind. */
+/** The longest queue that is counted: a longer one shows nothing more, and would load a database that is behind. */
 const depthMax = 100_000
 
 export async function readQueueStats(

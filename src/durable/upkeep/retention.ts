@@ -4,13 +4,13 @@ import { query } from '#store/query.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
 export const dayMs = 86_400_000
-/** The rows that one statement deletes, so that none runs long. */
+/** The most rows that one statement deletes, so that no statement runs long. */
 const batchMax = 1_000
 
 export type Deletion = {
   name: string
   ageMs: number
-  /** Deletes at most $2 rows older than $1, by an index, and returns them. */
+  /** The SQL that deletes at most $2 rows older than $1, by an index, and returns the deleted rows. */
   text: string
 }
 
@@ -28,7 +28,7 @@ export const logDeletions = ({
       (select user_id, seq from user_event where at < $1 order by at limit $2) returning seq`,
   },
   {
-    // Keys of tasks are deleted with their task.
+    // Only keys of acts are deleted here: the idempotency keys of tasks are deleted with their tasks.
     name: 'retention of replies',
     ageMs: repliesMs,
     text: `delete from idempotency where (user_id, key) in
@@ -47,7 +47,7 @@ export const marketLeaseDeletion: Deletion = {
     (select market from market_lease where lease_until < $1 limit $2 for update skip locked) returning market`,
 }
 
-/** A gateway that comes back later compares the chains, like one without memory. */
+/** How long heartbeats of a stopped gateway are stored; one that comes back later compares the chains again. */
 export const witnessAgeMs = 30 * dayMs
 export const witnessDeletion: Deletion = {
   name: 'retention of heartbeats',

@@ -53,7 +53,7 @@ export async function readTaskGauges(
   ]
 }
 
-/** Returns what the last audit found, whichever instance ran it. */
+/** Returns the gauges of the last ledger audit, whichever instance ran it; none if no audit has finished. */
 export async function readLedgerGauges(reading: Reading): Promise<Metric[]> {
   const record = await readAuditRecord(reading)
   if (!record) return []

@@ -7,7 +7,7 @@ import type { MaintenanceJob } from './maintenance.ts'
 /** Deletes ended tasks by age, with their idempotency keys and the rows of features that only serve the task. */
 
 export type TaskRetention = {
-  /** Tasks that signed nothing and moved no money; undefined if they are never deleted. */
+  /** The age at which tasks that signed nothing and moved no money are deleted; undefined if they never are. */
   tasksMs: number | undefined
   moneyTasksMs: number | undefined
 }
@@ -21,7 +21,7 @@ type Deps = {
 
 const batchMax = 1_000
 
-/** Transfers, effects with their signed bytes, and the features' records of an effect are never deleted. */
+/** Tasks that moved no money. Transfers, effects with signed bytes and records of effects are never deleted. */
 const isWithoutMoney = `not exists (select from effect where task_id = passed.id)
     and not exists (select from transfer where task_id = passed.id)`
 
@@ -44,7 +44,7 @@ select count(*)::integer as passed from passed`
 
 export function taskRetentionJobs({ pool, clock, retention, taskTables }: Deps): MaintenanceJob[] {
   const job = (name: string, ageMs: number, condition: string): MaintenanceJob => {
-    // A shorter retention begins at the first task again.
+    // The name of the position has the age, so that a shorter retention begins at the first task again.
     const position = `${name} after ${ageMs} ms`
     const text = batchSql(condition, taskTables)
     return {

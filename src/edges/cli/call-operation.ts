@@ -1,10 +1,10 @@
 import { type Portico, portico, type Task } from '#sdk/client.ts'
 import { ConnectionError } from '#sdk/errors.ts'
+import { answerText, type Form } from './answer-text.ts'
 import type { Command } from './commands.ts'
 import { connectionOf } from './credentials.ts'
 import { exitCodes } from './exit-codes.ts'
-import { inputOf, type Options } from './input.ts'
-import { answerText, type Form } from './print.ts'
+import { inputOf, type Options } from './operation-input.ts'
 import type { Terminal } from './terminal.ts'
 
 export type Invocation = { command: Command; options: Options; positional: readonly string[] }
@@ -39,7 +39,7 @@ export async function callOperation(terminal: Terminal, given: Invocation): Prom
     textOf(options.idempotencyKey) ?? (input.idempotency_key === undefined ? crypto.randomUUID() : undefined)
   const call = { idempotencyKey, signal: terminal.signal }
   const waits = input.wait === true && command.waitSeconds !== undefined
-  // The call below waits under the same key, so it answers with the same task.
+  // The first call is only accepted; the call below waits under its idempotency key, so both make one task.
   if (waits && terminal.isInteractive) {
     const { wait: _, ...accepted } = input
     const task = (await client.call(command.name, accepted, call)) as Partial<Task>

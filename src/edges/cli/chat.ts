@@ -1,9 +1,9 @@
 import type { Portico } from '#sdk/client.ts'
+import { printable } from './answer-text.ts'
 import { clientOf, formOf } from './call-operation.ts'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
-import type { Options } from './input.ts'
-import { printable } from './print.ts'
+import type { Options } from './operation-input.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
 /** `portico chat <question>` prints the plan and the tools as they arrive, then the answer, and what it recommends. */
@@ -11,7 +11,7 @@ import { type Terminal, UsageError } from './terminal.ts'
 type ChatInput = Parameters<Portico['chat']['stream']>[0]
 type ChatEvent = ReturnType<Portico['chat']['stream']> extends AsyncGenerator<infer Event> ? Event : never
 
-/** How long a person who leaves waits at most for a gateway that does not answer. */
+/** How long a person who interrupts an answer waits at most for a gateway that does not stop it. */
 const stopMs = 5_000
 
 export async function chat(terminal: Terminal, options: Options, words: readonly string[]): Promise<number> {
@@ -38,9 +38,9 @@ export async function chat(terminal: Terminal, options: Options, words: readonly
     }
   } catch (error) {
     const isEnded = screen.endLine()
-    // The terminal prints ^C on a line of the answer that has no end yet.
+    // Ctrl-C makes the terminal print ^C; unless `endLine` has just ended that line, a line break is still missing.
     if (terminal.signal.aborted && terminal.isInteractive && !isEnded) terminal.err('\n')
-    // Leaving stops the answer, so that it costs no more.
+    // A person who leaves stops the answer, so that the answer costs no more credits.
     if (terminal.signal.aborted && chatId !== '') await stop(client, chatId, screen)
     throw error
   }
@@ -72,7 +72,7 @@ const dim = (text: string): string => `\u001b[2m${text}\u001b[22m`
 function screenOf({ out, err, isInteractive, columns = 0, env }: Terminal) {
   // Some terminals have no size, and report 0.
   const width = columns < columnsMin ? columnsUnknown : columns
-  /** True while the line of the answer has no end yet. */
+  /** True while the last line of the answer on the screen has no line break yet. */
   let isOpen = false
   const cut = (text: string): string =>
     isInteractive && text.length >= width ? `${text.slice(0, width - 2)}…` : text
@@ -85,7 +85,7 @@ function screenOf({ out, err, isInteractive, columns = 0, env }: Terminal) {
     },
     say(text: string) {
       const lines = text.split('\n').map(printable)
-      // A note has already ended the line.
+      // A note has already broken the line of the answer, so the line break that begins the next text is left out.
       const isBroken = isInteractive && !isOpen && lines.length > 1 && lines[0] === ''
       const rest = (isBroken ? lines.slice(1) : lines).join('\n')
       if (rest === '') return
@@ -109,7 +109,7 @@ function linesOf(terminal: Terminal, screen: Screen): (event: ChatEvent) => void
     if (event === 'meta') threadId = data.thread_id
     else if (event === 'planning') {
       const isCall = operations.has(data.data.text.replaceAll(' ', '_'))
-      // The call prints its own note, and the end needs none.
+      // The event of a tool call prints a note of its own, and the end of the plan needs no note.
       if (data.v4_event !== 'plan_finished' && !isCall) screen.note(`· ${data.data.text}`)
     } else if (event === 'tool_call') screen.note(`→ ${callText(data.data.name, data.data.arguments)}`)
     else if (event === 'tool_response') {
@@ -140,7 +140,7 @@ async function showResults(terminal: Terminal, client: Portico, chatId: string):
     terminal.out(`\n${printable(name)}, ${size} bytes\n  ${printable(url)}\n`)
   const open = own.flatMap(({ recommendations }) => recommendations.filter(({ status }) => status === 'open'))
   for (const { id, title, detail, action } of open) {
-    // The detail has one line for each argument.
+    // The detail of a recommendation has one line for each argument of its operation.
     const lines = [
       ...detail.split('\n'),
       ...(action ? [`Operation: ${action.operation}`, `Valid until: ${action.expires_at}`] : []),

@@ -1,4 +1,5 @@
 import { CommanderError, Option, Command as Program } from 'commander'
+import { errorText } from './answer-text.ts'
 import { callOperation } from './call-operation.ts'
 import { chat } from './chat.ts'
 import { type Command, commands, type Field } from './commands.ts'
@@ -6,10 +7,9 @@ import { candidates, completionScript, shells } from './completion.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { admin, agent, hasGateway, packageVersion, up } from './gateway-commands.ts'
 import { init } from './init.ts'
-import type { Options } from './input.ts'
-import { link } from './link.ts'
+import { link } from './link-agent.ts'
 import { login, logout } from './login.ts'
-import { errorText } from './print.ts'
+import type { Options } from './operation-input.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 import { watchHoldings, watchTasks } from './watch.ts'
 
@@ -82,7 +82,7 @@ function addChat(section: Program, terminal: Terminal, end: End): void {
   })
 }
 
-/** Choices are shown and completed, but the gateway checks them, as it checks every value. */
+/** Help and completion show the values that an option allows; the gateway checks it, as it checks every option. */
 function optionOf({ flag, type, choices, isList, description }: Field): Option {
   const value = type === 'boolean' ? '[true|false]' : `<${type}${isList ? '...' : ''}>`
   const shown = choices.length > 0 ? ` (${choices.join(', ')})` : ''

@@ -1,18 +1,18 @@
 import { contracts } from '#contracts.ts'
 import { type Entry, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
-/** What the command line has to know about an operation. A release replaces this file by the commands themselves. */
+/** What the command line has to know about an operation. A release contains the list in place of this file. */
 export type Command = {
-  /** Such as `earn_deposit`. */
+  /** The name of the operation, such as `earn_deposit`. */
   name: string
-  /** Typed as `portico <group> <verb>`. */
+  /** The section of the operation: a person types `portico <group> <verb>`. */
   group: string
   verb: string
   summary: string
   description: string
   isStream: boolean
   isKeyed: boolean
-  /** Present if a call may wait for its task. */
+  /** The most seconds for which a call waits for its task by default; absent if no call may wait. */
   waitSeconds?: number
   fields: readonly Field[]
 }
@@ -35,7 +35,7 @@ export const kebabCase = (text: string): string =>
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> =>
   (schema as { properties?: Record<string, Schema> } | undefined)?.properties ?? {}
 
-/** Returns the other arm of a union with null, if there is exactly one. */
+/** Returns the only arm of a union beside null, and any other schema unchanged. */
 function withoutNull(schema: Schema): Schema {
   const arms = Array.isArray(schema.anyOf) ? (schema.anyOf as Schema[]) : []
   const others = arms.filter(({ type }) => type !== 'null')

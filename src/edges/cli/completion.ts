@@ -25,7 +25,7 @@ complete -F _portico portico
 
 const everyFlag = ['--json', '--jsonl', '--base-url', '--idempotency-key', '--help']
 
-/** Returns the words that may stand in the place of the last word. */
+/** Returns the words that may complete the last word of the command line. */
 export function candidates(
   words: readonly string[],
   commands: readonly Command[],

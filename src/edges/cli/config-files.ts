@@ -7,7 +7,7 @@ import { type Terminal, UsageError } from './terminal.ts'
 export const configPath = ({ env, home }: Terminal, name: string): string =>
   join(env.XDG_CONFIG_HOME || join(home, '.config'), 'portico', name)
 
-/** `command` is the command that makes the file again. */
+/** `command` is the command that makes a damaged file again. */
 export function readConfig<T>(terminal: Terminal, name: string, command: string): Partial<T> | undefined {
   const path = configPath(terminal, name)
   if (!existsSync(path)) return undefined
@@ -15,12 +15,12 @@ export function readConfig<T>(terminal: Terminal, name: string, command: string)
     const read: unknown = JSON.parse(readFileSync(path, 'utf8'))
     if (typeof read === 'object' && read !== null) return read as Partial<T>
   } catch {
-    // The error is reported below, without the content of the file.
+    // A file that is no JSON leads to the error below, which does not quote the content of the file.
   }
   throw new UsageError(`${path} is not readable; remove it and run ${command}`)
 }
 
-/** Writes the file so that only this account can ever read it, and nobody reads it half written. */
+/** Writes a file so that only this account can ever read it, and nobody reads it half written. */
 export function writeConfig(terminal: Terminal, name: string, value: object): string {
   const path = configPath(terminal, name)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -23,7 +23,7 @@ export function readCredentials(terminal: Terminal): Credentials | undefined {
 export const writeCredentials = (terminal: Terminal, credentials: Credentials): string =>
   writeConfig(terminal, fileName, credentials)
 
-/** The order of precedence is: named, of the environment, of the sign-in, of the stored key, and of this machine. */
+/** Returns the first known address: of the option, the environment, the sign-in, the stored key, or localhost. */
 export const baseUrlOf = (terminal: Terminal, given: string | undefined): string =>
   withoutSlash(
     given ??

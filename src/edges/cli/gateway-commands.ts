@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The folder with `src`: the checkout, or `gateway` in the published package. */
+/** The folder that contains `src`: the checkout, or the folder `gateway` of the published package. */
 const root = ['../../../', '../gateway/']
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(join(path, 'src/entry.js')))
@@ -13,7 +13,7 @@ const adminFile = ['src/admin/admin.ts', 'src/admin/admin.js'].find(
 
 export const hasGateway = root !== undefined && adminFile !== undefined
 
-/** Client and gateway are of one release. */
+/** The version of the package; the client and the gateway in a package are of one release. */
 export const packageVersion =
   root !== undefined && hasGateway
     ? (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version

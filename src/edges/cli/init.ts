@@ -1,8 +1,8 @@
 import { portico } from '#sdk/client.ts'
 import { registerAgent } from '#sdk/register-agent.ts'
+import { errorText } from './answer-text.ts'
 import { baseUrlOf, credentialsPath, readCredentials, writeCredentials } from './credentials.ts'
-import type { Options } from './input.ts'
-import { errorText } from './print.ts'
+import type { Options } from './operation-input.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
 const firstTasksMsMax = 30_000
@@ -33,7 +33,7 @@ async function firstTasks(terminal: Terminal, client: ReturnType<typeof portico>
       terminal.out(`${kind}  ${status}\n`)
     }
   } catch (error) {
-    // The agent is registered and its key is stored, so the command has succeeded.
+    // The agent is registered and its key is stored, so the command has succeeded even if a later read fails.
     if (!terminal.signal.aborted) terminal.err(errorText(error, 'table'))
   }
 }

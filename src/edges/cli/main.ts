@@ -5,7 +5,7 @@ import { openBrowser } from './open-browser.ts'
 
 const leaving = new AbortController()
 process.once('SIGINT', () => leaving.abort(new Error('interrupted')))
-// The reader of a pipe may leave before the last line.
+// The reader of a pipe, such as `head`, may leave before the last line; the command then ends without an error.
 process.stdout.on('error', () => process.exit(0))
 
 process.exitCode = await runCli(process.argv.slice(2), {

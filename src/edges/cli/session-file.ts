@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { OAuthTokens } from '#sdk/oauth.ts'
 import type { TokenStore } from '#sdk/oauth-session.ts'
+import type { OAuthTokens } from '#sdk/oauth-sign-in.ts'
 import { configPath, readConfig, writeConfig } from './config-files.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
@@ -35,7 +35,7 @@ export function sessionStore(terminal: Terminal, baseUrl: string): TokenStore {
   }
 }
 
-/** A holder makes one request of at most 15 s, so an older lock belongs to a process that was killed. */
+/** The holder of the lock makes one request of at most 15 s, so an older lock is that of a killed process. */
 const staleMs = 60_000
 const pollMs = 25
 

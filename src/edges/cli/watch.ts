@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { answerText } from './answer-text.ts'
 import { callOperation, clientOf, formOf } from './call-operation.ts'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
-import type { Options } from './input.ts'
-import { answerText } from './print.ts'
+import type { Options } from './operation-input.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
 const taskEvents = 'task.created,task.updated,task.completed,task.failed,task.cancelled'

@@ -23,9 +23,9 @@ export type ByteStream = {
 }
 
 /**
- * Every stream of the server is written here, so that one rule applies to all. A full buffer makes the producer wait,
- * and a reader that reads nothing although bytes wait for it is cut off. This takes over the connection: Fastify's
- * hooks no longer run from here on, so the headers that they set are copied.
+ * Every stream of the server is written here, so that one rule applies to all. A full buffer makes the producer
+ * wait, and a reader that reads nothing although bytes wait for it is cut off. The stream takes over the
+ * connection: Fastify's hooks no longer run from here on, so the headers that they set are copied.
  */
 export function openByteStream(
   reply: FastifyReply,
@@ -35,7 +35,7 @@ export function openByteStream(
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) raw.setHeader(name, value)
-  // Without this header a proxy would hold events back.
+  // Without this header, `x-accel-buffering: no`, a proxy would hold events back.
   raw.writeHead(reply.statusCode, { 'x-accel-buffering': 'no' })
   raw.socket?.setNoDelay(true)
   const { promise: ended, resolve } = Promise.withResolvers<void>()
@@ -50,7 +50,7 @@ export function openByteStream(
     if (!error) takenMs = performance.now()
   }
   const heartbeat = setInterval(() => {
-    // If something waits already, a write would only hide from the server's timeout that nothing is read.
+    // No heartbeat follows unread bytes: the write would hide from the server's timeout that nothing is read.
     if (!isWriting && raw.writableLength === 0) raw.write(': ping\n\n')
   }, heartbeatMs)
   void ended.then(() => clearInterval(heartbeat))

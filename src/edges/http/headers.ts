@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { BudgetState } from '#invoke/limits.ts'
+import type { BudgetState } from '#invoke/rate-limits.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { budgetHeaders } from './budget-headers.ts'
+import { budgetHeaders } from './rate-limit-headers.ts'
 
 const requestIdForm = /^[\w-]{8,64}$/
 
@@ -43,7 +43,7 @@ function timedUuids(clock: Clock): () => string {
   }
 }
 
-/** Pages that run scripts replace this policy by their own. */
+/** Every answer has these headers, but pages that run scripts have a content security policy of their own. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -84,7 +84,7 @@ const isDiscovery = (url: string): boolean => discoveryPaths.test(url)
 
 const securityPairs = Object.entries(securityHeaders).flat()
 
-/** Names and values alternate, as `writeHead` takes them. */
+/** Names and values of headers alternate in this list, as `writeHead` takes them. */
 export type HeaderPairs = string[]
 export type CommonHeaders = {
   pairs(request: FastifyRequest): HeaderPairs
@@ -147,7 +147,7 @@ export const isPreflight = (request: FastifyRequest): boolean =>
   request.headers.origin !== undefined &&
   request.headers['access-control-request-method'] !== undefined
 
-/** An origin that is not allowed gets an answer that is just as empty, and its browser does not send the request. */
+/** Answers a CORS preflight; an origin that is not allowed gets no CORS headers, so its browser sends nothing. */
 export function answerPreflight(
   reply: FastifyReply,
   methods: readonly string[],

@@ -6,13 +6,15 @@ import { parseJson } from '#invoke/json-body.ts'
 import type { WebDoor } from '#invoke/web-route.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, internalFault } from '#kernel/contract/fault.ts'
-import { alternatives } from '#kernel/contract/nearest.ts'
+import { alternatives } from '#kernel/contract/nearest-names.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import type { MetricSources } from '#kernel/metrics.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
+import { createLinks } from './answer-links.ts'
 import { type StreamSettings, streamDefaults } from './byte-stream.ts'
-import { createClientErrors } from './client-errors.ts'
+import { type ConnectionLimits, createSockets, unlimitedConnections } from './connection-limits.ts'
+import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './document-routes.ts'
 import {
   addHeaders,
   answerPreflight,
@@ -24,21 +26,19 @@ import {
   requestIds,
   securityHeaders,
 } from './headers.ts'
-import { type HttpMetrics, httpMetrics } from './http-metrics.ts'
 import { createJsonSender, type SendJson } from './json-answer.ts'
-import { createLinks } from './links.ts'
-import { scraper } from './metrics.ts'
+import { scraper } from './metrics-scrape.ts'
 import { type PathHints, pathHints } from './nearest-path.ts'
 import { openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
-import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
 import { faultNamed, faultOf, print } from './problem.ts'
 import { type RequestContext, type RequestContexts, requestContexts } from './request-context.ts'
 import { isRequestLogged, logRequest, traceIdOf } from './request-log.ts'
+import { type HttpMetrics, httpMetrics } from './request-metrics.ts'
 import { serveRoot } from './root-page.ts'
 import { createRouteTable, type RouteTable } from './route-table.ts'
-import { type ConnectionLimits, createSockets, unlimitedConnections } from './sockets.ts'
 import type { EventStream } from './sse.ts'
+import { createClientErrors } from './unparsable-requests.ts'
 import { mountWebRoute } from './web-route.ts'
 import { type AuthorizationServerDocuments, serveWellKnown, whyNoPages } from './well-known.ts'
 
@@ -48,7 +48,7 @@ export type HttpEdgeDeps = {
   operations: readonly Operation[]
   invocation: Invocation
   health: () => Health | Promise<Health>
-  /** This is a function because a port of 0 is known only after listening. */
+  /** The base URL is a function because a port of 0 is known only after listening. */
   baseUrl: () => string
   trustProxy: readonly string[]
   corsOrigins: readonly string[]
@@ -69,7 +69,7 @@ export type HttpEdge = {
 
 const bodyLimitBytes = 256 * 1024
 const headerLimitBytes = 16 * 1024
-/** What is stored and closed after it has as long again before a stop is forced. */
+/** How long a closing server lets open requests last before it cuts their connections. */
 const drainMs = 5_000
 const healthPath = '/health'
 
@@ -107,7 +107,7 @@ export async function openHttpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     mountWebRoute(fastify, route, routeDeps)
   const hints = pathHints(operations, { signIn: whyNoPages(deps.authorizationServer) })
   const guardRead = readGuard(invocation.limits)
-  // The check runs before the body is read; otherwise a caller without a credential could have large bodies parsed.
+  // Unknown paths are answered before the body is read; otherwise anybody could have large bodies parsed.
   fastify.addHook('onRequest', (request, reply, next) => {
     if (!request.is404) return next()
     guardRead(request, reply)
@@ -164,15 +164,15 @@ function server(
     genReqId: requestIds(clock),
     bodyLimit: bodyLimitBytes,
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
-    // This limit covers only the receipt of a request, so it cuts neither a wait nor a stream.
+    // This time limit covers only the receipt of a request, so it cuts neither a wait nor a stream.
     requestTimeout: 30_000,
-    // It must exceed the idle time of a load balancer, which would otherwise reuse a connection that is closing.
+    // This time exceeds the idle time of load balancers, which would otherwise reuse a connection that is closing.
     keepAliveTimeout: 75_000,
     http: {
       headersTimeout: 10_000,
       connectionsCheckingInterval: 5_000,
       maxHeaderSize: headerLimitBytes,
-      // The stream of a body that cannot come costs a sixth of a bare request.
+      // The body stream of a request that has no body would cost a sixth of the whole request.
       optimizeEmptyRequests: true,
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1_024 },
@@ -244,7 +244,7 @@ function addRequestHooks(
     if (methods.length > 0) answerPreflight(reply, methods, { isAllowed: common.isAllowedOrigin(request) })
     else next()
   })
-  // The answer of an operation is written without this hook, with the same headers.
+  // Operations write their answers without Fastify's `onSend`, but with the headers that this hook adds.
   fastify.addHook('onSend', (request, reply, _payload, next) => {
     const pairs = common.pairs(request)
     pushBudget(pairs, contexts.find(reply)?.admitted?.budget)
@@ -326,7 +326,7 @@ function serveHealth(
   let last: { body: object; text: string } | undefined
   fastify.get(healthPath, (request, reply) => {
     const send = ({ body, down }: Health): void => {
-      // All requests within half a second get the same report.
+      // All requests within half a second get the same report object, so its text is made once.
       if (last?.body !== body) last = { body, text: JSON.stringify(body) }
       sendJson(request, reply, last.text, down ? { status: 503, pairs: ['retry-after', '2'] } : undefined)
     }

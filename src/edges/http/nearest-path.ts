@@ -1,4 +1,4 @@
-import { alternatives, editDistance } from '#kernel/contract/nearest.ts'
+import { alternatives, editDistance } from '#kernel/contract/nearest-names.ts'
 import type { Documented } from './openapi.ts'
 
 /** These bounds of the search make a hostile path cost little more than reading it. */
@@ -18,7 +18,7 @@ type Compare = (sent: string, wanted: string) => number
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '')
 const isParameter = (segment: string): boolean => segment.startsWith('{')
 
-/** Each pair is compared once, because most routes share their segments. */
+/** Each pair of segments is compared once, because most routes share their segments. */
 function comparison(): Compare {
   const known = new Map<string, number>()
   return (sent, wanted) => {
@@ -55,7 +55,7 @@ export type PathHints = {
   changesBelow(url: string): string[]
 }
 
-/** Hints name only published paths. `signIn` says why there is nothing below `/oauth`; undefined if people sign in. */
+/** Hints name only published paths. `signIn` says why nothing is below `/oauth`; undefined if people sign in. */
 export function pathHints(
   operations: readonly Documented[],
   { signIn }: { signIn?: string | undefined } = {},
@@ -96,7 +96,7 @@ export function pathHints(
   return { nearest, changesBelow }
 }
 
-/** Returns an empty list if the path exceeds the bounds. */
+/** Returns the segments of a path; the list is empty if the path exceeds the bounds of the search. */
 function sentSegments(url: string): string[] {
   const path = url.split('?', 1)[0] ?? url
   const segments = path.length > pathLengthMax ? [] : segmentsOf(path.toLowerCase())

@@ -8,7 +8,7 @@ import type { HeaderPairs } from './headers.ts'
 export type Page = { url: string; input: Readonly<Record<string, unknown>>; body: unknown }
 export type NextPage = (page: Page) => HeaderPairs
 
-/** Returns undefined if the answer is no array, or is never cut. A full page may be the last one. */
+/** Returns how to link the next page; undefined if no answer is a list that is cut. A full page may be the last. */
 export function nextPageOf(entry: Entry): NextPage | undefined {
   const fields = entry.query && plainSchema(entry.query).properties
   if (entry.kind !== 'read' || plainSchema(entry.output).type !== 'array') return undefined

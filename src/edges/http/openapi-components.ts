@@ -54,7 +54,7 @@ export function components(): Components {
   }
 }
 
-/** A field with a default is optional, even if the schema's own list requires it. */
+/** Removes the fields with a default from the required ones, even if the schema's own list requires them. */
 function withoutDefaulted(copy: Json): Json {
   const { required, properties } = copy
   if (!Array.isArray(required) || !isRecord(properties)) return copy
@@ -66,7 +66,7 @@ function withoutDefaulted(copy: Json): Json {
   return needed.length > 0 ? { ...rest, required: needed } : rest
 }
 
-/** The interface declares defaults for these records. */
+/** The records whose defaults stay in the document, because the interface declares them. */
 const interfaceDefaults: readonly unknown[] = ['ImageRequest', 'ChatRequest']
 
 /** Generators treat a field with `default` as always present, so the text names the default instead. */

@@ -1,5 +1,5 @@
 import { describeFields, glossaryText } from '#invoke/field-descriptions.ts'
-import { isAllOptional, withWait } from '#invoke/input.ts'
+import { isAllOptional, withWait } from '#invoke/input-validation.ts'
 import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/contract/fault.ts'
 import {
@@ -178,7 +178,7 @@ function headersOf(entry: Entry): Json[] {
 
 function responsesOf(name: string, entry: Entry, named: Components): Json {
   const ok = okOf(name, entry, named)
-  // Machines that know no error form read the health report, so both answers have one shape.
+  // Programs that know no error form read the health report, so its answers with 200 and 503 have one shape.
   if (entry.path === '/health') {
     return { 200: ok, 400: responseRef(400), 503: { ...ok, description: 'The database is down' } }
   }

@@ -1,19 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
-import { type LocatedInput, withWait } from '#invoke/input.ts'
+import { type LocatedInput, withWait } from '#invoke/input-validation.ts'
 import type { Admitted, InvocableOperation, Outcome } from '#invoke/invocation.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/contract/fault.ts'
 import type { Entry, StreamItem } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
+import type { AddLinks, LinksOf } from './answer-links.ts'
 import type { StreamSettings } from './byte-stream.ts'
 import { addHeaders, type CommonHeaders, type HeaderPairs, pushBudget } from './headers.ts'
-import type { HttpMetrics } from './http-metrics.ts'
 import type { SendJson } from './json-answer.ts'
-import type { AddLinks, LinksOf } from './links.ts'
 import { nextPageOf } from './next-page.ts'
 import { abort, type RequestContexts, signalOf } from './request-context.ts'
+import type { HttpMetrics } from './request-metrics.ts'
 import { type EventStream, openEventStream } from './sse.ts'
 import { readParameters } from './text-parameters.ts'
 
@@ -46,7 +46,7 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
     method: entry.method,
     url: routePath(entry.path),
     config: { operation: invocable.operation.name },
-    // Anybody may send here, and a credential needs few bytes.
+    // Anybody may send a body to a public operation, and a credential needs few bytes, so the limit is low.
     ...(entry.access === 'public' && { bodyLimit: publicBodyBytesMax }),
     // A HEAD request would open a stream without a reader.
     exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
@@ -56,7 +56,7 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
   })
 }
 
-/** Node has already ended the stream of a request without a body before Fastify's parser could read its end. */
+/** Replaces the body stream of an empty request, which Node may have ended before Fastify's parser reads it. */
 const readEmptyBody: preParsingHookHandler = (_request, _reply, payload, done) =>
   done(null, (payload as Readable).readableEnded ? Readable.from([]) : payload)
 
@@ -112,7 +112,7 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
     return undefined
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    // A request with a query is always validated, even if the operation declares no query.
+    // A request with a query gets no shared answer: it is validated, even if the operation declares no query.
     const known = sent && !request.url.includes('?') ? shared() : undefined
     if (!sent || known !== sent.outcome) return answer(request, reply)
     deps.sendJson(request, reply, sent.text)
@@ -164,7 +164,7 @@ async function stream(
 ): Promise<FastifyReply> {
   const context = deps.contexts.get(reply)
   const iterator = outcome.items[Symbol.asyncIterator]()
-  // Frees the place of the stream even if the answer cannot be opened.
+  // The disposal frees the stream's place in the share of its user, even if the answer cannot be opened.
   using _reading: Disposable = { [Symbol.dispose]: () => void iterator.return?.() }
   const first = iterator.next()
   // A failure of the first event is still an HTTP error; a silent stream opens after a moment.
@@ -186,7 +186,7 @@ async function stream(
   })
   await Promise.race([pumped, events.ended])
   events.finish()
-  // The signal ends a producer that is waiting; the answer does not wait for that.
+  // The signal ends a producer that is still waiting; the answer does not wait for the producer.
   abort(context)
   deps.openEventStreams.delete(events)
   deps.metrics.streamClosed()

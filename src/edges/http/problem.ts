@@ -9,7 +9,7 @@ type Facts = { requestId: string; accept: string | undefined; baseUrl: string }
 const problemType = 'application/problem+json'
 const jsonType = 'application/json; charset=utf-8'
 
-/** How many seconds to wait if the fault does not say; each of these codes requires the header. */
+/** The seconds in `Retry-After` if the fault names none; answers with these codes must have the header. */
 const retrySeconds: Partial<Record<FaultCode, number>> = {
   rate_limited: 1,
   overloaded: 1,
@@ -58,7 +58,7 @@ export function print(fault: Fault, facts: Facts): Printed {
   const isValidation = code === 'validation'
   const wantsProblem = facts.accept?.includes(problemType) ?? false
   if (wantsProblem) {
-    // Members of RFC 9457 are dropped from the extras, even under the same name.
+    // Extras with a name of a member of RFC 9457 are dropped, so that they do not replace the member.
     const { type: _type, title: _title, status: _status, ...more } = extras
     const problem = {
       type: `${facts.baseUrl}/error-catalog.json#${code}`,
@@ -88,7 +88,7 @@ export function print(fault: Fault, facts: Facts): Printed {
 const issuesOf = ({ issues }: FaultView) =>
   issues.map(({ location, path, ...rest }) => ({ loc: [location, ...path], ...rest }))
 
-/** The extras may add to the common fields, but never replace them. */
+/** Returns the extras that are added to the common fields of an error; they never replace a common field. */
 function extrasOf({ extras }: FaultView): Record<string, unknown> {
   const { detail: _detail, code: _code, retryable: _retryable, request_id: _id, ...more } = extras
   return more

@@ -110,7 +110,7 @@ async function descriptors(): Promise<Metric[]> {
   const open = await readdir('/proc/self/fd').catch(() => [])
   const limit = /^Max open files\s+(\d+)/m.exec(await fromProc('limits'))?.[1]
   return [
-    // One of the descriptors is the one that reads the folder.
+    // One of the open descriptors belongs to the folder /proc/self/fd, which is being read.
     ...(open.length > 0 ? [gauge('process_open_fds', 'Open file descriptors', open.length - 1)] : []),
     ...(limit ? [gauge('process_max_fds', 'Most file descriptors that may be open', Number(limit))] : []),
   ]

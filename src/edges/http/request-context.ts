@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Admitted } from '#invoke/invocation.ts'
-import type { RequestMode } from './http-metrics.ts'
+import type { RequestMode } from './request-metrics.ts'
 
 export type RequestContext = {
   request: FastifyRequest
@@ -54,7 +54,7 @@ export function requestContexts(ended: Ended) {
       }
       response.on('close', end)
     },
-    /** Returns undefined if the request line could not be routed. */
+    /** Returns the context of a request, or undefined if the request line could not be routed. */
     find: ({ raw }: FastifyReply): RequestContext | undefined => (raw as ContextResponse)[contextKey],
     get({ raw }: FastifyReply): RequestContext {
       const context = (raw as ContextResponse)[contextKey]

@@ -48,7 +48,7 @@ export const traceIdOf = (traceparent: unknown): string | undefined =>
   typeof traceparent === 'string' ? traceForm.exec(traceparent)?.[1] : undefined
 
 export type RequestLine = {
-  /** Spelled as in the answers, so that one search finds both. */
+  /** The request id has the same name in the log as in answers, so that one search finds both. */
   request_id: string
   method: string
   route: string
@@ -61,12 +61,12 @@ export type RequestLine = {
   left: boolean
 }
 
-/** Most loggers can say whether they would drop a line. */
+/** Most loggers can say whether they would drop a line of a level. */
 type LeveledLog = Log & { isLevelEnabled?: (level: string) => boolean }
 
 const levelOf = (status: number): 'warn' | 'info' => (status >= 500 ? 'warn' : 'info')
 
-/** Asked first, so that a line is built only if the log level prints it. */
+/** Returns whether the log prints requests of this status, so that a line is built only if it is printed. */
 export const isRequestLogged = (log: LeveledLog, status: number): boolean =>
   log.isLevelEnabled?.(levelOf(status)) !== false
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Guard, serveDocument } from './pages.ts'
+import { type Guard, serveDocument } from './document-routes.ts'
 
 /** The root path redirects a browser to the reference, and gives a program its first links. */
 export function serveRoot(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
@@ -47,7 +47,7 @@ const rangesOf = (accept: string): MediaRange[] =>
       return { type, quality: quality === undefined ? 1 : Number(quality) || 0 }
     })
 
-/** The most specific range that covers the type decides. */
+/** Returns the weight of a media type by the most specific range of `Accept` that covers the type. */
 function qualityOf(ranges: readonly MediaRange[], type: string): number {
   for (const wanted of [type, `${type.split('/')[0]}/*`, '*/*']) {
     const found = ranges.find((range) => range.type === wanted)
@@ -56,7 +56,7 @@ function qualityOf(ranges: readonly MediaRange[], type: string): number {
   return 0
 }
 
-/** Browsers name HTML; a program accepts anything or names JSON. */
+/** Returns whether `Accept` prefers HTML to JSON, as browsers do; a program accepts anything or names JSON. */
 export function prefersHtml(accept: string | undefined): boolean {
   if (accept === undefined) return false
   const ranges = rangesOf(accept)

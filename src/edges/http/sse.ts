@@ -15,7 +15,7 @@ export function frameOf(item: StreamItem): string {
 
 export type EventStream = {
   write(item: StreamItem): Promise<boolean>
-  /** Repeats the last event id, so that a client resumes where it was cut off. */
+  /** Ends the stream and repeats its last event id, so that a client resumes where it was cut off. */
   finish(): void
   ended: Promise<void>
 }

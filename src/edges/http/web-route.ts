@@ -50,7 +50,7 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: W
       for (const [name, value] of response.headers) reply.header(name, value)
       addHeaders(reply, deps.common.pairs(request))
       const stream = openByteStream(reply.code(response.status), deps.sse)
-      // This is not awaited: a closing server ends the stream instead of waiting for it.
+      // The end of the stream is not awaited: a closing server ends the stream instead of waiting for it.
       void contexts.interruptible(context, () => stream.ended)
       await pump(response, stream)
       return reply
@@ -67,10 +67,10 @@ async function sendResponse(response: Response, reply: FastifyReply): Promise<Fa
   return response.body ? reply.send(Buffer.from(await response.arrayBuffer())) : reply.send()
 }
 
-/** Reads from the door only as fast as its reader reads. */
+/** Sends the answer of a door, which is read only as fast as the client reads. */
 async function pump({ body }: Response, stream: ByteStream): Promise<void> {
   const reader = body!.getReader()
-  // A door that is waiting ends with its reader.
+  // When the client leaves, the answer that is still being read from the door is cancelled.
   void stream.ended.then(() => reader.cancel()).catch(() => undefined)
   try {
     let found = await reader.read()

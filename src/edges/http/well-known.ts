@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Guard, serveDocument } from './pages.ts'
+import { type Guard, serveDocument } from './document-routes.ts'
 
 /** The address that signs the tokens, and the metadata of its authorization server. */
 export type AuthorizationServerDocuments = {

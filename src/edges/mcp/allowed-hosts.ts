@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Otherwise a page whose name resolves to this machine would reach the door with the network access of its reader. */
+/** Without this check a page whose name resolves to this machine could use the network access of its reader. */
 
 type Sent = { host: string | undefined; origin: string | undefined }
 

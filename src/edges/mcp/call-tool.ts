@@ -29,10 +29,10 @@ type TaskProgressView = { progress: number; message: string }
 type Fields = Record<string, unknown>
 
 const pollMs = 500
-/** Above this number a wait returns the current state of the task at once. */
+/** The most waits of one user at a time; a further wait returns the current state of the task at once. */
 const waitsPerUserMax = 10
 
-/** Returns undefined if there is no such tool. It throws only on bugs. */
+/** Returns the result of a call, or undefined if no tool has this name. The function throws only on bugs. */
 export async function callTool(
   toolbox: Toolbox,
   name: string,
@@ -75,7 +75,7 @@ async function createdTask(
   const reader = byName.get('tasks_get')?.invocable
   const { task_id, status } = result.structuredContent ?? {}
   if (!becomesTask || !reader || !isLive(status) || !admitted.caller?.scopes.has('read')) return undefined
-  // This read is part of the call, so it costs no point; if it fails, the accepted call is answered without a handle.
+  // Reading the task costs no point, as part of the call; if the read fails, the answer has no handle of the task.
   const { input, ...options } = reader.readFlatInput({ task_id })
   const outcome = await reader.call(admitted, input, options, facts).catch(() => undefined)
   if (outcome?.kind !== 'answer') return undefined
@@ -94,7 +94,7 @@ async function callOperation(
   const call = (wanted: typeof options): Promise<Outcome> =>
     invocable.call(admitted, structuredClone(input), wanted, facts)
   if (!options.wait || !facts.progress) return toResult(await call(options), view)
-  // The call is accepted without waiting, so that its progress has an id; the answer is that of a call that waits.
+  // The first call only accepts the task, so that progress can be reported; the second call waits for its end.
   const accepted = await call({ ...options, wait: false })
   const key = accepted.kind === 'answer' ? accepted.key : undefined
   if (key === undefined) return toResult(accepted, view)
@@ -129,7 +129,7 @@ const toResult = (outcome: Outcome, view: OperationTool['view']): ToolResult => 
   return answerResult(outcome.body, view, outcome)
 }
 
-/** Reads the task until it has ended. It is admitted once, so a wait costs one point. */
+/** Reads the task until it has ended. The read is admitted once, so a wait costs one point. */
 async function waitForTask(
   { invocable, view }: OperationTool,
   admitted: Admitted,
@@ -196,7 +196,7 @@ async function answerStream(
   given: Fields,
   { progress, ...facts }: CallFacts,
 ): Promise<ToolResult> {
-  // A value of another type is refused, as it is at every door.
+  // A value of `stream` that is no boolean is refused, as it is at every door.
   const { stream = false } = given
   const asked = { ...given, stream: typeof stream === 'boolean' ? false : stream }
   const { input, ...options } = invocable.readFlatInput(asked)

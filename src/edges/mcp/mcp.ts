@@ -3,8 +3,8 @@ import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import { createHostGuard } from './allowed-hosts.ts'
+import { hasLongId, idCharactersMax, readPoints } from './message-cost.ts'
 import { createPrompts } from './prompts.ts'
-import { hasLongId, idCharactersMax, readPoints } from './read-points.ts'
 import { createResources } from './resources.ts'
 import type { ServerDeps } from './server.ts'
 import { serverCard } from './server-card.ts'
@@ -19,7 +19,7 @@ export type McpEdgeDeps = {
   baseUrl: () => string
   corsOrigins: readonly string[]
   mcpHosts?: readonly string[]
-  /** If absent, the transport of 2024 is not served. */
+  /** The mailboxes of the HTTP+SSE transport of 2024, which is not served if they are absent. */
   mailboxes?: Mailboxes
   /** The least time from the creation of a task to its deletion, or null if tasks are never deleted. */
   taskTtlMs?: number | null
@@ -84,7 +84,7 @@ export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
       authInfo: authInfoOf({ ...known, address, id, body, handOver }),
       ...(body !== undefined && { parsedBody: body }),
     })
-    // Headers and envelopes are checked in between, and no operation has counted the requests that they refuse.
+    // The library may refuse a request by its headers or envelope before an operation has counted it.
     if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)
     if (!isToolList(body)) return response
     return withTools(response, toolbox.listFor(known.caller).part, request.headers['accept-encoding'])

@@ -69,7 +69,7 @@ export type PromptResult = {
 }
 export type Prompts = {
   list: readonly PromptView[]
-  /** Returns a text that says which argument is missing, or undefined if there is no such prompt. */
+  /** Returns the prompt, a text that says which argument is missing, or undefined if no prompt has this name. */
   get(name: string, given: Record<string, string>): PromptResult | string | undefined
 }
 

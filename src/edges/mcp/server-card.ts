@@ -15,7 +15,7 @@ export function serverCard({ baseUrl, version, protocolVersions }: Facts): objec
   }
   return {
     $schema: schema,
-    // The reverse DNS name of the host that serves it.
+    // The name begins with the reverse DNS name of the host that serves the card.
     name: `${reverseDns(new URL(baseUrl).hostname)}/portico`,
     version,
     title: 'Portico',

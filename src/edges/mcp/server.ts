@@ -41,7 +41,7 @@ export type McpCall = {
   id: string
   /** The body as it was parsed, with all digits of its numbers. */
   body: unknown
-  /** Call it when an operation takes over the request and counts it. */
+  /** Notes that an operation has taken over the request and counts it. */
   handOver(): void
 }
 export type ServerDeps = {
@@ -118,7 +118,7 @@ export const taskParams: StandardSchemaV1<TaskParams> = {
 }
 
 function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: ServerDeps, server: Server) {
-  /** Runs a request of the extension for a client that has declared it. */
+  /** Runs a request of the tasks extension for a client that has declared the extension. */
   const onTask =
     <Result>(run: (requests: TaskRequests, taskId: string, facts: CallFacts) => Promise<Result>) =>
     async ({ taskId }: TaskParams, context: ServerContext): Promise<Result> => {
@@ -140,7 +140,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       await requests.cancel(taskId, facts)
       return {}
     }),
-    /** There is one page, which an empty cursor requests too: clients of former revisions read no further one. */
+    /** All tools are on one page, which an empty cursor requests too: former clients read only one page. */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
       if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
       const { caller, body } = callOf(context)
@@ -154,7 +154,7 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       })
       if (!result)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, 64)}`)
-      // The type of the library allows only final results, but it passes others on.
+      // The library's type allows only final results, but the library passes on an object that names a task.
       if ('taskId' in result) return result as object as CallToolResult
       return server.projectCallToolResult(result, toolbox.byName.get(params.name)?.view.outputSchema)
     },
@@ -226,5 +226,5 @@ function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolE
 }
 
 export const createHandler = (deps: ServerDeps) =>
-  // The streams of the server have their own heartbeat, which knows whether the last one was read.
+  // The library sends no heartbeats: those of the HTTP server know whether the last one was read.
   createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError, keepAliveMs: 0 })

@@ -1,9 +1,9 @@
-import type { RateLimits } from '#invoke/limits.ts'
+import type { RateLimits } from '#invoke/rate-limits.ts'
 import type { WebRequest, WebRoute } from '#invoke/web-route.ts'
 import { createKeyCounts } from '#kernel/async/key-counts.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { budgetSpent, Fault } from '#kernel/contract/fault.ts'
-import { idOf } from './read-points.ts'
+import { idOf } from './message-cost.ts'
 import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message.ts'
 
 /**
@@ -29,7 +29,7 @@ type SseDeps = {
 
 const bodyBytesMax = 1024 * 1024
 const requestsPerUser = 64
-/** This is longer than any call waits. */
+/** The longest time for an answer, which is longer than any call waits. */
 const answerMsMax = 120_000
 const messagesPath = '/mcp/messages'
 
@@ -67,7 +67,7 @@ export function createSseTransport({ mailboxes, limits, admit, answer, refuseBod
     return new Response('Accepted', { status: 202, headers: { 'content-type': 'text/plain' } })
   }
 
-  /** The request is answered like one of `/mcp`, whatever its client accepts; it continues when its connection ends. */
+  /** Answers a request as `/mcp` does, whatever its client accepts; the work outlasts the request's connection. */
   async function forward(
     { address, id, headers: { host } }: WebRequest,
     body: unknown,
@@ -168,7 +168,7 @@ async function* messagesIn(response: Response): AsyncIterable<string> {
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
-    // The data of each event is on one line; an empty one only opens the stream.
+    // The data of each message is on one line of JSON; an event with empty data only opens the stream.
     for (const line of lines) if (line.startsWith('data: {')) yield line.slice('data: '.length)
   }
 }

@@ -8,7 +8,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 export const allTools = { name: 'all_tools', inputSchema: { type: 'object' as const } }
 const entry = JSON.stringify(allTools)
 
-/** The library itself writes a list within a batch. */
+/** Returns whether a body asks for the list of tools alone; the library itself writes a list within a batch. */
 export const isToolList = (body: unknown): boolean => isRecord(body) && body.method === 'tools/list'
 
 export async function withTools(
@@ -19,7 +19,7 @@ export async function withTools(
   const text = await response.text()
   const at = text.indexOf(entry)
   if (at < 0) return new Response(text, response)
-  // Former revisions answer with the only event of a stream; a message in JSON has no line break.
+  // In former revisions the answer is the only event of a stream, on one line; JSON has no line break.
   const start = text.lastIndexOf('\n', at) + 1
   const end = text.indexOf('\n', at)
   const before = text.slice(start, at).replace(/^data: /, '')

@@ -37,7 +37,7 @@ export type OperationTool = {
   /** True if the call makes a task, and reading that task returns every field of the answer. */
   becomesTask: boolean
 }
-/** `part` is the text of the views, without the brackets of a list. */
+/** `part` is the compressed JSON of the views, without the brackets of a list. */
 export type ToolList = { views: readonly ToolView[]; part: GzipPart }
 export type Toolbox = {
   byName: ReadonlyMap<string, OperationTool>
@@ -110,7 +110,7 @@ function inputOf(name: string, entry: Entry): ObjectSchema {
   if (entry.kind !== 'stream') return inputSchemaOf(name, entry)
   if (!hasTask(entry)) return streamInputOf(name, entry)
   const { properties, ...rest } = inputSchemaOf(name, entry)
-  // This door answers as a whole, and reports as progress what comes before.
+  // A tool answers as a whole and reports earlier items as progress, so its input has no field `stream`.
   const { stream: _, ...asked } = properties as Record<string, object>
   return { ...rest, properties: asked }
 }
@@ -136,7 +136,7 @@ function annotationsOf(entry: Entry): ToolView['annotations'] {
     readOnlyHint: isRead,
     destructiveHint: entry.kind === 'task' || isGuarded(entry) || (!isRead && entry.method === 'DELETE'),
     idempotentHint: isRead || (isKeyed(entry) && !isGuarded(entry)),
-    // An act changes only records of the gateway.
+    // An act changes only records of the gateway, and reaches nothing outside it.
     openWorldHint: entry.kind !== 'act',
   }
 }

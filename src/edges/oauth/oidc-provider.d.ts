@@ -42,7 +42,7 @@ declare module 'oidc-provider' {
     body: unknown
     /** The address of the client, as the headers that the gateway sets name it. */
     ip: string
-    /** Absent outside the routes of the provider. */
+    /** What the provider knows of the request; absent outside the routes of the provider. */
     oidc?: { route: string; client?: Client; params?: Record<string, unknown> }
   }
   export class Provider {

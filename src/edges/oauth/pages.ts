@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
+import { type ActingScope, actingScopes, oauthPaths } from './paths-and-scopes.ts'
 import { passkeyScriptElement, passkeyScriptHash } from './sign-in/passkey-script.ts'
 import { styles } from './styles.ts'
 
@@ -26,7 +26,7 @@ export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Reco
   'x-content-type-options': 'nosniff',
   // The policy no-referrer would suppress the origin of a form, which is checked.
   'referrer-policy': 'same-origin',
-  // This keeps every page of this origin from holding a handle on a page where a person acts.
+  // This policy keeps every page of this origin from holding a handle on a page where a person acts.
   'cross-origin-opener-policy': 'noopener-allow-popups',
   'cache-control': 'no-store',
 })
@@ -145,7 +145,7 @@ export const externalSignInPage = ({
 <p class="small soft below">You sign in there and come back here. Portico learns your email address, and never your password.</p>`,
   )
 
-/** This is a separate page, because a redirect after a form must satisfy the policy of the form's page. */
+/** The way to the identity provider is a page, because a redirect after a form must satisfy the form's policy. */
 export const departurePage = (provider: string, url: string): string =>
   page(
     'Sign in',
@@ -174,7 +174,7 @@ export const passkeySignUpPage = ({ uid, client, email, error }: PageContext): s
 <p class="links"><a href="${viewOf(uid, 'sign-in')}">I have an account</a><a href="${viewOf(uid, 'sign-up')}">Use a password instead</a></p>`,
   )
 
-/** This page is for a browser that has entered the code that was sent to this address. */
+/** This page is for a browser in which the code that was sent to `email` has been entered. */
 export const createPasskeyPage = ({ uid, email = '', error }: PageContext): string =>
   page(
     'Create a passkey',
@@ -243,7 +243,7 @@ const choiceTexts: Record<ActingScope, string> = {
     'Ask in your name for more: raised limits, recipients, linked agents, trading after a stop. You confirm each on a page of this gateway',
 }
 
-/** The box is never ticked beforehand, whatever the app asks for. */
+/** Returns the checkbox of a scope, which is never ticked beforehand, whatever the app asks for. */
 const choiceOf = (scope: ActingScope, view: Consent): string =>
   `<label class="choice"><input type="checkbox" name="${scope}" value="yes"><span>${choiceTexts[scope]}${
     view.scopes.includes(scope) ? ' <span class="badge">The app asks for it</span>' : ''

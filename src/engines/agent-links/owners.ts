@@ -3,19 +3,19 @@ import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** A person decides for the person's own account and for the agents that are linked to it. */
+/** A person decides for the person's own account and for the agents that are linked to that account. */
 
 export type Owner = {
   userId: string
   agentId: string
   /** When the agent was linked to the person. It is null where the user is the person's own. */
   linkedAt: Date | null
-  /** Since when the holder of the agent's key contests the link. */
+  /** The time since which the holder of the agent's key contests the link; null if nobody contests it. */
   contestedAt: Date | null
 }
 type OwnerRow = { id: string; agent_id: string; linked_at: Date | null; contested_at: Date | null }
 
-/** Until when a new link allows less: a thief of the agent's key may have made it, so the owner needs time to react. */
+/** Returns until when a new link allows less: a thief of the agent's key may have made it; undefined after that. */
 export function linkCoolsUntil(
   linkedAt: Date | null,
   { now, coolingMs }: { now: Date; coolingMs: number },
@@ -24,7 +24,7 @@ export function linkCoolsUntil(
   return until && until > now ? until : undefined
 }
 
-/** The `sentence` says what the link allows, and from when on. */
+/** Throws while a link is so new that it allows less; `sentence` says what the link allows, and from when on. */
 export function assertEstablished(
   linkedAt: Date | null,
   at: { now: Date; coolingMs: number },
@@ -37,7 +37,7 @@ export function assertEstablished(
   })
 }
 
-/** Refuses to loosen anything through a contested link, until the link ends or the holder of the key withdraws. */
+/** Throws if the link is contested: nothing is loosened through it until it ends or the key's holder withdraws. */
 export function assertUncontested(contestedAt: Date | null): void {
   if (contestedAt)
     throw new Fault(
@@ -50,7 +50,7 @@ export function assertUncontested(contestedAt: Date | null): void {
 }
 
 type LockOptions = {
-  /** Prevents anybody from unlinking the agent until the end of the transaction. */
+  /** Whether nobody can unlink the agent until the end of the transaction. */
   lock?: boolean
 }
 
@@ -60,7 +60,7 @@ export async function personOf(
   userId: string,
   { lock = false }: LockOptions = {},
 ): Promise<Owner | undefined> {
-  // The outer join below cannot lock rows.
+  // The outer join of the query below cannot lock rows, so the link is locked by a statement of its own.
   if (lock) await query(db, 'select from agent_link where user_id = $1 for share', [userId])
   const [row] = await query<OwnerRow>(
     db,
@@ -80,7 +80,7 @@ const ownerOf = ({ id, agent_id, linked_at, contested_at }: OwnerRow): Owner => 
   contestedAt: contested_at,
 })
 
-/** Returns the users for whom this one decides: the user itself, then its linked agents, oldest first. */
+/** Returns the users for whom a user decides: the user itself, then its linked agents, oldest link first. */
 export async function usersOf(db: Queryable, userId: string): Promise<string[]> {
   const rows = await query<{ user_id: string }>(
     db,
@@ -90,9 +90,9 @@ export async function usersOf(db: Queryable, userId: string): Promise<string[]> 
   return [userId, ...rows.map((row) => row.user_id)]
 }
 
-/** The user for whom a call acts, with the name if it is a linked agent. */
+/** The user for whom a call acts; `name` is set for a linked agent. */
 export type Subject = Owner & { name: string | null }
-/** Returns the caller, or the linked agent that the call names. Somebody else's agent is treated as missing. */
+/** Returns the caller, or the linked agent that the call names. An agent of somebody else is treated as missing. */
 export async function subjectOf(
   db: Queryable,
   { userId, agentId }: Pick<Caller, 'userId' | 'agentId'>,

@@ -3,24 +3,24 @@ import type { Chain } from '#kernel/money/chains.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** A payment by somebody else counts once: as the end of one swap, or as a payout of the venue. Our own never count. */
+/** An arrived payment counts once: as the end of a swap, or as a venue payout. Own payments never count. */
 
 type Receiver = { chain: Pick<Chain, 'id' | 'family'>; account: string }
 /** `part` is one of a transaction's payments to the account, as the chain numbers them; `a:1` is a part of `a`. */
 export type Paid = { txHash: string; part: string }
 export type ArrivalId = Receiver & Paid
 
-/** The venue can pay several withdrawals with one transaction; its own events distinguish them. */
+/** The claimant of the venue's payouts; the venue's own events distinguish several payouts of one transaction. */
 export const venuePayouts = 'venue_payouts'
 
-/** On EVM chains, names that differ only in case are the same name. */
+/** Returns a transaction or account name in one form: on EVM chains, the case of letters makes no difference. */
 const nameOn = ({ family }: Receiver['chain'], name: string): string =>
   family === 'evm' ? name.toLowerCase() : name
 
 const overlaps = (one: string, other: string): boolean =>
   one === other || one.startsWith(`${other}:`) || other.startsWith(`${one}:`)
 
-/** Returns the payments that nothing else has counted. `claimant` is a task, `venuePayouts`, or '' for nobody. */
+/** Returns payments that no other claimant has counted. `claimant` is a task, `venuePayouts`, or '' for nobody. */
 export async function unclaimed<Each extends Paid>(
   db: Queryable,
   { chain, account, claimant }: Receiver & { claimant: string },
@@ -40,7 +40,7 @@ export async function unclaimed<Each extends Paid>(
   return paid.filter(({ part }, at) => !isClaimed(hashes[at]!, part))
 }
 
-/** Runs in the commit that counts a payment. Returns false if its claimant had counted it; throws if another had. */
+/** Counts a payment in the caller's commit. Returns false if its claimant had counted it; throws if another had. */
 export async function claimArrival(
   tx: Tx,
   { chain, txHash, part, account }: ArrivalId,

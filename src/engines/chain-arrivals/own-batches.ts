@@ -2,7 +2,7 @@ import type { EvmCall } from '#kernel/task/signer.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Returns the calls that a transaction of the gateway runs on an account, or undefined if it is not the gateway's. */
+/** Returns the calls that the gateway's transaction runs on an account; undefined for a transaction of others. */
 export async function ownCallsOf(
   db: Queryable,
   { txHash, account }: { txHash: string; account: string },

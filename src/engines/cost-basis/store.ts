@@ -10,7 +10,7 @@ export type SwapFill = {
   userId: string
   sold: TokenAmount
   bought: TokenAmount
-  /** What the swap was worth, in units of 1e-18 dollars. */
+  /** The worth of the swap, in units of 1e-18 dollars. */
   value: bigint
   at: Date
 }
@@ -92,7 +92,7 @@ export async function entryPriceOf(
   return fillPrice({ units, decimals }, cost)
 }
 
-/** The highest price, in units of 1e-18 dollars: a decimal has no room for more digits. */
+/** The highest price, in units of 1e-18 dollars: the text of a decimal has no room for more digits. */
 const priceMax = 10n ** 56n
 
 /** Returns the price in dollars per whole token, rounded down, of a fill that was worth `value`. */
@@ -103,7 +103,7 @@ export function fillPrice({ units, decimals }: { units: bigint; decimals: number
 
 type Valued = { isUsdc: boolean; decimals: number; units: bigint }
 
-/** USDC counts as dollars. A swap without USDC on either side is valued as it was when it was accepted. */
+/** Returns the worth of a swap. USDC counts as dollars; a swap without USDC has its worth at acceptance. */
 export function swapValue(sold: Valued, bought: Valued, acceptedMicros: bigint): bigint {
   const dollars = [sold, bought].find(({ isUsdc }) => isUsdc)
   if (dollars) return mulDiv(dollars.units, fixedPointOne, 10n ** BigInt(dollars.decimals))

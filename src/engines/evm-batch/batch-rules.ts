@@ -9,7 +9,7 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 
 export const effectKind = 'evm_batch'
 
-/** A plan can name any gas, so it counts up to this multiple of what its simulation needs. */
+/** A plan can name any minimum of gas, so the minimum counts up to this multiple of what the simulation needs. */
 const gasMinFactorMax = 3n
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
@@ -22,7 +22,7 @@ export const batchGas = (
 export type BatchPlan = SponsoredPlan & {
   calls: EvmCall[]
   spends: TokenSpend[]
-  /** A simulation that fails at a block older than this is retried. */
+  /** A simulation that fails at a block older than this is tried again, since its node is behind the chain. */
   minBlock?: bigint
   /** The least gas for the transaction, for calls whose estimate can be too low; see `batchGas`. */
   gasMin?: bigint
@@ -35,18 +35,17 @@ export type BatchTaskData = SponsoredTaskData
 export type ExecutedBatch = { receipt: Receipt; calls: readonly EvmCall[] }
 
 export type BatchOptions<Data extends BatchTaskData, Proof> = {
-  /** Returns the events that prove the execution, if they are complete. A successful status proves nothing. */
+  /** Returns the events that prove the execution, or undefined if incomplete. A successful status proves nothing. */
   prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined | Promise<Proof | undefined>
   /**
-   * Proves a batch that was executed before its task existed, under the same execution id but perhaps on other
-   * terms, and says which of these terms the task data takes over. Without it, such a batch must prove what is
-   * planned now.
+   * Proves a batch that was executed before its task existed, under its execution id but perhaps on other terms, and
+   * says which terms the task data takes over. If absent, such a batch must prove what is planned now.
    */
   found?(
     task: TaskView<Data>,
     batch: ExecutedBatch,
   ): FoundProof<Data, Proof> | Promise<FoundProof<Data, Proof>>
-  /** The task holds units of the ledger, which no chain knows; they are spent even if the batch was executed before. */
+  /** The task holds units of the ledger, which no chain knows; a batch that was executed before spends them too. */
   spendsLedger?: true
   /** Returns what a proven batch changed; the default is the token transfers of the receipt. */
   balanceChanges?(task: TaskView<Data>, receipt: Receipt): JsonObject[]

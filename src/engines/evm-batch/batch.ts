@@ -2,6 +2,8 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { chainNotServed } from '#kernel/contract/token-ref.ts'
+import type { EffectDriver, SignContext } from '#kernel/task/effect-steps.ts'
 import {
   executedBefore,
   isLookingUp,
@@ -9,7 +11,6 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
-import type { EffectDriver, SignContext } from '#kernel/task/one-effect.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/task/signer.ts'
 import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
@@ -38,9 +39,9 @@ import {
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { type ExecutedOrder, executedBatch, settleFound } from './found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { costRose, failureOf } from './refusals.ts'
+import { type ExecutedOrder, executedBatch, settleFound } from './settle-found-batch.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
 /** Runs calls from the user's account as one sponsored transaction, as the driver of an effect. */
@@ -48,12 +49,12 @@ import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.t
 export type EvmBatches = {
   /** Throws before a task exists if the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
-  /** Returns what the user's gas budget is charged, which is a part of the admission's spend. */
+  /** Returns the amount that a batch charges to the user's gas budget, as a part of the admission's spend. */
   gasCharge(order: ChargeOrder): Promise<GasCharge>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** Simulates the batch of an admission, and reads what else its signature needs. */
+  /** Simulates the batch of an admission, and reads everything else that its signature needs. */
   trial(asker: TrialAsker, plan: BatchPlan): Promise<BatchTrial>
-  /** Returns the first batch that the account has executed under this id, if any. */
+  /** Returns the first batch that the account has executed under an execution id, or undefined if there is none. */
   executed(order: ExecutedOrder): Promise<ExecutedBatch | undefined>
   /** Ends the charge of a batch that was never mined, when its task ends with another execution. */
   releaseGas(tx: Tx, taskId: string): Promise<void>
@@ -64,10 +65,10 @@ export type EvmBatches = {
 
 export type BatchTrial = {
   simulation: Simulation
-  /** Signs with what the trial has read, so that nothing is simulated twice; undefined if that is outdated. */
+  /** Signs with the readings of the trial, so that nothing is simulated twice; undefined if they are outdated. */
   signOnAccept: SignFirst<'confirm'>
 }
-/** `gas` is what the simulation needs, and `gasMin` is the plan's own minimum. */
+/** The terms by which a batch is charged: `gas` is what its simulation needs, `gasMin` the plan's own minimum. */
 export type ChargeOrder = {
   chainId: string
   gas: bigint
@@ -89,7 +90,7 @@ type EvmBatchesDeps = {
   clock: Clock
 }
 type BatchReadings = { account: AccountState; gas: bigint; fees: Fees }
-/** The task does not exist yet, so it has no effects. */
+/** A task as its signature needs it; before its acceptance a task has no effects. */
 type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick<TaskView, 'effects'>>
 
 export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
@@ -97,7 +98,8 @@ export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
 
   const portOf = (chainId: string): EvmPort => {
     const port = ports.get(chainId)
-    if (port?.chain.row.delegate) return port
+    if (!port) throw chainNotServed(chainId)
+    if (port.chain.row.delegate) return port
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 

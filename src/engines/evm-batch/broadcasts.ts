@@ -1,11 +1,11 @@
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { SendVerdict } from '#upstreams/evm/wire.ts'
 
-/** Sends the transactions of this instance to one chain, and knows whether the node took the last one. */
+/** Sends the transactions of this instance to one chain, and records whether the node accepted the last one. */
 export type Broadcasts = {
   send(raw: string): Promise<SendVerdict>
   isFailing(): boolean
-  /** Calls the listener when broadcasts begin to fail, and again at the first one that is accepted. */
+  /** Calls the listener when broadcasts begin to fail, and again when the node accepts the first one after that. */
   onChange(listener: () => void): Disposable
 }
 

@@ -2,7 +2,7 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sumChanges } from '#kernel/money/balance-changes.ts'
-import { addToResult, type EffectContext, notExecuted, type Settled } from '#kernel/task/one-effect.ts'
+import { addToResult, type EffectContext, notExecuted, type Settled } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import {
   pollBackoff,
@@ -13,7 +13,6 @@ import {
 } from '#kernel/task/sponsored-effect.ts'
 import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
 import {
   awaitFinality,
   type ChainState,
@@ -25,7 +24,8 @@ import {
   readChainState,
   receiptStateOf,
   sequenceOf,
-} from './chain-state.ts'
+} from './await-finality.ts'
+import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'
@@ -37,7 +37,7 @@ export type ConfirmDeps = {
   gasBudget: Pick<GasBudget, 'settle'>
   /** Called when another transaction used the nonce of a batch, or when an earlier batch was mined unseen. */
   onNonceUsed: (chainId: string) => void
-  /** The monotonic time, for measuring; `now` is the time of the task. */
+  /** The monotonic time, for measuring waits; the `now` of a step is the time of the task. */
   nowMs?: () => number
 }
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
@@ -155,7 +155,7 @@ async function failureOf(
     calls: { to: string; value: string; data: string }[]
   }
   const calls = batch.calls.map(({ to, value, data }) => ({ to, data, value: BigInt(value) }))
-  // The reason is only a help, and the node refuses the simulation if the account's coins are gone.
+  // The reason only helps the reader, and the node refuses the simulation if the account's coins are gone.
   const simulation = await chain.simulate(batch.account, calls).catch((fault: unknown) => {
     if (fault instanceof Fault) return undefined
     throw fault
@@ -196,13 +196,13 @@ async function expire<Names extends string>(
   })
 }
 
-/** The watcher wakes the task when a receipt appears, becomes final, or vanishes. */
+/** Parks the task; the watcher wakes it when a receipt appears, becomes final, or vanishes. */
 function parkWatched<Names extends string>(
   { task, effect, port: { chain, watcher }, steps, now }: ConfirmContext<Names>,
   { mined, outcomeUnknown }: ChainState,
 ) {
   const stuckInMs = newestOf(effect).at.getTime() + chain.row.stuckAfterMs - now.getTime()
-  // A transaction that may have to be sent again, or replaced, is due even if nothing happens.
+  // A transaction that may have to be sent again, or replaced, is due for this even if no receipt appears.
   const waitsForNews = !outcomeUnknown && (mined !== undefined || stuckInMs > 0)
   const { data, park } = pollAgain(task, steps.confirm, waitsForNews ? watchedBackoff : pollBackoff)
   const afterMs = waitsForNews && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs

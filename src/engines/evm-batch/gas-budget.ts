@@ -7,11 +7,11 @@ import { type Queryable, query } from '#store/query.ts'
 /** Limits sponsored gas per user and UTC day, so that no user can use up the gas that others need to withdraw. */
 
 export type GasBudget = {
-  /** Returns what the accepting statement compares with the budget and counts. */
+  /** Returns the charge that the accepting statement compares with the budget, and counts. */
   chargeOf(cost: ChargedCost): GasCharge
-  /** Returns what a task is charged for its transaction on this chain, until the transaction is final. */
+  /** Returns the amount that a task is charged for its transaction on a chain, until the transaction is final. */
   chargedWei(taskId: string, chainId: string): Promise<bigint>
-  /** Runs in the transaction that ends the task. `wei` is the fee that was paid, 0n if nothing was mined. */
+  /** Settles a charge in the transaction that ends the task. `wei` is the paid fee, 0n if nothing was mined. */
   settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
 }
 

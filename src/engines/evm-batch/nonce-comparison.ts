@@ -1,7 +1,7 @@
-import type { ChainComparison } from '#durable/time/database-time.ts'
+import type { ChainComparison } from '#durable/time/detect-lost-commits.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import type { EvmPort } from './evm-port.ts'
-import { startAt } from './found-executions.ts'
+import { startAt } from './find-unknown-executions.ts'
 import { counterKey, readCounters } from './nonce-counters.ts'
 import {
   comparisonOf,
@@ -12,12 +12,12 @@ import {
 
 /** Compares chains with the nonce counters of their sponsors, before anything is accepted or signed. */
 
-/** After this time, only the chain whose node is slow has to wait. */
+/** How long the comparison of all chains may take; after that, only chains whose node is slow have to wait. */
 const compareMsMax = 3_000
 
 export function createChainComparison(deps: UnknownNoncesDeps) {
   const { db, log } = deps
-  /** The chain is read before the counter, because a nonce is stored before its transaction is sent. */
+  /** Compares a signer. The chain is read before the counter, as a nonce is stored before its transaction is sent. */
   const compareSigner = async (
     port: EvmPort,
     signer: string,

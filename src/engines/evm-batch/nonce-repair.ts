@@ -1,4 +1,4 @@
-import type { ChainComparison } from '#durable/time/database-time.ts'
+import type { ChainComparison } from '#durable/time/detect-lost-commits.ts'
 import type { Transact } from '#durable/transactions.ts'
 import { startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
@@ -22,9 +22,9 @@ export type NonceReport = {
   next: bigint
   resent: number
   filled: number
-  /** How many nonces of final effects got an empty transaction with higher fees. */
+  /** How many nonces of ended effects got an empty transaction with higher fees. */
   replaced: number
-  /** What was found about nonces that were mined above the counter. */
+  /** The finding about nonces that were mined above the counter, if there were any. */
   unknown?: UnknownNonces['found']
 }
 
@@ -34,12 +34,12 @@ export type NonceRepair = {
    * block later ones, and advances counters to the chain's nonce.
    */
   reconcile(chainId?: string): Promise<NonceReport[]>
-  /** Compares all chains and changes nothing. `point` is the last moment that the database knows. */
+  /** Compares all chains and changes nothing. `point` is the last moment of which the database has a record. */
   compare(point: Date | null): Promise<ChainComparison[]>
   start(everyMs?: number): AsyncDisposable
 }
 
-/** A quick round sends only what the node does not have. */
+/** A round of repairs; a quick one only sends the transactions that the node does not have. */
 type Round = { isQuick: boolean }
 
 type NonceRepairDeps = {
@@ -57,7 +57,7 @@ type NonceRepairDeps = {
 
 const everyMsDefault = 60_000
 const quickEveryMs = 1_000
-/** At most this many transactions of a signer are sent at once, after a first one that shows if the node takes any. */
+/** The most transactions of a signer sent at once, after a first one that shows whether the node takes any. */
 const sendsMax = 20
 
 async function storedAttempts(tx: Queryable, chain: string, signer: string, mined: bigint) {
@@ -92,7 +92,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     return row && BigInt(row.next)
   }
 
-  /** While the counter's row is locked, no nonce is taken, and every nonce that was taken has its stored bytes. */
+  /** Locks a counter and moves it as planned. Meanwhile no nonce is taken, and each taken nonce has its bytes. */
   const reconcileCounter = (
     chain: string,
     signer: string,
@@ -126,7 +126,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     const report = { chainId: chain.row.id, signer, mined, counter }
     const unchanged = { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
     if (mined === counter) return unchanged
-    // What is missing on the chain may be missing in the database; until that is known, nothing is signed or sent.
+    // A nonce missing on the chain may be missing in the database too; until that is known, nothing is signed or sent.
     if (deps.holds.find(chain.row.id)) return unchanged
     let repairPlan = await reconcileCounter(chain.row.id, signer, mined, { skipsUnknown: false })
     if (repairPlan?.unknown) {
@@ -197,7 +197,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
   }
 }
 
-/** Sends the first transaction alone; a quick round ends if the node does not take it. */
+/** Sends transactions, the first one alone; a quick round ends if the node does not take that one. */
 async function sendAll(
   { broadcasts }: EvmPort,
   inOrder: readonly { raw: string }[],
@@ -241,7 +241,7 @@ function startRounds(broadcasts: Broadcasts, { everyMs, log, run }: RoundsOption
 
 type OpenSequence = { port: EvmPort; signer: string; mined: bigint; resend: readonly StoredAttempt[] }
 
-/** Returns the bytes of the replacements that this instance has stored, by nonce; only these may be sent. */
+/** Replaces ended tasks' transactions. Returns the bytes that this instance stored: only these may be sent. */
 async function replaceAbandoned(
   { db, abandoned, clock, log }: NonceRepairDeps,
   { port, signer, ...open }: OpenSequence,

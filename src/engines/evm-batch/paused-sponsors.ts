@@ -2,13 +2,13 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
-/** Sponsor accounts that an operator has paused: they pay for nothing new. */
+/** Sponsor accounts that an operator has paused: they pay for no new transaction. */
 export type PausedSponsors = {
   has(chainId: string, signer: string): Promise<boolean>
   invalidate(): void
 }
 
-/** A change takes effect after this time if its notification is lost. */
+/** A pause or its end takes effect after this time if its notification is lost. */
 const freshMs = 5_000
 
 export function createPausedSponsors({ db }: { db: Queryable }): PausedSponsors {

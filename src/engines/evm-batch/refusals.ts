@@ -1,12 +1,12 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import { notExecuted, wouldFail } from '#kernel/task/one-effect.ts'
+import { notExecuted, wouldFail } from '#kernel/task/effect-steps.ts'
 import type { AccountState, Simulation } from '#upstreams/evm/evm.ts'
 import type { BatchPlan } from './batch-rules.ts'
 
 type Readings = { account: Pick<AccountState, 'hasOtherCode'>; simulation: Simulation }
 
-/** Returns undefined if the batch would be executed. */
+/** Returns the result of a task whose batch would fail, or undefined if the batch would be executed. */
 export function failureOf(
   chain: Pick<Chain, 'displayName'>,
   { minBlock = 0n }: Pick<BatchPlan, 'minBlock'>,

@@ -1,6 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** Budgets count one day. Charges are kept longer, so that an operator can see who used the gas. */
+/** Gas budgets count one day. Their charges are stored longer, so that an operator can see who used the gas. */
 
 const ageMs = 31 * 86_400_000
 

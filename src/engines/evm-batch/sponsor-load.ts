@@ -12,13 +12,13 @@ import type { EvmPort } from './evm-port.ts'
 export type SponsorLoad = {
   /** Returns the least busy sponsor that can pay, and the nonce that the chain expects from it. */
   pick(options: SponsorOptions): Promise<{ payer: string; mined: bigint }>
-  /** Called when the chain has used a nonce that the last reading lacks. */
+  /** Discards the last reading; to be called when the chain has used a nonce that the reading lacks. */
   invalidate(): void
 }
 
 type SponsorLoadDeps = Pick<EvmPort, 'chain' | 'sponsor'> & {
   nonces: Pick<NonceSequences, 'nextNonces'>
-  /** Called when nonces were mined that nobody took: it finds out what they are before a later one is taken. */
+  /** Called when nonces were mined that nobody took: it examines their transactions before a nonce is taken. */
   onUnknownNonces: () => Promise<unknown>
 }
 
@@ -28,7 +28,7 @@ const freshMs = 1_000
 export function createSponsorLoad({ chain, sponsor, nonces, onUnknownNonces }: SponsorLoadDeps): SponsorLoad {
   const read = async () => {
     const { signers } = sponsor
-    // The chain is read first: a nonce is stored before its transaction is sent, so the counter knows it.
+    // The chain is read before the counters: a nonce is stored before its transaction is sent, so the counter has it.
     const counts = await Promise.all(signers.map((signer) => chain.transactionCount(signer, 'latest')))
     const next = await nonces.nextNonces(nonceKind, chain.row.id)
     if (signers.some((signer, index) => counts[index]! > (next.get(signer) ?? counts[index]!)))

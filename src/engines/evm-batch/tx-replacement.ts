@@ -1,5 +1,4 @@
 import type { Replacement } from '#upstreams/evm/fees.ts'
-import type { BatchStepResult } from './batch-rules.ts'
 import {
   type ChainState,
   type ConfirmContext,
@@ -7,12 +6,13 @@ import {
   newestOf,
   readChainState,
   sequenceOf,
-} from './chain-state.ts'
+} from './await-finality.ts'
+import type { BatchStepResult } from './batch-rules.ts'
 import { transactionsOf } from './tx-views.ts'
 
 /** Adds a further transaction attempt to a batch whose first attempt was not mined. */
 
-/** After this many attempts, only the deadline ends the batch. */
+/** The most transaction attempts of a batch; after that, only the deadline ends the batch. */
 const attemptsMax = 60
 
 /**

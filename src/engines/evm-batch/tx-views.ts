@@ -3,8 +3,8 @@ import type { EvmChainRow, Token } from '#kernel/money/chains.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject } from '#kernel/task/task.ts'
 import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
+import { hashesOf } from './await-finality.ts'
 import type { BatchTaskData } from './batch-rules.ts'
-import { hashesOf } from './chain-state.ts'
 
 type TxSource = {
   task: { data: BatchTaskData }
@@ -13,7 +13,7 @@ type TxSource = {
 }
 type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
 
-/** Returns what the task sent before, and all attempts of the effect. Of those under one nonce, one can be mined. */
+/** Returns views of the task's earlier transactions and the effect's attempts; of one nonce, one can be mined. */
 export function transactionsOf(
   { task, effect, port }: TxSource,
   { receipts, mined }: ReceiptState,

@@ -1,4 +1,4 @@
-import type { ChainComparison } from '#durable/time/database-time.ts'
+import type { ChainComparison } from '#durable/time/detect-lost-commits.ts'
 import type { MoneyHolds, storeHold as StoreHold } from '#durable/time/money-hold.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
@@ -22,19 +22,19 @@ export type UnknownNoncesDeps = {
   findSent: (chain: EvmPort['chain'], signer: string, nonces: NonceRange) => Promise<SentTransaction[]>
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date) => Promise<bigint>
   isBatch: (input: string) => boolean
-  /** Returns the users of these accounts, by account in lower case. */
+  /** Returns the users of EVM accounts, by account in lower case. */
   usersOf: (accounts: readonly string[]) => Promise<ReadonlyMap<string, string>>
   clock: Clock
   log: Log
 }
 export type Unknown = NonceRange & { port: EvmPort; signer: string }
 
-/** `foreign` means that none of them runs a batch of an account of ours. */
+/** `foreign` means that none of the unknown transactions runs a batch of an account of ours. */
 export type UnknownNonces = { found: 'foreign' } | { found: 'lost'; detail: JsonObject }
 
 const namedMax = 100
 
-/** Reads up to the first page that shows a lost commit. Throws if the node does not show the transactions. */
+/** Reads unknown transactions up to a page that shows a lost commit. Throws if the node does not show them. */
 export async function readUnknownNonces(deps: UnknownNoncesDeps, unknown: Unknown): Promise<UnknownNonces> {
   const { port, signer, from, to } = unknown
   for (let next = from; next < to; ) {
@@ -93,7 +93,7 @@ export async function holdChain(
   await storeHold(db, hold)
 }
 
-/** Sums up what was found about the sponsors of one chain; undefined means that its node did not answer in time. */
+/** Sums up the findings about the sponsors of one chain; undefined means that its node did not answer in time. */
 export function comparisonOf(
   chainId: string,
   found: readonly (UnknownNonces | 'clean' | undefined)[],

@@ -2,11 +2,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
-import { keyBytes } from '#kernel/wire/envelope.ts'
+import { keyBytes } from '#kernel/wire/encrypted-envelope.ts'
 import { createSealer, type KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
-/** The keys that sign file addresses. They are in the database, so that every instance serves what another signed. */
+/** The keys that sign file addresses, in the database, so that each instance serves what another one signed. */
 
 export type FileKeys = {
   sign(text: string): Promise<string>
@@ -18,9 +18,9 @@ type Key = { id: string; secret: Buffer; createdAt: Date }
 
 const rotationMs = 86_400_000
 const cachedMs = 60_000
-/** The table is read for unknown key ids at most once in this time. */
+/** The shortest time between two reads of the table for unknown key ids. */
 const unknownKeyPauseMs = 2_000
-/** Enough for the keys whose addresses are still valid, and for those that several instances made at the same time. */
+/** The most keys that are read: enough for valid addresses, and for keys that instances made at the same time. */
 const keysMax = 16
 
 const aadOf = (id: string) => `file|${id}`
@@ -34,7 +34,7 @@ export function createFileKeys({ db, keyEncryptionKeys, clock, random }: FileKey
       db,
       builder.selectFrom('file_key').selectAll().orderBy('created_at', 'desc').limit(keysMax),
     )
-    // A key under a key-encryption key that is no longer configured is at most a day old, and is then replaced.
+    // A key under a key-encryption key that is no longer configured is left out: a new key replaces it within a day.
     const usable = rows.filter(({ kek_id }) => keyEncryptionKeys.find(kek_id) !== undefined)
     return Promise.all(
       usable.map(async (row) => ({

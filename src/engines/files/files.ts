@@ -5,7 +5,7 @@ import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import { createFileKeys } from './file-keys.ts'
 
-/** Files that the gateway makes for users. Their bytes are stored once, by SHA-256, and read at signed addresses. */
+/** Files that the gateway makes for users. Content is stored once, by SHA-256, and read at signed addresses. */
 
 export const fileBytesMax = 5 * 1024 * 1024
 const addressMs = 15 * 60_000
@@ -17,12 +17,12 @@ export type FileContent = StoredFile & { bytes: Uint8Array }
 export type FileAddress = { sha256: string; file: string; exp: string; sig: string }
 
 export type Files = {
-  /** Throws if the file is empty or too large. */
+  /** Stores a file; throws if the file is empty or too large. */
   put(owner: string, name: string, contentType: string, bytes: Uint8Array): Promise<StoredFile>
-  /** Every holder of the address can read the file for 15 minutes, unless an access to the account ends before. */
+  /** Returns an address at which anybody can read the file for 15 minutes, unless account access ends before. */
   urlOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<string>
   linkOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<{ url: string; expiresAt: Date }>
-  /** Returns the file of a currently valid address; any other address is not found. */
+  /** Returns the file of a valid address, and throws a not-found fault for any other address. */
   open(address: FileAddress): Promise<FileContent>
 }
 
@@ -86,7 +86,7 @@ const noFile = () =>
   new Fault('not_found', 'There is no file at this address: it is wrong, or its 15 minutes are over')
 
 type Content = { sha256: Buffer; bytes: Uint8Array; now: Date }
-/** The bytes are sent only if they are not stored yet. Touching the row keeps the retention from deleting it. */
+/** Stores content. The bytes are sent only if they are unknown; touching a known row keeps it from retention. */
 async function storeContent(db: Queryable, { sha256: digest, bytes, now }: Content): Promise<void> {
   const text =
     'update file_content set stored_at = greatest(stored_at, $2) where sha256 = $1 returning 1 as known'

@@ -2,7 +2,7 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const dayMs = 86_400_000
 
-/** Deletes files by age, and then content that no file uses. Keys sign for a day, and addresses last 15 minutes. */
+/** Deletes files by age, then content that no file uses, and file keys, which sign for a day, after three days. */
 export const fileDeletions = (filesMs: number): readonly Deletion[] => [
   {
     name: 'retention of files',

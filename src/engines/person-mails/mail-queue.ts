@@ -6,13 +6,13 @@ import type { MailItem, MailKind } from './mail-text.ts'
 
 /** Changes of which people are notified, stored by the transactions that make them. */
 
-/** At most this many changes are listed in one message; further ones are only counted. */
+/** The most changes that are listed in one message; further ones are only counted. */
 export const itemsMax = 20
 /** The shortest time between two messages of one kind to one person. */
 export const pauseMs = 60_000
 
 type StoredItem = { text: string; at: string; effective_at: string | null }
-/** A message that is being sent. It does not change until it is accepted, so that a repeated send is recognised. */
+/** A message that is being sent. It stays the same until it is accepted, so that a repeated send is recognised. */
 export type Sending = { key: string; begun_at: string; items: StoredItem[]; more: number }
 export type ClaimedMail = {
   person_id: string
@@ -29,7 +29,7 @@ export const itemsOf = ({ items }: Sending): MailItem[] =>
     effectiveAt: effective_at === null ? null : new Date(effective_at),
   }))
 
-/** Locks one row of one person; it must be the last lock that a transaction takes. */
+/** Adds a change to the messages for a person. It locks one row, which must be the transaction's last lock. */
 export async function addToMailQueue(
   tx: Tx,
   { personId, kind, item }: { personId: string; kind: MailKind; item: MailItem },
@@ -79,7 +79,7 @@ type Named = Pick<ClaimedMail, 'person_id' | 'kind' | 'sending'>
 const ofMessage = "person_id = $1 and kind = $2 and sending is not null and sending->>'begun_at' = $3"
 const namesOf = ({ person_id, kind, sending }: Named) => [person_id, kind, sending.begun_at]
 
-/** What was added meanwhile follows a minute later. Returns false if another instance has settled the message. */
+/** Records that a message was settled; later changes follow in a minute. False if another instance settled it. */
 export async function settleMail(db: Queryable, mail: Named, { now }: { now: Date }): Promise<boolean> {
   const rows = await query(
     db,
@@ -98,11 +98,10 @@ export async function postponeMail(db: Queryable, mail: Named, until: Date): Pro
   ])
 }
 
-/** Returns when the next message of this person becomes due, or undefined if none waits. */
 export type MailQueue = {
-  /** Runs in the transaction of the change; the message survives a crash after the commit. */
+  /** Adds a change in the transaction that makes it, so that its message survives a crash after the commit. */
   add(tx: Tx, personId: string, kind: MailKind, change: { text: string; effectiveAt?: Date }): Promise<void>
-  /** Called after that commit, to send without waiting for the poll. It cannot fail. */
+  /** Sends queued messages without waiting for the poll; called after the commit of `add`, and cannot fail. */
   wake(): void
 }
 

@@ -17,12 +17,12 @@ export const mailKinds = [
 ] as const
 export type MailKind = (typeof mailKinds)[number]
 
-/** One change, as sentences in the past tense. A null `effectiveAt` means that it is already in effect. */
+/** One change in a message, as sentences in the past tense; `effectiveAt` is null if it took effect at once. */
 export type MailItem = { text: string; at: Date; effectiveAt: Date | null }
 
 type KindText = {
   subject: string
-  /** How to undo the change once the page is open. */
+  /** How the person can undo the change on the account page. */
   undo: string
 }
 
@@ -76,7 +76,7 @@ export const timeText = (at: Date): string =>
   `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${twoDigits(at.getUTCHours())}:${twoDigits(at.getUTCMinutes())} UTC`
 
 const nameMax = 60
-/** Mail programs turn what looks like an address into a link, so a name keeps only letters, digits and a few marks. */
+/** Returns a name as letters, digits and few marks: mail programs turn what looks like an address into a link. */
 export const mailName = (name: string): string =>
   name
     .replace(/[^\p{L}\p{N} '()&+,_-]/gu, ' ')
@@ -86,7 +86,7 @@ export const mailName = (name: string): string =>
     .toWellFormed()
     .trim()
 
-/** Follows the sentence about a change that an operator confirmed in place of the person. */
+/** The sentence that is added to a change that an operator confirmed in place of the person. */
 export const confirmedText = ({ confirmedBy }: Pick<Caller, 'confirmedBy'>): string =>
   confirmedBy === undefined ? '' : ' An operator confirmed it.'
 

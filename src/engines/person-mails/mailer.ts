@@ -17,8 +17,8 @@ import {
 import { mailOf } from './mail-text.ts'
 
 /**
- * Sends what the queue has. A message is sent at least once: if an instance dies after sending and before
- * recording it, the next one sends the same text under the same key.
+ * Sends the messages of the queue, each at least once: if an instance dies after sending a message and before
+ * recording it, another instance sends the same text under the same key.
  */
 
 export type MailerDeps = {
@@ -28,7 +28,7 @@ export type MailerDeps = {
   sendEmail: SendEmail
   gateway: () => string
   accountPage: () => string
-  /** How often the queue is polled for messages that wait for their time, and for those of instances that died. */
+  /** How often the queue is polled for delayed messages, and for messages of instances that died. */
   pollMs: number
 }
 export type Mailer = {
@@ -40,9 +40,9 @@ const perRun = 10
 /** The lease outlasts all attempts to send one message. */
 const leaseMs = 60_000
 const retry = { firstMs: 60_000, maxMs: 3_600_000 }
-/** A message that the service has not accepted for this long is no longer news. */
+/** After this time a message that the mail service has not accepted is dropped, because its news is old. */
 const givenUpMs = 86_400_000
-/** At shutdown, messages that are being sent have this long to finish. */
+/** The time that messages in flight have to finish at a shutdown. */
 const drainMs = 2_000
 
 export function createMailer(deps: MailerDeps): Mailer {
@@ -106,7 +106,7 @@ async function deliver(deps: MailerDeps, mail: ClaimedMail): Promise<void> {
     log.warn({ ...failure, ...names }, 'a message to a person was not sent; it is tried again')
     await postponeMail(db, mail, later(now, backoffMs(retry, attempts - 1)))
   } catch (error) {
-    // The lease ends by itself, and the message is sent again under its key.
+    // The lease on the message ends by itself, and another attempt sends the message under the same key.
     log.warn({ error, ...names }, 'the end of a message to a person was not recorded')
   }
 }

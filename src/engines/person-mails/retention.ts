@@ -1,6 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** A row without a message records when the last one was sent. */
+/** Deletes the rows of people without a waiting message, which only record when the last message was sent. */
 export const mailDeletion: Deletion = {
   name: 'retention of messages to people',
   ageMs: 86_400_000,

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
+import { addToResult, type EffectNames, notExecuted, type Settled } from '#kernel/task/effect-steps.ts'
 import { outsideId } from '#kernel/task/forgotten-execution.ts'
-import { addToResult, type EffectNames, notExecuted, type Settled } from '#kernel/task/one-effect.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import {
@@ -19,15 +19,15 @@ import type {
   TaskView,
   Tx,
 } from '#kernel/task/task.ts'
-import type { Landing } from '#upstreams/solana/landing.ts'
+import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
+import { attemptOf, awaitLanding, isFinal, type LandingState, resendMs } from './await-landing.ts'
 import { type ExpiryFinding, findExpiry } from './expiry.ts'
 import type { LamportBudget } from './lamport-budget.ts'
-import { attemptOf, awaitLanding, isFinal, type LandingState, resendMs } from './landing.ts'
 import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
 import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'
 
-/** At most this many signatures of one task; each but the last can never land. */
+/** The most signatures of one task; all of them but the last can never land. */
 const signaturesMax = 3
 
 export type ConfirmDeps = {
@@ -62,7 +62,7 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
   try {
     const found = await awaitLanding(effect, port, AbortSignal.any([signal, stopping]))
     const finding = found.reading.status ? undefined : await findExpiry(context, found.reading)
-    // Signing again could move the money twice, so a person decides, or a node that finds the record.
+    // Signing again could move the money twice, so an operator decides, or a node that finds the transaction does.
     if (finding && 'unprovable' in finding) return ofTask(reviewResult(context))
     if (finding && !('reading' in finding)) return ofTask(expire(context, finding, { signsAgain }))
     const state = { ...found, ...finding }
@@ -78,7 +78,7 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
 const ofTask = <Data extends SvmTaskData, Names extends string>(result: StepResultOf<SvmTaskData, Names>) =>
   result as Result<Data, Names>
 
-/** Resolves a final transaction. Its own record proves the outcome; the status of its signature does not. */
+/** Resolves a final transaction. Its record proves the outcome, and the status of its signature does not. */
 async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
   context: ConfirmContext<Names>,
   { task, prove, settle, tokens = [], onFinal }: Settling<Data, Proof, Names>,
@@ -87,7 +87,7 @@ async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
   const { effect, port, budget } = context
   const { raw, externalId: signature } = attemptOf(effect)
   const landed = await port.chain.transaction(signature, port.chain.row.finality)
-  // The node that showed the status may be ahead of the one that is asked for the record, or on its own fork.
+  // The node that showed the status may be ahead of the node that is asked for the record, or on another fork.
   if (!landed) return ofTask(waitingResult(context, state))
   const landing = port.readLanding(landed, { raw, account: String(effect.intent.account) })
   onFinal?.(task)
@@ -106,12 +106,12 @@ async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
   })
 }
 
-/** The transaction was included and failed: only the fee was paid, by the sponsor. */
+/** Ends the task of a transaction that was included and failed: the sponsor paid its fee, and nothing moved. */
 function failedResult<Names extends string>(
   context: ConfirmContext<Names>,
   landing: Landing,
 ): SvmStepResult<Names> {
-  // A record that contradicts itself is left to a person.
+  // A record that shows both a failure and balance changes contradicts itself, so an operator reviews it.
   if (landing.deltas.length > 0) return reviewResult(context)
   const { task, budget } = context
   const end = droppedResult(context, {
@@ -144,10 +144,10 @@ function expire<Names extends string>(
   const dropped = {
     effects: [{ effectId: effect.id, status: 'dropped' as const, proof: finding.proof }],
     data: { absence: null, polls: 0, transactions: transactionsOf(context, { status: 'dropped' }) },
-    // What the dead signature counted against the caps becomes available to the next one.
+    // The amount that the dead signature counted against the caps becomes available to the next signature.
     writes: (tx: Tx) => policy.release(tx, release),
   }
-  // A database that went back does not know later signatures: they are looked up before anything else.
+  // A database that went back does not know later signatures of the task: these are looked up first.
   if (signsAgain && outsideId(task) !== undefined)
     return { ...dropped, park: { afterMs: 0, next: steps.sign }, state: 'reconciling', outcome: 'unknown' }
   if (signsAgain && maySignAgain(task, { now, step: steps.sign }))
@@ -161,7 +161,7 @@ const maySignAgain = (task: TaskView<object>, { now, step }: { now: Date; step: 
   now < task.deadline &&
   task.effects.filter((each) => each.kind === effectKind && each.step === step).length < signaturesMax
 
-/** Ends a task whose signatures can never land and that may not sign again; undefined if it has signed none or may. */
+/** Ends a task whose signatures can never land and that may not sign again; undefined for any other task. */
 export function endOfDropped(
   task: TaskView<object>,
   { port, ...at }: { port: SvmPort; now: Date; step: string },
@@ -173,7 +173,7 @@ export function endOfDropped(
 const failedBecause = (port: SvmPort, { code, message }: { code: string; message: string }) =>
   notExecuted({ code, message, retryable: false, upstream: port.chain.row.displayName })
 
-/** The watcher wakes the task when the signature appears, becomes final, or vanishes with its fork. */
+/** Parks the task; the watcher wakes it when the signature appears, becomes final, or vanishes with its fork. */
 function waitingResult<Names extends string>(
   context: ConfirmContext<Names>,
   { reading: { status }, outcomeUnknown }: LandingState,

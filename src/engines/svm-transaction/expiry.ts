@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Effect, JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
-import { type HeldUnits, heldUnits } from './held-units.ts'
-import { attemptOf } from './landing.ts'
-import { isMovedByOthers } from './other-changes.ts'
+import { attemptOf } from './await-landing.ts'
+import { isMovedByOthers } from './other-wallet-changes.ts'
 import type { SvmPort } from './svm-port.ts'
 import type { Absence, SvmTaskData } from './transaction-rules.ts'
+import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /**
  * Whether stored bytes can still land. They cannot once the chain has finalised a block above their last valid
@@ -17,12 +17,12 @@ import type { Absence, SvmTaskData } from './transaction-rules.ts'
  * other transactions alone have made of it.
  */
 
-/** Blocks beyond the last valid one, more than forks at the tip are deep. */
+/** The blocks to wait beyond a transaction's last valid block: forks at the tip are never as deep. */
 export const marginBlocks = 32n
 const apartMs = 2_000
-/** The balance was read within this many slots of the signature. */
+/** The wallet's balance was read within this many slots of the signature. */
 const readingSlots = 64n
-/** Slots without a block are frequent, so a height takes more slots than blocks to reach. */
+/** The least slots in which a blockhash expires: some slots have no block, so 150 blocks take at least as many. */
 const validSlots = 150n
 
 type ExpiryContext = { task: TaskView<SvmTaskData>; effect: Effect; port: SvmPort; now: Date }
@@ -36,7 +36,7 @@ export type ExpiryFinding =
   | { unprovable: true }
   | { proof: JsonObject }
 
-/** Returns undefined while the transaction may still land. */
+/** Finds out whether a signed transaction can still land; undefined while it can. */
 export async function findExpiry(
   { task, effect, port, now }: ExpiryContext,
   { slot }: SignatureReading,

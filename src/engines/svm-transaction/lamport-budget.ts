@@ -8,7 +8,7 @@ import { query } from '#store/query.ts'
 
 export type LamportBudget = {
   chargeOf(cost: ChargedCost): GasCharge
-  /** Runs in the transaction that ends the task. `lamports` is what was paid, 0n if nothing landed. */
+  /** Settles a charge in the transaction that ends the task; `lamports` is the amount paid, 0n if nothing landed. */
   settle(tx: Tx, taskId: string, lamports: bigint): Promise<void>
 }
 

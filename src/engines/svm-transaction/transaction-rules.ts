@@ -3,7 +3,7 @@ import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
 import type { SvmInstruction, SvmSpend } from '#kernel/task/signer.ts'
 import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
-import type { Landing } from '#upstreams/solana/landing.ts'
+import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
 
 /** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances as proof. */
 
@@ -11,14 +11,14 @@ export const effectKind = 'svm_transaction'
 export const nonceKind = 'svm'
 
 export type SvmPlan = SponsoredPlan & {
-  /** The instructions lack a compute budget, which is added later. The sponsor pays the rent of token accounts. */
+  /** The instructions, to which a compute budget is added later. The sponsor pays the rent of token accounts. */
   instructions: SvmInstruction[]
   lookupTables: string[]
-  /** What may leave the wallet; each receiver is one of the `recipients`. */
+  /** The amounts that may leave the wallet; each receiver is one of the plan's `recipients`. */
   spends: SvmSpend[]
 }
 
-/** A node said at this slot, above the last valid block, that it does not know the signature. */
+/** A node's reply, at a slot above the last valid block, that it does not know the signature. */
 export type Absence = { signature: string; slot: string; at_ms: number }
 
 export type SvmTaskData = SponsoredTaskData & { absence?: Absence | null }
@@ -26,12 +26,11 @@ export type SvmTaskData = SponsoredTaskData & { absence?: Absence | null }
 export type ProvenLanding = Landing & { signature: string }
 
 export type SvmOptions<Data extends SvmTaskData, Proof> = {
-  /** Returns the balance changes that prove the execution, if they are complete. Success alone proves nothing. */
+  /** Returns balance changes that prove the execution, or undefined if incomplete. Success alone proves nothing. */
   prove(task: TaskView<Data>, landing: ProvenLanding): Proof | undefined
   /**
-   * Proves a transaction that was executed before its task existed, under the same execution id but perhaps on
-   * other terms, and says which of these terms the task data takes over. Without it, such a transaction must prove
-   * what is planned now.
+   * Proves a transaction that was executed before its task existed, under its execution id but perhaps on other
+   * terms, and says which terms the task data takes over. If absent, it must prove what is planned now.
    */
   found?(
     task: TaskView<Data>,
@@ -40,7 +39,7 @@ export type SvmOptions<Data extends SvmTaskData, Proof> = {
   tokens?: readonly Token[]
   /** Called when the outcome is final, successful or not, because earlier reads of the account are then stale. */
   onFinal?(task: TaskView<Data>): void
-  /** If false, a transaction that was never included ends the task; otherwise it is planned and signed again. */
+  /** Whether a transaction that was never included is signed again (by default); otherwise its task ends. */
   signsAgain?: boolean
 }
 

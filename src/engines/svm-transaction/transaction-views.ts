@@ -2,8 +2,8 @@ import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { SolanaChainRow, Token } from '#kernel/money/chains.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { JsonObject, TaskView } from '#kernel/task/task.ts'
-import type { Landing } from '#upstreams/solana/landing.ts'
-import { attemptOf } from './landing.ts'
+import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
+import { attemptOf } from './await-landing.ts'
 import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmTaskData } from './transaction-rules.ts'
 
@@ -14,7 +14,7 @@ type TransactionSource = {
   port: { chain: Pick<SvmPort['chain'], 'row'> }
 }
 
-/** Returns every transaction that was signed; all but the last one can never land. */
+/** Returns views of all transactions that the task signed; all of them but the last can never land. */
 export function transactionsOf(
   { task, effect, port }: TransactionSource,
   { status, slot }: { status: ShownStatus; slot?: bigint },

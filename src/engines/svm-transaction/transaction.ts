@@ -4,6 +4,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, timeOfId } from '#kernel/id.ts'
+import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/effect-steps.ts'
 import {
   executedBefore,
   isLookingUp,
@@ -11,7 +12,6 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
-import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
 import { trialMsMax, unlessAway } from '#kernel/task/sponsored-effect.ts'
 import type {
@@ -25,12 +25,11 @@ import type {
   TaskView,
 } from '#kernel/task/task.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import type { Draft } from '#upstreams/solana/draft.ts'
-import type { Landing } from '#upstreams/solana/landing.ts'
+import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
+import type { Draft } from '#upstreams/solana/transaction-draft.ts'
 import { type ConfirmDeps, confirmTransaction, endOfDropped } from './confirm.ts'
-import { settleFound } from './found-transaction.ts'
-import { type HeldUnits, heldUnits } from './held-units.ts'
 import type { LamportBudget } from './lamport-budget.ts'
+import { settleFound } from './settle-found-transaction.ts'
 import type { SvmPort } from './svm-port.ts'
 import {
   effectKind,
@@ -39,15 +38,16 @@ import {
   type SvmPlan,
   type SvmTaskData,
 } from './transaction-rules.ts'
+import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /** Runs instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */
 
 export type SvmTransactions = {
   /** Throws before a task exists if the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
-  /** Composes and simulates the transaction of an admission, and says what it charges the user's budget. */
+  /** Composes and simulates the transaction of an admission, and returns its charge to the user's budget. */
   trial(asker: TrialAsker, plan: SvmPlan): Promise<SvmTrial>
-  /** Returns what the first transaction under this id changed, or undefined if the account has signed none. */
+  /** Returns the changes by the first transaction of an execution id; undefined if the account has executed none. */
   executed(order: ExecutedOrder): Promise<Landing | undefined>
   driver<Data extends SvmTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: SvmOptions<Data, Proof>,
@@ -60,7 +60,7 @@ export type SvmTrial =
       feeLamports: bigint
       rentLamports: bigint
       charge: GasCharge
-      /** Signs what the trial has simulated, so that nothing is simulated twice; undefined if that is outdated. */
+      /** Signs the transaction that the trial has simulated; undefined if that is outdated. */
       signOnAccept: SignFirst<'confirm'>
     }
   | { ok: false; reason: string }
@@ -90,7 +90,7 @@ export function createSvmTransactions(deps: SvmTransactionsDeps): SvmTransaction
   const find = referenceFinder(portOf)
   const confirmDeps: ConfirmDeps = { portOf, budget, policy }
 
-  /** Two equal orders would be the same transaction, so each is composed with its own `id`. */
+  /** Composes a transaction with an `id` of its own, since two equal orders would be the same transaction. */
   const compose = async (plan: SvmPlan, { id, reference }: { id: string; reference: string | undefined }) => {
     const port = portOf(plan.chainId)
     const { account, spends } = plan
@@ -203,7 +203,7 @@ const portsOf =
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 
-/** Finds a transaction that names the reference and is missing in this database, or that was taken for dead. */
+/** Finds a transaction that names the reference, and that is missing in this database or was taken for dead. */
 const referenceFinder =
   (portOf: (chainId: string) => SvmPort) =>
   async (userId: string, { chainId, account }: SvmPlan, reference: string | undefined) =>
@@ -220,7 +220,7 @@ async function executedTransaction(
   return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
 }
 
-/** Whether any transaction names the reference, as far as known. The step finds out which, so the trial stays cheap. */
+/** Whether a transaction may name the reference. Only a cheap look: the step finds out which transaction it is. */
 const isNamed = async (
   { chain }: SvmPort,
   { reference, since }: { reference: string | undefined; since: Date },
@@ -233,7 +233,7 @@ const isNamed = async (
   )
 }
 
-/** A task counts its executed transactions, because each of them has its own reference. */
+/** Returns the reference of the task's next transaction: each executed transaction has a reference of its own. */
 function referenceOf(port: SvmPort, task: TaskView<SvmTaskData>, { chainId }: SvmPlan): string {
   const sequence = executedBefore(task, { kind: effectKind, chainId })
   return port.referenceOf({ executionId: task.executionId, sequence })
@@ -247,7 +247,7 @@ type SignOrder = {
   held: HeldUnits[]
 }
 
-/** Adds both signatures. The wallet's sequence number is taken last, and changes no byte. */
+/** Adds the signatures of wallet and sponsor; the wallet's sequence number is taken last and changes no byte. */
 async function signUnder(
   { signer, clock }: Pick<SvmTransactionsDeps, 'signer' | 'clock'>,
   { port, intent, receipt, draft, held }: SignOrder,

@@ -6,19 +6,19 @@ import { query } from '#store/query.ts'
 export type OrderAct = Required<CancelAct>
 export type CancelTasks = Pick<TaskQueries, 'cancelNotSent'>
 export type CancelRequest = { ids: readonly string[]; kinds: readonly string[]; at: Date }
-/** Orders that are now cancelled, and those of their groups that are armed again. */
+/** Orders that a cancel ended, and orders of their groups that are armed again. */
 export type Cancelled = { cancelled: TriggerOrder[]; armed: TriggerOrder[] }
-/** Stores the events of these orders, in the transaction that changed them. */
+/** Stores the events of changed orders, in the transaction that changed them. */
 export type PublishOrders = (act: OrderAct, userId: string, changed: Cancelled) => Promise<void>
 
-/** Cancels orders that have not fired, or whose task has signed nothing. Those that a sibling cancelled stay so. */
+/** Cancels orders that have not fired or whose task has signed nothing. Siblings that they cancelled stay so. */
 export async function cancelOrders(
   act: CancelAct & { tx: Tx },
   tasks: CancelTasks,
   userId: string,
   request: CancelRequest,
 ): Promise<Cancelled> {
-  // Tasks are locked before orders, as where a task ends. An order may fire while its row is waited for.
+  // Tasks are locked before orders, as where a task ends. An order may fire during the wait, so tasks come twice.
   const before = await cancelFired(act, tasks, userId, request)
   const waiting = await cancelWaiting(act.tx, userId, request)
   const meanwhile = await cancelFired(act, tasks, userId, request)
@@ -28,7 +28,7 @@ export async function cancelOrders(
   }
 }
 
-/** Waits for the rows of a transaction that is firing. */
+/** Cancels orders that have not fired; it waits for the rows of a transaction that is firing them. */
 export async function cancelWaiting(
   tx: Tx,
   userId: string,
@@ -50,7 +50,7 @@ export async function cancelWaiting(
   return cancelled
 }
 
-/** The lock on the task decides between the cancel and the signature. */
+/** Cancels fired orders with their tasks; the lock on a task decides between the cancel and the signature. */
 async function cancelFired(
   act: CancelAct & { tx: Tx },
   tasks: CancelTasks,
@@ -73,7 +73,7 @@ async function cancelFired(
 
 type CancelledTasks = { taskIds: readonly string[]; ids: readonly string[]; at: Date }
 
-/** Returns orders whose task is cancelled in this transaction, and orders of their groups that are not among `ids`. */
+/** Cancels the orders of cancelled tasks, and arms their groups' orders outside `ids`; returns both. */
 export async function cancelTaskOrders(tx: Tx, { taskIds, ids, at }: CancelledTasks): Promise<Cancelled> {
   const changed = await query<TriggerOrder>(
     tx,

@@ -14,7 +14,7 @@ type ExpiryDeps = Pick<FireDeps, 'transactions' | 'tasks' | 'clock' | 'log'> & P
 type Left = { users: string[]; orders: string[] }
 type DueOrder = Pick<TriggerOrder, 'id' | 'user_id'>
 
-/** An order that could not expire is left out for this long, so that it does not delay the others. */
+/** An order that could not expire is left out for this long, so that it does not delay other orders. */
 const blockedMs = 2_000
 const failedMs = 60_000
 const leftMax = 10_000

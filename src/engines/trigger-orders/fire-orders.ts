@@ -12,7 +12,7 @@ import type { OrderTasks } from './order-tasks.ts'
 /** Fires the orders that a price crossed: all in one transaction, or each on its own if one of them cannot fire. */
 
 export type MarketLease = { market: string; epoch: number }
-/** A null `quoteKey` means the orders for which the price of their market decides. */
+/** A price that fires orders of a market: those of the quote `quoteKey`, or, if null, those without a quote. */
 export type Crossing = { market: string; price: PriceRange; quoteKey: string | null }
 /** The number of orders that fired, and the users whose rows are locked elsewhere. */
 export type Fired = { count: number; blocked: ReadonlySet<string> }
@@ -23,13 +23,13 @@ export type FireDeps = {
   log: Log
   instanceId: string
 }
-/** `only` restricts the orders to these users; null means all users. */
+/** The users whose orders fire: those in `only`, or all if that is null, without those in `except`. */
 type Users = { only: string[] | null; except: string[] }
 type CrossedOrder = Pick<TriggerOrder, 'id' | 'user_id'>
 
 export const fireBatchMax = 100
 
-/** Takes three round trips: one fires the orders, one inserts their tasks, and one commits. */
+/** Fires crossed orders in one transaction of three round trips: fire the orders, insert their tasks, commit. */
 export const fireTogether = (
   { transactions, tasks, clock, instanceId }: FireDeps,
   { market, price, quoteKey }: Crossing,
@@ -70,7 +70,7 @@ export const fireEach = (
     return fireSingly(deps, tx, crossing, { only: null, except })
   })
 
-/** Waits for the rows of the user as long as a statement may take. */
+/** Fires the crossed orders of one user, and waits for the user's rows as long as a statement may take. */
 export const fireForUser = (deps: FireDeps, crossing: Crossing, userId: string): Promise<Fired> =>
   deps.transactions.run((tx) => fireSingly(deps, tx, crossing, { only: [userId], except: [] }))
 
@@ -111,7 +111,7 @@ const fireInSavepoint = (
 
 type OrderAttempt = { id: string; log: Log; failure: string }
 
-/** Changes one order within a transaction, which continues if the change is not possible. */
+/** Changes one order within a transaction; if the change fails, only the change is rolled back. */
 export async function inOrderSavepoint<T>(
   tx: Tx,
   { id, log, failure }: OrderAttempt,

@@ -1,13 +1,13 @@
 import type { Band, NearQuote } from './store.ts'
 
 /**
- * The quotes near the prices of many markets. One read takes a limited number of orders from all markets
- * together. If there are more, the markets take turns, and the awaited ones are read in addition.
+ * The quotes near the prices of many markets. One read takes a limited number of orders from all markets together.
+ * If there are more orders, the markets take turns, and awaited markets are read in addition.
  */
 
 export type NearRead = {
   except: readonly string[]
-  /** Markets with a quote that needs a second one while both are recent. */
+  /** Markets whose quote reached a trigger and awaits a second quote while both are recent. */
   awaited: ReadonlySet<string>
 }
 export type NearQuotes = (bands: readonly Band[], options: NearRead) => Promise<NearQuote[]>
@@ -30,7 +30,7 @@ export function createNearQuotes({ read, ordersMax }: Options): NearQuotes {
     const near = await read(inTurn, except)
     if (near.reduce((sum, { orders }) => sum + orders, 0) < ordersMax) return near
     const found = new Set(near.map(({ market }) => market))
-    // The last market may have been read only in part.
+    // The read may have ended within its last market, so the next read begins with this market.
     const last = inTurn.findLastIndex(({ market }) => found.has(market))
     from = inTurn[Math.max(last, 1)]?.market ?? ''
     const late = inTurn.slice(last).filter(({ market }) => awaited.has(market))

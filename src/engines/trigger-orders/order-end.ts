@@ -11,7 +11,7 @@ import { type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
 
 const failuresMax = 10
 const movedMax = 100
-/** With these codes nothing was executed, and a later attempt can succeed. Retryable faults count too. */
+/** Error codes after which nothing was sold and a later attempt can succeed; retryable faults count too. */
 const retriedCodes = [
   'conflict',
   'ended_by_operator',
@@ -23,9 +23,9 @@ const retriedCodes = [
   'upstream_rejected',
 ]
 export const movedBack = 'price_moved_back'
-/** A hold of its chain is no failure of the order, which is armed again for as long as the hold lasts. */
+/** A hold of the chain's money is no failure of the order, which is armed again for as long as the hold lasts. */
 export const moneyHeld = 'money_on_hold'
-/** If a refund returns less than this, the owner decides about the order: ten attempts would cost ten times as much. */
+/** A refund of less than this part of a sale ends the order: ten attempts would cost ten times as much. */
 const refundMinBps = 9_800n
 
 export const toRow = <Input>(order: TriggerOrder<Input>): OrderRow<Input> => ({
@@ -40,7 +40,7 @@ export const toRow = <Input>(order: TriggerOrder<Input>): OrderRow<Input> => ({
 const isRetried = (code: string): boolean =>
   retriedCodes.includes(code) || faults[code as FaultCode]?.retryable === true
 
-/** Returns the counts of the next attempt, or undefined if there is none. */
+/** Returns the counts of the order's next attempt, or undefined if the order gets no further attempt. */
 function attemptsAfter({ failures = 0, moved = 0 }: Attempts, code: string): Required<Attempts> | undefined {
   if (code === moneyHeld) return { failures, moved }
   if (code === movedBack) return moved < movedMax ? { failures, moved: moved + 1 } : undefined
@@ -52,7 +52,7 @@ export type OrderEnd<Input> = { task: OrderTask<Input>; now: Date }
 
 /**
  * Reports the end of the task as that of its order, or arms the order again if nothing was sold. The events show
- * the rows as the commit leaves them: an order of the group that the user cancels at the same time is not armed.
+ * the rows as committed: an order of the group that the user cancels at the same time is not armed.
  */
 export function endOrder<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
@@ -99,12 +99,12 @@ const rearm = <Input extends JsonObject & Attempts>(
     taskId,
     input: attempts,
     quoteKey: quoteKeyAfter(order, ending),
-    // Even if all of it was refunded, the chain executed it, and a search would take it for the next attempt.
+    // Even a sale that was refunded whole was executed, so the next attempt needs a new execution id to look up.
     executionId: isRecord(ending.result?.refunded) ? rearmedExecutionId(order) : null,
     at,
   })
 
-/** Whether the token is still in the wallet or has returned to it, less what the refund may have cost. */
+/** Whether the sold token is still in the wallet or has returned to it, less the possible cost of a refund. */
 function isUnsold<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
   task: OrderTask<Input>,
@@ -116,7 +116,7 @@ function isUnsold<Input extends JsonObject & Attempts>(
   return back > 0n && back * 10_000n >= sent * refundMinBps
 }
 
-/** Counts units even if the provider has not paid yet: what it refunds later is given back. */
+/** Returns the units that left the wallet, even if the provider has not paid yet; later refunds are given back. */
 function unitsGone<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
   task: OrderTask<Input>,
@@ -140,7 +140,7 @@ function unitsMoved<Input extends JsonObject & Attempts>(
   return { sent, back: isSoldToken ? BigInt(String(refunded.amount)) : 0n }
 }
 
-/** The balance may have grown since the order was left; quotes at the earlier size would then fire it in vain. */
+/** Returns the quote key at the size last priced, as quotes at an earlier size would fire a grown order in vain. */
 function quoteKeyAfter({ quote_key: quoteKey }: OrderRow<unknown>, { data }: OrderEnding): string | null {
   const units = data?.priced_units
   return units && quoteKey ? quoteKeyOf({ ...tradeOf(quoteKey), amountInUnits: BigInt(units) }) : quoteKey

@@ -45,7 +45,7 @@ export function createOrderTasks({ kindOf, enqueueAll, clock, random }: OrderTas
         ...(kind.spendOf && { spend: kind.spendOf(userId, input) }),
       },
       key: {
-        // An order that is armed again after a task that executed nothing gets a further task.
+        // An order that fires again after a task that executed nothing gets a further task under a further key.
         key: internalKey('trigger', attempts === 1 ? id : `${id}:${attempts}`),
         operation: `trigger:${order.kind}`,
         hash: bodyHash(order.kind, input),

@@ -32,7 +32,7 @@ type PriceTriggerDeps = {
 
 export type { MarketLease } from './fire-orders.ts'
 export type PriceTriggers = {
-  /** One instance watches a market; the epoch is the fencing token against a stale one. */
+  /** Leases markets, so that one instance watches each; the epoch is the fencing token against a stale instance. */
   lease(markets: readonly string[]): Promise<MarketLease[]>
   /** Fires at most one batch of the armed orders that the price crossed, and returns their number. */
   fireTriggers(lease: MarketLease, price: string | PriceRange, quoteKey?: string | null): Promise<number>
@@ -40,10 +40,10 @@ export type PriceTriggers = {
   expire(): Promise<number>
 }
 
-/** At most this many users' orders wait for locked rows, each on a connection; the rest wait for the next price. */
+/** The most users whose orders wait for locked rows, each on a connection; others wait for the next price. */
 const blockedUsersMax = 4
 
-/** Reads the ends of two index ranges: the planner expects a condition on the price to match a third of the rows. */
+/** Reads the ends of two index ranges, as the planner expects a condition on the price to match many rows. */
 const isCrossedSql = (quoteCondition: string): string => {
   const armed = `from trigger_order where market = $1 and status = 'armed' and ${quoteCondition}`
   return `select coalesce((select max(trigger_price) ${armed} and direction = 'lte') >= $2::numeric, false)
@@ -63,7 +63,7 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
   const fireDeps = { transactions, tasks, clock, log, instanceId }
   const expire = createOrderExpiry({ ...fireDeps, appendEvents })
 
-  /** Users whose orders wait for locks while the others of their markets fire. */
+  /** Users whose orders wait for locks while the other orders of their markets fire. */
   const waiting = new Set<string>()
   const notifyOf = (count: number) => {
     if (count > 0) announceQueued()
@@ -84,7 +84,7 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
       return { count: await fireTogether(fireDeps, crossing, lease, except), blocked: new Set() }
     } catch (error) {
       if (isDatabaseUnavailable(error) || isConflict(error)) throw error
-      // One of the orders is the cause, so each is tried on its own.
+      // One order made the transaction fail, so each order is fired on its own.
       return fireEach(fireDeps, crossing, lease, except)
     }
   }
@@ -106,7 +106,7 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
 
     async fireTriggers(lease, given, quoteKey = null) {
       const { market } = lease
-      // An order that the database shows as armed may already have fired.
+      // During a hold of money, an order that the database shows as armed may already have fired.
       if (holds.find()) return 0
       const price = typeof given === 'string' ? { low: given, high: given } : given
       const ofQuote = quoteKey === null ? [] : [quoteKey]

@@ -16,9 +16,8 @@ import { raiseAllTrails } from './trailing.ts'
 import { bandAround, placesOf } from './trigger-price.ts'
 
 /**
- * Watches the prices of tokens with armed orders, in two stages. Displayed prices only choose which quotes to
- * ask for, and fire nothing themselves. Executable quotes at the size of the orders decide: two of them that
- * agree fire.
+ * Watches the prices of tokens with armed orders, in two stages. Displayed prices only choose which quotes to ask
+ * for. Executable quotes at the size of the orders decide: two quotes that agree fire the orders.
  */
 
 export type DisplayPrice = { price: string; at: Date }
@@ -29,13 +28,13 @@ export type PriceWatchDeps = {
   priceTriggers: PriceTriggers
   /** Returns prices by market. Markets without a recent trusted price are missing. */
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
-  /** Returns dollars per token at the trade's size, charged to the user's share. Throws a Fault if there is none. */
+  /** Returns dollars per token at the trade's size, charged to the user's share. Throws if there is no quote. */
   quotePrice(quoteKey: string, userId: string): Promise<string>
   quotesPerMinute: number
   everyMs?: number | undefined
   /** Returns the monotonic time. */
   nowMs?: (() => number) | undefined
-  /** While there are no open orders, the other instances look for them rarely. */
+  /** Whether this instance is on duty; without open orders, the others look for orders rarely. */
   isOnDuty: () => boolean
 }
 
@@ -44,25 +43,25 @@ const idleMs = 3_000
 const restMs = 15_000
 const retryMs = 5_000
 const bandBps = 200n
-/** Two quotes that are further apart do not confirm each other. */
+/** The longest time between two quotes that confirm each other. */
 const agreeMsMax = 30_000
-/** A quote that fired nothing is not asked for again within this time. */
+/** How long a quote that fired nothing is not asked for again. */
 const coolMs = 10_000
 const quotesAtOnce = 4
-/** How long a round starts new quotes. The next one then asks for second quotes while the first are recent. */
+/** How long a round starts new quotes; the next round then asks for second quotes while the first are recent. */
 const askMsMax = 10_000
 const batchesMax = 20
 const rememberedMax = 10_000
-/** At most this many markets in a round; if more have orders, the rounds take turns. */
+/** The most markets in a round; if more have orders, the rounds take turns. */
 const marketsPerRound = 5_000
 const pricesMax = 50_000
-/** How long a round raises trailing stops, in parallel with its quotes, so that it delays no later round for long. */
+/** How long a round raises trailing stops, beside its quotes, so that it does not delay later rounds for long. */
 const raiseMsMax = 1_000
 
 type Remembered = { price: string; atMs: number; coolUntilMs: number }
-/** `user_id` is the owner who is asked first. */
+/** A quote that is due; `user_id` is the owner of an order who is asked first. */
 type DueQuote = NearQuote & { user_id: string }
-/** An undefined `price` means that there is none now; `no_share`, that no owner has a share left, so none was asked. */
+/** An undefined `price` means that there is no quote now; `no_share`, that no owner has a share left to ask. */
 type Answer = { price: string | undefined } | 'no_share'
 
 export type PriceWatch = { start(): PacedJob }
@@ -114,7 +113,7 @@ export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
   }
 }
 
-/** Chooses the markets of the next round, and adds those whose quote awaits a second one. */
+/** Chooses the markets of the next round, and adds markets whose quote awaits a second one. */
 function createMarketTurns() {
   let from = 0
   return (open: readonly string[], awaited: ReadonlySet<string>): readonly string[] => {
@@ -126,7 +125,7 @@ function createMarketTurns() {
   }
 }
 
-/** Takes the lower of the last two displayed prices, so that one wrong price moves no trailing stop. */
+/** Returns the lower of the last two displayed prices, so that one wrong price moves no trailing stop. */
 function createHighestPrices() {
   const last = new Map<string, { current: DisplayPrice; before: DisplayPrice | undefined }>()
   return {
@@ -187,7 +186,7 @@ function createQuotes({
   const isAwaited = (quote: Remembered | undefined): boolean =>
     quote?.coolUntilMs === 0 && clockMs() - quote.atMs <= agreeMsMax
 
-  /** If the share of one owner is used up, the next one is asked; after any other failure, a later round asks again. */
+  /** Asks for a quote with the next owner's share if one is used up; after other failures a later round asks. */
   const ask = async (near: NearQuote): Promise<Answer> => {
     const { market, quote_key: quoteKey } = near
     const key = keyOf(near)
@@ -228,7 +227,7 @@ function createQuotes({
       if ((await priceTriggers.fireTriggers(lease, range, near.quote_key)) === 0) break
   }
 
-  /** An error of one quote does not stop the others. */
+  /** Decides by one quote, whose error does not stop the decisions by other quotes. */
   const decideAlone = (near: NearQuote, lease: MarketLease): Promise<void> =>
     decide(near, lease).catch((error: unknown) => {
       log.error({ error, market: near.market }, 'orders not fired by a quote: it is asked for again')
@@ -253,7 +252,7 @@ function createQuotes({
         const [userId] = owners.inTurn(keyOf(each), each.owners)
         return userId === undefined ? [] : [{ ...each, user_id: userId }]
       })
-      // A quote that reached its trigger comes first while a second one can confirm it; later it takes its turn.
+      // A quote that reached its trigger comes first while a second quote can confirm it; later it takes its turn.
       const isFirst = (each: DueQuote) => isAwaited(remembered.peek(keyOf(each)))
       const asked = turns.inTurns(due, isFirst).slice(0, budget.take(due.length))
       const startedMs = clockMs()

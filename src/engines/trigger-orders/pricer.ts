@@ -2,10 +2,10 @@ import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { chainNotServed, type TokenFacts } from '#kernel/contract/token-ref.ts'
-import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
+import { type Chain, type Token, toAssetId } from '#kernel/money/chains.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { DisplayPrice } from './price-watch.ts'
-import { type QuotedTrade, tokenMarketPrefix, tokenOf, tradeOf } from './quote-key.ts'
+import { parseAssetId, type QuotedTrade, tokenMarketPrefix, tradeOf } from './quote-key.ts'
 import type { Amounts, SwapExecution } from './swap-execution.ts'
 import { unitPrice } from './trigger-price.ts'
 
@@ -15,7 +15,7 @@ export type PricerDeps = {
   chains: readonly Chain[]
   prices: Pick<Prices, 'get'>
   tokenFacts: TokenFacts
-  /** Returns the output of the route that a swap of this user would take. */
+  /** Returns the output of the route that a swap of the user would take. */
   quoteOut: SwapExecution['quoteOut']
 }
 export type Pricer = {
@@ -42,19 +42,19 @@ export function createPricer(deps: PricerDeps): Pricer {
     nowMs: monotonicMs,
   })
   const named = async (asset: string): Promise<{ chain: Chain; token: Token }> => {
-    const { chainId, address } = tokenOf(asset)
+    const { chainId, address } = parseAssetId(asset)
     const chain = chainOf(chainId)
-    const listed = [chain.native, ...chain.tokens].find((each) => assetOf(chain, each.address) === asset)
+    const listed = [chain.native, ...chain.tokens].find((each) => toAssetId(chain, each.address) === asset)
     const token = listed ?? (await facts.get(asset, () => deps.tokenFacts(chainId, address)))
     if (!token) throw new Fault('unavailable', `The token ${address} does not say what it is`)
     return { chain, token }
   }
-  const priceKeyOf = (asset: string): string => priceKeyOn(chainOf(tokenOf(asset).chainId), asset)
+  const priceKeyOf = (asset: string): string => priceKeyOn(chainOf(parseAssetId(asset).chainId), asset)
   const isUsdc = (asset: string): boolean => {
-    const chain = chainOf(tokenOf(asset).chainId)
-    return assetOf(chain, chain.usdc) === asset
+    const chain = chainOf(parseAssetId(asset).chainId)
+    return toAssetId(chain, chain.usdc) === asset
   }
-  /** USDC counts as a dollar, because orders are paid in it. */
+  /** Returns the dollar price of a token; USDC counts as a dollar, because orders are paid in USDC. */
   const dollarsOf = async (asset: string): Promise<string> => {
     if (isUsdc(asset)) return '1'
     const key = priceKeyOf(asset)
@@ -92,8 +92,8 @@ export function createPricer(deps: PricerDeps): Pricer {
     priceOf,
     quotePrice: (quoteKey, userId) => quoteTrade(tradeOf(quoteKey), userId),
     sellPrice(asset, amountInUnits, userId) {
-      const chain = chainOf(tokenOf(asset).chainId)
-      const tokenOut = assetOf(chain, chain.usdc)
+      const chain = chainOf(parseAssetId(asset).chainId)
+      const tokenOut = toAssetId(chain, chain.usdc)
       return quoteTrade({ tokenIn: asset, tokenOut, amountInUnits, priced: 'in' }, userId)
     },
     displayPrices: displayPricesOf({ chains, prices }),
@@ -108,7 +108,7 @@ export const displayPricesOf =
     const keys = new Map(
       markets.flatMap((market): [string, string][] => {
         const asset = market.slice(tokenMarketPrefix.length)
-        const chain = chains.find(({ id }) => id === tokenOf(asset).chainId)
+        const chain = chains.find(({ id }) => id === parseAssetId(asset).chainId)
         return chain ? [[market, priceKeyOn(chain, asset)]] : []
       }),
     )
@@ -122,6 +122,6 @@ export const displayPricesOf =
   }
 
 function priceKeyOn(chain: Chain, asset: string): string {
-  const isNative = assetOf(chain, chain.native.address) === asset
-  return isNative ? chain.native.priceId : `${chain.llamaSlug}:${tokenOf(asset).address}`
+  const isNative = toAssetId(chain, chain.native.address) === asset
+  return isNative ? chain.native.priceId : `${chain.llamaSlug}:${parseAssetId(asset).address}`
 }

@@ -1,4 +1,4 @@
-import { assetOf, type Chain } from '#kernel/money/chains.ts'
+import { type Chain, toAssetId } from '#kernel/money/chains.ts'
 import { sizeClass } from './trigger-price.ts'
 
 /**
@@ -7,7 +7,7 @@ import { sizeClass } from './trigger-price.ts'
  */
 
 export type QuotedTrade = {
-  /** The token is `chain:address`, as in the ledger. */
+  /** The sold token as `chain:address`, as the ledger names assets. */
   tokenIn: string
   tokenOut: string
   amountInUnits: bigint
@@ -15,20 +15,20 @@ export type QuotedTrade = {
 }
 
 export const tokenMarketPrefix = 'token:'
-/** Returns the market of a token, which contains all orders that its price triggers. */
+/** Returns the market of a token, which contains all orders that the token's price triggers. */
 export const marketOf = (chain: Pick<Chain, 'id' | 'family'>, token: string): string =>
-  `${tokenMarketPrefix}${assetOf(chain, token)}`
+  `${tokenMarketPrefix}${toAssetId(chain, token)}`
 
 export const quoteKeyOf = ({ tokenIn, tokenOut, amountInUnits, priced }: QuotedTrade): string =>
   [tokenIn, tokenOut, sizeClass(amountInUnits), priced].join(' ')
 
-/** Returns the trade at the smallest amount of its class. */
+/** Returns the trade that a quote key names, at the smallest amount of its size class. */
 export function tradeOf(quoteKey: string): QuotedTrade {
   const [tokenIn = '', tokenOut = '', amount = '0', priced] = quoteKey.split(' ')
   return { tokenIn, tokenOut, amountInUnits: BigInt(amount), priced: priced === 'in' ? 'in' : 'out' }
 }
 
-export function tokenOf(asset: string): { chainId: string; address: string } {
+export function parseAssetId(asset: string): { chainId: string; address: string } {
   const at = asset.indexOf(':')
   return { chainId: asset.slice(0, at), address: asset.slice(at + 1) }
 }

@@ -2,25 +2,25 @@ import { LRUCache } from 'lru-cache'
 import { monotonicMs } from '#kernel/clock.ts'
 
 /**
- * Chooses the user whose share pays for a quote that decides orders of several users. If that share is used up,
- * another owner is asked, so that one user's quotes do not keep another user's order from firing.
+ * Chooses the user whose share of quotes pays for a quote that decides orders of several users. If a share is used
+ * up, another owner is asked, so that one user's quotes do not keep another user's order from firing.
  */
 
 export type QuoteOwners = {
   /**
-   * Returns a few of the users who can be asked for the quote now. They keep their order if nobody was asked
-   * before. Otherwise they are ordered by id, from the last one who answered or from the one after the last who
-   * failed, so each of them is asked before any other fails twice.
+   * Returns some of the users who can be asked for the quote now, in their order if nobody was asked before.
+   * Otherwise they are ordered by id, from the last user who answered, or from the one after the last who failed:
+   * each of them is asked before any fails twice.
    */
   inTurn(quote: string, userIds: readonly string[]): string[]
   answered(quote: string, userId: string): void
-  /** `waitMs` is the time until the user's share has a quote again. */
+  /** Records a failure; `waitMs` is the time until the user's share has a quote again. */
   failed(quote: string, userId: string, waitMs: number): void
 }
 
-/** At most this many owners are tried for one quote in one round; only the last one reaches a provider. */
+/** The most owners that are tried for one quote in a round; only the last one reaches a provider. */
 const triesMax = 5
-/** Another provider may have a quote for this share sooner. */
+/** The longest wait for a share, since another provider may have a quote for the share sooner. */
 const waitMsMax = 10_000
 const usersMax = 10_000
 const quotesMax = 20_000
@@ -28,7 +28,7 @@ const quotesMax = 20_000
 type LastAsked = { userId: string; isAnswered: boolean }
 
 export function createQuoteOwners(nowMs: () => number = monotonicMs): QuoteOwners {
-  /** When each user can be asked again. */
+  /** The time from which each user can be asked again. */
   const restUntilMs = new LRUCache<string, number>({ max: usersMax })
   const lastAsked = new LRUCache<string, LastAsked>({ max: quotesMax })
   return {

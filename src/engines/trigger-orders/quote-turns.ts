@@ -8,7 +8,7 @@ import type { NearQuote } from './store.ts'
 
 export type TurnQuote = Pick<NearQuote, 'market' | 'quote_key'> & { user_id: string }
 export type QuoteTurns = {
-  /** `isFirst` marks quotes that come before all turns. */
+  /** Orders quotes by the turns of their users; quotes for which `isFirst` is true come before all turns. */
   inTurns<Q extends TurnQuote>(quotes: readonly Q[], isFirst: (quote: Q) => boolean): Q[]
   asked(quote: TurnQuote): void
 }
@@ -20,7 +20,7 @@ export const keyOf = ({ market, quote_key: quoteKey }: Pick<TurnQuote, 'market' 
 
 export function createQuoteTurns(): QuoteTurns {
   let turn = 0
-  /** The turn in which each quote and each user was last asked. */
+  /** The turn in which each quote and each user was asked last. */
   const lastTurns = new LRUCache<string, number>({ max: rememberedMax })
   const lastTurnOf = (name: string): number => lastTurns.peek(name) ?? 0
   return {

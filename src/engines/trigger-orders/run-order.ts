@@ -3,7 +3,7 @@ import { backoffMs } from '#kernel/async/backoff.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { exitGrant } from '#kernel/task/action.ts'
+import { notExecuted } from '#kernel/task/effect-steps.ts'
 import {
   isLookingUp,
   lookUpAgain,
@@ -11,7 +11,7 @@ import {
   outsideId,
   wouldEndUnseen,
 } from '#kernel/task/forgotten-execution.ts'
-import { notExecuted } from '#kernel/task/one-effect.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import {
   type AdmittedSpend,
@@ -47,21 +47,21 @@ export type RunOrderDeps = {
   clock: Clock
   policy: Pick<Policy, 'check'>
   swaps: SwapExecution
-  /** Throws while the money of the chain is on hold. */
+  /** Throws while the money of a chain is on hold. */
   assertFree(chainId: string): void
   priceOf(trade: PricedTrade, amounts: Amounts): Promise<string>
   reserve: ReserveSpend
 }
 
-/** A step is retried until the deadline, because the usual cause is an overloaded provider. */
+/** A failed step of an order is retried until the deadline, because the usual cause is a busy provider. */
 const retry: RetryRule = { attemptsMax: 1_000, firstMs: 500, maxMs: 10_000 }
-/** How long before the deadline the task fails with its own error. */
+/** How long before the deadline an order's task fails, so that it ends with its own error. */
 const failureReserveMs = 60_000
-/** A node can lag behind the purchase, so an empty wallet is read once more after this time. */
+/** A node may not show a purchase yet, so an empty wallet is read once more after this time. */
 const emptyRepeatMs = 5_000
 const backoff = { firstMs: 5_000, maxMs: 300_000 }
 
-/** The order fires without a read; the signature asks the policy, and counts the value. */
+/** Returns the spend of a fired order, made without a read: the signature asks the policy and counts the value. */
 export const spendOf =
   (deps: Pick<RunOrderDeps, 'policy'>, kind: string) =>
   (userId: string, input: JsonObject): AdmittedSpend => {
@@ -91,14 +91,14 @@ export function createOrderKind<Input extends JsonObject & Attempts>(
         sign: finishing(async (task, context) => {
           const result = await steps.sign(task as TaskView, context)
           if (!task.data.is_sold || !('next' in result) || result.next !== 'sign') return result
-          // The other node does not know what was sold, so the order is prepared like any other.
+          // The node that the step asked does not know the earlier sale, so the order is prepared like any other.
           return { ...result, next: 'prepare', data: { ...result.data, is_sold: false } }
         }),
         confirm: finishing((task, context) => steps.confirm(task as TaskView, context)),
         track: finishing((task, context) => steps.track(task as TaskView, context)),
       },
     }),
-    // A cancel has changed the order and reported it in its own commit.
+    // A cancel changes and reports the order in its own commit, so only failures are completed here.
     completeEnd: (task, ending) =>
       ending.end === 'failed'
         ? endOrder(rules, { task: task as OrderTask<Input>, now: deps.clock.now() }, ending)
@@ -107,7 +107,7 @@ export function createOrderKind<Input extends JsonObject & Attempts>(
   }
 }
 
-/** Another node of the chain may accept what one refuses. */
+/** Throws a node's rejection as retryable, because another node of the chain may accept the call. */
 function throwRetried(fault: unknown): never {
   if (!(fault instanceof Fault) || fault.code !== 'upstream_rejected') throw fault
   throw new Fault('unavailable', fault.message, { cause: fault })
@@ -128,7 +128,7 @@ async function prepare<Input extends JsonObject & Attempts>(
   if (waitMs > 0 && !isLookingUp(task))
     return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
   try {
-    // The hold is checked first, because the node of a chain on hold may be away too. A look-up signs nothing.
+    // The hold is checked first, since the chain's node may be away during a hold. A look-up signs nothing.
     if (!isLookingUp(task)) deps.assertFree(rules.soldToken(task.input).chainId)
     return (await lookUp(deps, rules, task, now)) ?? (await prepareOnce(deps, rules, task, now))
   } catch (fault) {
@@ -143,8 +143,8 @@ async function prepare<Input extends JsonObject & Attempts>(
 }
 
 /**
- * Looks up what the order sold before this task, which the database may have lost. This comes first, so that
- * today's wallet, price and limits do not end an executed order. Returns undefined if it sold nothing.
+ * Looks up the sale of the order before this task, which the database may have lost. This comes first, so that
+ * present wallet, price and limits do not end an executed order. Returns undefined if the order sold nothing.
  */
 async function lookUp<Input extends JsonObject & Attempts>(
   { swaps }: Pick<RunOrderDeps, 'swaps'>,
@@ -188,15 +188,15 @@ async function lookUp<Input extends JsonObject & Attempts>(
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     isExecuted ||= fault.extras.executed === true
-    // An order that is not known to be executed is retried, and may be cancelled.
+    // An order is not known to be executed yet: its step is retried, and the order may be cancelled.
     if (wouldEndUnseen(task) && !isExecuted) throw fault
     return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }
 }
 
 /**
- * Whether the step decides again, and the order goes on: a security check proved nothing (for example, because a
- * node is away), a node refused the call, or another task reserved the balance after it was read.
+ * Whether the step is repeated after a fault and the order goes on: a security check proved nothing (because a node
+ * is away, for example), a node refused the call, or another task reserved the balance after it was read.
  */
 const isPassing = ({ code, extras }: Fault): boolean =>
   code === 'upstream_rejected' ||
@@ -242,7 +242,7 @@ async function prepareOnce<Input extends JsonObject & Attempts>(
     data: prepared.data,
     async writes(tx) {
       await reserve(tx, task, prepared.spend, now).catch((cause: unknown) => {
-        // Another task took the balance or the gas meanwhile, so the step decides again.
+        // Another task took the balance or the gas meanwhile, so the step prepares the order again.
         if (cause instanceof Fault) throw new Fault('unavailable', cause.message, { cause })
         throw cause
       })
@@ -250,11 +250,11 @@ async function prepareOnce<Input extends JsonObject & Attempts>(
   }
 }
 
-/** What another task has reserved may become available again; what is left can be too little for a swap. */
+/** The end of an order whose token another task has reserved; a small rest can be too little for a swap. */
 const reservedElsewhere = (): OrderEnding =>
   failed('conflict', 'The order fired, but another task has reserved the token, or nearly all of it')
 
-/** The order's slippage applies here too, because the quote that fired it was for a smaller size. */
+/** Whether a price reaches the trigger within the order's slippage, as the first quote was for a smaller size. */
 function isReached(
   { direction, trigger_price: trigger }: Pick<TriggerOrder, 'direction' | 'trigger_price'>,
   price: string,

@@ -44,16 +44,16 @@ export type RearmRequest = {
   orderId: string
   taskId: string
   input?: JsonObject
-  /** Null leaves it unchanged. */
+  /** The new quote key; null leaves the order's quote key unchanged. */
   quoteKey?: string | null
-  /** Null leaves it unchanged. */
+  /** The new execution id; null leaves the order's execution id unchanged. */
   executionId?: string | null
   at: Date
 }
 
 /**
- * Arms an order again whose task executed nothing, and the orders of its group that it had cancelled. Runs in
- * the commit that ends this task. An order with a later task, or one cancelled since, stays as it is.
+ * Arms an order again whose task executed nothing, and the orders of its group that it had cancelled, in the commit
+ * that ends the task. An order that has a later task, or was cancelled since, stays as it is.
  */
 export async function rearmTriggerOrder<Input = JsonObject>(
   tx: Tx,
@@ -73,7 +73,7 @@ export async function rearmTriggerOrder<Input = JsonObject>(
   )
 }
 
-/** Takes units from what a group may sell of a purchase (negative ones return to it), if the order has that limit. */
+/** Takes units from the rest of a purchase that a limited group may sell; negative units return to the rest. */
 export async function takeFromLot(tx: Tx, orderId: string, units: bigint): Promise<void> {
   await query(
     tx,
@@ -93,29 +93,29 @@ export const marketsWithOrders = (
     prefix,
     marketsMax,
   ])
-/** If there are more markets, a round watches a part of them. */
+/** The most markets that are read; if more have orders, a round watches a part of them. */
 const marketsMax = 50_000
 
-/** Records that markets had a price: without a recent one, an order does not fire. */
+/** Records when markets had a price; without a recent price, the orders of a market do not fire. */
 export const notePriced = (db: Queryable, markets: readonly string[], at: Date) =>
   query(db, 'update market_lease set priced_at = $2 where market = any($1)', [markets, at])
 
 export type NearQuote = {
   market: string
   quote_key: string
-  /** The nearest trigger of orders that fire at or below their price, and of those that fire at or above it. */
+  /** The nearest trigger of orders that fire at or below the price; `gte` is that of orders at or above it. */
   lte: string | null
   gte: string | null
-  /** Users who have such an order, those with the fewest first. One of them is asked for the quote. */
+  /** Users who have an order of this quote, those with the fewest first; one of them is asked for the quote. */
   owners: string[]
-  /** How many of their orders were read. */
+  /** How many orders of these owners were read. */
   orders: number
 }
 export type Band = { market: string; low: string; high: string }
 
 /**
- * Returns quotes that may fire an order: its trigger is within the band of its market, or beyond it. At most
- * `ordersMax` orders are read of all markets together, in their order.
+ * Returns quotes that may fire an order, whose trigger is within the band of its market or beyond it. The markets
+ * are read in order, and at most `ordersMax` orders in all.
  */
 export const quotesNear = (
   db: Queryable,
@@ -132,12 +132,12 @@ export const quotesNear = (
     nearReadMax,
     ordersMax,
   ])
-/** At most this many on each side of a market. */
+/** The most orders that are read on each side of a market. */
 const nearMax = 500
 const nearPerUserMax = 10
-/** Enough for the orders of fifty users, each with as many as a user may have. */
+/** The most orders that are looked through on a side of a market: enough for fifty users at their order limit. */
 const nearReadMax = 10_000
-/** Enough for at least twenty markets from which the most orders are read. */
+/** The most orders that are read of all markets together: enough for at least twenty of the fullest markets. */
 export const nearOrdersMax = 20_000
 
 /** An order with the state of its last task, and when its market last had a price. */
@@ -161,13 +161,13 @@ export const ordersById = <Input = JsonObject>(
     ids,
   ])
 
-/** Selects orders that wait, were cancelled or expired by their status, and fired ones by the end of their task. */
+/** A filter of orders: by their own status, or, for fired orders, by the end of their task. */
 export type StatusFilter =
   | { status: Exclude<TriggerStatus, 'fired'> }
   | { taskEnd: NonNullable<TriggerOrder['task_end']> | null }
 type OrderPage = { kind: string; limit: number; after: string | null }
 
-/** Literals let the planner use the partial indexes on ends. */
+/** Returns the SQL of a filter; its literals let the planner use the partial indexes on ends. */
 function filterSql(filter: StatusFilter | null): string {
   if (filter === null) return ''
   if ('status' in filter) return `and o.status = '${filter.status}'`
@@ -199,7 +199,7 @@ export async function ordersOf<Input = JsonObject>(
 }
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** Returns orders that may still fire, or whose task has not ended. */
+/** Returns the user's orders that may still fire, or whose task has not ended. */
 export const openOrdersOf = <Input = JsonObject>(
   db: Queryable,
   userId: string,
@@ -231,7 +231,7 @@ export const openOrdersOn = <Input = JsonObject>(
     [userId, kind, market],
   )
 
-/** Returns orders that are armed again if the ones that cancelled them execute nothing. */
+/** Returns the orders that other orders cancelled and that are armed again if those execute nothing. */
 export const cancelledBy = <Input = JsonObject>(
   db: Queryable,
   orderIds: readonly string[],
@@ -242,7 +242,7 @@ export const cancelledBy = <Input = JsonObject>(
     [orderIds],
   )
 
-/** A market is priced every few seconds while it is watched. */
+/** The age at which a market's last price is stale; a watched market gets a price every few seconds. */
 const staleMs = 60_000
 export function isPriceStale(
   { status, priced_at, created_at }: Pick<OrderRow, 'status' | 'priced_at' | 'created_at'>,
@@ -261,7 +261,7 @@ const limitFault = (open: number, field?: string): Fault =>
     `${open} orders are open`,
   )
 
-/** Returns what the acceptance of a task counts against the order limit; a fault names the request's `field`. */
+/** Returns the orders that an acceptance counts against the order limit; a fault names the request's `field`. */
 export const orderRoom = (count: number, field?: string): OrderRoom => ({
   count,
   max: ordersPerUserMax,

@@ -11,9 +11,9 @@ export type OrderSwap = {
   tokenOut: string
   amount: { units: bigint } | { usd: string }
   slippageBps: number
-  /** How much of the value at trusted prices may be lost. If undefined, the default of swaps applies. */
+  /** The part of the value at trusted prices that may be lost; if undefined, the default of swaps applies. */
   maxImpactBps?: number | undefined
-  /** The swap returns money to the user: caps and switches do not stop it while it accepts at most the default loss. */
+  /** Whether the swap is an exit, which caps and switches do not stop while it accepts at most the default loss. */
   isExit: boolean
 }
 type TokenAt = { chain: Chain; token: Token }
@@ -29,11 +29,11 @@ export type PreparedOrder = {
 export type Amounts = { inUnits: bigint; outUnits: bigint }
 export type AvailableUnits = { units: bigint; heldUnits: bigint }
 export type SwapExecution = {
-  /** Returns the wallet's units that no task has reserved, and those that one has. */
+  /** Returns the wallet's units that no task has reserved, and the units that tasks have reserved. */
   available(userId: string, token: { chainId: string; address: string }): Promise<AvailableUnits>
   /** Returns the output of the best route that the gateway would sign for the user. */
   quoteOut(trade: OrderTrade, userId: string): Promise<bigint>
-  /** Whether a sale with so much loss is an exit for the policy: a sale at any price could empty a wallet. */
+  /** Whether a sale with this loss is an exit for the policy; a sale at any price could empty a wallet. */
   isExitLoss(maxImpactBps: number | undefined): boolean
   prepare(swap: OrderSwap, userId: string): Promise<PreparedOrder>
   effectKindOn(chainId: string): string

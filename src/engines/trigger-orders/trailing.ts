@@ -5,12 +5,12 @@ import { type Queryable, query } from '#store/query.ts'
 
 export type MarketPrice = { market: string; price: string; places: number }
 
-/** At most this many orders per statement, in equal shares for its markets. */
+/** The most orders that one statement raises, in equal shares for its markets. */
 const batchMax = 1_000
 
 const shareOf = (prices: readonly MarketPrice[]): number => Math.ceil(batchMax / prices.length)
 
-/** Raises at most one batch of orders, those furthest behind first, and returns the market of each. */
+/** Raises a batch of trailing orders, those furthest behind first, and returns the market of each raised order. */
 export const raiseTrails = (db: Queryable, prices: readonly MarketPrice[]): Promise<{ market: string }[]> =>
   query<{ market: string }>(
     db,
@@ -30,9 +30,8 @@ export const raiseTrails = (db: Queryable, prices: readonly MarketPrice[]): Prom
   )
 
 /**
- * Raises batch after batch until all orders have followed or the time is used up; the next call continues. A
- * market with many orders does not hold back another one. Rows that are locked elsewhere follow in the next
- * call.
+ * Raises batch after batch until all orders have followed the price or the time is used up; the next call
+ * continues. A market with many orders holds back no other market. Locked rows follow in the next call.
  */
 export async function raiseAllTrails(
   db: Queryable,

@@ -13,7 +13,7 @@ import {
 const significantDigits = 8
 const placesMin = 2
 
-/** Returns the decimal places of prices that are derived from a reference: eight digits, and at least cents. */
+/** Returns the decimal places of prices derived from a reference: for eight digits, and for cents at least. */
 export function placesOf(reference: string): number {
   const units = toFixedPoint(reference)
   const leading = units.toString().length - 1 - fixedPointDecimals
@@ -27,21 +27,21 @@ function scaledUp(reference: string, factor: bigint): string {
   return fromUnits(mulDiv(toFixedPoint(reference) * factor, 1n, divisor, 'up'), places)
 }
 
-/** A stop is rounded up, so that it never fires later than at the exact price. */
+/** Returns the price of a stop, rounded up, so that the stop never fires later than at the exact price. */
 export const stopPrice = (reference: string, fraction: string): string =>
   scaledUp(reference, fixedPointOne - toFixedPoint(fraction))
 
-/** A profit is rounded up, so that it is never less than the exact one. */
+/** Returns the price of a take-profit, rounded up, so that it is never less than the exact price. */
 export const profitPrice = (reference: string, fraction: string): string =>
   scaledUp(reference, fixedPointOne + toFixedPoint(fraction))
 
-/** Returns the part of a balance that a leg sells, rounded down so that it is never more than is held. */
+/** Returns the part of a balance that a leg sells, rounded down so that it never exceeds the balance. */
 export const fractionOf = (units: bigint, fraction: string): bigint =>
   mulDiv(units, toFixedPoint(fraction), fixedPointOne)
 
 const classBits = 3n
 
-/** Returns the least amount of the class. Amounts of a class differ by less than a quarter, and share one quote. */
+/** Returns the least amount of a size class, whose amounts differ by less than a quarter, and share a quote. */
 export function sizeClass(units: bigint): bigint {
   const bits = BigInt(units.toString(2).length)
   const dropped = bits > classBits ? bits - classBits : 0n
@@ -50,7 +50,7 @@ export function sizeClass(units: bigint): bigint {
 
 export type PricedAmount = { units: bigint; decimals: number }
 
-/** Returns dollars per whole token, rounded down, if the `other` amount at its price was paid or received for it. */
+/** Returns the price of a token in dollars, rounded down, if the `other` amount was paid or received for it. */
 export function unitPrice(token: PricedAmount, other: PricedAmount & { price: string }): string {
   const dollars = other.units * toFixedPoint(other.price) * 10n ** BigInt(token.decimals)
   return fromUnits(mulDiv(dollars, 1n, token.units * 10n ** BigInt(other.decimals)), fixedPointDecimals)

@@ -1,6 +1,6 @@
 import { personOf } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, notFound } from '#kernel/contract/fault.ts'
 import { implement, type Operation } from '#kernel/contract/operation.ts'
 import { type AgentsInput, agentsMax, contract } from './contract.ts'
@@ -75,7 +75,7 @@ async function contest(
 ) {
   const { clock, mailQueue, assertSigned, policy } = deps
   assertKeyPair(caller)
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   const { tx, afterCommit } = scope
   await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed, says: String(on) })
   const person = await personOf(tx, caller.userId, { lock: true })
@@ -87,7 +87,7 @@ async function contest(
   if (on) await policy.dropPending(tx, caller.userId)
   const type = on ? 'agent.link_contested' : 'agent.link_accepted'
   const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
-  await publish(deps, scope, [caller.userId, person.userId], event)
+  await publish(deps, scope, [caller.userId, person.userId], { event })
   if (on && (await store.beginContestMail(tx, caller.userId, clock.now()))) {
     const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
     await mailQueue.add(tx, person.userId, 'link_contested', { text })

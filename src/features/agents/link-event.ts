@@ -16,15 +16,22 @@ export const linkEvent = (
   data: { agent_id: agentId, person_id: person.agentId, by },
 })
 
+type Published = {
+  event: NewEvent
+  /** Further events for the log of one of the users. */
+  more?: { userId: string; events: readonly NewEvent[] }
+}
+
 /** Every caller adds to the logs in the same order, because each addition locks the event log of its user. */
 export async function publish(
   { events }: Pick<AgentsDeps, 'events'>,
   { tx, afterCommit }: ActScope,
   users: readonly string[],
-  event: NewEvent,
+  { event, more }: Published,
 ): Promise<void> {
   const ordered = [...users].sort()
-  for (const userId of ordered) await events.add(tx, userId, [event])
+  for (const userId of ordered)
+    await events.add(tx, userId, [event, ...(more?.userId === userId ? more.events : [])])
   afterCommit(() => {
     for (const userId of ordered) events.notify(userId)
   })

@@ -1,6 +1,12 @@
 import { personOf } from '#engines/agent-links/owners.ts'
 import { confirmedText, mailName } from '#engines/person-mails/mail-text.ts'
-import { type ActScope, actOf, actorOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import {
+  type ActScope,
+  actorOf,
+  type Caller,
+  type RequestFacts,
+  toActScope,
+} from '#kernel/contract/caller.ts'
 import { budgetSpent, conflict, Fault, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, preparedAct } from '#kernel/contract/operation.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
@@ -14,7 +20,7 @@ import * as store from './store.ts'
 const guessWindowSeconds = 15 * 60
 const guessesMax = 10
 
-/** The request spends the code; the person then confirms the agent that showed it. */
+/** A link request spends the link code; the person then confirms the agent that showed the code. */
 export const createLink = (deps: AgentsDeps) =>
   confirmedAct(
     preparedAct(
@@ -40,7 +46,7 @@ async function requestLink(
   caller: Caller,
   facts: RequestFacts,
 ) {
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   const { tx } = scope
   const agent = await store.claimCode(tx, hash, clock.now())
   if (!agent) throw unknownCode()
@@ -48,7 +54,7 @@ async function requestLink(
   if (await personOf(tx, agent.user_id)) throw linkedAlready()
   const act = {
     operation: 'agents_link',
-    // The address is stored because the first credits of the agent count against it.
+    // The network address is stored because the first credits of the agent count against it.
     input: {
       agent_id: agent.agent_id,
       ...(name !== undefined && { name }),
@@ -86,7 +92,7 @@ async function link(
   const owner = { userId, email: person.person!.email, address }
   const granted = await signups.forLink(tx, owner, now)
   const event = linkEvent('agent.linked', { agentId, person }, actorOf(person))
-  await publish(deps, scope, [userId, person.userId], event)
+  await publish(deps, scope, [userId, person.userId], { event })
   const text = linkedText(added) + confirmedText(person)
   await mailQueue.add(tx, person.userId, 'agent_linked', { text })
   afterCommit(mailQueue.wake)
@@ -111,7 +117,7 @@ const linkedText = ({ agent_id, name }: store.LinkedAgent): string => {
   return `The agent ${agent} was linked. It keeps its wallets and its key; you see them, and you decide about its limits, its recipients and its requests.`
 }
 
-/** The guess is counted before the check and given back after it, so that parallel guesses count too. */
+/** A guess is counted before the code is checked and given back if right, so that parallel guesses count too. */
 async function prepareLink(
   { db, clock, limits }: AgentsDeps,
   { code: text, name }: AgentsInput<'link'>,

@@ -48,7 +48,7 @@ export async function hasNewerCode(db: Queryable, userId: string, codeAt: string
   return (await query(db, text, [userId, codeAt])).length > 0
 }
 
-/** Returns undefined if the id is the public id of a person or of nobody. */
+/** Returns the user of an agent with a key pair; undefined if the id is that of a person or of nobody. */
 export async function keyPairUserOf(db: Queryable, agentId: string): Promise<string | undefined> {
   const text = `select id from app_user where agent_id = $1 and auth_scheme = 'keypair'`
   return (await query<{ id: string }>(db, text, [agentId]))[0]?.id
@@ -58,7 +58,7 @@ export const setContested = (db: Queryable, userId: string, at: Date | null) =>
   query(db, 'update agent_link set contested_at = $2 where user_id = $1', [userId, at])
 
 const contestMailHours = 24
-/** Returns false if the person was mailed about a contest of this link less than a day ago. */
+/** Records a mail to the person about a contest of this link; returns false if one was sent less than a day ago. */
 export async function beginContestMail(db: Queryable, userId: string, now: Date): Promise<boolean> {
   const text = `update agent_link set contest_mailed_at = $2 where user_id = $1
     and (contest_mailed_at is null or contest_mailed_at <= $2::timestamptz - make_interval(hours => ${contestMailHours}))
@@ -71,7 +71,7 @@ export const lockLinksOf = (db: Queryable, personId: string) =>
   query(db, 'select 1 as locked from app_user where id = $1 for no key update', [personId])
 
 type NewLink = { userId: string; personId: string; name: string | undefined; now: Date }
-/** Returns undefined if the agent is linked already, even by a concurrent transaction. */
+/** Adds a link and returns its agent; undefined if the agent is linked already, even by a concurrent commit. */
 export async function addLink(
   db: Queryable,
   { userId, personId, name, now }: NewLink,
@@ -90,7 +90,7 @@ export async function addLink(
 }
 
 type Ended = { userId: string; personId: string; linkedAt: Date }
-/** Returns what the link had stored, or undefined if exactly this link no longer exists. */
+/** Removes a link and returns the limits stored with it; undefined if exactly this link no longer exists. */
 export async function removeLink(
   db: Queryable,
   { userId, personId, linkedAt }: Ended,

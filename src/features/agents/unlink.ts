@@ -1,6 +1,12 @@
 import { linkCoolsUntil, type Owner, personOf, subjectOf } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
-import { type ActScope, actOf, actorOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import {
+  type ActScope,
+  actorOf,
+  type Caller,
+  type RequestFacts,
+  toActScope,
+} from '#kernel/contract/caller.ts'
 import { conflict, Fault, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct } from '#kernel/contract/operation.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
@@ -46,7 +52,9 @@ async function unlink(
       ? contestedAt !== null
       : linkCoolsUntil(linkedAt, { now: clock.now(), coolingMs }) !== undefined
   await policy.endLink(tx, { userId, person, linkedAt, isUndone: lifts, ...ended })
-  await publish(deps, scope, [userId, person.userId], linkEvent('agent.unlinked', { agentId, person }, by))
+  const paused = await deps.endSchedules(scope, { userId, personId: person.userId, at: clock.now() })
+  const event = linkEvent('agent.unlinked', { agentId, person }, by)
+  await publish(deps, scope, [userId, person.userId], { event, more: { userId, events: paused } })
   return { agent_id: agentId, unlinked: true }
 }
 
@@ -63,7 +71,7 @@ async function requestUnlink(
   facts: RequestFacts,
 ) {
   const { clock, coolingMs, acts } = deps
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   const { tx } = scope
   if (agentId === caller.agentId) {
     const person = await personOf(tx, caller.userId)

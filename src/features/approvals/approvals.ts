@@ -5,7 +5,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import { invalid, notFound } from '#kernel/contract/fault.ts'
 import { type InputOf, implement, type Operation } from '#kernel/contract/operation.ts'
-import { assertFreshPerson } from '#kernel/task/fresh-person.ts'
+import { assertFreshPerson } from '#kernel/task/fresh-sign-in.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
@@ -17,7 +17,7 @@ type ApprovalsDeps = {
   db: Queryable
   /** How long a person cannot approve the requests of an agent that was just linked. */
   coolingMs: number
-  /** It is undefined if no page is served. */
+  /** Returns the address of the page that shows an approval; undefined if the gateway serves no such page. */
   page: (approvalId: string) => string | undefined
   waitingMax: number
 }
@@ -57,6 +57,9 @@ async function findFor({ approvals }: ApprovalsDeps, approvalId: string, { calle
   return { found, owner }
 }
 
+/** Acts that sell by themselves once a person has approved them. */
+const sellingActs: readonly string[] = ['hooks_register', 'schedules_activate']
+
 async function approve(
   deps: ApprovalsDeps,
   { approval_id, intent_sha256 }: InputOf<(typeof contract)['entries']['approve']>,
@@ -71,8 +74,8 @@ async function approve(
     ...(confirmUrl && { confirm_url: confirmUrl }),
   })
   assertUncontested(owner?.contestedAt ?? null)
-  // What an act sets through a young link ends with the link, but tokens that a hook sells do not come back.
-  if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
+  // The end of a young link undoes the settings that were approved through it, but not what an approved act has sold.
+  if (found.intent.rule !== 'confirmation' || sellingActs.includes(found.intent.kind))
     assertEstablished(
       owner?.linkedAt ?? null,
       { now: clock.now(), coolingMs },

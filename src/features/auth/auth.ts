@@ -1,6 +1,6 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
-import type { EndApps } from '#features/oauth/grants.ts'
+import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Keystore } from '#features/wallets/keystore.ts'
 import type { Wallet } from '#features/wallets/store.ts'
@@ -10,9 +10,9 @@ import { implement, type Operation } from '#kernel/contract/operation.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { createAttempts } from './attempts.ts'
 import { contract } from './contract.ts'
-import { createKeyCheck, createTokenHandler } from './keypair.ts'
+import { createAttempts } from './failure-budgets.ts'
+import { createKeyCheck, createTokenHandler } from './key-signature-check.ts'
 import { createPersonTokens } from './person-tokens.ts'
 import { createRegisterHandler, createVerifyHandler, type OnSignup } from './register.ts'
 import { createRevokeHandler } from './revoke.ts'
@@ -26,21 +26,21 @@ type AuthDeps = {
   transact: Transact
   clock: Clock
   random: Random
-  /** Has no trailing slash; it is a part of every challenge. */
+  /** The base URL of the gateway, without a trailing slash; it is a part of every challenge that a key signs. */
   baseUrl: () => string
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent' | 'forPerson'>
   onSignup?: OnSignup
-  /** Called after the commit, so that a task that it queued runs at once and not at the next poll. */
+  /** Called after the commit of a sign-up, so that its queued task runs at once and not at the next poll. */
   announceQueued: () => void
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
-  /** Absent if no authorization server is served; then nobody can sign up. */
+  /** The authorization server; absent if the gateway has none, and then no person can sign up. */
   oauth?: Pick<OAuth, 'verify' | 'records'> | undefined
   tokenTtlMs?: number
   signInAgeMaxSeconds: number
   endApps: EndApps
-  /** Makes every instance, including this one, call `onRevoked` with each hash. */
+  /** Makes every instance, including this one, call `onRevoked` with the hash of each revoked token. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
 }
 
@@ -51,18 +51,20 @@ export type Auth = {
   authenticate(authorization: string | undefined): Promise<Caller>
   /** Throws unless the key of the calling agent has just signed this act. */
   assertSigned: AssertSigned
-  /** Returns false if the caller's access was revoked; otherwise no revocation commits before the transaction ends. */
+  /**
+   * Delays a revocation of the caller's access until the transaction ends; returns false if it was revoked already.
+   */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>
   revokeUser(userId: string): Promise<void>
-  /** Existing tokens answer `suspended` at once, and no token is issued until `resume`. */
+  /** Makes every token of the user answer `suspended` at once; no new token is issued until `resume`. */
   suspend(userId: string): Promise<void>
   resume(userId: string): Promise<void>
   onRevoked(hash: string): void
-  /** Call it on every instance after a revocation or suspension, without an id if the user is not known. */
+  /** Drops cached tokens of a person, or of all people without an id; each instance calls it after a revocation. */
   endPersonTokens(userId?: string): void
-  /** Call it when a published hash may have been missed. */
+  /** Makes this instance read every token again; called when the message of a revocation may have been missed. */
   clearTokenCache(): void
   sweep(): Promise<void>
 }

@@ -131,7 +131,7 @@ export const contract = group('auth', {
     isAddition: true,
     summary: 'Revoke the token of this request, or every token of the agent',
     description:
-      'Use it when a token may have leaked. It takes effect at once on every instance, and streams opened with the token end; `all` also deletes all webhooks, since a token that leaked may have added some. Next: the key pair stays valid, so sign again with `auth_token`.',
+      'Use it when a token may have leaked. It takes effect at once on every instance, and streams opened with the token end; `all` also deletes all webhooks and pauses all schedules, since a token that leaked may have made some. Next: the key pair stays valid, so sign again with `auth_token`.',
     access: 'read',
     repeatable: true,
     rate: 'exit',

@@ -5,7 +5,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Caller, Scope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import { keypairScopes } from './keypair.ts'
+import { keypairScopes } from './key-signature-check.ts'
 import * as store from './store.ts'
 
 /** Every connected app has these scopes; docs/decisions/0120-an-app-asks-and-spends-within-an-amount.md says why. */
@@ -16,10 +16,10 @@ const noScopes = new Set<never>()
 
 const cachedMs = 60_000
 const entriesMax = 10_000
-/** The most users whose end is remembered; an end invalidates entries and loads that began before it. */
+/** At most this many users with a recent revocation or suspension are known; beyond it the cache is emptied. */
 const endedMax = 10_000
 
-/** `since` is the number of ends that were known when the load of this entry began. */
+/** A verified token of a person. `since` counts the revocations and suspensions that were known before its load. */
 type Known = { caller: Caller; isSuspended: boolean; since: number }
 export type PersonTokens = {
   caller(token: string, hash: string): Promise<Caller>
@@ -32,7 +32,7 @@ type PersonTokensDeps = {
   db: Queryable
   clock: Clock
   verify: OAuth['verify']
-  /** The maximum age of the sign-in with which a person does what is reserved for people. */
+  /** The maximum age of a sign-in for acts that are reserved for people. */
   signInAgeMaxSeconds: number
 }
 
@@ -93,9 +93,9 @@ export function createPersonTokens({
   return {
     async caller(token, hash) {
       const found = await find(token, hash)
-      // The user may have been ended during the load, perhaps before this call joined it.
+      // A revocation or suspension may have come during the load, so the token is then loaded again.
       const { caller, isSuspended } = isEnded(found) ? await load(token, hash) : found
-      // The next call may follow the sign-up, so this caller is not cached.
+      // A person without a user may sign up before the next call, so this caller is not cached.
       if (!caller.person?.hasSignedUp) known.invalidate(hash)
       if (isSuspended)
         throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')

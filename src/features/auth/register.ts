@@ -7,11 +7,11 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { agentId, isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Attempts } from './attempts.ts'
-import { challengeText } from './challenge.ts'
 import type { AuthInput } from './contract.ts'
 import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifySignature } from './ed25519.ts'
-import { failureBudgets, readSignature } from './keypair.ts'
+import type { Attempts } from './failure-budgets.ts'
+import { failureBudgets, readSignature } from './key-signature-check.ts'
+import { challengeText } from './signed-texts.ts'
 import * as store from './store.ts'
 
 const challengeMs = 300_000
@@ -43,7 +43,7 @@ export const createRegisterHandler =
     if (known !== undefined) throw duplicate(known)
     const now = clock.now()
     const expires_at = later(now, challengeMs)
-    // A nonce must be unpredictable, so this is a version 4: a version 7 starts with the time.
+    // A nonce must be unpredictable, so this UUID has version 4; one of version 7 starts with the time.
     const nonce = uuidv4(random)
     const challenge = challengeText(baseUrl(), nonce, expires_at)
     await store.addChallenge(db, {

@@ -1,6 +1,6 @@
-import type { EndApps } from '#features/oauth/grants.ts'
+import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import type { Records } from '#features/oauth/records.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { AuthInput } from './contract.ts'
 import * as store from './store.ts'
@@ -9,11 +9,11 @@ import type { Tokens } from './tokens.ts'
 type RevokeDeps = {
   tokens: Pick<Tokens, 'publishRevoked'>
   records?: Pick<Records, 'revokeGrant' | 'revokeAccount'>
-  /** Ends what a leaked token may have set up. */
+  /** Ends the schedules, webhooks and other things that the holder of a leaked token may have set up. */
   endApps: EndApps
 }
 
-/** Publishes after the commit: an instance that was notified earlier would read the row and cache it again. */
+/** A revocation is published after its commit; an instance notified earlier would cache the old row again. */
 export function createRevokeHandler({ tokens, records, endApps }: RevokeDeps) {
   return async ({ all }: AuthInput<'revoke'>, caller: Caller, request: RequestFacts) => {
     const { userId, scopes, token } = caller
@@ -25,7 +25,7 @@ export function createRevokeHandler({ tokens, records, endApps }: RevokeDeps) {
           extras: { scope: 'manage' },
         },
       )
-    const act = actOf(request)
+    const act = toActScope(request)
     const { tx, afterCommit } = act
     const { person } = caller
     if (person && records) {

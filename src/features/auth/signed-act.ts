@@ -1,8 +1,8 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import type { Queryable } from '#store/query.ts'
-import { actMessage } from './challenge.ts'
-import { type KeyCheck, replayed } from './keypair.ts'
+import { type KeyCheck, replayed } from './key-signature-check.ts'
+import { actMessage } from './signed-texts.ts'
 import * as store from './store.ts'
 
 /** These acts need a signature of the agent's key besides the token, so the thief of a token can do none of them. */

@@ -47,7 +47,7 @@ export function createSignupHandler(deps: SignupDeps) {
   const { clock, random, keystore, creditsOf, walletsOf, signups, onSignup, announceQueued } = deps
   const prepare = async (body: AuthInput<'signup'>, caller: Caller) => ({
     body,
-    // Sealing may be a network call, so it happens outside the transaction.
+    // Sealing wallet keys may be a network call, so it happens outside the transaction.
     wallets: caller.person?.hasSignedUp ? [] : await keystore.prepare(caller.userId),
   })
   type Prepared = Awaited<ReturnType<typeof prepare>>

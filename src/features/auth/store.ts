@@ -28,7 +28,7 @@ export const findChallenge = (db: Queryable, nonce: string, now: Date) =>
       .where('expires_at', '>', now),
   )
 
-/** Returns true to exactly one of several concurrent callers. */
+/** Claims a challenge for its one use; returns true to exactly one of several concurrent callers. */
 export const claimChallenge = async (db: Queryable, nonce: string, now: Date): Promise<boolean> => {
   const row = await fetchOne(
     db,
@@ -48,7 +48,7 @@ export type NewUser = Pick<UserRow, 'id' | 'agent_id' | 'auth_scheme' | 'name' |
 export const addUser = (db: Queryable, row: NewUser) =>
   fetchAll(db, builder.insertInto('app_user').values(row))
 
-/** Returns false if the person already has a user, even one that a concurrent transaction inserted. */
+/** Adds the user of a person; returns false if the person has one, even from a concurrent transaction. */
 export const addPersonUser = async (db: Queryable, row: NewUser): Promise<boolean> => {
   const added = await fetchOne(
     db,
@@ -109,7 +109,7 @@ export async function holdAccess(
   return (await query(tx, text, [Buffer.from(token.hash, 'hex')])).length > 0
 }
 
-/** Returns false if the key already has a user, even one that a concurrent transaction inserted. */
+/** Adds a public key; returns false if the key has a user already, even from a concurrent transaction. */
 export const addKey = async (db: Queryable, publicKey: Uint8Array, userId: string, now: Date) => {
   const row = await fetchOne(
     db,
@@ -156,7 +156,7 @@ export const addToken = (db: Queryable, { hash, userId, scopes, now, expiresAt }
       .values({ hash, user_id: userId, scopes: [...scopes], expires_at: expiresAt, created_at: now }),
   )
 
-/** Returns false if the signature was used before, or if the key was revoked. */
+/** Marks a signature as used; returns false if it was used before, or if the key was revoked. */
 export const spendSignature = async (
   db: Queryable,
   { digest, expiresAt, publicKey }: { digest: Uint8Array; expiresAt: Date; publicKey: Uint8Array },
@@ -264,7 +264,7 @@ export const revokeKeysOf = (db: Queryable, userId: string, now: Date) =>
 
 const sweepMax = 1_000
 
-/** Deletes in batches, by index, so that no statement runs long. */
+/** Deletes expired challenges, signatures and tokens in batches, by index, so that no statement runs long. */
 export const sweep = async (db: Queryable, now: Date): Promise<void> => {
   for (const table of ['challenge', 'spent_signature', 'access_token']) {
     const text = `delete from ${table} where ctid = any(array(

@@ -7,16 +7,16 @@ import type { Caller, Scope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Queryable } from '#store/query.ts'
-import { isAgentId, isToken } from './challenge.ts'
+import { isAgentId, isToken } from './signed-texts.ts'
 import * as store from './store.ts'
 
 type TokensDeps = {
   db: Queryable
   clock: Clock
   random: Random
-  /** Makes every instance, including this one, call `onRevoked` with each hash. */
+  /** Makes every instance, including this one, call `onRevoked` with the hash of each revoked token. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
-  /** Verifies an access token of the authorization server; absent if none is served. */
+  /** Verifies an access token of the authorization server; absent if the gateway has no such server. */
   personCaller?: (token: string, hash: string) => Promise<Caller>
 }
 
@@ -38,7 +38,7 @@ export type Tokens = {
   revoke(token: string): Promise<void>
   revokeAllOf(userId: string): Promise<void>
   invalidateAllOf(userId: string): Promise<void>
-  /** Call it after the commit of a transaction that removed tokens. */
+  /** Publishes the hashes of revoked tokens; it is called after the commit of the transaction that removed them. */
   publishRevoked: TokensDeps['publishRevoked']
   onRevoked(hash: string): void
   /** Makes every token be read again; call it when a revocation may have been missed. */
@@ -73,7 +73,7 @@ export function createTokens({ db, clock, random, publishRevoked, personCaller }
     entriesMax,
     nowMs: () => clock.now().getTime(),
   })
-  // A separate cache, so that guessed tokens evict no valid caller.
+  // Unknown tokens have a cache of their own, so that guessed tokens evict no valid caller.
   const unknown = new LRUCache<string, number>({ max: entriesMax })
   const rowOf = createBatchLoader({
     load: (hashes: readonly string[]) => store.tokensOf(db, hashes, clock.now()),

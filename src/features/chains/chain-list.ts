@@ -10,7 +10,7 @@ import {
 } from '#kernel/money/chains.ts'
 import { nativeDecimals, usdcDecimals } from '#kernel/money/money.ts'
 
-/** All chains. A chain without an RPC URL is not served. */
+/** This table lists all chains that the gateway knows; it serves those that have an RPC URL. */
 
 const calibur = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 const multicall3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
@@ -140,7 +140,7 @@ const arbitrum: Draft<EvmChainRow> = {
   fees: { priorityFloorWei: gwei / 1_000n, priorityCapWei: gwei / 10n, capWei: 20n * gwei },
 }
 
-/** The venue's test network takes deposits here, and its USDC is test money. */
+/** The venue's test network takes deposits on Arbitrum Sepolia; USDC is test money on this chain. */
 const arbitrumSepolia: Draft<EvmChainRow> = {
   ...arbitrum,
   id: '421614',
@@ -186,7 +186,7 @@ const solana: Draft<SolanaChainRow> = {
   finality: 'finalized',
   statusPollMs: 800,
   fees: { priceFloorMicroLamports: 1_000n, priceCapMicroLamports: 2_000_000n },
-  // The accounts derive from the program, by the seeds `relay_depository` and `vault`.
+  // The accounts of the depository derive from its program, by the seeds `relay_depository` and `vault`.
   depository: {
     program: '99vQwtBwYtrqqD9YSXbdum3KBdxPAVxYTaQ3cfnJSrN2',
     state: 'Dodg2HifwU8rmaVVyMyUZDGTRbqAJTyVYxXPwcbNpBKc',
@@ -218,7 +218,7 @@ type Settings = {
 }
 type Providers = { relay: boolean; lifi: boolean }
 
-/** Without a sponsor nothing can be signed for a user. */
+/** Returns whether a swap can start on the chain; without a sponsor nothing can be signed for a user there. */
 function hasRoutes(chain: Draft<EvmChainRow> | Draft<SolanaChainRow>, { relay, lifi }: Providers): boolean {
   if (chain.family === 'solana') return relay && chain.isSponsored
   const { swaps, delegate } = chain

@@ -1,35 +1,35 @@
+import { storedCaller } from '#engines/stored-callers/stored-caller.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import type { InputOf } from '#kernel/contract/operation.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { ModelPrices } from '#kernel/money/token-prices.ts'
+import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
 import type { Admission, FeatureRows } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
-import { reserveAppCredits } from './app-credits.ts'
-import { storedCaller } from './caller.ts'
+import { findAppCredits, reserveAppCredits } from './app-credits.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
 import { sized } from './event-writer.ts'
-import { creditsOfAgent, creditsOfModel, defaultAgent } from './prices.ts'
 import { excerptOf, turnDeadlineMs } from './run-turn.ts'
 import * as store from './store.ts'
+import { creditsOfAgent, creditsOfModel, defaultAgent } from './turn-prices.ts'
 
 type AdmissionDeps = {
   db: Queryable
   credits: Pick<Credits, 'draw'>
-  /** Present if a model answers; its tokens cost, so more credits than the price are held. */
+  /** The token prices of the model; present if one answers, since tokens may cost more than the agent's price. */
   prices: ModelPrices | undefined
   clock: Clock
   random: Random
-  /** Called with the first event of a turn, for a stream that begins on this instance. */
+  /** Called with a turn's first event, so that a stream on this instance can send the event before it is stored. */
   begun: (chatId: string, meta: JsonObject) => void
 }
 type ChatInput = InputOf<(typeof contract)['entries']['stream']>
 
 const titleCharacters = 80
-/** A thread is read as a whole, so its answers are limited to this size. */
+/** A thread is read as a whole, so the stored answers of one thread are limited to this many bytes. */
 const answerBytesPerThreadMax = 4 * 1_048_576
 
 export async function admitTurn(
@@ -42,7 +42,9 @@ export async function admitTurn(
   const now = clock.now()
   const min = creditsOfAgent[agent]
   const max = (prices ? creditsOfModel : creditsOfAgent)[agent]
-  const ofApp = await reserveAppCredits(db, caller, { min, max, now })
+  // The chat of a run may still be refused by the transaction that accepts it, which then reserves what was found.
+  const allow = typeof caller.via === 'object' ? findAppCredits : reserveAppCredits
+  const ofApp = await allow(db, caller, { min, max, now })
   const draw = await credits.draw(userId, min, 'chat', ofApp ?? max)
   const at = now.toISOString()
   const chatId = uuidv7(now, random)

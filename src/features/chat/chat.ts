@@ -8,12 +8,12 @@ import { admitTurn } from './admission.ts'
 import { contract } from './contract.ts'
 import { createAppend } from './event-writer.ts'
 import { type ChatEvent, type ChatEventData, type EventName, idOf, isLast } from './events.ts'
-import { type ChatListeners, createListeners } from './listeners.ts'
 import { decide, recommendationsOf } from './recommendations.ts'
 import { completeEnd, type RunTurnDeps, runTurn, stepMs } from './run-turn.ts'
 import * as store from './store.ts'
 import { type Tool, toolsOf } from './tool-registry.ts'
 import { filesOf, fileViews } from './turn-files.ts'
+import { type ChatListeners, createListeners } from './turn-streams.ts'
 import { answerOf, messagesOf } from './views.ts'
 
 export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'credits' | 'budget'> &
@@ -26,7 +26,7 @@ export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'cre
   }
 type Item = StreamItem<ChatEventData[EventName]>
 
-/** How long a JSON answer is waited for, because its callers wait no longer. */
+/** How long the gateway collects an answer for a client that wants JSON, because such clients wait no longer. */
 const collectMs = 90_000
 const begunMax = 1_000
 const listedEvents = { events: 2_000, bytes: 1_048_576 }
@@ -68,7 +68,7 @@ export function createChat(deps: ChatDeps): Operation[] {
     thread: ({ thread_id }, { userId }) => messagesIn(deps, userId, thread_id),
     decide: decide({ ...deps, tools }),
     async cancel({ chat_id }, { userId }, { tx, afterCommit }) {
-      // The check keeps a user from cancelling a task of another kind here.
+      // The check keeps a user from cancelling a task of another kind by this operation.
       await ownTurn(tx!, userId, chat_id)
       const act = { tx: tx!, afterCommit: afterCommit! }
       const { status, cancel_requested } = await deps.tasks.cancel(userId, chat_id, act)
@@ -83,7 +83,7 @@ export function createChat(deps: ChatDeps): Operation[] {
 
 type FollowDeps = Pick<ChatDeps, 'db' | 'files'> & {
   listeners: ChatListeners
-  /** The first event of turns that began on this instance. */
+  /** The first event of each turn that began on this instance, by the id of the turn. */
   begun: LRUCache<string, JsonObject>
 }
 type OwnTurn = { chatId: string; userId: string }
@@ -111,7 +111,7 @@ async function* eventsOf(
 }
 
 async function ownTurn(db: Queryable, userId: string, chatId: string): Promise<store.ChatTurnRow> {
-  const turn = await store.turnOf(db, chatId)
+  const turn = await store.findTurn(db, chatId)
   if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')
   return turn
 }
@@ -156,7 +156,7 @@ async function* items(chatId: string, events: AsyncIterable<ChatEvent>): AsyncGe
     yield { id: idOf(chatId, seq), event, data: data as ChatEventData[EventName] }
 }
 
-/** The cursor is read before the stream begins, so that a wrong one is an error of the request. */
+/** Reads the cursor of a stream before the stream begins, so that a wrong cursor is an error of the request. */
 function cursorOf(chatId: string, lastEventId: string | undefined): number {
   if (lastEventId === undefined || lastEventId === '') return 0
   const [id, seq = ''] = lastEventId.split(':')

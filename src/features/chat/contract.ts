@@ -4,7 +4,7 @@ import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/con
 import { taskStatuses } from '#kernel/task/task-state.ts'
 import { agents, stopReasons } from '#kernel/wire/answerer.ts'
 import { ChatStreamData, ErrorOrNull, eventData, StoredChatEvent } from './events.ts'
-import { defaultAgent } from './prices.ts'
+import { defaultAgent } from './turn-prices.ts'
 
 export const queryCharactersMax = 8_000
 export const turnsPerThreadMax = 500

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createEmit } from './emit.ts'
+import { createEmit } from './answer-emitter.ts'
 import { createEventWriter } from './event-writer.ts'
 import type { ChatEvent } from './events.ts'
 

@@ -10,18 +10,18 @@ import * as store from './store.ts'
 /** Thrown when another instance has claimed the turn, so that this one must write nothing more. */
 export class ClaimLost extends Error {}
 
-/** What the same commit stores together with an event. */
+/** The result of a call, or a recommendation, that the same commit stores together with an event. */
 export type Beside = { call?: store.StoredResult; recommendation?: JsonObject }
 export type AppendEvents = (append: store.Append) => Promise<boolean>
 
 const turnsPerStatement = 32
-/** The number is limited because an instance that takes over a turn reads all of its events. */
+/** The events of a turn are limited because an instance that takes over a turn reads all of them. */
 export const eventsPerTurnMax = 10_000
 const eventsPerCommit = 100
-/** How long an event may be that several pieces of the answer share. */
+/** The maximum length of an event that several pieces of the answer are merged into. */
 const sharedCharactersMax = 2_000
 
-/** One statement stores what all turns wrote while the previous statement was running. */
+/** One statement stores the events that all turns wrote while the previous statement was running. */
 export const createAppend = (db: Queryable, isUnavailable: (error: unknown) => boolean): AppendEvents =>
   batchByArrival({
     async run(appends: readonly store.Append[]) {
@@ -52,10 +52,10 @@ type Waiting = { event?: ChatEvent; beside: Beside; stored: PromiseWithResolvers
 export type EventWriter = {
   /** Resolves once the event is stored; events are stored in the order of the calls. */
   add<Name extends EventName>(event: Name, data: ChatEventData[Name], beside?: Beside): Promise<void>
-  /** Stores a result without an event, in the same order. */
+  /** Stores the result of a call without an event, in the order of the calls of this writer. */
   store(call: store.StoredResult): Promise<void>
   flush(): Promise<void>
-  /** Whatever is added after this call is dropped. */
+  /** Closes the writer: an event or result that is added later is dropped. */
   close(): void
 }
 
@@ -68,8 +68,8 @@ function joined({ event, beside }: Waiting, next: string): string | undefined {
 const eventsOf = (batch: readonly Waiting[]): ChatEvent[] => batch.flatMap(({ event }) => event ?? [])
 
 /**
- * Whatever arrives during a commit forms the next commit, without a timer. Consecutive pieces of the answer that wait
- * are merged into one event, because nobody has seen the first of them yet.
+ * Events that arrive during a commit form the next commit, without a timer. Consecutive pieces of the answer that
+ * wait are merged into one event, because no client has seen the first of them yet.
  */
 export function createEventWriter({ append, chatId, version, seq: from, onStored }: WriterDeps): EventWriter {
   let seq = from
@@ -94,7 +94,7 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
         })
         if (!isWritten) throw new ClaimLost('another instance runs the turn')
       } catch (error) {
-        // Storing later events would leave a gap.
+        // The failed events left a gap before any later event, so the writer accepts no more.
         isClosed = true
         failure = error
         for (const { stored } of [...batch, ...waiting]) stored.reject(error)

@@ -1,14 +1,14 @@
+import type { Names } from '#grammar/asset-and-chain-names.ts'
 import { mandateOf, permits, used } from '#grammar/mandate.ts'
-import type { Names } from '#grammar/names.ts'
-import { isOrdered, ownOrders } from '#grammar/orders.ts'
-import type { Outputs, StepOutput } from '#grammar/outputs.ts'
+import { isOrdered, ownOrders } from '#grammar/own-orders.ts'
 import { inputsOf } from '#grammar/plan.ts'
 import type { Registry } from '#grammar/registry.ts'
+import type { Outputs, StepOutput } from '#grammar/step-outputs.ts'
 import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import type { ToolCall } from '#kernel/wire/answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import type { OpenOwnWords } from './budget.ts'
+import { type OpenOwnWords, reducing, startable } from './call-starter.ts'
 import type { MadeCall, OpenMandate } from './mandate.ts'
 
 /** Allows the calls that the user's own words name, each once. */
@@ -54,6 +54,15 @@ export const grammarOwnWords =
     }
   }
 
+/** Returns the operations that a message starts by itself in a run; those that spend need the limit for chats. */
+export function orderedOperations(text: string, nowMs: number, registry: Registry) {
+  const ordered = ownOrders(text, { nowMs, state: {} }, registry).map(({ step }) => step.operation)
+  return {
+    operations: ordered.filter((operation) => startable.has(operation) || reducing.has(operation)),
+    isSpending: ordered.some((operation) => startable.has(operation)),
+  }
+}
+
 const isListedName = (text: string, { universe, bySymbol }: Names): boolean =>
   bySymbol.has(text.toLowerCase()) ||
   universe.assets.some(({ name }) => name === text) ||
@@ -79,7 +88,7 @@ function outputsAsPlanned(
   return outputs
 }
 
-/** The id of a call begins with the number of its intent. */
+/** Returns the outputs of earlier calls of the intent; the id of a call begins with the number of its intent. */
 function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {
   const prefix = `${id.split('.', 1)[0]}.`
   const ofIntent = made.filter(({ call }) => call.id.startsWith(prefix))

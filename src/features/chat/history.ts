@@ -7,7 +7,7 @@ const charactersPerToken = 4
 /** Longer messages are cut at the end, because the beginning says what a message is about. */
 const messageCharactersMax = 16_000
 
-/** Only turns that had ended when this one was asked are read, so that a repeated run reads the same. */
+/** Only turns that had ended when this one was asked are read, so that a repeated run reads the same history. */
 export const historySql = `select left(query, $3) as query, left(coalesce(answer, ''), $3) as answer
   from chat_turn where thread_id = $1 and chat_id < $2 and completed_at is not null
     and completed_at <= (select created_at from chat_turn where chat_id = $2)
@@ -31,7 +31,7 @@ export async function historyOf(
     if (left < 0) break
     messages.push(message)
   }
-  // An answer without its question says nothing.
+  // An answer without its question says nothing, so the history never begins with one.
   if (messages.at(-1)?.role === 'assistant') messages.pop()
   return messages.reverse()
 }

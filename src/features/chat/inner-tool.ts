@@ -10,7 +10,7 @@ export type InnerTool = {
   call(input: JsonObject, context: InnerToolContext): Promise<Json>
 }
 export type InnerToolContext = {
-  /** The user whose share of an upstream's budget is used. */
+  /** The user whose share of the upstream's request budget the call uses. */
   userId: string
   signal: AbortSignal
 }

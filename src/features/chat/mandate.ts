@@ -2,8 +2,8 @@ import type { OwnedTurn, ToolCall, ToolResult } from '#kernel/wire/answerer.ts'
 
 export type MadeCall = { call: ToolCall; result: ToolResult }
 /**
- * The calls that the user's own words allow in one turn. Each use consumes a part of it, and nothing that tools return
- * widens it; but if the words name an amount by a result, that result is needed to know the amount.
+ * A mandate is the calls that the user's own words allow in one turn. Each use consumes a part of the mandate, and
+ * no output of a tool widens it; but an amount that the words name by a result is known only with that result.
  */
 export type Mandate = {
   take(call: ToolCall, made: readonly MadeCall[]): boolean

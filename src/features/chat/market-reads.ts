@@ -10,7 +10,7 @@ import type { InnerTool } from './inner-tool.ts'
 const countMax = 1_000
 const daysMax = 90
 const levelsMax = 20
-/** This market trades in every block, so the time of its book is the venue's current time. */
+/** BTC trades in every block, so the time of its book is the venue's current time. */
 const clockMarket = 'BTC'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
@@ -33,7 +33,7 @@ async function candles(venue: MarketHistory, input: JsonObject, owner: string): 
   const timeframe = textOf(input, 'timeframe')
   if (!isTimeframe(timeframe)) throw new Fault('validation', 'timeframe is none of the venue')
   const count = countOf(input, 'count', countMax)
-  // The time is read before the candles: a candle that had ended by then is final in them.
+  // The venue's time is read before the candles: a candle that had ended by that time is final among them.
   const { timeMs } = await venue.book(clockMarket, owner)
   const spanMs = timeframeMs[timeframe]
   const sinceMs = Math.floor(timeMs / spanMs) * spanMs - count * spanMs
@@ -69,7 +69,7 @@ async function book(venue: MarketHistory, input: JsonObject, owner: string): Pro
 const attemptsMax = 3
 const waitMsMax = 20_000
 
-/** The request budget refills within a minute, so an answer waits for its share if the wait is no longer than that. */
+/** The request budget refills within a minute, so an answer waits up to 20 seconds for its share. */
 async function withinBudget<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {

@@ -1,6 +1,6 @@
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import { type InputOf, isScope, preparedAct } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
@@ -11,7 +11,7 @@ import { keyOfCall } from './call-key.ts'
 import type { contract } from './contract.ts'
 import { isKeyUsed } from './store.ts'
 import type { Tool } from './tool-registry.ts'
-import { intentHash } from './tools.ts'
+import { intentHash } from './tool-runner.ts'
 
 /**
  * This module stores the decision about a recommendation; the first one is final. An accepted call is started under its
@@ -34,7 +34,7 @@ type Prepared = {
   isNew: boolean
 }
 
-/** How long a decision may take before somebody else may decide; it is longer than a start takes. */
+/** A claimed decision may take this long before another request may decide; the start of a call takes less. */
 const decidingMs = 120_000
 
 export const recommendationsOf = (
@@ -71,7 +71,7 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
     [recommendation_id, chat_id, caller.userId],
   )
   if (!row) throw notFound('recommendation in this chat', 'chat_thread')
-  // Both decisions are final, so each needs the access that the operation itself needs.
+  // Acceptance and refusal are final, so each needs the access that the operation itself needs.
   const access = deps.tools().get(row.operation)?.operation.entry.access
   if (access !== undefined && isScope(access)) assertScope(caller, access)
   if (row.status === status) return { row, status, taskId: row.task_id, isNew: false }
@@ -82,7 +82,7 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
   await claim(deps, row)
   try {
     if (status === 'declined') {
-      // An acceptance may have started the call before the gateway was killed.
+      // An acceptance may have started the call before the gateway was killed; then a refusal comes too late.
       if (await isStarted(deps, row)) throw decided('accepted')
       return { row, status, taskId: null, isNew: true }
     }
@@ -122,15 +122,17 @@ async function claim({ db, clock }: Deps, { recommendation_id }: ChatRecommendat
 const isStarted = ({ db, keyOf }: Deps, row: ChatRecommendationRow): Promise<boolean> =>
   isKeyUsed(db, row.user_id, keyOf(keyOfCall(row.chat_id, row.call_id)))
 
-/** Starts exactly what was shown, with the access of the user. */
+/** Starts exactly the recommended call that was shown, with the access of the user. */
 async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Promise<string | null> {
   const { operation: name, input: stored, intent_sha256 } = row
   const input = stored as JsonObject
   const tool = deps.tools().get(name)
   if (!tool || intentHash(name, input) !== intent_sha256)
-    throw new Fault('conflict', 'The recommendation is not the one that was shown', {
-      extras: { status: row.status },
-    })
+    throw new Fault(
+      'conflict',
+      'The recommendation changed since it was shown, so it starts nothing: ask the chat again',
+      { extras: { status: row.status } },
+    )
   const answer = await deps.calls().call({
     operation: tool.operation,
     input,
@@ -141,14 +143,14 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
   return isRecord(answer) && typeof answer.task_id === 'string' ? answer.task_id : null
 }
 
-/** Another request may have stored the same decision meanwhile. */
+/** Stores the decision, unless another request has stored the same decision meanwhile. */
 async function storeDecision(
   { clock }: Deps,
   { row, status, taskId, isNew }: Prepared,
   request: RequestFacts,
 ): Promise<ChatRecommendationRow> {
   if (!isNew) return row
-  const { tx } = actOf(request)
+  const { tx } = toActScope(request)
   const [stored] = await query<ChatRecommendationRow>(
     tx,
     `update chat_recommendation set status = $2, task_id = $3, deciding_until = null, updated_at = $4

@@ -1,10 +1,11 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Files } from '#engines/files/files.ts'
+import { currentCaller, type StoredCaller } from '#engines/stored-callers/stored-caller.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { ModelPrices, Usage } from '#kernel/money/token-prices.ts'
-import { postDraw } from '#kernel/task/draw.ts'
+import type { ModelPrices, Usage } from '#kernel/money/model-token-prices.ts'
+import { postDraw } from '#kernel/task/ledger-draw.ts'
 import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task/task.ts'
 import type {
   Agent,
@@ -17,10 +18,9 @@ import type {
 } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
+import { createEmit } from './answer-emitter.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
-import { currentCaller, type StoredCaller } from './caller.ts'
-import { createEmit } from './emit.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -30,24 +30,24 @@ import {
 } from './event-writer.ts'
 import type { ChatEvent, ChatEventData, EventName } from './events.ts'
 import { historyOf } from './history.ts'
-import type { ChatListeners, StopCause } from './listeners.ts'
 import type { Mandate, OpenMandate } from './mandate.ts'
-import { usageOfNotes } from './notes.ts'
-import { chargeOf } from './prices.ts'
+import { usageOfNotes } from './memoized-values.ts'
 import * as store from './store.ts'
-import { createTools, type ToolDeps } from './tools.ts'
+import { createTools, type ToolDeps } from './tool-runner.ts'
 import { createPublish } from './turn-files.ts'
+import { chargeOf } from './turn-prices.ts'
+import type { ChatListeners, StopCause } from './turn-streams.ts'
 
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
   openMandate: OpenMandate
-  /** Returns a key that no client can send. */
+  /** Returns an idempotency key that no client can send. */
   keyOf: (name: string) => string
   db: Queryable
   append: AppendEvents
   listeners: ChatListeners
   answerer: Answerer
-  /** Users take turns: the questions of one delay those of another by one alone. */
+  /** Waits until it is the user's turn: questions of one user delay those of another by one alone. */
   inTurn: (userId: string) => Promise<void>
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
@@ -55,17 +55,17 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   clock: Clock
 }
 
-/** How long a turn may take; then it ends with what it has said so far. */
+/** How long a turn of each agent may take; at the limit it ends with the part of the answer that it has. */
 const turnMs: Record<Agent, number> = {
   ProAgent: 90_000,
   MarketAnalyzerAgent: 90_000,
   ProDeepResearchAgent: 600_000,
 }
 export const stepMs = 630_000
-/** Includes the wait for an instance that takes the turn over. */
+/** The deadline of a turn includes the wait for an instance that takes the turn over. */
 export const turnDeadlineMs = 900_000
 const excerptCharacters = 140
-/** How long an answerer may take to notice that it has to end. */
+/** How long an answerer may take to notice that its turn has to end. */
 const settleMs = 2_000
 
 export const excerptOf = (text: string): string => {
@@ -98,7 +98,8 @@ export async function runTurn(
   using _limit = timeLimit(turn.agent as Agent, turn.created_at, deps.clock, () =>
     stopped.resolve('deadline'),
   )
-  const identity = { chatId: turn.chat_id, userId: turn.user_id }
+  const isUnattended = (turn.caller as StoredCaller).run !== undefined
+  const identity = { chatId: turn.chat_id, userId: turn.user_id, isUnattended }
   using run = listeners.run(identity, [...stored], stopped.resolve)
   const ended = new AbortController()
   const writer = createEventWriter({
@@ -119,7 +120,7 @@ export async function runTurn(
     let late: TurnEnd | undefined
     if (typeof first === 'string') {
       ended.abort(new Error('The turn is stopped', { cause: first }))
-      // What it says until then belongs to the answer, and what it has asked of a model has to be paid.
+      // The text of these last moments belongs to the answer, and the model's tokens until then have to be paid.
       late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
     }
     signal.throwIfAborted()
@@ -148,7 +149,7 @@ function timeLimit(agent: Agent, since: Date, clock: Clock, run: () => void): Di
 }
 
 async function readTurn(db: Queryable, chatId: string): Promise<store.ChatTurnRow> {
-  const turn = await store.turnOf(db, chatId)
+  const turn = await store.findTurn(db, chatId)
   if (!turn) throw new Error(`the turn ${chatId} is gone`)
   return turn
 }
@@ -223,7 +224,7 @@ type SettlingTurn = {
   ending: Ending
 }
 
-/** A turn that ends before it has said or read anything costs nothing. */
+/** Charges an ended turn; a turn that ends before it has said or read anything costs nothing. */
 async function settleTurn(
   { db, ledger, credits, prices, clock }: RunTurnDeps,
   { turn, version, ending }: SettlingTurn,

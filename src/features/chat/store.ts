@@ -6,7 +6,7 @@ import type { ChatEvent, EventName } from './events.ts'
 
 export type { ChatThreadRow, ChatTurnRow }
 
-export const turnOf = (db: Queryable, chatId: string): Promise<ChatTurnRow | undefined> =>
+export const findTurn = (db: Queryable, chatId: string): Promise<ChatTurnRow | undefined> =>
   fetchOne(db, builder.selectFrom('chat_turn').selectAll().where('chat_id', '=', chatId))
 
 export const threadOf = (db: Queryable, threadId: string): Promise<ChatThreadRow | undefined> =>
@@ -76,7 +76,7 @@ export type StoredResult = { call_id: string; output: JsonObject }
 export const callsOf = (db: Queryable, chatId: string): Promise<StoredResult[]> =>
   query(db, 'select call_id, output from chat_call where chat_id = $1', [chatId])
 
-/** Whether a call of the turn was refused because money is on hold, and the turn has made no file either. */
+/** Returns whether a money hold refused a call of the turn, and the turn has made no file either. */
 export async function isHeld(db: Queryable, chatId: string): Promise<boolean> {
   const rows = await query(
     db,
@@ -87,7 +87,7 @@ export async function isHeld(db: Queryable, chatId: string): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Reads the newest events of turns except chunks, up to a number of bytes, because their number is unlimited. */
+/** Reads the newest events of turns except chunks of text, up to a number of events and bytes. */
 export async function newestEvents(
   db: Queryable,
   chatIds: readonly string[],
@@ -116,7 +116,7 @@ export type Append = {
   calls: StoredResult[]
   recommendations: JsonObject[]
 }
-/** Returns the turns that were written; other instances run the rest. */
+/** Stores events and returns the ids of the turns that were written; other instances run the rest. */
 export async function append(db: Queryable, all: readonly Append[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(db, 'select chat_append($1::jsonb) as id', [jsonText(all)])
   return new Set(rows.map(({ id }) => id))
@@ -183,7 +183,7 @@ export type Ended = {
   events: readonly (ChatEvent & { bytes: number })[]
   epoch: number
   creditsUsed: number
-  /** Undefined leaves it as it was. */
+  /** The memory of the thread; undefined leaves the stored memory unchanged. */
   memory: JsonObject | null | undefined
   at: Date
 }

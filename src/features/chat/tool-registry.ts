@@ -3,10 +3,13 @@ import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import type { ToolDescription } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** These groups give or take access, or are the chat itself. */
+/** The operations of these groups give or take access, or are the chat itself, so no tool offers them. */
 const closedGroups = ['auth', 'webhooks', 'chat']
-/** People decide in these groups, and some of their limits could be loosened, so a turn only reads them. */
-const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy']
+/**
+ * People decide in these groups, and some of their limits could be loosened, so a turn only reads them. Nor does it plan
+ * runs, since a text that it has read could plan them.
+ */
+const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy', 'schedules']
 const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 
 /**
@@ -17,7 +20,7 @@ const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 export type ToolEffect = ToolDescription['effect']
 export type Tool = { operation: Operation; hasDryRun: boolean; effectOf(input: JsonObject): ToolEffect }
 
-/** A turn confirms nothing, so it raises no limit and switches nothing on again. */
+/** A turn may only tighten: it confirms nothing, so it raises no limit and switches nothing on again. */
 const tightens = (name: string): boolean => ['policy_kill', 'policy_tighten', 'tasks_cancel'].includes(name)
 
 const isOpen = ({ name, group, entry: { kind, access } }: Operation): boolean =>

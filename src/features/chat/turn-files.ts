@@ -16,7 +16,7 @@ export type ChatFile = {
 export const turnBytesMax = 4 * fileBytesMax
 const filesMax = 20
 
-/** The statement checks the claim of the instance that runs the turn, so that an instance that lost it adds nothing. */
+/** The insertion checks the claim of the turn, so that an instance that lost the claim adds no file. */
 const insertion = `insert into chat_file (chat_id, position, file_id, name, size)
   select $1, (select count(*) from chat_file where chat_id = $1), $2, $3, $4
   from task where id = $1 and status = 'running' and version = $5
@@ -49,13 +49,13 @@ export function createPublish({ db, files }: PublishDeps, { chatId, userId, vers
   }
   return (file: NewFile): Promise<void> => {
     last = last.then(() => publish(file))
-    // If the caller does not wait, the next file reports the failure.
+    // If the caller does not await this file, the publication of the next file reports its failure.
     last.catch(() => undefined)
     return last
   }
 }
 
-/** Adds addresses that are valid for 15 minutes. */
+/** Returns files for the interface, with addresses that are valid for 15 minutes. */
 export const fileViews = (files: Pick<Files, 'linkOf'>, rows: readonly ChatFile[]) =>
   Promise.all(
     rows.map(async ({ file_id, sha256, name, content_type, size }) => {

@@ -1,4 +1,4 @@
-import { type Universe, versionOf } from '#grammar/names.ts'
+import { type Universe, versionOf } from '#grammar/asset-and-chain-names.ts'
 import { createRegistry, type Registry } from '#grammar/registry.ts'
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
@@ -13,7 +13,7 @@ type Asset = Universe['assets'][number]
 
 const freshMs = 300_000
 
-/** `version` is the digest of the names: an agent service that has them under it does not ask for them again. */
+/** `version` is a digest of the names: an agent service that has this version does not ask for the names again. */
 export type NamedUniverse = { registry: Registry; universe: Universe; version: string }
 
 type UniverseDeps = {
@@ -22,7 +22,7 @@ type UniverseDeps = {
   venue: Pick<Hyperliquid, 'perps' | 'spots'> | undefined
 }
 
-/** While the venue is away, its markets are those of before, or none. */
+/** While the venue is away, the chat knows the markets that were read last, or none. */
 export function createUniverseReader({
   contracts,
   table,

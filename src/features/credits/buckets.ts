@@ -1,13 +1,13 @@
 import { externalAccount, type Move } from '#kernel/task/task.ts'
 
-/** Credits have an origin. The kinds are in the order of spending, in which the first to expire is spent first. */
+/** The origins of credits, in the order of spending: credits that expire first are spent first. */
 export const bucketKinds = ['signup', 'referral', 'purchased'] as const
 export type BucketKind = (typeof bucketKinds)[number]
 
 export const creditsAsset = 'credits'
 export const subAccountOf = (kind: BucketKind): string => `${creditsAsset}:${kind}`
 
-/** Purchased credits do not expire. */
+/** Returns the move that books purchased credits, which never expire. */
 export const purchasedCredits = (
   userId: string,
   { key, credits, reason }: { key: string; credits: bigint; reason: string },

@@ -131,7 +131,7 @@ const RechargeResponse = T.Object(
   { $id: 'RechargeResponse' },
 )
 
-/** This group is absent if no contract takes payments. */
+/** The gateway has these operations only if a till takes payments on some chain. */
 export const rechargeContract = group('credits', {
   rechargeChains: read('GET /credits/recharge-chains', {
     summary: 'The chains whose native coin buys credits',

@@ -2,7 +2,7 @@ import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { implement, type Operation } from '#kernel/contract/operation.ts'
-import type { Draw } from '#kernel/task/draw.ts'
+import type { Draw } from '#kernel/task/ledger-draw.ts'
 import { externalAccount, type Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import {
@@ -27,7 +27,7 @@ export type Credits = {
   operations: Operation[]
   /** Grants the first credits, once per user, and returns their number. */
   grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
-  /** Returns what the user can spend now, in the order of spending. */
+  /** Returns the credits that the user can spend now, by origin, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>
   available(userId: string, on?: Queryable): Promise<number>
   /** Draws the credits, and up to `max` if there are more, in the acceptance of a task. Refuses if there are fewer. */

@@ -1,6 +1,6 @@
 import type { Token } from '#kernel/money/chains.ts'
 
-/** Anybody can send any number of tiny payments, so those below this many units are not kept. */
+/** Returns the units below which a payment is ignored, because anybody can send any number of tiny payments. */
 export function dustUnits(
   { decimals }: Pick<Token, 'decimals'>,
   { isNative }: { isNative: boolean },

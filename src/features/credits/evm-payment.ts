@@ -10,7 +10,7 @@ import {
   type PaymentTrial,
   type RechargeTask,
   type RechargeTaskData,
-} from './payment.ts'
+} from './recharge-task.ts'
 import type { EvmTill } from './till.ts'
 
 /** A payment on an EVM chain is one call of the contract, alone in its batch, which names the task. */
@@ -31,14 +31,14 @@ export const evmTrial = ({ batches, wire, evmAddressOf }: EvmPaymentDeps): Payme
   async ready(till) {
     const { id, displayName } = till.chain.row
     await batches.ready(id)
-    // An account without code would keep the coins and credit nothing.
+    // A till address without code would keep the coins and credit nothing.
     if (!(await wire.isTill(till)))
       throw new Fault('unavailable', `The contract for payments is not on ${displayName}`)
   },
   coinsOf: async ({ chain }, account) => (await chain.balances(account, [])).nativeUnits,
   async chargeOf({ till, userId, account, amountUnits }) {
     const { id: chainId } = till.chain.row
-    // Which task is named does not change what the call does.
+    // The simulation names the user instead of a task; the name does not change the effect of the call.
     const call = { to: till.address, value: amountUnits, data: wire.payData(userId) }
     const simulation = await batches.simulate(chainId, account, [call])
     if (!simulation.ok) throw conflict(`The payment would fail: ${simulation.reason}`, simulation.reason)
@@ -68,7 +68,7 @@ type EvmDriverDeps = EvmPaymentDeps & {
 
 export const evmDriver = ({ batches, wire, tillOf, changed }: EvmDriverDeps) =>
   batches.driver<RechargeTaskData, PaymentProof>({
-    // The payment names the task that the database has forgotten.
+    // The payment on the chain names the task, so it is found although the database has lost the task.
     found({ data }, { receipt }) {
       const payment = wire
         .paymentsOf(receipt.logs, data.till)

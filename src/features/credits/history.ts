@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 import { creditsAsset } from './buckets.ts'
-import { grantKind } from './grant.ts'
+import { grantKind } from './operator-grant.ts'
 import { rechargeKind } from './till.ts'
 
 /** Movements of credits are found by the tasks that made them, because the ledger has no index by account. */
@@ -13,7 +13,7 @@ type Page = {
   next: string | null
 }
 
-/** Reads the newest tasks of each kind, by the index of users and kinds, and what each of them has posted. */
+/** Reads the newest tasks of each kind, by the index of users and kinds, and the credits that each has posted. */
 const pageSql = `with page as materialized (
     select id, kind from (
       select t.id, t.kind from unnest($2::text[]) k (kind), lateral (
@@ -43,7 +43,7 @@ export async function historyOf(
   return { items: [...items, ...(await firstCredits(db, userId))], next: null }
 }
 
-/** The first credits come before any task. */
+/** Returns the grant of the user's first credits, which comes before any task. */
 async function firstCredits(db: Queryable, userId: string): Promise<Page['items']> {
   const rows = await query<{ credits: string; at: Date }>(db, firstSql, [`signup:${userId}`])
   return rows.map(({ credits, at }) => ({

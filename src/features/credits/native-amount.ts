@@ -1,6 +1,6 @@
 import { mulDiv, toFixedPoint } from '#kernel/money/money.ts'
 
-/** If two independent prices differ by more than this, neither is trusted. */
+/** If two independent prices differ by more than this percentage, neither is trusted. */
 const differenceMaxPercent = 1n
 
 /** Returns the higher of two agreeing prices, so that nobody pays more than either source says; otherwise undefined. */

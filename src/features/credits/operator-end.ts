@@ -3,8 +3,8 @@ import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/task/operator-end.ts'
 import { purchasedCredits } from './buckets.ts'
-import { type RechargeTask, rechargeResult } from './payment.ts'
 import { creditPaymentsOf, openPaymentsOf } from './payment-store.ts'
+import { type RechargeTask, rechargeResult } from './recharge-task.ts'
 import { rechargeKind } from './till.ts'
 
 /** An operator ends a purchase of credits by booking payment and credits together, or neither. */

@@ -9,15 +9,15 @@ import type { StepContext, TaskKind } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { FoundPayment } from '#upstreams/evm/till.ts'
-import type { FoundTransfer } from '#upstreams/solana/payments.ts'
+import type { FoundTransfer } from '#upstreams/solana/incoming-transfers.ts'
 import { dustUnits } from './dust.ts'
 import * as store from './payment-store.ts'
 import { judgePayment } from './payment-verdict.ts'
 import { type EvmTill, rechargeKind, type SvmTill, type Till } from './till.ts'
 
 /**
- * This module searches final blocks for everything that was sent to the tills, so that no payment is lost.
- * What pays no task is kept as stray until an operator has returned it.
+ * This module searches final blocks for everything that was sent to the tills, so that no payment is lost. A
+ * payment without a task stays stray until an operator has returned it.
  */
 
 type SearchDeps = {
@@ -32,7 +32,7 @@ type SearchDeps = {
 }
 
 const kind = 'credits_payment_search'
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the search is fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-0000000c4ed1'
 const everySeconds = 60
 /** How many blocks before the newest final one the first search begins. */

@@ -33,7 +33,7 @@ const rowOf = (payment: NewPayment, now: Date): CreditPaymentRow => ({
   resolution: null,
 })
 
-/** Returns those of the transactions that already have a payment. */
+/** Returns the hashes among `txHashes` whose payments are stored already. */
 export async function knownTransactions(
   db: Queryable,
   chainId: string,
@@ -59,7 +59,7 @@ export async function addFound(db: Queryable, payments: readonly NewPayment[], n
   )
 }
 
-/** Runs in the transaction that credits the payment. Throws if an operator has settled it in the meantime. */
+/** Stores a payment as credited, in the commit that books the credits; throws if an operator has settled it. */
 export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promise<void> {
   const rows = await fetchAll(
     tx,
@@ -74,10 +74,11 @@ export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promi
       )
       .returning('state'),
   )
-  if (rows.length === 0) throw new Fault('unavailable', 'The payment was settled by an operator')
+  if (rows.length === 0)
+    throw new Fault('conflict', 'An operator has already settled this payment, so it credits nothing more')
 }
 
-/** What an operator has done with a payment that had no task: returned it, or granted its credits. */
+/** Returns how an operator settled a payment without a task: by its return, or by a grant of its credits. */
 export async function resolutionOf(
   db: Queryable,
   { chainId, txHash, logIndex }: PaymentId,
@@ -91,7 +92,7 @@ export async function resolutionOf(
   return row?.resolution
 }
 
-/** Runs in the commit of an operator who found a task's payment. One that no search has found yet is judged later. */
+/** Marks found payments of a task as credited, in an operator's commit; payments found later are judged later. */
 export const creditPaymentsOf = (tx: Tx, { taskId, txHash }: { taskId: string; txHash: string }) =>
   query(
     tx,
@@ -112,7 +113,7 @@ export type PendingPayment = Pick<
   CreditPaymentRow,
   'chain_id' | 'tx_hash' | 'log_index' | 'payer' | 'amount'
 > & {
-  /** It is null if the payment names no task of this kind. */
+  /** The task that the payment names; null if no task of this kind has that id. */
   task: {
     status: string
     account: string
@@ -122,7 +123,7 @@ export type PendingPayment = Pick<
   } | null
 }
 
-/** Reads all in one statement, so that a task which has ended comes with the payment that it credited. */
+/** Reads payments and tasks in one statement, so that an ended task comes with the payment that it credited. */
 export const pendingPayments = (db: Queryable, kind: string, limit: number): Promise<PendingPayment[]> =>
   query(
     db,
@@ -135,7 +136,7 @@ export const pendingPayments = (db: Queryable, kind: string, limit: number): Pro
     [kind, limit],
   )
 
-/** Changes nothing if the task has credited the payment in the meantime. */
+/** Settles a pending payment; changes nothing if the task has credited the payment in the meantime. */
 export async function settlePending(
   db: Queryable,
   { chain_id, tx_hash, log_index }: Pick<CreditPaymentRow, 'chain_id' | 'tx_hash' | 'log_index'>,
@@ -163,7 +164,7 @@ export const scanOf = (db: Queryable, chainId: string, till: string) =>
 
 type Scan = { chainId: string; till: string; next: bigint; now: Date }
 
-/** A slower run of another instance never sets the scan back. */
+/** Saves how far a till was searched; a slower run of another instance never sets the search back. */
 export const saveScan = (db: Queryable, { chainId, till, next, now }: Scan) =>
   query(
     db,

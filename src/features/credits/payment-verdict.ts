@@ -27,7 +27,7 @@ export type PaidTask = {
 }
 export type PaymentVerdict = 'wait' | 'credited' | StrayReason
 
-/** `task` is undefined if the payment names none that takes payments. */
+/** Judges a payment; `task` is undefined if the payment names no task that takes payments. */
 export function judgePayment(payment: SeenPayment, task: PaidTask | undefined): PaymentVerdict {
   if (!task) return 'unknown_task'
   if (payment.payer.toLowerCase() !== task.account.toLowerCase()) return 'other_payer'

@@ -2,12 +2,12 @@ import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type InputOf, implement, type Operation, taskOf } from '#kernel/contract/operation.ts'
-import { assetOf, type Chain, sameAddress } from '#kernel/money/chains.ts'
+import { type Chain, sameAddress, toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toMicros } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
-import { notExecuted, oneEffect } from '#kernel/task/one-effect.ts'
+import { notExecuted, oneEffect } from '#kernel/task/effect-steps.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import type { AccountRef, Steps } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
@@ -17,6 +17,7 @@ import { rechargeContract } from './contract.ts'
 import { type EvmPaymentDeps, evmDriver, evmPlan, evmTrial } from './evm-payment.ts'
 import { agreedPrice, unitsWorth } from './native-amount.ts'
 import { packs } from './packs.ts'
+import { addCredited, canonicalHex, resolutionOf } from './payment-store.ts'
 import {
   actionOf,
   type PaymentProof,
@@ -24,8 +25,7 @@ import {
   type RechargeTask,
   type RechargeTaskData,
   rechargeResult,
-} from './payment.ts'
-import { addCredited, canonicalHex, resolutionOf } from './payment-store.ts'
+} from './recharge-task.ts'
 import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
 import { rechargeKind, type Till } from './till.ts'
 
@@ -38,13 +38,13 @@ export type RechargeDeps = EvmPaymentDeps &
     tills: readonly Till[]
     chains: readonly Chain[]
     policy: Pick<Policy, 'check'>
-    /** Two independent sources of the dollars for one native coin. */
+    /** Two independent sources of the price of a native coin in dollars. */
     priceSources: readonly [PriceSource, PriceSource]
     chainInfo: (row: Chain) => ChainInfoView
     changed: (userId: string, chainId: string) => void
     clock: Clock
   }
-/** Resolves to undefined if the source has no trusted price. */
+/** Resolves to the price of the native coin in dollars; undefined if the source has no trusted price. */
 export type PriceSource = (native: Chain['native']) => Promise<string | undefined>
 type ChainInfoView = Omit<RechargeChainView, 'token' | 'confirmations'>
 type RechargeChainView = {
@@ -91,7 +91,7 @@ export function createRecharge(deps: RechargeDeps): Operation[] {
   })
 }
 
-/** Credits are pending until the task ends, by a credit or without a payment. */
+/** Credits are pending until the task of their payment ends. */
 const answerFields = ({ id, status, data }: { id: string; status: string; data: JsonObject }) => ({
   task_ids: [id],
   credits_pending: ['pending', 'running'].includes(status) ? Number(data.credits ?? 0) : 0,
@@ -140,7 +140,7 @@ const admitRecharge = (deps: RechargeDeps) =>
       const { row } = till.chain
       const wallet: AccountRef = {
         owner: userId,
-        asset: assetOf(row, row.native.address),
+        asset: toAssetId(row, row.native.address),
         subAccount: 'wallet',
       }
       const terms = actionTerms(`Buy ${pack.credits} credits on ${row.displayName}`, {
@@ -194,7 +194,7 @@ async function fundPayment<T extends Till>(deps: RechargeDeps, { pack, till, wal
   return { account, amountUnits, price, lockedUntil, seen: { ...seen, reread: readCoins }, gas }
 }
 
-/** Nothing is sold at a guess: the two prices have to agree. */
+/** Returns the price at which credits are sold; throws unless the two sources agree. */
 async function trustedPrice({ priceSources }: RechargeDeps, { chain }: Till): Promise<string> {
   const { native } = chain.row
   const [one, other] = await Promise.all(
@@ -278,7 +278,7 @@ const outdated = notExecuted({
   retryable: true,
 })
 
-/** The payment of a lost task was found again, and an operator may have settled it. */
+/** Ends a proven payment; after a loss of the database, an operator may have settled the payment already. */
 async function credited(
   { db, chains }: RechargeDeps,
   { id, userId, data }: RechargeTask,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { SignInLimits } from '#features/oauth/sign-in-limits.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { addressKey } from '#kernel/wire/address-key.ts'
+import { addressKey } from '#kernel/wire/ip-address-key.ts'
+import { mailboxOf } from './canonical-email.ts'
 import type { Credits } from './credits.ts'
-import { mailboxOf } from './mailbox.ts'
 import * as store from './store.ts'
 
 /** First credits require a proof that a script cannot repeat, because creating users costs nothing. */
@@ -11,14 +11,14 @@ import * as store from './store.ts'
 export type SignupGrants = {
   /** A new agent proves nothing but its network address, so few agents of an address get credits. */
   forAgent(tx: Tx, user: { userId: string; address: string }, now: Date): Promise<number>
-  /** A new person proves a mailbox, once. An address gets few grants, because mailboxes cost little. */
+  /** A new person proves a mailbox, once. A network address gets few grants, because mailboxes cost little. */
   forPerson(tx: Tx, user: { userId: string; email: string; address: string }, now: Date): Promise<number>
   /** An agent without first credits gets them when its person links it, for one agent of each mailbox. */
   forLink(tx: Tx, link: { userId: string; email: string; address: string }, now: Date): Promise<number>
 }
 type SignupGrantsDeps = {
   grantSignup: Credits['grantSignup']
-  /** The windows last a day and count for all instances together. */
+  /** The grants of a network address are limited per day, for all instances together. */
   limits: Pick<SignInLimits, 'take'>
   perAddressMax: number
 }
@@ -26,7 +26,7 @@ type SignupGrantsDeps = {
 const proofOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 export function createSignupGrants({ grantSignup, limits, perAddressMax }: SignupGrantsDeps): SignupGrants {
-  /** Counts in the transaction that creates the user, so that a failed one does not count. */
+  /** Counts a grant in the transaction that creates the user, so that a failed sign-up does not count. */
   const isWithin = async (tx: Tx, who: 'agents' | 'people' | 'links', address: string) => {
     const budget = { name: `signup-grant:${who}:${addressKey(address)}`, max: perAddressMax }
     return (await limits.take([budget], tx)).length === 0

@@ -21,7 +21,7 @@ export const hasSignupCredits = async (db: Queryable, userId: string): Promise<b
 }
 
 type Proof = { proof: Uint8Array; userId: string; now: Date }
-/** Returns true for exactly one of several concurrent callers. */
+/** Claims a proof for first credits; returns true for exactly one of several concurrent callers. */
 export const claimProof = async (db: Queryable, { proof, userId, now }: Proof): Promise<boolean> => {
   const text =
     'insert into signup_grant (proof, user_id, granted_at) values ($1, $2, $3) on conflict do nothing returning 1 as claimed'

@@ -8,7 +8,7 @@ import {
   type PaymentTrial,
   type RechargeTask,
   type RechargeTaskData,
-} from './payment.ts'
+} from './recharge-task.ts'
 import type { SvmTill } from './till.ts'
 
 /** A payment on Solana is one transfer of SOL to the till's wallet, with a memo that names the task. */
@@ -40,7 +40,7 @@ export const svmTrial = (deps: SvmPaymentDeps): PaymentTrial<SvmTill> => ({
   ready: (till) => deps.svm.ready(till.chain.row.id),
   coinsOf: ({ chain }, account) => chain.balance(account, chain.row.native.address, true),
   async chargeOf({ till, userId, account, amountUnits }) {
-    // Neither the named task nor the value of the payment changes what the transfer does.
+    // The simulation names the user instead of a task; neither that name nor the value changes the transfer.
     const payment = { taskId: userId, account, address: till.address, amountUnits, usdMicros: 0n }
     const trial = await deps.svm.trial({ userId }, planOf(deps, till, payment))
     if (trial.ok) return trial.charge
@@ -62,7 +62,7 @@ type SvmDriverDeps = SvmPaymentDeps & { changed: (userId: string, chainId: strin
 
 export const svmDriver = ({ svm, changed }: SvmDriverDeps) =>
   svm.driver<RechargeTaskData, PaymentProof>({
-    // The memo names the task that the database has forgotten.
+    // The memo on the chain names the task, so the payment is found although the database has lost the task.
     found({ data }, { signature, slot, lamportDeltas }) {
       const amountUnits = lamportDeltas.get(data.till) ?? 0n
       if (amountUnits <= 0n || lamportDeltas.get(data.account) !== -amountUnits) return undefined

@@ -1,7 +1,7 @@
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { FoundTransfers, TransferSearch } from '#upstreams/solana/payments.ts'
+import type { FoundTransfers, TransferSearch } from '#upstreams/solana/incoming-transfers.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 
 /** A till takes payments for credits on one chain: it is a contract of the platform or, on Solana, a wallet. */
@@ -10,7 +10,7 @@ type TillOf<Family, Chain> = {
   family: Family
   chain: Chain
   address: string
-  /** The most that one payment may have, which custody enforces as well. */
+  /** The maximum amount of one payment, which custody enforces as well. */
   maxUnits: bigint
 }
 export type EvmTill = TillOf<
@@ -23,12 +23,12 @@ export type SvmTill = TillOf<'solana', Pick<Solana, 'row' | 'balance'>> & {
 
 export const rechargeKind = 'credits_recharge'
 
-/** A contract that does not answer is asked again after this time. */
+/** For this long, the answer of a contract that it takes payments is reused. */
 const codeFreshMs = 600_000
 
 class NoTill extends Error {}
 
-/** Whether the contract takes payments, as it answers itself; a contract that once did always does. */
+/** Returns a check whether a contract is a till, by its own answer; a contract that is a till stays one. */
 export function createTillCheck(
   { isTillData, isTrueWord }: { isTillData: string; isTrueWord: (word: string) => boolean },
   tillsMax: number,

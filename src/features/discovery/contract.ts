@@ -7,7 +7,7 @@ const Health = OneOf(healthStates)
 
 const Part = (description: string) => T.Optional(Nullable(T.Object({}, { ...OpenObject, description })))
 
-/** The parts of the manifest. */
+/** These are the parts of the manifest; each describes the released sections of one subject. */
 const parts = {
   chat: Part('The agents and how they answer'),
   trading: Part('Swaps, limit orders, hooks and the security check'),

@@ -2,17 +2,17 @@ import { implement, type Operation, sharedRead } from '#kernel/contract/operatio
 import { type Capability, capabilities, contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 
-/** What a section says of itself in the manifest. */
+/** The facts that a section publishes about itself in the manifest. */
 export type Released = {
-  /** The part that lists its operations; absent: none does. */
+  /** The part of the manifest that lists the operations of this section; absent if no part lists them. */
   part?: Capability
   operations?: readonly Pick<Operation, 'name'>[]
-  /** Figures and switches, from the values that its functions use. */
+  /** The limits and switches of the section for the manifest, from the values that its functions use. */
   facts?: Readonly<Record<string, unknown>>
 }
 
 type DiscoveryDeps = {
-  /** All sections, this one included. */
+  /** Returns all sections of the gateway, discovery included. */
   sections: () => readonly Released[]
   health: () => HealthReport | Promise<HealthReport>
 }

@@ -20,7 +20,7 @@ type HealthDeps = {
   version: string
   environment: string
   clock: Clock
-  /** Rejects or hangs while the database is unavailable. */
+  /** Queries the database; the promise rejects or hangs while the database is unavailable. */
   store: () => Promise<unknown>
   runner: () => Promise<RunnerFacts>
   upstreams: () => Promise<Readonly<Record<string, UpstreamFacts>>>
@@ -108,6 +108,6 @@ async function timed(check: () => Promise<unknown>, ms: number): Promise<number 
   }, ms)
 }
 
-/** Returns undefined if the check failed or timed out. */
+/** Returns the result of a check, or undefined if the check failed or timed out. */
 const within = <R>(check: () => Promise<R>, ms: number): Promise<R | undefined> =>
   withTimeLimit(Promise.try(check), ms).catch(() => undefined)

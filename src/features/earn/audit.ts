@@ -26,11 +26,11 @@ type AuditDeps = {
 }
 
 const kind = 'earn_audit'
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the audit is fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-00000000ea13'
 const everySeconds = 20
 const batchMax = 20
-/** A difference counts once it has been unchanged for this long. */
+/** A deficit of shares freezes the account once it has been unchanged for this long. */
 const confirmMs = 5_000
 const recheckMs = 300_000
 const auditor = 'audit'

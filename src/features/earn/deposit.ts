@@ -7,7 +7,7 @@ import { uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import { type AccountRef, externalAccount, type TaskView } from '#kernel/task/task.ts'
 import type { EarnInput } from './contract.ts'
@@ -17,8 +17,8 @@ import { openPositionsMax } from './limits.ts'
 import { adoptedPosition } from './store.ts'
 import {
   admissionMs,
-  amountOf,
   minBlockOf,
+  parseAmount,
   positionOf,
   settledFlow,
   type VaultProof,
@@ -63,7 +63,7 @@ const admitDeposit = (deps: VaultTaskDeps) =>
       const positionId = position_id
         ? (await positionOf(deps, userId, position_id)).id
         : uuidv7(clock.now(), random)
-      const amountUnits = amountOf(amountText, limits.minDepositUsdc)
+      const amountUnits = parseAmount(amountText, limits.minDepositUsdc)
       const wallet = walletAccount(userId, cashAsset(vault, usdc))
       return {
         action: {
@@ -162,8 +162,8 @@ function assertPositionLimit(openPositions: number): void {
 type CashRequest = DepositRequest & { account: string }
 
 /**
- * An executed deposit counts twice until it is settled, as held and as spent. If only such holds are in the
- * way, this waits a little for them to settle.
+ * An executed deposit counts twice until it is settled, as held and as spent. If only such holds leave too little
+ * free cash, this function waits a little for them to settle.
  */
 async function awaitFreeCash(
   { db, vault, usdc, clock }: VaultTaskDeps,
@@ -171,7 +171,7 @@ async function awaitFreeCash(
 ): Promise<{ totalUnits: bigint; version: bigint; block: bigint }> {
   const until = performance.now() + settleMsMax
   while (true) {
-    // A settlement between the two reads raises the version after it was read, or is later than the block.
+    // A settlement during these two reads is noticed: the version that was read is outdated, or the block is too old.
     const [{ heldUnits, version, earnAccount, openPositions, isOpen }, { cashUnits, block }] =
       await Promise.all([cashStateOf(db, wallet, position, vaultRefOf(vault)), vault.account(account)])
     assertNotFrozen(earnAccount)
@@ -210,13 +210,13 @@ const depositSteps = (deps: VaultTaskDeps) =>
 async function settleDeposit(deps: VaultTaskDeps, task: TaskView<VaultTaskData>, proof: VaultProof) {
   const asset = shareAsset(deps.vault)
   const { userId, executionId } = task
-  // Without an effect of its own, the task has found an earlier execution, which may have a position.
+  // A task without an effect of its own has found an earlier execution, which may have a position already.
   const adopted =
     task.effects.length === 0 ? await adoptedPosition(deps.db, { userId, executionId, asset }) : undefined
   const position_id = adopted?.id ?? task.data.position_id
   const settled = settledFlow(deps, { ...task, data: { ...task.data, position_id } }, proof, 1n)
   const ended = { ...settled, data: { position_id }, spent: proof.flow.assetsUnits }
-  // A sync has booked these shares.
+  // A sync has booked the shares of the adopted position already.
   if (adopted?.has_shares) return { ...ended, writes: async () => {}, moves: [] }
   const bought = {
     move: 'transfer' as const,

@@ -31,7 +31,7 @@ type CashState = {
   version: bigint
   earnAccount: EarnAccount | undefined
   openPositions: number
-  /** Whether this position has shares. */
+  /** Whether the position that the deposit goes to has shares. */
   isOpen: boolean
 }
 type CashRow = { held: string; cash_version: bigint; positions: number; is_open: boolean; is_known: boolean }
@@ -65,10 +65,10 @@ export async function cashStateOf(
 
 /** The delay between a settlement and the comparison with the chain; settlements in quick succession share one. */
 const compareAfterSeconds = 5
-/** A node lags by seconds. A longer lag means that the chain is not the one that was settled on. */
+/** A node lags by seconds; after this time a lower block means a chain other than the one that was settled on. */
 const lagToleranceMs = 30_000
 
-/** Readings of the chain below this block are stale. */
+/** Returns the lowest block at which a reading of the chain shows the last settlement of the account. */
 export const minBlockFor = (account: EarnAccount | undefined, now: Date): bigint =>
   account?.settled_at && now.getTime() - account.settled_at.getTime() < lagToleranceMs
     ? account.settled_block
@@ -79,14 +79,14 @@ type Change = {
   assetsUnits: bigint
   sharesUnits: bigint
   block: bigint
-  /** When the position was opened, if this is its first deposit. */
+  /** The time at which the position was opened, for its first deposit. */
   createdAt: Date
   now: Date
 }
 
 /**
- * Applies what a receipt or a comparison found; the first deposit opens the position and the account. A
- * deposit is positive in both amounts, and a withdrawal is negative in shares.
+ * Applies the units of a receipt or a comparison; the first deposit opens the position and the account. Both
+ * amounts of a deposit are positive, and the shares of a withdrawal are negative.
  */
 export const addChange = (
   tx: Tx,
@@ -117,7 +117,7 @@ export const addChange = (
     ],
   )
 
-/** Takes an optimistic lock on the account. Returns false if another booking came first. */
+/** Raises the version of the account, as an optimistic lock; returns false if another booking came first. */
 export async function raiseVersion(
   tx: Tx,
   { user_id, chain_id, vault, version }: Pick<EarnAccount, 'user_id' | 'chain_id' | 'vault' | 'version'>,
@@ -133,7 +133,7 @@ export async function raiseVersion(
 
 type Freeze = { reason: string; by: string; now: Date }
 
-/** Refuses new deposits from now on, but never withdrawals. Returns false if the account was frozen already. */
+/** Freezes the account for new deposits, but never for withdrawals; returns false if it was frozen already. */
 export async function freezeEarnAccount(
   tx: Tx,
   userId: string,
@@ -149,7 +149,7 @@ export async function freezeEarnAccount(
   return rows.length === 1
 }
 
-/** Returns false if the account was not frozen. */
+/** Unfreezes the account; returns false if the account was not frozen. */
 export async function unfreezeEarnAccount(
   tx: Tx,
   userId: string,

@@ -5,12 +5,12 @@ import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import { type FlowDeps, settledFlow, type VaultTaskData } from './vault-task.ts'
 import { usdcToken } from './withdrawal-plan.ts'
 
-/** This module ends a deposit or withdrawal for an operator, with the shares that it brought or burnt. */
+/** This module ends a deposit or withdrawal for an operator, with the shares that the task bought or burnt. */
 
 export type EarnOperatorDeps = FlowDeps & { usdc: string }
 type Flow = { assetsUnits: bigint; sharesUnits: bigint }
 
-/** The block is unknown, so later readings decide by their own. */
+/** An operator does not know the block, so this end sets no lowest block for later readings. */
 const unknownBlock = 0n
 
 function flowEnd(
@@ -68,7 +68,7 @@ export const operatorEndOfWithdrawal =
     const task = view as TaskView<WithdrawData>
     const { assets_units, shares_units, held_shares } = task.data
     const { inUnits, outUnits, txHash } = finding
-    // A full withdrawal names the shares, and any other one names what it pays.
+    // A full withdrawal names the shares that it burns, and any other one names the USDC that it pays.
     const sharesUnits = inUnits ?? (assets_units === null ? BigInt(shares_units) : null)
     const assetsUnits = outUnits ?? (assets_units === null ? null : BigInt(assets_units))
     if (sharesUnits === null)
@@ -78,7 +78,7 @@ export const operatorEndOfWithdrawal =
     const heldUnits = BigInt(held_shares)
     return {
       ...flowEnd(deps, task, { flow: { assetsUnits, sharesUnits }, txHash, ending, sign: -1n }),
-      // The rest of the hold stays in the position; the comparison with the chain finds what exceeds it.
+      // Held shares that were not burnt stay in the position; the audit of the vault finds shares burnt beyond the hold.
       moves: [],
       spent: sharesUnits < heldUnits ? sharesUnits : heldUnits,
     }

@@ -60,7 +60,7 @@ export function createPositionsReader({
 }: PositionsDeps) {
   const vaultRef = vaultRefOf(vault)
 
-  /** Returns null if the difference is unknown: the chain does not answer, or an action of the user is in flight. */
+  /** Returns the outside change of each position; null if the chain does not answer or an action is in flight. */
   const externalFor = async (userId: string): Promise<Map<string, bigint> | null> => {
     try {
       const reading = await readSettled(userId, await evmAddressOf(userId))

@@ -28,7 +28,7 @@ type SettledReadingDeps = {
   ledger: Pick<Ledger, 'balance' | 'subAccounts'>
   clock: Clock
 }
-/** Without `block` the newest one is read. */
+/** Without `block` the reading is of the newest block. */
 type ReadOptions = { block?: bigint }
 
 export type ReadSettled = (
@@ -52,7 +52,7 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
     return { subAccounts, account, isSettled, counters }
   }
 
-  /** Returns undefined while an action of the user is in flight, and if the node lags behind the last settlement. */
+  /** Returns a reading; undefined while an action is in flight, or if the node lags behind the last settlement. */
   return async (userId, address, { block } = {}) => {
     const before = await ledgerOf(userId)
     const { account } = before

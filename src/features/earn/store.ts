@@ -35,7 +35,7 @@ const ofVault = `p.user_id = $1 and p.chain_id = $2 and p.vault = $3
        and p.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')`
 const columns = 'p.id, p.created_at, p.cost_units'
 
-/** The number of rows that a page reads does not grow with the positions that a user has emptied. */
+/** A page reads a limited number of rows, however many positions the user has emptied. */
 const pagesSql = {
   all: `select ${columns}, coalesce(a.avail + a.held, 0) as shares
      from earn_position p
@@ -55,7 +55,7 @@ const pagesSql = {
      order by p.id desc limit $6`,
 }
 
-/** The newest positions come first, from the one after `after`. */
+/** Returns a page of positions, the newest first, from the one that follows `after`. */
 export const positionsPage = (
   db: Queryable,
   userId: string,
@@ -87,8 +87,8 @@ export async function adoptedPosition(
 }
 
 /**
- * Returns the newest tasks first, from the one after `after`. A range for each of the two kinds makes the
- * planner use the index by kind.
+ * Returns a page of tasks, the newest first, from the one that follows `after`. A range for each of the two kinds
+ * makes the planner use the index by kind.
  */
 export const earnTasksPage = (
   db: Queryable,
@@ -124,7 +124,7 @@ export const sharePricesSince = (
       .orderBy('at'),
   )
 
-/** A repeated write for the same block changes nothing. */
+/** Stores the share price of a block; a repeated write for the same block changes nothing. */
 export async function addSharePrice(
   db: Queryable,
   { chainId, vault }: VaultRef,

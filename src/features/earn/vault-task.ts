@@ -65,7 +65,7 @@ export async function positionOf(
   return found
 }
 
-export function amountOf(text: string, minimum: string): bigint {
+export function parseAmount(text: string, minimum: string): bigint {
   const units = toUnits(text, usdcDecimals)
   if (units >= toUnits(minimum, usdcDecimals)) return units
   const message = `Input should be at least ${minimum} USDC, which is the minimum`

@@ -1,14 +1,14 @@
 import { taskOf } from '#kernel/contract/operation.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
 import { externalAccount, type Move, type TaskView } from '#kernel/task/task.ts'
 import type { Flow } from '#upstreams/vault/vault.ts'
 import type { EarnInput } from './contract.ts'
 import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import {
   admissionMs,
-  amountOf,
   minBlockOf,
+  parseAmount,
   positionOf,
   settledFlow,
   type VaultTaskData,
@@ -31,7 +31,7 @@ const admitWithdraw = (deps: VaultTaskDeps) =>
     async check({ position_id, amount_usdc }: EarnInput<'withdraw'>, { userId }) {
       const { id: positionId } = await positionOf(deps, userId, position_id)
       const amountText = amount_usdc ?? null
-      const assetsUnits = amountText === null ? null : amountOf(amountText, deps.limits.minWithdrawUsdc)
+      const assetsUnits = amountText === null ? null : parseAmount(amountText, deps.limits.minWithdrawUsdc)
       const account = await deps.evmAddressOf(userId)
       return {
         action: { userId, ...withdrawalAction(deps, account) },
@@ -94,7 +94,7 @@ const withdrawSteps = (deps: VaultTaskDeps) => {
   })
 }
 
-/** If the vault lost value, an amount can cost more shares than were held. Outside shares were never booked. */
+/** Returns moves for shares burnt beyond the hold, after a loss of the vault; outside shares were never booked. */
 async function excessMoves(
   { db, vault, ledger }: VaultTaskDeps,
   task: WithdrawTask,

@@ -14,7 +14,7 @@ import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf, sharesToHold } from './shares.ts'
 
-/** A withdrawal of an amount of assets or, if `assetsUnits` is null, of shares to redeem. */
+/** The plan of a withdrawal: an amount of assets or, if `assetsUnits` is null, shares to redeem. */
 export type WithdrawalPlan = {
   assetsUnits: bigint | null
   sharesUnits: bigint
@@ -123,7 +123,7 @@ async function redeemableShares(
   return index < 0 ? undefined : shares[index]! + external[index]!
 }
 
-/** Redeems the position's booked shares, adjusted by known changes from outside the gateway. */
+/** Plans to redeem the position's booked shares, adjusted by known changes from outside the gateway. */
 async function planFullExit(
   deps: WithdrawalPlanDeps,
   request: WithdrawalRequest,
@@ -139,7 +139,7 @@ async function planFullExit(
   return { assetsUnits: null, sharesUnits, holdUnits, gas: simulation.gas, signOnAccept }
 }
 
-/** Withdraws from the position's booked shares only, not from surplus shares of the account. */
+/** Plans to withdraw from the position's booked shares only, not from surplus shares of the account. */
 async function planPartialExit(
   deps: WithdrawalPlanDeps,
   request: WithdrawalRequest & { assetsUnits: bigint },
@@ -174,7 +174,7 @@ const externalLoss = ({ shareToken }: WithdrawalPlanDeps, available: bigint): Fa
 
 type FailedSimulation = { sharesUnits: bigint; simulation: Extract<Simulation, { ok: false }> }
 
-/** If the chain shows the shares, the vault lacks liquidity. Otherwise a node lags or others are settling: retry. */
+/** Throws if the vault lacks liquidity; undefined while the chain lacks the shares, so that the plan is retried. */
 async function explainFailure(
   { vault }: WithdrawalPlanDeps,
   { account }: WithdrawalRequest,

@@ -8,9 +8,8 @@ const yearMs = 365 * dayMs
 const scale = 10n ** 15n
 
 /**
- * The yield is compounded over a year: (P1 / P0) ^ (365 d / dt) - 1. The growth is computed exactly and
- * becomes a float only as a small rate, from which no money is computed. It is null until an hour of prices
- * is stored.
+ * Returns the yield compounded over a year, (P1 / P0) ^ (365 d / dt) - 1; null until an hour of prices is stored.
+ * The growth is exact and becomes a float only as a small rate, from which no money is computed.
  */
 export function apyOf(prices: readonly SharePrice[], windowMs: number): number | null {
   const last = prices.at(-1)

@@ -1,4 +1,4 @@
-import { Leg, legsMax, legTypes } from '#engines/trigger-orders/legs.ts'
+import { Leg, legsMax, legTypes } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { act, group, type InputOf } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { orRequested } from '#kernel/contract/task-response.ts'

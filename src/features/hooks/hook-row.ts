@@ -1,8 +1,8 @@
-import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/legs.ts'
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
+import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
-import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
+import { type Chain, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { type HookInput, hookKind } from './view.ts'
 
 export type NewHook = {
@@ -12,7 +12,7 @@ export type NewHook = {
   chain: Chain
   token: Pick<Token, 'address' | 'symbol'>
   leg: Omit<CheckedLeg, 'field'>
-  /** The price that percentages count from, and its name. */
+  /** The price that the percentages of a hook count from. */
   reference: string
   referenceName: HookInput['reference']
   /** The price that a trailing stop counts from. */
@@ -21,7 +21,7 @@ export type NewHook = {
   maxImpactBps?: number | undefined
   group: string | null
   expiresAt: Date | null
-  /** The leg sells its fraction of these units. */
+  /** The units of which the leg sells its fraction. */
   units: bigint
   /** Whether the units are those that a swap received, so that nothing else is sold. */
   isLot: boolean
@@ -40,14 +40,14 @@ export function hookRow(hook: NewHook): NewTriggerOrder {
     direction: trigger.direction,
     trigger_price: trigger.triggerPrice,
     quote_key: quoteKeyOf({
-      tokenIn: assetOf(chain, token.address),
-      tokenOut: assetOf(chain, chain.usdc),
+      tokenIn: toAssetId(chain, token.address),
+      tokenOut: toAssetId(chain, chain.usdc),
       amountInUnits: fractionOf(units, leg.sell),
       priced: 'in',
     }),
     ...(leg.type === 'trailing' && { trail: leg.fraction, high_water: hook.mark }),
     oco_group: hook.group,
-    // A leg that sells only a part leaves something for the others to protect.
+    // A leg that sells only a part leaves a balance for the other legs to protect.
     ends_group: leg.sell === '1',
     input: hookInput(hook, trigger),
     expires_at: hook.expiresAt,

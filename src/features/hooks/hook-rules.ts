@@ -2,7 +2,7 @@ import type { OrderRules } from '#engines/trigger-orders/order-rules.ts'
 import { takeFromLot } from '#engines/trigger-orders/store.ts'
 import type { AvailableUnits } from '#engines/trigger-orders/swap-execution.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
-import { assetOf } from '#kernel/money/chains.ts'
+import { toAssetId } from '#kernel/money/chains.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { type HookInput, type HookRow, hookEvent, hookKind } from './view.ts'
@@ -30,8 +30,8 @@ export const hookRules: OrderRules<HookInput & JsonObject> = {
     }
   },
   priced: ({ chain_id, token_address, usdc }) => ({
-    tokenIn: assetOf({ id: chain_id }, token_address),
-    tokenOut: assetOf({ id: chain_id }, usdc),
+    tokenIn: toAssetId({ id: chain_id }, token_address),
+    tokenOut: toAssetId({ id: chain_id }, usdc),
     priced: 'in',
   }),
   event: hookEvent,

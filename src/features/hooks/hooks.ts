@@ -2,9 +2,9 @@ import type { EventLog } from '#durable/events/event-log.ts'
 import { assertUncontested, personOf } from '#engines/agent-links/owners.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
 import { expiryOf } from '#engines/trigger-orders/expiry.ts'
-import { assertSide, type CheckedLeg } from '#engines/trigger-orders/legs.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
+import { assertSide, type CheckedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import {
   assertOrderLimit,
   assertOrdersFit,
@@ -14,19 +14,25 @@ import {
 } from '#engines/trigger-orders/store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { type ActScope, type Asker, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import {
+  type ActScope,
+  type Asker,
+  type Caller,
+  type RequestFacts,
+  toActScope,
+} from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { sellableToken, type TokenAt, type TokenFacts } from '#kernel/contract/token-ref.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import { assetOf, type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
+import { type Chain, sameAddress, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
 import { askPolicy } from '#kernel/task/admission.ts'
 import { ApprovalRequired, approvalDetail } from '#kernel/task/approval.ts'
 import { armedExecutionId } from '#kernel/task/execution-id.ts'
-import { askerOf } from '#kernel/task/fresh-person.ts'
+import { askerOf } from '#kernel/task/fresh-sign-in.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
@@ -74,7 +80,7 @@ export const createHooks = (deps: HooksDeps): Operation[] =>
         ({ input, prepared }, caller: Caller, request: RequestFacts): Promise<Registered> =>
           prepared.reserved
             ? requestHooks(deps, { input, prepared }, caller, request)
-            : register(deps, prepared, caller, { ...request, ...actOf(request) }),
+            : register(deps, prepared, caller, { ...request, ...toActScope(request) }),
       ),
       async (input, _person, userId) => {
         const prepared = await prepareHooks(deps, input as HooksInput, { userId, principal: 'person' })
@@ -115,7 +121,7 @@ async function requestHooks(
       approvalDetail('Accepts a loss of', `up to ${percent} % of the value`),
     ],
   }
-  return acts.requestAct(actOf(facts), act, caller).catch((error: unknown) => {
+  return acts.requestAct(toActScope(facts), act, caller).catch((error: unknown) => {
     // Without sign-in there is no person to confirm the loss.
     throw error instanceof Fault && error.code === 'step_up_required' ? reserved : error
   })
@@ -124,7 +130,7 @@ async function requestHooks(
 const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 const legNames = { stop_loss: 'Stop loss', take_profit: 'Take profit', trailing: 'Trailing stop' } as const
 
-/** Says when a leg sells, and what part. */
+/** Returns a sentence that says when a leg of a hook sells, and which part of the balance. */
 function legText({ type, fraction, price, sell }: CheckedLeg, { reference }: HooksInput): string {
   const side = type === 'take_profit' ? 'above' : 'below'
   const from = reference === 'mark' ? 'what a sale would bring when you confirm it' : 'the average cost'
@@ -143,7 +149,7 @@ async function prepareHooks(
   const legs = checkedLegs(input)
   const { chain, token } = await heldToken(deps, input)
   const expiresAt = expiryOf(input, clock.now())
-  const asset = assetOf(chain, token.address)
+  const asset = toAssetId(chain, token.address)
   const market = marketOf(chain, token.address)
   const { units: available } = await swaps.available(userId, { chainId: chain.id, address: token.address })
   if (available === 0n)
@@ -164,7 +170,7 @@ async function prepareHooks(
   if (!displayed.has(market))
     throw new Fault(
       'unavailable',
-      `There is no trusted price of ${token.symbol}, so no hook on it could fire`,
+      `There is no trusted price of ${token.symbol} now, so a hook could not fire: try again later, or choose another token`,
     )
   const reference = await referenceOf(deps, { input, userId, chain, token, mark })
   const group = (input.oco ?? true) && legs.length > 1 ? uuidv7(clock.now(), random) : null
@@ -192,7 +198,7 @@ async function prepareHooks(
   return { rows, ids: rows.map(({ id }) => id), reserved, chain, token, expiresAt }
 }
 
-/** The sale is checked again when the hook fires, and one that is refused now would not sell. */
+/** Returns the facts of the hook's later sale for the policy: a sale that is refused now would not execute then. */
 const hookFacts = (
   { chain, token }: Pick<TokenAt, 'chain' | 'token'>,
   acceptedLossBps: number | undefined,

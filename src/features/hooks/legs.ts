@@ -4,7 +4,7 @@ import {
   listedLegs,
   singleLeg,
   trailingLeg,
-} from '#engines/trigger-orders/legs.ts'
+} from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import type { HooksInput } from './contract.ts'
 

@@ -1,7 +1,12 @@
 import { cancelWaiting } from '#engines/trigger-orders/cancel.ts'
-import { assertSide, type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/legs.ts'
 import type { DisplayPrice } from '#engines/trigger-orders/price-watch.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
+import {
+  assertSide,
+  type CheckedLeg,
+  type Trigger,
+  triggerOf,
+} from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import {
   assertOrderLimit,
   insertTriggerOrders,
@@ -40,7 +45,7 @@ export type NewSwapHooks = TokenOn & {
   group: string | null
   /** The price that was paid, in dollars per token. */
   price: string
-  /** The units that were received. */
+  /** The units of the token that the swap received. */
   units: bigint
   slippageBps: number
   maxImpactBps?: number | undefined
@@ -49,11 +54,11 @@ export type NewSwapHooks = TokenOn & {
 export type SwapHooks = {
   /** Returns the triggers of the legs at the price of the quote. Throws if one of the legs could not be armed. */
   check(request: LegRequest): Promise<Trigger[]>
-  /** Runs in the commit that ends the swap. */
+  /** Arms the hooks of a swap, in the commit that ends the swap. */
   arm(tx: Tx, hooks: NewSwapHooks): Promise<{ triggers: Trigger[]; events: NewEvent[] }>
   /** Returns the ids of the hooks on a token that have not fired. */
   openOn(userId: string, token: TokenOn): Promise<string[]>
-  /** Cancels those hooks in the commit that ends the swap. */
+  /** Cancels the hooks on a token that have not fired, in the commit that ends the swap. */
   cancelOn(
     tx: Tx,
     userId: string,
@@ -145,7 +150,7 @@ async function check(
   if (!displayed.has(market))
     throw new Fault(
       'unavailable',
-      `\`${field}\`: there is no trusted price of ${token.symbol}, so no hook on it could fire`,
+      `\`${field}\`: there is no trusted price of ${token.symbol} now, so a hook could not fire: try again later, or choose another token`,
     )
   return legs.map((leg) => triggerOf(leg, { reference: price, mark: price }))
 }

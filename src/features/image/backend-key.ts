@@ -12,9 +12,9 @@ export type NewBackendKey = { id: string; key: string; hash: Buffer }
 export function makeBackendKey(random: Random): NewBackendKey {
   const id = Buffer.from(random.bytes(idBytes)).toString('hex')
   const key = `bk_${id}_${Buffer.from(random.bytes(secretBytes)).toString('base64url')}`
-  return { id, key, hash: hashOf(key) }
+  return { id, key, hash: hashKey(key) }
 }
 
 export const idOfKey = (key: string): string | undefined => form.exec(key)?.[1]
-export const hashOf = (key: string): Buffer => Buffer.from(sha256(key), 'hex')
-export const isHashOf = (hash: Uint8Array, key: string): boolean => timingSafeEqual(hash, hashOf(key))
+export const hashKey = (key: string): Buffer => Buffer.from(sha256(key), 'hex')
+export const isHashOf = (hash: Uint8Array, key: string): boolean => timingSafeEqual(hash, hashKey(key))

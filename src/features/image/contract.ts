@@ -73,7 +73,7 @@ const ImageResponse = T.Object(
   { $id: 'ImageResponse' },
 )
 
-/** This is longer than the images may take, and shorter than the 90 s that any request may wait. */
+/** The wait is longer than the images may take, and shorter than the 90 s that any request may wait. */
 export const waitSeconds = 85
 
 export const contract = group('image', {

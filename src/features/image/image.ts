@@ -13,7 +13,7 @@ import {
   taskOf,
 } from '#kernel/contract/operation.ts'
 import { type Random, sha256 } from '#kernel/id.ts'
-import { postDraw } from '#kernel/task/draw.ts'
+import { postDraw } from '#kernel/task/ledger-draw.ts'
 import type { StepContext, StepResult, TaskView } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
@@ -41,7 +41,7 @@ type Data = JsonObject & {
   count: number
   steps: number
   seed: number
-  /** The user that the backend names if its own account pays. */
+  /** The user for whom the backend asks; this user pays unless the backend has an account of its own. */
   user: string
 }
 type Result = {
@@ -53,7 +53,7 @@ type Result = {
 }
 
 export const creditsPerCall = 1n
-/** This is longer than the time limits of the image service and of the file store together. */
+/** A step may take longer than the time limits of the image service and of the file store together. */
 const stepTimeoutMs = 80_000
 
 export const createImage = (deps: ImageDeps): Operation[] =>

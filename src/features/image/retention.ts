@@ -2,7 +2,7 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const dayMs = 86_400_000
 
-/** Keys of requests live as long as other replies. Ended keys of backends stay for a while, so that lists show them. */
+/** Idempotency keys live as long as other replies. Ended backend keys stay for a while, so that lists show them. */
 export const imageDeletions = (repliesMs: number): readonly Deletion[] => [
   {
     name: 'retention of requests of backends',

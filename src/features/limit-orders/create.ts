@@ -16,7 +16,7 @@ import {
   type TokenAt,
   type TokenFacts,
 } from '#kernel/contract/token-ref.ts'
-import { assetOf, type Chain, sameAddress } from '#kernel/money/chains.ts'
+import { type Chain, sameAddress, toAssetId } from '#kernel/money/chains.ts'
 import { unitsWorth } from '#kernel/money/money.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
@@ -35,7 +35,7 @@ import {
   limitOrderView,
 } from './view.ts'
 
-/** The order is checked as if it were executed now, and its task ends once it is armed. */
+/** A limit order is checked as if it were executed now, and its task ends once the order is armed. */
 
 export type LimitOrderDeps = {
   db: Queryable
@@ -99,7 +99,7 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
     )
   const { order, trade } = pricedOrder({ ...input, slippage_bps: swap.slippageBps }, tokens, prepared)
   const quoteKey = quoteKeyOf(trade)
-  // The route of the swap is quoted already.
+  // An order that its own swap triggers has a quoted route already; any other needs quotes of its trigger token.
   if (order.priced === null) await assertQuoted(deps, quoteKey, userId)
   const data: CreateData = {
     order,
@@ -147,7 +147,7 @@ async function orderTokens(
 }
 
 const isUsdc = ({ chain, token }: TokenAt): boolean => sameAddress(chain, token.address, chain.usdc)
-const assetAt = ({ chain, token }: TokenAt): string => assetOf(chain, token.address)
+const assetAt = ({ chain, token }: TokenAt): string => toAssetId(chain, token.address)
 
 /** Returns the stored order, and the trade whose quotes trigger it. */
 function pricedOrder(
@@ -175,13 +175,13 @@ function pricedOrder(
     slippage_bps: input.slippage_bps,
   }
   if (priced !== null) return { order, trade: { tokenIn, tokenOut, amountInUnits: amounts.inUnits, priced } }
-  // As much of the trigger token as is worth the order at the trigger price.
+  // The quotes are for the units of the trigger token that are worth the order's value at the trigger price.
   const amountInUnits = unitsWorth(action.usdMicros, trigger.token.decimals, input.price_usd_trigger) || 1n
-  const usdc = assetOf(trigger.chain, trigger.chain.usdc)
+  const usdc = toAssetId(trigger.chain, trigger.chain.usdc)
   return { order, trade: { tokenIn: triggerToken, tokenOut: usdc, amountInUnits, priced: 'in' } }
 }
 
-/** The fields of the request by the names of the swap, which knows both chains and the amount in units. */
+/** Maps fields of a limit order to those of a swap, which always has both chains and an amount in units. */
 const swapFields = ({ amount, chain_id_out }: LimitOrderInput) => ({
   amount: amount === undefined ? 'amount_usd' : 'amount',
   chain_id_out: chain_id_out === undefined ? 'chain_id_in' : 'chain_id_out',

@@ -1,5 +1,5 @@
 import type { OrderRules } from '#engines/trigger-orders/order-rules.ts'
-import { assetOf } from '#kernel/money/chains.ts'
+import { toAssetId } from '#kernel/money/chains.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type LimitOrderData, limitOrderEvent, limitOrderKind } from './view.ts'
 
@@ -22,8 +22,8 @@ export const limitOrderRules: OrderRules<LimitOrderData & JsonObject> = {
   },
   priced: ({ priced, chain_id_in, token_in, chain_id_out, token_out }) =>
     priced && {
-      tokenIn: assetOf({ id: chain_id_in }, token_in),
-      tokenOut: assetOf({ id: chain_id_out }, token_out),
+      tokenIn: toAssetId({ id: chain_id_in }, token_in),
+      tokenOut: toAssetId({ id: chain_id_out }, token_out),
       priced,
     },
   event: limitOrderEvent,

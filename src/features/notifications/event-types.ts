@@ -12,6 +12,7 @@ import {
   Time,
   Units,
 } from '#kernel/contract/wire-types.ts'
+import { SchedulePaused, ScheduleRun } from './schedule-events.ts'
 
 /** The event types of a user and the data of each. For compatibility, fields may be added but never removed. */
 
@@ -271,6 +272,10 @@ export const eventData = {
   'limit_order.cancelled': LimitOrderChanged,
   'limit_order.expired': LimitOrderChanged,
   'swap.late_payment': SwapLatePayment,
+  'schedule.run_started': ScheduleRun,
+  'schedule.run_finished': ScheduleRun,
+  'schedule.run_skipped': ScheduleRun,
+  'schedule.paused': SchedulePaused,
   'approval.requested': ApprovalChanged,
   'approval.decided': ApprovalChanged,
   'approval.expired': ApprovalChanged,
@@ -290,7 +295,7 @@ export const eventData = {
 export type EventType = keyof typeof eventData
 export const eventTypes = Object.keys(eventData) as EventType[]
 
-/** `task.completed` becomes `TaskCompletedEvent`. */
+/** Returns the schema name of an event type: `task.completed` becomes `TaskCompletedEvent`. */
 const nameOf = (type: EventType): string =>
   `${type.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}Event`
 

@@ -1,6 +1,6 @@
 import type { EventLog, StoredEvent } from '#durable/events/event-log.ts'
 import { Fault, type Issue, invalid } from '#kernel/contract/fault.ts'
-import { alternatives, nearest } from '#kernel/contract/nearest.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest-names.ts'
 import { implement, type StreamItem } from '#kernel/contract/operation.ts'
 import { contract } from './contract.ts'
 import { type EventType, eventTypes, type NotificationEvent } from './event-types.ts'
@@ -10,7 +10,7 @@ type Item = StreamItem<NotificationEvent>
 
 const replayedEvents = 50n
 
-/** Rejects unknown types, because a misspelt one would never match an event. */
+/** Reads the types of a filter; rejects unknown types, because a misspelt one would never match an event. */
 function typesOf(text: string | undefined): { types?: EventType[] } {
   if (text === undefined) return {}
   const types = text.split(',').map((name) => {
@@ -28,7 +28,7 @@ function typesOf(text: string | undefined): { types?: EventType[] } {
 /** The stored JSON has the shape that the type of its event declares. */
 const toEvent = (data: StoredEvent | { from: string; to: string }) => data as unknown as NotificationEvent
 
-/** Clients that have seen no event yet send an empty id. */
+/** Reads the cursor of a client; a client that has seen no event yet sends an empty id. */
 function cursorOf(lastEventId: string | undefined): string | undefined {
   if (lastEventId === undefined || lastEventId === '') return undefined
   if (/^\d{1,18}$/.test(lastEventId)) return lastEventId
@@ -40,7 +40,7 @@ function cursorOf(lastEventId: string | undefined): string | undefined {
 
 const item = (event: StoredEvent): Item => ({ id: event.id, event: event.type, data: toEvent(event) })
 
-/** Sent once if the cursor is older than the retained log: the client must read its state again. */
+/** An item that is sent once if the cursor is older than the retained log: the client must read its state again. */
 const reset = (from: bigint, to: bigint): Item => ({
   id: String(to),
   event: 'reset',

@@ -7,7 +7,7 @@ export const webhooksMax = 10
 /** How many messages of each webhook `webhooks_deliveries` shows. */
 export const deliveriesMax = 100
 export const urlLengthMax = 2_048
-/** A test sends a request on the caller's command, so it costs more of the budget than a change of a row. */
+/** A test sends a request at the caller's command, so it costs more of the rate budget than a change of a row. */
 const testPoints = 20
 
 const url = T.String({

@@ -2,7 +2,7 @@ import type { JWTPayload, JWTVerifyGetKey } from 'jose'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid } from '#kernel/id.ts'
-import type { Jwk, OAuthKeys } from './keys.ts'
+import type { Jwk, OAuthKeys } from './server-keys.ts'
 
 export type AccessClaims = {
   personId: string
@@ -18,11 +18,11 @@ type TokenCheckDeps = VerifierDeps & { issuer: () => string; algorithms: string[
 type VerifierDeps = {
   keys: Pick<OAuthKeys, 'publicKeys' | 'freshPublicKeys'>
   clock: Clock
-  /** The issuer, and the audience of the HTTP interface. */
+  /** The base URL of the gateway, which is the issuer of its tokens and the audience for the HTTP interface. */
   baseUrl: () => string
 }
 
-/** Far above the size of any token of this gateway; a longer one is refused before its signature is checked. */
+/** A longer token is refused before its signature is checked; no token of this gateway comes near this size. */
 const bytesMax = 4_096
 const toleranceSeconds = 30
 const headerFields = new Set(['alg', 'typ', 'kid'])
@@ -44,7 +44,7 @@ export function createTokenVerifier(deps: VerifierDeps) {
 export function createTokenCheck({ keys, clock, baseUrl, issuer, algorithms }: TokenCheckDeps) {
   return async (token: string): Promise<JWTPayload> => {
     if (token.length > bytesMax) throw refused()
-    // Most processes never see such a token, so the library is loaded with the first one.
+    // Most processes never verify a token of a person, so the library is loaded with the first one.
     const { decodeProtectedHeader, jwtVerify, errors, createLocalJWKSet } = await import('jose')
     const find: JWTVerifyGetKey = async (header, input) => {
       const inSet = async (set: Jwk[]) => createLocalJWKSet({ keys: set as never })(header, input)

@@ -5,7 +5,7 @@ import { sha256 } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { type AccessClaims, createTokenCheck } from './access-tokens.ts'
-import type { Grants } from './grants.ts'
+import type { Grants } from './grant-revocation.ts'
 import type { Identities } from './identities.ts'
 import type { RecordStore, Records } from './records.ts'
 
@@ -20,7 +20,7 @@ const revokedSeconds = lifeMaxSeconds + 3_600
 /** An app that shows no token for this long counts as disconnected, because the other server does not say so. */
 const idleSeconds = 30 * 86_400
 
-/** Identifies what a person gave to a client at the other server. */
+/** Returns the id under which this gateway stores a grant that a person gave to a client at the other server. */
 export const externalGrantId = (of: { issuer: string; subject: string; clientId: string }): string =>
   sha256(`${of.issuer}|${of.subject}|${of.clientId}`)
 
@@ -90,7 +90,7 @@ export function createExternalTokens(deps: Deps) {
     if (endedMs > 0 && iat <= endedMs / 1_000 + aheadSeconds) throw refused('was revoked')
     const expiresAt = new Date(exp * 1_000)
     const scopes = typeof scope === 'string' ? scope : ''
-    // The record serves the list of apps.
+    // The list of the person's connected apps is read from this record.
     const resources = { [baseUrl()]: scopes }
     const grant = { accountId: personId, clientId, external: true, resources }
     await records.of('Grant').upsert(grantId, grant, idleSeconds)

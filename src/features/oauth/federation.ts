@@ -1,7 +1,7 @@
 import type { Random } from '#kernel/id.ts'
 import type { ExternalIdentity, OpenIdProvider, PendingSignIn } from '#upstreams/openid/openid.ts'
+import type { Outcome, Person } from './email-sign-in.ts'
 import type { Identities } from './identities.ts'
-import type { Outcome, Person } from './people.ts'
 import type { Records } from './records.ts'
 
 /** This module handles the sign-in at an external identity provider, from the departure of a browser to its return. */
@@ -58,7 +58,7 @@ export function createFederation({
     async begin(interaction, isFresh) {
       const state = stateOf(interaction, random)
       const { url, pending } = await provider.begin({ redirectUri: redirectUri(), state, isFresh })
-      // An interaction has one departure: a later one replaces it, even if it was used.
+      // An interaction has one pending departure to the provider: a later one replaces it, even if it was used.
       await store.destroy(interaction)
       await store.upsert(interaction, pending, pendingSeconds)
       return url

@@ -4,7 +4,7 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import { readEmail } from './email-address.ts'
-import type { Outcome, Person } from './people.ts'
+import type { Outcome, Person } from './email-sign-in.ts'
 
 export type VerifiedIdentity = { issuer: string; subject: string; email: string }
 export type Identities = {
@@ -13,7 +13,7 @@ export type Identities = {
 }
 type IdentitiesDeps = { transact: Transact; clock: Clock; random: Random }
 
-/** OpenID Connect allows 255 characters. */
+/** OpenID Connect allows subjects of up to 255 characters. */
 const subjectMax = 255
 
 export function createIdentities({ transact, clock, random }: IdentitiesDeps): Identities {

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Random } from '#kernel/id.ts'
-import type { OAuthKeys } from './keys.ts'
+import type { OAuthKeys } from './server-keys.ts'
 
 /**
  * A known browser is one in which a person has signed in before. Guesses of strangers never use up the budget of such a

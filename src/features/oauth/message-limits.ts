@@ -1,11 +1,11 @@
-import { addressKey } from '#kernel/wire/address-key.ts'
+import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { Budget, SignInLimits } from './sign-in-limits.ts'
 
 /** The most messages per window of 15 minutes. */
 const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-/** A mailbox gets this many messages a day that are the first of an address, after its other budgets are spent. */
+/** A mailbox with spent budgets still gets this many messages a day, each the first for a new network address. */
 const firstMax = 50
 /** A mailbox gets this many messages a day without a pause. */
 const unpausedMax = 10
@@ -18,7 +18,7 @@ export type MessageLimits = {
   /** Counts a message, and returns the budgets that it was taken from, or undefined if it exceeds a limit. */
   take(email: string, address: string): Promise<Budget[] | undefined>
   takeOfBrowser(browser: string): Promise<Budget[] | undefined>
-  /** Counts the message that a mailbox has no account; a mailbox gets one a day. */
+  /** Counts a message to a mailbox which says that no account has it; a mailbox gets one such message a day. */
   takeUnknown(email: string): Promise<Budget[] | undefined>
 }
 
@@ -45,8 +45,8 @@ export function createMessageLimits(limits: SignInLimits): MessageLimits {
 
   return {
     /**
-     * A message that the limits of an address refuse does not count against the mailbox. If strangers use up the
-     * mailbox's budget, each new address still has its first message.
+     * A message that the limits of a network address refuse does not count against the mailbox. If strangers use up the
+     * mailbox's budget, each new network address still has its first message.
      */
     async take(email, address) {
       const from = addressKey(address)

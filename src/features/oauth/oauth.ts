@@ -15,18 +15,18 @@ import {
   creditsPerDayDefault,
   creditsPerDayMax,
   type PostedOrigins,
-} from './connections.ts'
+} from './connected-apps.ts'
+import { createPeople, type People } from './email-sign-in.ts'
 import { createExternalTokens } from './external-tokens.ts'
 import { createFederation, type Federation, interactionOfState } from './federation.ts'
-import { createGrants, type EndApps, type Grants } from './grants.ts'
+import { createGrants, type EndApps, type Grants } from './grant-revocation.ts'
 import { createIdentities } from './identities.ts'
-import { createOAuthKeys, type OAuthKeys } from './keys.ts'
 import { createKnownBrowsers, type KnownBrowsers } from './known-browsers.ts'
 import { createMessageLimits } from './message-limits.ts'
 import { createPasskeys, type Passkeys } from './passkeys.ts'
 import { createPasswords, type DeriveKey } from './passwords.ts'
-import { createPeople, type People } from './people.ts'
 import { createRecords, type Records } from './records.ts'
+import { createOAuthKeys, type OAuthKeys } from './server-keys.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createSignInLimits } from './sign-in-limits.ts'
 
@@ -43,17 +43,17 @@ type OAuthDeps = {
   onRevoked: () => void
   endApps: EndApps
   postedOrigins: PostedOrigins
-  /** If present, this server issues the tokens instead of the gateway. */
+  /** The external authorization server that issues the tokens; if absent, the gateway issues them. */
   authorizationServer?: AuthorizationServer | undefined
   /** Where people sign in; if absent, they sign in at this gateway. */
   identityProvider?: OpenIdProvider | undefined
   callbackUrl: () => string
   freshSignInSeconds: number
-  /** The default is scrypt. */
+  /** The function that derives a hash from a password; the default is scrypt. */
   deriveKey?: DeriveKey | undefined
 }
 
-/** These are the records, keys and people of the authorization server. The server itself is a door. */
+/** The records, keys and people behind the authorization server; the server itself is in src/edges/oauth. */
 export type OAuth = {
   records: Records
   grants: Pick<Grants, 'endExpired' | 'contest' | 'isContested' | 'endContested'>
@@ -62,12 +62,12 @@ export type OAuth = {
   connections: Connections
   creditsPerDay: { default: number; max: number }
   people: People
-  /** Absent if people sign in elsewhere. */
+  /** The passkeys of people; absent if people sign in elsewhere, or another server issues the tokens. */
   passkeys: Passkeys | undefined
   knownBrowsers: KnownBrowsers
-  /** Absent if people sign in at this gateway, or on none of its pages. */
+  /** The sign-in at an external identity provider; absent if none is configured. */
   federation: Federation | undefined
-  /** Absent if this gateway issues the tokens. */
+  /** The external authorization server that issues the tokens; absent if this gateway issues them. */
   external: AuthorizationServer | undefined
   interactionOfState(state: unknown): string | undefined
   freshSignInSeconds: number

@@ -26,7 +26,7 @@ export function createPasskeyChallenges({
 }) {
   const store = records.of(model)
   return {
-    /** Replaces an earlier challenge of this browser. */
+    /** Returns a new challenge, which replaces an earlier one of the same browser. */
     async issue(holder: string, purpose: ChallengePurpose, owner?: Owner): Promise<string> {
       const challenge = Buffer.from(random.bytes(challengeBytes)).toString('base64url')
       await store.destroy(holder)
@@ -37,7 +37,7 @@ export function createPasskeyChallenges({
       )
       return challenge
     },
-    /** Uses the challenge up, whether or not the credential is accepted. */
+    /** Uses a challenge up and returns it, whether or not the credential is accepted later. */
     async take(holder: string, purpose: ChallengePurpose): Promise<TakenChallenge | undefined> {
       const found = (await store.find(holder)) as Stored | undefined
       if (found?.purpose !== purpose || !(await store.consume(holder))) return undefined

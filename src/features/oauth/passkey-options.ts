@@ -3,7 +3,7 @@ import { algorithms, type RelyingParty } from './passkey-verification.ts'
 export type RequestOptions = Readonly<Record<string, unknown>>
 export type CreationOptions = Readonly<Record<string, unknown>>
 
-/** Equals the time for which a challenge is valid. */
+/** The browser's time limit for a passkey equals the time for which a challenge is valid. */
 const timeoutMs = 300_000
 
 export const requestOptions = ({
@@ -26,7 +26,7 @@ type Creation = {
   challenge: string
   handle: string
   email: string
-  /** Credentials that the account already has; an authenticator makes no second one. */
+  /** Credentials that the account already has; an authenticator that holds one of them makes no second one. */
   excluded: readonly string[]
 }
 export const creationOptions = ({

@@ -6,8 +6,8 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { PasskeyRow } from '#store/tables/oauth.ts'
+import type { Person, Refusal } from './email-sign-in.ts'
 import { readCredential, type VerifiedCredential, verifySignature } from './passkey-verification.ts'
-import type { Person, Refusal } from './people.ts'
 
 export type Passkey = Readonly<{
   id: string

@@ -7,7 +7,7 @@ import { parseJson } from '#kernel/wire/json.ts'
 /** The name and the origin that passkeys of this gateway are bound to. */
 export type RelyingParty = { id: string; origin: string }
 
-/** Returns undefined if the base URL cannot have passkeys: they need https or `localhost`, and never an IP address. */
+/** Returns the relying party of the base URL; undefined for an IP address, and without https or `localhost`. */
 export function relyingPartyOf(baseUrl: string): RelyingParty | undefined {
   const { protocol, hostname, origin } = new URL(baseUrl)
   if (isIP(hostname) !== 0 || hostname.startsWith('[')) return undefined
@@ -37,7 +37,7 @@ const credentialLengthMax = 8_192
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 type CredentialJson = { id: string; response: Record<string, unknown> }
-/** Parses the credential that the page sent; returns undefined if it is none. */
+/** Parses the credential that the page sent; returns undefined if the text is no credential. */
 export function readCredential(text: string): CredentialJson | undefined {
   if (text.length > credentialLengthMax) return undefined
   const value = parseJson(text)
@@ -62,7 +62,7 @@ async function unlessInvalid<T>(run: () => Promise<T | undefined>): Promise<T | 
   }
 }
 
-/** Returns undefined unless the passkey was made for this challenge, origin and name, with the user verified. */
+/** Verifies a new passkey; undefined unless made for this challenge, origin and name, with the user verified. */
 export function verifyNewPasskey(
   credential: CredentialJson,
   { challengeHash, party }: Expected,
@@ -104,7 +104,7 @@ async function isWithoutCertificates({ response }: CredentialJson): Promise<bool
 
 type StoredKey = { credentialId: Buffer; publicKey: Buffer }
 
-/** Returns the signature counter, or undefined if it was not made by this key for this challenge, origin and name. */
+/** Returns the signature's counter; undefined unless this key signed for this challenge, origin and name. */
 export function verifySignature(
   credential: CredentialJson,
   { credentialId, publicKey }: StoredKey,

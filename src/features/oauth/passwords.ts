@@ -19,7 +19,7 @@ export const scryptKey: DeriveKey = (password, salt, { N, r, p }) =>
 /** Who waits for a derivation: the network address, or the person if the browser is known. */
 export type Requester = { address: string; knownPerson?: string | undefined }
 export type Passwords = {
-  /** Throws `overloaded`, without a derivation, if too many wait. */
+  /** Throws `overloaded`, without a derivation, if too many requesters wait. */
   hash(password: string, requester: Requester): Promise<string>
   /** Throws `overloaded` as `hash` does. An unknown person costs the same time as a wrong password. */
   isRight(password: string, stored: string | undefined, requester: Requester): Promise<boolean>

@@ -3,17 +3,17 @@ import { type Clock, later } from '#kernel/clock.ts'
 import type { ActScope } from '#kernel/contract/caller.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { OAuthRecordRow } from '#store/tables/oauth.ts'
-import type { Grants } from './grants.ts'
+import type { Grants } from './grant-revocation.ts'
 
 /** This module stores the records of the authorization server, by model and id; every record expires. */
 
 export type Payload = Record<string, unknown>
 export type RecordStore = {
-  /** Only the newest live records stay of those that one address, the `opener`, has opened. */
+  /** Stores a record. Of the records that one address, the `opener`, has opened, only the newest live ones stay. */
   upsert(id: string, payload: Payload, expiresInSeconds?: number, opener?: string): Promise<void>
   find(id: string): Promise<Payload | undefined>
   findByUid(uid: string): Promise<Payload | undefined>
-  /** Returns false if the record was used before; of several concurrent uses one succeeds. */
+  /** Marks a record as used; returns false if it was used before. Of several concurrent uses one succeeds. */
   consume(id: string): Promise<boolean>
   destroy(id: string): Promise<void>
   revokeByGrantId(grantId: string): Promise<void>
@@ -74,11 +74,11 @@ export function createRecords({ db, clock, grants }: RecordsDeps): Records {
     query(
       on,
       `update oauth_record set expires_at = $2 where model = 'Client' and id = $1 and expires_at < $3 returning id`,
-      // This is written at most once a day.
+      // The end of an idle client is moved at most once a day.
       [clientId, later(clock.now(), idleClientMs), later(clock.now(), idleClientMs - dayMs)],
     )
 
-  /** A connection that is refreshed for months stays as small as a new one. */
+  /** Deletes old used refresh tokens, so that a grant refreshed for months keeps no more rows than a new one. */
   const forgetUsed = (on: Queryable, id: string) =>
     query(
       on,

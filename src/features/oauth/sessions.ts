@@ -23,11 +23,11 @@ export type Sessions = {
 
 /** A session ends after this time, however often it is used. */
 const longestSessionMs = 30 * 86_400_000
-/** This is longer than any session lasts. */
+/** The record of an ended session is stored for longer than any session lasts. */
 const tombstoneSeconds = 31 * 86_400
 
 type Authorizations = Record<string, { enteredAtMs?: number } | undefined>
-/** No client can have this name. */
+/** Entry times are stored in the session under this client id, which no client can have. */
 const entryName = ' '
 
 const enteredAtMs = ({ authorizations }: { authorizations?: unknown }): number | undefined =>
@@ -64,7 +64,7 @@ export function createSessions({ db, records, clock }: SessionsDeps): Sessions {
     },
     enter(session, atMs) {
       const { accountId, loginTs = 0 } = session
-      // To write to a session that belongs to nobody would store it.
+      // A write would store a session that belongs to nobody, so such a session is left alone.
       if (accountId === undefined || (atMs === undefined && enteredAtMs(session) !== undefined)) return
       const entered = { enteredAtMs: atMs ?? loginTs * 1_000 }
       Object.assign(session.authorizationFor(entryName, true), entered)

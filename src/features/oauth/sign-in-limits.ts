@@ -13,7 +13,7 @@ export type SignInLimits = {
    */
   take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
   count(budget: Budget): Promise<number>
-  /** Returns what was taken, because it was no failure. */
+  /** Gives counted uses back, because the attempt that took them did not fail. */
   giveBack(budgets: readonly Budget[]): Promise<void>
 }
 
@@ -23,7 +23,7 @@ const guessWindowMs = 15 * 60_000
 const countMax = 1_000_000
 
 const keyOf = ({ name }: Budget): Buffer => createHash('sha256').update(name).digest()
-/** A statement cannot count one row twice. */
+/** One SQL statement cannot count a row twice, so each name of a budget occurs once. */
 const withUniqueNames = (budgets: readonly Budget[]): Budget[] => [
   ...new Map(budgets.map((budget) => [budget.name, budget])).values(),
 ]

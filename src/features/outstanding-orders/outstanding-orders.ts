@@ -21,7 +21,7 @@ type Deps = {
   clock: Clock
   publish: PublishOrders
   tasks: CancelTasks
-  /** The views by the kind of task that an order creates. */
+  /** The functions that show an order in the interface, by the kind of task that the order creates. */
   kinds: Kinds
 }
 type Row = OrderRow<never>

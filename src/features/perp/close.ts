@@ -3,10 +3,12 @@ import { findPosition } from '#engines/venue/orders/order-lookup.ts'
 import { exitFacts, type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { positionBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
+import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { createAdmission } from '#kernel/task/admission.ts'
+import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
@@ -14,7 +16,7 @@ import type { TradeDeps } from './open.ts'
 export const admitClose = (deps: TradeDeps) =>
   createAdmission({
     policy: deps.policy,
-    check: (input: PerpInput<'close'>, { userId }) => checkClose(deps, input, userId),
+    check: (input: PerpInput<'close'>, attempt) => checkClose(deps, input, attempt),
     start: ({ data }) => ({
       first: 'begin',
       deadlineMs: tradeDeadlineMs,
@@ -26,7 +28,7 @@ export const admitClose = (deps: TradeDeps) =>
 async function checkClose(
   deps: TradeDeps,
   input: PerpInput<'close'>,
-  userId: string,
+  { userId, run }: Pick<Attempt, 'userId' | 'run'>,
 ): Promise<{ action: PlannedAction; data: OrderTaskData }> {
   const { venue, pricing, chainId, clock, limits } = deps
   const market = requireKnownMarket('perp', await venue.perps(), input.asset)
@@ -44,8 +46,12 @@ async function checkClose(
     )
   const isBuy = position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')
-  const asked = input.size === undefined ? held : pricing.roundSize(input.size, market)
-  const size = compareDecimals(asked, held) > 0 ? held : asked
+  const { symbol } = market
+  const record = { coin: symbol, balance_key: positionBalanceKey(symbol), total: held }
+  const holding = { userId, market: 'perp', symbol, isLong: !isBuy, held, ...record } as const
+  const sizeMax = await reduciblePart(deps.db, run, holding)
+  const asked = input.size === undefined ? sizeMax : pricing.roundSize(input.size, market)
+  const size = compareDecimals(asked, sizeMax) > 0 ? sizeMax : asked
   const mid = mids.get(market.symbol) ?? market.markPrice
   const price = orderPrice(input, { limit, mid, isBuy, market }, pricing)
   // The venue values an order at its own price, which for a sale is below the mid price.
@@ -74,6 +80,7 @@ async function checkClose(
     tif: limit === undefined ? 'ioc' : 'gtc',
     reduce_only: true,
     usd_micros: '0',
+    ...ownPartOf(run, record),
   }
   return { action: { userId, chainId, ...exitFacts(operation, tokens) }, data }
 }

@@ -6,11 +6,11 @@ import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
-import type { PreparedSwap } from '#features/swap/route/prepare.ts'
+import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
-import { assetOf } from '#kernel/money/chains.ts'
+import { toAssetId } from '#kernel/money/chains.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
@@ -19,10 +19,10 @@ import type { AccountRef, TaskProgress } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { Agents } from './agent-keys.ts'
 import type { PerpInput } from './contract.ts'
-import { type CreditTaskData, cashOf } from './credit-check.ts'
+import { type CreditTaskData, cashOf } from './deposit-credit.ts'
 import { depositShortage, isBridgeToken, walletToken } from './funding-route.ts'
+import type { Agents } from './key-renewal-lead.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 import type { ApprovalTaskData, SetupDeps } from './setup.ts'
 import { type Delivered, type SwapLegData, swapFieldNames } from './swap-leg.ts'
@@ -41,7 +41,7 @@ export type FundDeps = VenueDriverDeps & {
   route: FundingRoute
   clock: Clock
   limits: PerpLimits
-  /** It is undefined if no provider of swaps is configured. */
+  /** The swaps before a deposit; undefined if no provider of swaps is configured. */
   swaps: SwapLegs | undefined
   reserve: ReserveSpend
 }
@@ -58,7 +58,7 @@ export type FundTaskData = CreditTaskData &
     /** Whether the account was empty at the venue when the task began. */
     is_first?: boolean
     swapped?: Delivered
-    /** The deposit was made before the database went back, so nothing is reserved for it. */
+    /** Whether the deposit was made before the database went back to an earlier time; then nothing is reserved. */
     is_deposited?: boolean
     progress?: TaskProgress
   }
@@ -90,7 +90,7 @@ export const walletOf = (
   { chain, route }: Pick<FundDeps, 'chain' | 'route'>,
 ): AccountRef => ({
   owner: userId,
-  asset: assetOf(chain.row, route.token),
+  asset: toAssetId(chain.row, route.token),
   subAccount: 'wallet',
 })
 
@@ -199,7 +199,7 @@ async function fundSwap(
   const data: FundTaskData = {
     swap,
     account: await deps.evmAddressOf(action.userId),
-    // Until the deposit is prepared, this is its least amount.
+    // Until the deposit is prepared, its amount is the minimum that the swap brings.
     amount_units: swap.amount_out_min,
     ahead_ms: 0,
     since_ms: 0,

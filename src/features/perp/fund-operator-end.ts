@@ -1,7 +1,7 @@
 import type { isWholeFill } from '#features/swap/settle/operator-end.ts'
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
 import { usdcDecimals } from '#kernel/money/money.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import {
   isOwnTransaction,
   type OperatorEnd,
@@ -43,7 +43,7 @@ export const operatorEndOfFund =
       : endInDeposit(deps, task, { ending, finding })
   }
 
-/** Ends the task before its deposit has begun: what the swap brought is in the wallet. */
+/** Ends a funding whose deposit has not begun: the output of the swap is in the wallet. */
 function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: Ended): EndResult | Refusal {
   const { outcome, at } = finding
   if (outcome === 'executed')

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money/money.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type { FailedResult, JsonObject, StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { depositOf, type FundDeps, type FundTaskData, fundDeposit, minFundUnits } from './fund-admission.ts'
@@ -68,7 +68,7 @@ export const swapBeforeDeposit = (deps: FundDeps): Record<SwapLegStep | 'deposit
   deposit: (task, context) => prepareDeposit(deps, task, context),
 })
 
-/** The end of the swap starts the deposit or ends the task. */
+/** Starts the deposit after a completed swap, or ends the task after a failed one. */
 function afterSwap(deps: FundDeps, task: FundTask, { end, now }: { end: SwapEnd; now: Date }): Result {
   if (end.end !== 'completed') return fundingSwapFailed(deps, task, end)
   const { end: _end, outcome: _outcome, result: _result, ...committed } = end
@@ -116,7 +116,7 @@ export const depositLeg = ({ route }: Route, { status, amount, txHash, error }: 
     error: error ?? null,
   })
 
-/** The leg of a swap that was executed. */
+/** Shows an executed swap as a leg of the funding. */
 export function swapLeg({ route }: Route, { swapped }: FundTaskData): JsonObject {
   return legView({
     role: 'swap',

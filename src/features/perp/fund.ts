@@ -1,18 +1,18 @@
 import { venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { registerFunded } from '#engines/venue/records/account-store.ts'
 import { ledgerUpdateRows } from '#engines/venue/records/expected-balances.ts'
+import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/order-store.ts'
 import { addLedgerEntries } from '#engines/venue/records/record-store.ts'
-import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
-import { addToResult, createEffect } from '#kernel/task/one-effect.ts'
+import { addToResult, createEffect } from '#kernel/task/effect-steps.ts'
 import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type { EndResult, StepResultOf, Steps, TaskView, Tx } from '#kernel/task/task.ts'
-import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
+import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { checkForCredit } from './credit-check.ts'
+import { checkForCredit } from './deposit-credit.ts'
 import { type FundDeps, type FundTaskData, fundFacts } from './fund-admission.ts'
 import {
   afterSwapStep,
@@ -180,7 +180,7 @@ function approvalEffect(deps: FundDeps) {
   })
 }
 
-/** Never fails a task whose transfer was sent. After a long wait the task goes to review. */
+/** Polls again for a sent transfer, and never fails its task; after a long wait the task goes to review. */
 export function waitForTransfer<Name extends string, Data = unknown>(
   task: TaskView<{ polls?: number }>,
   now: Date,

@@ -7,10 +7,10 @@ import type { LedgerToken } from '#kernel/task/task.ts'
 import type { FundingRoute } from './limits.ts'
 
 type Fields = { chain: string; token: string }
-/** As the request names them. Without them the bridge's chain and token are meant, or its token on another chain. */
+/** Chain and token as the request names them; if absent, the bridge's chain and token, or its token elsewhere. */
 export type NamedToken = { chain: string | number | undefined; token: string | undefined }
 
-/** Whether the request names the bridge's chain and token. If no chains for swaps are given, others are refused. */
+/** Whether the request names the bridge's chain and token; without `chains` for swaps, any other is refused. */
 export function isBridgeToken(
   route: FundingRoute,
   { chain, token = route.symbol }: NamedToken,
@@ -26,7 +26,7 @@ export function isBridgeToken(
   return 'token' in found && sameAddress(named, found.token.address, route.token)
 }
 
-/** Throws 422 with the possible routes. */
+/** Throws a 422 that lists the possible routes, unless chain and token are those of the bridge. */
 function assertRoute(route: FundingRoute, given: { chain: string; token: string }, fields: Fields): void {
   const possible = [{ chain_id: route.chainId, token: route.symbol }]
   if (given.chain !== route.chainId)

@@ -1,12 +1,12 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
-import { venueName } from '#engines/venue/records/store.ts'
+import { venueName } from '#engines/venue/records/order-store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { type Admission, defineTaskKind, type JsonObject, type TaskKind, type Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { renewAheadMs } from './agent-keys.ts'
+import { renewAheadMs } from './key-renewal-lead.ts'
 import { admitSetup, type SetupDeps, type SetupTaskData, setupSteps } from './setup.ts'
 
 /** This module renews trading keys before they expire, and at once if an exit has no key that the venue accepts. */
@@ -26,7 +26,7 @@ const kind = 'venue_key_renewal'
 const sweepKind = 'venue_key_renewals'
 const everySeconds = 3_600
 const batchMax = 50
-/** The id is fixed, so that all instances share one schedule. */
+/** The id of the renewal is fixed, so that all instances share one schedule. */
 const scheduleId = '00000000-0000-7000-8000-00000000a9e7'
 
 export const renewalSchedule = (now: Date): NewSchedule => ({
@@ -66,7 +66,7 @@ function createRenewalKind(deps: KeyRenewalDeps): TaskKind {
       sign: steps.sign,
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
-        // The venue approves no key for an account without funds, which ends as `partial`.
+        // The venue approves no key for an account without funds; the renewal then ends as `partial`, without an event.
         if (!('end' in result) || result.outcome !== 'executed') return result
         const { api_wallet_address = null, api_wallet_expires_at = null } = result.result ?? {}
         const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }

@@ -1,5 +1,5 @@
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
-import { venueName } from '#engines/venue/records/store.ts'
+import { venueName } from '#engines/venue/records/order-store.ts'
 import type { TaskView, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 

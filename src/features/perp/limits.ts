@@ -1,4 +1,4 @@
-import { venueName } from '#engines/venue/records/store.ts'
+import { venueName } from '#engines/venue/records/order-store.ts'
 
 export type PerpLimits = {
   minOrderUsd: string

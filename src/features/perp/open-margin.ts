@@ -1,4 +1,4 @@
-import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
+import { collateralFor, transferFor } from '#engines/venue/orders/collateral-shortfall.ts'
 import type { Spendings } from '#engines/venue/orders/spending.ts'
 import { fromUnits, mulDiv, toMicros, usdDecimals } from '#kernel/money/money.ts'
 import type { BalanceAttempt } from '#kernel/task/admission.ts'
@@ -31,7 +31,7 @@ export function marginOf({ notional, leverage, position }: Margin): bigint {
   return own + (extra > 0n ? extra : 0n)
 }
 
-/** An opposite order may use the margin of the position twice: for the close and for the new side. */
+/** Returns the free margin; an order against the position may use that margin twice, to close and to open. */
 function freeFor({ isBuy, position, state }: Margin): bigint {
   const free = toMicros(state.crossFreeUsd)
   const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy

@@ -1,3 +1,4 @@
+import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import type { TransferAmount } from '#engines/venue/orders/collateral-transfer.ts'
 import { checkedExits, limitPriceOf, orderSize, type Sizing } from '#engines/venue/orders/order-checks.ts'
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
@@ -11,7 +12,6 @@ import {
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
-import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -47,7 +47,7 @@ export type TradeDeps = {
 type OpenRequest = PerpInput<'open'>
 type OpenInput = Omit<OpenRequest, 'leverage' | 'side'> & { leverage?: number; side?: 'long' | 'short' }
 
-/** Normalises the spellings that the interface accepts. */
+/** Normalises the spellings of leverage and side that the interface accepts. */
 const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
   ...rest,
   ...(leverage !== undefined && { leverage: Number(leverage) }),
@@ -62,7 +62,7 @@ function sideOf({ is_buy, side }: OpenInput): boolean {
 
 type Leverage = { is_cross: boolean; value: number }
 
-/** Returns the leverage that the request asks for, after the checks of the market. */
+/** Returns the leverage that the request asks for; throws if the market does not allow it. */
 function askedLeverage(
   { leverage, is_cross }: OpenInput,
   { maxLeverage, onlyIsolated, symbol }: PerpMarket,
@@ -84,7 +84,7 @@ function askedLeverage(
   return { ...(leverage !== undefined && { value: leverage }), ...(is_cross !== undefined && { is_cross }) }
 }
 
-/** The leverage comes from the request, the position, the market's setting, or is 1. */
+/** Returns the leverage of the order: of the request, else of the position or the market's setting, else 1. */
 const leverageOf = (
   { value, is_cross }: Partial<Leverage>,
   known: Position | LeverageSetting | undefined,
@@ -94,7 +94,7 @@ const leverageOf = (
   value: value ?? Math.min(known?.leverage ?? 1, maxLeverage),
 })
 
-/** An older setting may have been changed by another client, and setting it again costs little. */
+/** A setting older than this may have been changed by another client, and setting it again costs little. */
 const settingTrustedMs = 3_600_000
 
 function isSet(

@@ -1,6 +1,6 @@
 import { isUnified } from '#engines/venue/records/account-mode.ts'
-import { tasksOfOrders } from '#engines/venue/records/store.ts'
-import { orderView } from '#engines/venue/records/views.ts'
+import { tasksOfOrders } from '#engines/venue/records/order-store.ts'
+import { orderView } from '#engines/venue/records/order-view.ts'
 import type { Queryable } from '#store/query.ts'
 import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -12,7 +12,7 @@ type Deps = {
   views: Pick<AccountViews, 'account' | 'openOrders' | 'spotBalances' | 'mode'>
 }
 
-/** How old mark prices of open orders may be. Positions come with their own mark price. */
+/** The maximum age of mark prices for open orders; positions come with mark prices of their own. */
 const marksMaxAgeMs = 15_000
 
 export async function ordersOf({ db, venue, views }: Deps, userId: string, account: string) {
@@ -44,12 +44,12 @@ export async function ordersOf({ db, venue, views }: Deps, userId: string, accou
       withdrawable_usd: withdrawableUsd,
       margin_used_usd: state.marginUsedUsd,
     },
-    // The time is the venue's, of the older of the two reads.
+    // The time is the venue's time at the older of the two reads.
     as_of: new Date(state.timeMs - Math.max(0, stateAtMs - ordersAtMs)).toISOString(),
   }
 }
 
-/** If one balance serves both sides, the perp side reports only the margin of positions. */
+/** Returns the value of the account; with one balance for both sides, the perp side reports only margin. */
 async function accountValue(views: Deps['views'], account: string, state: Account) {
   if (state.withdrawableUsd !== '0' || state.accountValueUsd !== state.marginUsedUsd) return state
   const { value: spot } = await views.spotBalances(account)

@@ -1,8 +1,9 @@
 import { unclaimed, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import { type ActionTaskData, effectOf } from '#engines/venue/orders/signed-action.ts'
 import { recordsDisagree } from '#engines/venue/records/cash-reconciliation.ts'
-import { claimedTransferKeys } from '#engines/venue/records/store.ts'
+import { claimedTransferKeys } from '#engines/venue/records/order-store.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
+import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm, IncomingTransfer } from '#upstreams/evm/evm.ts'
@@ -26,11 +27,11 @@ export type PayoutTaskData = ActionTaskData & {
   from_block: string
 }
 
-/** How many polls of the chain lie between two reads of the transfer list. */
-export const repollAfter = 6
-/** The same while the chain shows no possible payout: a node may have returned no logs for blocks that it lacks. */
+/** The number of polls of the chain between two reads of the venue's transfer list. */
+const repollAfter = 6
+/** Polls between two list reads while the chain shows no payout: a node may lack the logs of some blocks. */
 const unseenRepollAfter = 24
-/** An arrival that is smaller by more than this many fees is not the payout. */
+/** An arrival that falls short of the amount by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
 
 export const isPaid =
@@ -38,13 +39,13 @@ export const isPaid =
   (amountUnits: bigint) =>
     amountUnits === BigInt(paid_units)
 
-/** Matches a payout whatever its fee. */
-export const isUpTo =
+/** Matches any amount up to the withdrawn one, because the fee of the payout is unknown. */
+const isUpTo =
   (maxUnits: bigint) =>
   (amountUnits: bigint): boolean =>
     amountUnits > 0n && amountUnits <= maxUnits
 
-/** Matches what the venue may have paid out. Dust from third parties is not a payout. */
+/** Matches amounts that the venue may have paid out; dust from third parties is no payout. */
 export const isNear = (
   { amount_usd }: Pick<PayoutTaskData, 'amount_usd'>,
   { withdrawFeeUsd }: Pick<PerpLimits, 'withdrawFeeUsd'>,
@@ -54,12 +55,15 @@ export const isNear = (
   return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= lowerUnits && amountUnits <= upperUnits
 }
 
+export type FoundPayout = { key: string; arrival: IncomingTransfer }
+export type PayoutSearch = ReturnType<typeof createPayoutSearch>
+
 export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDeps) {
   const arrivalOf = async (
     task: TaskView<PayoutTaskData>,
     blocks: { from: bigint; to: bigint },
     isPayout: (amountUnits: bigint) => boolean,
-  ): Promise<{ found: { key: string; arrival: IncomingTransfer } | undefined; searchedTo: bigint }> => {
+  ): Promise<{ found: FoundPayout | undefined; searchedTo: bigint }> => {
     const { transfers, searchedTo } = await chain.incomingTransfers(route.token, task.data.account, blocks)
     const fitting = transfers
       .filter(({ amountUnits }) => isPayout(amountUnits))
@@ -113,8 +117,49 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
   return { arrivalOf, assertNotArrived, ownIn, payoutOf }
 }
 
+type SearchProgress = { from_block: string; payout?: Payout; payout_read_poll?: number }
+type SearchTask = TaskView<PayoutTaskData & SearchProgress & { first_block: string; polls?: number }>
+
+/**
+ * The venue lists the withdrawal only after the payout, minutes later, and the list costs request budget. It is
+ * therefore read once the chain shows a possible payout, and again with the next poll if it is still behind.
+ */
+export async function findPayout(
+  { chain }: Pick<PayoutDeps, 'chain'>,
+  { arrivalOf, payoutOf }: PayoutSearch,
+  task: SearchTask,
+): Promise<{ found?: FoundPayout; data?: Partial<SearchProgress> }> {
+  const { amount_usd, first_block, from_block, payout: known } = task.data
+  const from = BigInt(from_block)
+  const { number: to } = await chain.head()
+  if (to < from) return {}
+  const upperUnits = toUnits(amount_usd, usdcDecimals)
+  const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(upperUnits))
+  const polls = pollsOf(task)
+  let payout = known
+  let { payout_read_poll } = task.data
+  const isReadDue = isListReadDue(near, polls, payout_read_poll)
+  if (!known && near.found && !isReadDue) return {}
+  if (!known && isReadDue) {
+    payout = await payoutOf(task)
+    payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
+    if (!payout && near.found) return { data: { payout_read_poll } }
+  }
+  const { found, searchedTo } = payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
+  if (found) return { found }
+  // The payout has been made, so a search that reached the head without it has missed it.
+  const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
+  const next = nextBlock(from, searchedTo, chain.row.confirmations)
+  const data = {
+    from_block: isMissed ? first_block : String(next),
+    ...(payout_read_poll !== undefined && { payout_read_poll }),
+    ...(payout && { payout }),
+  }
+  return { data }
+}
+
 /** The venue lists a withdrawal late, so its list is read often only once the chain shows a possible payout. */
-export function isListReadDue(
+function isListReadDue(
   { found }: { found?: unknown },
   polls: number,
   lastRead = found ? -repollAfter : 0,
@@ -123,7 +168,7 @@ export function isListReadDue(
 }
 
 /** The last blocks are searched again, because a reorganised block may contain the payout. */
-export function nextBlock(from: bigint, searchedTo: bigint, confirmations: number): bigint {
+function nextBlock(from: bigint, searchedTo: bigint, confirmations: number): bigint {
   const searched = searchedTo - BigInt(confirmations)
   return searched >= from ? searched + 1n : from
 }

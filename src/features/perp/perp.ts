@@ -3,19 +3,19 @@ import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
-import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
+import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
-import { pricesMaxAgeMs } from '#engines/venue/records/views.ts'
+import { pricesMaxAgeMs } from '#engines/venue/records/order-view.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { Agents } from './agent-keys.ts'
 import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund, type FundDeps } from './fund-admission.ts'
 import { createKeyRenewal, type KeyRenewalDeps, renewalSchedule } from './key-renewal.ts'
+import type { Agents } from './key-renewal-lead.ts'
 import { recordLeverage } from './leverage-setting.ts'
 import { type FundingRoute, type PerpLimits, perpFacts } from './limits.ts'
 import { admitOpen } from './open.ts'
@@ -48,7 +48,7 @@ export function createPerp(deps: PerpDeps) {
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const onAgentRevoked = agents.retired
   const trade = { ...deps, agentOf, onAgentRevoked }
-  // Exits take rate budget before spending, and accepted tasks take it before new requests.
+  // Exits take rate budget before orders that spend, and accepted tasks take it before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
   const work = { ...trade, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })

@@ -5,11 +5,11 @@ import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders
 import type { PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { positionNote } from '#engines/venue/orders/read-after-write.ts'
-import { cloidOf } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import { type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { type Entry, type Exit, type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepContext, StepResult } from '#kernel/task/task.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
@@ -82,7 +82,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
   }
 }
 
-/** Ends the task, or closes the position if its stop is missing. */
+/** Ends the task after a repair, or closes the position if its stop is still missing. */
 function afterRepair(finish: Finish, task: PerpOrderTask, placed: readonly Exit[]) {
   const { entry, exits } = storedOutcome(task)
   const now = exits.map((exit) =>
@@ -135,7 +135,7 @@ async function ownFills(
   venue: Pick<Hyperliquid, 'order' | 'fillsSince'>,
   { executionId, data }: PerpOrderTask,
 ): Promise<Fill[]> {
-  const cloids = new Set(orderKeys.map((name) => cloidOf(executionId, name)))
+  const cloids = new Set(orderKeys.map((name) => deriveCloid(executionId, name)))
   const found = await Promise.all([...cloids].map((cloid) => venue.order(data.account, cloid)))
   const own = new Set(found.flatMap((each) => (each ? [each.order.orderId] : [])))
   return (await venue.fillsSince(data.account, data.since_ms)).filter(

@@ -10,7 +10,7 @@ export type ApproveKey = (
 ) => Promise<void>
 export type SetupOperatorDeps = { approveKey: ApproveKey }
 
-/** Records the key as approved. Returns undefined if no approval is open. */
+/** Returns the writes that record the key as approved; undefined if no approval is open. */
 export function approvalWrites(
   { approveKey }: SetupOperatorDeps,
   { userId, data, effects }: TaskView<ApprovalTaskData>,

@@ -1,13 +1,13 @@
 import { isUnified } from '#engines/venue/records/account-mode.ts'
 import { frozenReason } from '#engines/venue/records/account-store.ts'
-import { lastTaskOf } from '#engines/venue/records/store.ts'
+import { lastTaskOf } from '#engines/venue/records/order-store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import type { Queryable } from '#store/query.ts'
 import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
-import { type Agents, renewAheadMs } from './agent-keys.ts'
 import type { contract } from './contract.ts'
+import { type Agents, renewAheadMs } from './key-renewal-lead.ts'
 import type { PerpLimits } from './limits.ts'
 import { modeOf, unifiedValue } from './views.ts'
 
@@ -74,7 +74,7 @@ export const createSetupStatus =
     }
   }
 
-/** Returns null if the venue does not answer, because the rest of the view does not depend on it. */
+/** Returns the request limits of the account; null if the venue does not answer, so that the view still shows. */
 async function requestsOf(
   views: Pick<AccountViews, 'rateLimit'>,
   account: string,

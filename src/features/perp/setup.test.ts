@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Agent } from '#kernel/money/venue.ts'
+import type { Agent } from '#kernel/money/venue-actions.ts'
 import type { StepContext, TaskView } from '#kernel/task/task.ts'
 import { type SetupDeps, type SetupTaskData, setupSteps } from './setup.ts'
 

@@ -4,12 +4,12 @@ import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { EndResult, RetryRule, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Agents, renewAheadMs } from './agent-keys.ts'
 import type { PerpInput } from './contract.ts'
+import { type Agents, renewAheadMs } from './key-renewal-lead.ts'
 import type { SetupStatus } from './setup-status.ts'
 
 /** This module sets up the trading key, the account and the approval; it can be resumed. */
@@ -48,7 +48,7 @@ export const isActive = async (
   return spot.balances.length + spot.unread.length > 0
 }
 
-/** With `exit` the key is renewed for exits, which open no position and must work while trading is paused. */
+/** Admits a set-up. With `exit` the key is renewed for exits, which must work while trading is paused. */
 export const admitSetup = (deps: SetupDeps, { exit }: { exit: boolean }) =>
   createAdmission({
     policy: deps.policy,
@@ -83,7 +83,7 @@ export type SetupTaskData = ApprovalTaskData & {
   rotate: boolean
   /** The key at the admission, which another task may have replaced since. Tasks of earlier releases lack it. */
   replaces?: string | null
-  /** The account was read a second time. */
+  /** Whether the account was read a second time already. */
   reread?: boolean
 }
 export type ApprovalTaskData = ActionTaskData & {
@@ -112,7 +112,7 @@ export const approvalPlan = (
   }
 }
 
-/** `validUntilMs` comes from the reply or the records of the venue. */
+/** Proof of an approval; `validUntilMs` comes from the reply or from the records of the venue. */
 type ApprovalProof = { validUntilMs: number }
 
 export const approvalSearch =
@@ -191,7 +191,7 @@ export function setupSteps(deps: SetupDeps) {
   })
 }
 
-/** The first read may lack a recent credit. */
+/** Reads the account again after a second, because the first read may lack a recent credit. */
 const rereadLater: StepResult<SetupTaskData, 'sign'> = {
   park: { afterMs: 1_000, next: 'sign' },
   state: 'waiting',

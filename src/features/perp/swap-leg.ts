@@ -1,6 +1,6 @@
 import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
-import type { SwapFields } from '#features/swap/route/request.ts'
+import type { SwapFields } from '#features/swap/route/request-terms.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { soldPart } from '#kernel/money/sold-part.ts'
@@ -19,7 +19,7 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 
 export const swapStepNames = { sign: 'swap', confirm: 'swapped', track: 'track' } as const
 export type SwapLegStep = (typeof swapStepNames)[keyof typeof swapStepNames]
-/** After this time the money of the first leg stays where it arrived. */
+/** After this time the second leg is not tried again, and the money stays where the first leg brought it. */
 export const secondLegMs = 10 * 60_000
 /** These faults may pass soon: a node may lag behind the one that showed the arrival, and routes come and go. */
 const briefCodes = ['insufficient_balance', 'no_route', 'insufficient_liquidity']
@@ -53,7 +53,7 @@ export const settleInStep = <Names extends string, Data>(next: Names, data: Data
 
 export type SwapLegTask = TaskView<SwapTaskData>
 
-/** What the swap and the other leg share, to be counted or shown to the user. */
+/** The data that the swap and the other leg share, to be counted or shown to the user. */
 type SharedData = {
   polls?: number
   transactions?: JsonObject[]
@@ -102,7 +102,7 @@ function patchOf(
 const legResult = (data: SwapLegData, result: SwapResult): LegResult =>
   ({ ...result, ...(result.data && { data: patchOf(data, result.data) }) }) as LegResult
 
-/** The end of the swap as an end of its task. */
+/** Returns the end of a swap as an end of the task that contains it. */
 export const legEnd = (data: SwapLegData, end: EndResult<Partial<SwapTaskData>>): SwapEnd =>
   legResult(data, end) as SwapEnd
 
@@ -128,7 +128,7 @@ export function swapLegSteps<Data extends SwapLegData, Names extends string>(
   return { swap: step('sign'), swapped: step('confirm'), track: step('track') }
 }
 
-/** The names that requests have for the fields of a swap. */
+/** Maps the fields of a swap to the names that they have in requests for a funding or withdrawal. */
 export const swapFieldNames: SwapFields = {
   chain_id_in: 'source_chain_id',
   chain_id_out: 'destination_chain_id',
@@ -147,7 +147,7 @@ type LegView = {
   tx_hash: string | null
   error: string | null
 }
-/** Where the money is that did not reach its destination. */
+/** The money that did not reach its destination, and the place where it is. */
 export type RemainingView = {
   place: 'wallet' | 'provider'
   chain_id: string
@@ -160,7 +160,7 @@ export type RemainingView = {
 
 export const legView = (leg: LegView): JsonObject => leg
 
-/** What an executed swap has delivered, as the chain proves it. */
+/** Returns the units that an executed swap has delivered, as the chain proves them. */
 export function swappedOf({ result }: Pick<EndResult<unknown>, 'result'>, now: Date): Delivered {
   const { amount_out: units = '0', tx_hash: txHash = null } = (result ?? {}) as {
     amount_out?: string
@@ -169,7 +169,7 @@ export function swappedOf({ result }: Pick<EndResult<unknown>, 'result'>, now: D
   return { units, txHash, at: now.toISOString() }
 }
 
-/** What a swap did not deliver, because it was refunded, was never sent, or is still with the provider. */
+/** Returns the money that a swap did not deliver: it was refunded, never sent, or is still with the provider. */
 export function remainingAfter(
   { swap }: SwapLegData,
   end: Pick<EndResult<unknown>, 'outcome' | 'result'>,
@@ -199,7 +199,7 @@ export function remainingAfter(
   }
 }
 
-/** The leg of a swap that delivered nothing or too little. */
+/** Shows a swap that delivered nothing or too little as a failed leg. */
 export const failedSwapLeg = ({ swap }: SwapLegData, { error, result }: FailedResult<unknown>): JsonObject =>
   legView({
     role: 'swap',

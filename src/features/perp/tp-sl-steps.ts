@@ -1,14 +1,14 @@
+import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import { cancelOf } from '#engines/venue/orders/cancel.ts'
 import { cancelSearch, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
 import { failed, rejectedResult, upstreamName } from '#engines/venue/orders/order-failures.ts'
 import { exitOrderIds } from '#engines/venue/orders/order-result.ts'
 import { factsOf, type PlacedExits, planOf, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { completePlacement, exitsBefore, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
-import { cloidOf } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
-import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { EndResult, JsonObject, Step, Steps, TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -114,7 +114,7 @@ function resultOf(task: TpSlTask, exits: readonly Exit[], replaced: ReplacedView
     legs: exits.map(({ leg, orderId, state, error }) => ({
       role: leg,
       order_id: orderId === null ? null : String(orderId),
-      cloid: cloidOf(task.executionId, leg),
+      cloid: deriveCloid(task.executionId, leg),
       status: state,
       error,
     })),

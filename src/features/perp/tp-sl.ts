@@ -6,7 +6,7 @@ import { readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { orderBasis, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
-import { isVenueOrderId, recentOrders } from '#engines/venue/records/store.ts'
+import { isVenueOrderId, recentOrders } from '#engines/venue/records/order-store.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
@@ -75,7 +75,7 @@ async function checkTpSl(
   }
   const data: TpSlData = {
     ...orderBasis(basis, clock),
-    // This is the side of the position; its exits have the opposite side.
+    // This field holds the side of the position; its exits have the opposite side.
     is_buy: isLong,
     size: exitSize(deps, input.size, { held, mark, market }),
     price: mark,

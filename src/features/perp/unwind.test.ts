@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
-import { cloidOf, createSignedActions } from '#engines/venue/orders/signed-action.ts'
+import { createSignedActions, deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Effect } from '#kernel/task/task.ts'
 import type { Account, Fill, SendResult, Unread } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -76,7 +76,7 @@ const effect: Effect = {
   id: 'e',
   step: 'unwind',
   kind: effectKind,
-  externalId: cloidOf('t', 'close2'),
+  externalId: deriveCloid('t', 'close2'),
   intent: { account: '0xacc', exit: true, nonce: '1', expiresAtMs: now.getTime() + 20_000 },
   signed: {},
   status: 'prepared',
@@ -164,7 +164,7 @@ const restingData: PerpOrderTaskData = {
     exits: [{ leg: 'sl', orderId: null, state: 'missing', error: 'too far' }],
   },
 }
-const cancelled = { ...effect, externalId: cloidOf('t', 'entry_cancelled') }
+const cancelled = { ...effect, externalId: deriveCloid('t', 'entry_cancelled') }
 const resting: PerpOrderTask = { ...task, data: restingData, effects: [cancelled] }
 const bought = { orderId: 7, isBuy: true, atMs: now.getTime() + 1 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { closesMax } from '#engines/venue/orders/action-outcome.ts'
+import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import { type CancelOutcome, cancelOf, cancelReplied, lookUpEnd } from '#engines/venue/orders/cancel.ts'
 import { isShownByNow, readLagMs } from '#engines/venue/orders/confirm-action.ts'
 import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
@@ -11,21 +12,20 @@ import {
   type PlacedExits,
   planOf,
 } from '#engines/venue/orders/order-task.ts'
-import { cloidOf } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
-import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { addDecimals, subtractDecimals } from '#kernel/money/money.ts'
-import type { VenueOrder } from '#kernel/money/venue.ts'
-import { createEffect, type EffectStep, type EffectSteps } from '#kernel/task/one-effect.ts'
+import type { VenueOrder } from '#kernel/money/venue-actions.ts'
+import { createEffect, type EffectStep, type EffectSteps } from '#kernel/task/effect-steps.ts'
 import type { EndResult, StepResult, TaskView } from '#kernel/task/task.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** This module unwinds an entry whose stop cannot be placed: it cancels the resting part and closes the filled part. */
 
-/** An emergency close still has bounded slippage. */
+/** The maximum slippage in percent of an emergency close. */
 const unwindSlippagePercent = '8'
 
 export type UnwindStep = 'unwind' | 'entry_cancelled' | 'closed'
@@ -33,7 +33,7 @@ export type UnwindStep = 'unwind' | 'entry_cancelled' | 'closed'
 export type PerpOrderTaskData = OrderTaskData & {
   order_outcome?: Pick<OrderOutcome, 'entry' | 'exits'>
   repairs?: PlacedExits
-  /** How many orders have closed a part of the position, and their filled size. */
+  /** How many orders have closed a part of the position; `closed_size` is their filled size. */
   closings?: number
   closed_size?: string
   /** A time of the venue's clock at which the cancelled entry had ended. */
@@ -55,7 +55,7 @@ export const coversSize = (fills: readonly Fill[], size: string | null): boolean
 const fillsUnavailable = () => new Fault('unavailable', 'Fills are not available yet')
 const rereadWaitsMs = [100, 200, 400, 800]
 
-/** Retries the read, because fills become available shortly after the reply that reports them. */
+/** Reads fills until they are complete, because the venue lists fills shortly after the reply that reports them. */
 export async function readAllFills(
   read: () => Promise<Fill[]>,
   isComplete: (fills: Fill[]) => boolean,
@@ -108,7 +108,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
       search: ({ executionId, data: { account, since_ms: sinceMs, size: left } }) => ({
         parseReply: cancelReplied,
         lookUp: (how) =>
-          lookUpEnd(deps.venue, { account, sinceMs, cloid: cloidOf(executionId, 'entry'), left, ...how }),
+          lookUpEnd(deps.venue, { account, sinceMs, cloid: deriveCloid(executionId, 'entry'), left, ...how }),
       }),
       onRejected(task, { message: reason }) {
         const { entry, exits } = storedOutcome(task)
@@ -129,7 +129,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
     },
     settle(task, { isCancelled }, context) {
       const { entry, exits } = storedOutcome(task)
-      // The order may have been filled first, in whole or in part.
+      // An entry that was not cancelled has been filled first; a cancelled one may have been filled in part.
       const ended: Entry = isCancelled
         ? { ...entry, status: 'partial' }
         : { ...entry, status: 'filled', filledSize: task.data.size }
@@ -139,7 +139,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
 
 const closeKey = ({ closings = 0 }: PerpOrderTaskData): string => `close${closings}`
 
-/** Closes what is open of the entry's fills, and repeats that until nothing is. */
+/** Closes the open part of the entry's fills, and repeats the close until nothing is left. */
 function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTaskData, UnwindStep> {
   const steps: EffectSteps<PerpOrderTaskData, UnwindStep> = createEffect({
     steps: { sign: 'unwind', confirm: 'closed' },
@@ -150,10 +150,10 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
         async lookUp({ allRecords }) {
           const { account, since_ms: sinceMs } = data
           const lookup = createOrderLookup(deps.venue, { account, sinceMs, allRecords })
-          return (await lookup.find({ cloid: cloidOf(executionId, closeKey(data)) }))?.filledSize
+          return (await lookup.find({ cloid: deriveCloid(executionId, closeKey(data)) }))?.filledSize
         },
       }),
-      // A rejected attempt does not count, and the same close is signed again.
+      // A rejected close does not count as an attempt, so the same close is signed again.
       retry: ({ closings = 1 }) => ({ closings: closings - 1 }),
       onRejected: (task, _outcome, context) => steps.sign(task, context),
     }),
@@ -175,7 +175,7 @@ async function planClose(
   const { executionId, data } = task
   const { closings = 0, closed_size: closedSize = '0' } = data
   const { entry, exits } = storedOutcome(task)
-  // This is asked before the records are read, so that the records are newer.
+  // Finality is asked before the records are read, so that the records are newer than the answer.
   const isFinal = await isEntryShown(venue, data, entry)
   const size = await openSize(venue, task, { entry, closedSize })
   // The entry is stored as ended, so that no later step cancels it again.
@@ -202,7 +202,7 @@ async function planClose(
     reduceOnly: true,
     when: { tif: 'ioc' },
     price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(data) }),
-    cloid: cloidOf(executionId, leg),
+    cloid: deriveCloid(executionId, leg),
   }
   return {
     ...planOf(data),
@@ -214,7 +214,7 @@ async function planClose(
   }
 }
 
-/** Whether every read shows what the entry filled; the reply to its cancel reports no size. */
+/** Whether every read shows the entry's fills; the reply to its cancel reports no size. */
 async function isEntryShown(
   venue: UnwindDeps['venue'],
   { account, entry_ended_ms: endedMs }: PerpOrderTaskData,

@@ -42,7 +42,7 @@ export function markOf(
   return fromUnits(units, places)
 }
 
-/** If one balance serves both sides, value and free balance follow from the spot state. */
+/** Returns value and free balance of an account in which one balance serves both sides, from its spot state. */
 export function unifiedValue(
   spot: readonly SpotBalance[],
 ): Pick<Account, 'accountValueUsd' | 'withdrawableUsd'> {
@@ -60,7 +60,7 @@ export function positionView(position: Position, orders: readonly OpenOrder[], m
   const exits = (leg: 'tp' | 'sl') =>
     orders
       .filter((order) => order.symbol === position.symbol && order.isBuy === isShort)
-      // An exit with a parent is inactive until its entry is filled.
+      // An exit with a parent order is inactive until its entry is filled, so only exits without a parent count.
       .filter((order) => order.trigger?.leg === leg && order.reduceOnly && order.parentId === null)
       .map(({ orderId }) => String(orderId))
   return {

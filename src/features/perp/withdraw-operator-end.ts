@@ -1,12 +1,12 @@
 import { claimFound, countedAlready, venuePayouts } from '#engines/chain-arrivals/claims.ts'
-import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/order-store.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { findChain, tokenByRef } from '#kernel/contract/token-ref.ts'
 import { sumChanges } from '#kernel/money/balance-changes.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import {
   executedEffects,
   isHeldBack,
@@ -121,7 +121,7 @@ function notPaid(deps: WithdrawOperatorDeps, data: SwapAfterData, ending: EndRes
   }
 }
 
-/** Ends a task whose withdrawal was executed and whose swap was not. */
+/** Ends a task whose withdrawal was executed and whose swap was not: the money is in the wallet. */
 function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult {
   const message = 'An operator ended the task before the swap'
   const failed = withdrawalSwapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
@@ -176,7 +176,7 @@ function endUnquoted(
   return { ...ending, ...failed, data: { ...ending.data, balance_changes } } as EndResult
 }
 
-/** What is known of a swap that was never quoted: it sold the payout, whose units are micro-dollars. */
+/** Returns the known data of a swap that was never quoted: it sold the payout, whose units are micro-dollars. */
 function unquotedSwap(
   { route, chains }: WithdrawOperatorDeps,
   { account, destination, received }: SwapAfterData,
@@ -204,7 +204,7 @@ function unquotedSwap(
 
 type PaidOut = { task: WithdrawTask; txHash: string; logIndex: number; outUnits: bigint; at: Date }
 
-/** Counts the payout for its withdrawal, as the search for it does. */
+/** Counts the payout for its withdrawal, as the search for payouts does, so that no other task counts it. */
 async function claimPayout(
   { payoutChain }: WithdrawOperatorDeps,
   tx: Tx,
@@ -221,7 +221,7 @@ async function claimPayout(
   await claimFound(tx, paid, { claimant: venuePayouts, at })
 }
 
-/** The withdrawal that was executed may have a task already, which `time adopt` has made; this one replaces it. */
+/** Replaces the task that `time adopt` may have made of the withdrawal found on the venue. */
 async function replaceEqual(tx: Tx, { id, userId, data }: WithdrawTask, outUnits: bigint): Promise<void> {
   const adopted = await query<{ execution_id: string; paid: string; fee: string }>(
     tx,

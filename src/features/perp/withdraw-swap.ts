@@ -2,11 +2,11 @@ import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
-import type { PreparedSwap } from '#features/swap/route/prepare.ts'
+import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { lookUpAgain } from '#kernel/task/forgotten-execution.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
 import { pollAgain } from '#kernel/task/poll-again.ts'
 import type {
   EndResult,
@@ -44,7 +44,7 @@ import {
 export type SwapAfterDeps = {
   route: FundingRoute
   chain: Pick<Evm, 'account'> & { row: Pick<Evm['row'], 'displayName'> }
-  /** It is undefined if no provider of swaps is configured. */
+  /** The swaps after a payout; undefined if no provider of swaps is configured. */
   swaps: SwapLegs | undefined
   reserve: ReserveSpend
   batches: Pick<EvmBatches, 'releaseGas'>
@@ -57,10 +57,10 @@ export type SwapAfterData = SwapLegData & {
   account: string
   amount_usd: string
   transfer_usd: string | null
-  /** What the payout is swapped to; without it the payout stays as it is. */
+  /** The token that the payout is swapped to; if absent, the payout stays in USDC. */
   destination?: Destination
   received?: Delivered
-  /** The swap was executed before the database went back, so nothing is reserved for it. */
+  /** Whether the swap was executed before the database went back to an earlier time; then nothing is reserved. */
   is_sold?: boolean
   progress?: TaskProgress
 }
@@ -75,7 +75,7 @@ type LegRequest = {
   userId: string
   destination: Destination
   amountUnits: bigint
-  /** Whether the payout has yet to arrive. */
+  /** Whether the payout that will be swapped has yet to arrive. */
   isAhead?: boolean
 }
 
@@ -124,7 +124,7 @@ export const swapAfterWithdrawal = (
 /** The step asked another node, which does not know the executed swap, so the swap is prepared like a new one. */
 const quoteAgain = { next: 'quote', state: 'settling' } as const
 
-/** Quotes again, because the quote of the admission is old and was for an amount that was not exactly known. */
+/** Quotes the swap of the payout again, because the admission's quote is old and its amount was not exact. */
 async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: StepContext): Promise<Result> {
   const { userId, data } = task
   const received = data.received!
@@ -238,7 +238,7 @@ export function afterSwap(
   }
 }
 
-/** The value of what arrived, at the price of its quote; if that had none, the value of what was swapped. */
+/** Returns the value of the arrived units at the price of the quote; without one, the value of the payout. */
 function valueUsd({ swap, received }: SwapAfterData, units: string): string {
   const { amount_out: quotedUnits, amount_out_usd: quotedUsd } = swap!.quote
   if (typeof quotedUsd !== 'string' || typeof quotedUnits !== 'string' || quotedUnits === '0')
@@ -246,7 +246,7 @@ function valueUsd({ swap, received }: SwapAfterData, units: string): string {
   return fromUnits(mulDiv(toMicros(quotedUsd), BigInt(units), BigInt(quotedUnits)), usdDecimals)
 }
 
-/** Ends a task whose withdrawal was executed and whose swap was not. */
+/** Ends a task whose withdrawal was executed and whose swap was not, with the place of the money. */
 export function withdrawalSwapFailed(
   deps: WithdrawEndDeps,
   { id: taskId, data }: SwapAfterTask,
@@ -267,7 +267,7 @@ export function withdrawalSwapFailed(
   const found = data.swap && result ? remainingAfter(data, { outcome, result }) : inWallet
   const remaining = found.tx_hash === null ? inWallet : found
   const reason = error.message.replace(/[.\s]+$/, '')
-  // A refund can be in another token.
+  // A refund can be in a token other than the one that was swapped.
   const what =
     remaining.token_address === route.token
       ? `its ${fromUnits(BigInt(remaining.amount), usdcDecimals)} ${route.symbol} are`

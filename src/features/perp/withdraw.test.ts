@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
-import { cloidOf } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import type { Step, TaskView } from '#kernel/task/task.ts'
 import type { IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -59,7 +59,7 @@ function createArrival({ blindSearches = 0, emptyReads = 0 }: Late) {
 async function pollsToEnd({ arrive }: ReturnType<typeof createArrival>): Promise<number> {
   const first = { account: '0xacc', amount_usd: '10', since_ms: 0, first_block: '50', from_block: '50' }
   let data: object = first
-  const effect = { kind: effectKind, externalId: cloidOf('t', 'withdraw'), txAttempts: [{ nonce: 7n }] }
+  const effect = { kind: effectKind, externalId: deriveCloid('t', 'withdraw'), txAttempts: [{ nonce: 7n }] }
   for (let round = 0; round < 60; round += 1) {
     const task = {
       id: 't',

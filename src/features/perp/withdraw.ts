@@ -1,6 +1,6 @@
 import { claimArrival, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts'
-import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
+import { collateralFor, transferFor } from '#engines/venue/orders/collateral-shortfall.ts'
 import { noTransfer, transferEffect } from '#engines/venue/orders/collateral-transfer.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
@@ -10,33 +10,24 @@ import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/sp
 import { type AgentDeps, clockSkewMs, venueForExit } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
-import { claimedByAnother, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedByAnother, claimTransfer } from '#engines/venue/records/order-store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
 import { type BalanceAttempt, createAdmission } from '#kernel/task/admission.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
-import { pollsOf } from '#kernel/task/poll-again.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { StepResult, Steps, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
+import { withdrawnBefore } from './forgotten-withdrawal.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import {
-  arrivedView,
-  createPayoutSearch,
-  isListReadDue,
-  isPaid,
-  isUpTo,
-  nextBlock,
-  type Payout,
-  repollAfter,
-} from './payout.ts'
+import { arrivedView, createPayoutSearch, type FoundPayout, findPayout, type Payout } from './payout.ts'
 import {
   type Destination,
   prepareLeg,
@@ -47,7 +38,6 @@ import {
   swapNext,
 } from './withdraw-swap.ts'
 import { withdrawalSearch } from './withdrawal-search.ts'
-import { withdrawnBefore } from './withdrawn-before.ts'
 
 /** This module withdraws collateral to the wallet: the venue debits it at once, and its bridge pays it out later. */
 
@@ -75,7 +65,7 @@ type WithdrawTaskData = TransferTaskData &
     from_block: string
     /** The cash of the perp side at admission, at the venue's time `since_ms`. */
     cash_before: string
-    /** The free USDC at admission in micro-dollars if one balance serves both sides; otherwise null. */
+    /** The free USDC at admission in micro-dollars if perp and spot share one balance; otherwise null. */
     unified_free_before: string | null
     /** The poll at which the transfer list was last read for the payout. */
     payout_read_poll?: number
@@ -192,7 +182,6 @@ const floored = (usd: string): string => {
   return fraction === '' ? whole : `${whole}.${fraction.slice(0, usdDecimals)}`
 }
 
-type PayoutSearch = ReturnType<typeof createPayoutSearch>
 type WithdrawTask = TaskView<WithdrawTaskData>
 
 export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, WithdrawStep> {
@@ -241,54 +230,11 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
   }
 }
 
-type Search = {
-  found?: NonNullable<Awaited<ReturnType<PayoutSearch['arrivalOf']>>['found']>
-  data?: Partial<Pick<WithdrawTaskData, 'from_block' | 'payout' | 'payout_read_poll'>>
-}
-
-/**
- * The venue lists the withdrawal only after the payout, minutes later, and the list costs request budget. It is
- * therefore read once the chain shows a possible payout, and again with the next poll if it is still behind.
- */
-async function findPayout(
-  { chain }: WithdrawDeps,
-  { arrivalOf, payoutOf }: PayoutSearch,
-  task: WithdrawTask,
-): Promise<Search> {
-  const { amount_usd, first_block, from_block, payout: known } = task.data
-  const from = BigInt(from_block)
-  const { number: to } = await chain.head()
-  if (to < from) return {}
-  const upperUnits = toUnits(amount_usd, usdcDecimals)
-  const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(upperUnits))
-  const polls = pollsOf(task)
-  let payout = known
-  let { payout_read_poll } = task.data
-  const isReadDue = isListReadDue(near, polls, payout_read_poll)
-  if (!known && near.found && !isReadDue) return {}
-  if (!known && isReadDue) {
-    payout = await payoutOf(task)
-    payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
-    if (!payout && near.found) return { data: { payout_read_poll } }
-  }
-  const { found, searchedTo } = payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
-  if (found) return { found }
-  // The payout has been made, so a search that reached the head without it has missed it.
-  const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
-  const next = nextBlock(from, searchedTo, chain.row.confirmations)
-  const data = {
-    from_block: isMissed ? first_block : String(next),
-    ...(payout_read_poll !== undefined && { payout_read_poll }),
-    ...(payout && { payout }),
-  }
-  return { data }
-}
-
 /** Ends the withdrawal with its payout, or goes on with the swap of it. */
 function arrived(
   { chain, route, changed }: WithdrawDeps,
   task: WithdrawTask,
-  { key, arrival }: NonNullable<Search['found']>,
+  { key, arrival }: FoundPayout,
   now: Date,
 ): StepResult<WithdrawTaskData, WithdrawStep> {
   const { account, amount_usd, destination, transfer_usd } = task.data

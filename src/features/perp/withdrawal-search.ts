@@ -1,4 +1,4 @@
-import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
+import { spotCashMicros } from '#engines/venue/orders/collateral-shortfall.ts'
 import type { ActionSearch } from '#engines/venue/orders/venue-effect.ts'
 import {
   type CashSource,
@@ -15,14 +15,14 @@ type SearchDeps = { venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & C
 type Searched = PayoutTaskData & {
   /** The cash of the perp side at admission, at the venue's time `since_ms`. */
   cash_before: string
-  /** The free USDC at admission in micro-dollars if one balance serves both sides; otherwise null. */
+  /** The free USDC at admission in micro-dollars if perp and spot share one balance; otherwise null. */
   unified_free_before: string | null
 }
 
-/** The list contains a withdrawal only after its payout, so until then its absence proves nothing. */
+/** The venue lists a withdrawal only after its payout, so before this time its absence proves nothing. */
 const graceMs = 15 * 60_000
 
-/** The venue lists a withdrawal only after its payout, so its absence counts once the records agree without it. */
+/** Searches for a withdrawal; its absence from the list counts only once the account's records agree without it. */
 export const withdrawalSearch = (
   { venue }: SearchDeps,
   task: TaskView<Searched>,
@@ -33,7 +33,7 @@ export const withdrawalSearch = (
   async lookUp({ isLast }) {
     if (ownIn(task, await venue.ledgerSince(task.data.account, task.data.since_ms))) return true
     if (!isLast) return undefined
-    // The list that matches the balance may be newer than the one above.
+    // The list that matches the balance may be newer than the list that was read above.
     if (ownIn(task, await consistentTransfers(venue, task))) return true
     await assertNotArrived(task)
     return undefined
@@ -48,7 +48,7 @@ async function consistentTransfers(
   const { account, amount_usd, since_ms: sinceMs, cash_before: total, unified_free_before } = data
   if (unified_free_before === null)
     return reconciledTransfers(venue, account, { balanceKey: cashBalanceKey, total, sinceMs })
-  // Trades change this balance too, so only the size of the decrease is compared.
+  // Trades change this balance too, so only the size of the decrease is compared with the withdrawal.
   const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
   if (lost >= toUnits(amount_usd, usdcDecimals))
     throw recordsDisagree('the free balance decreased without a matching transfer')

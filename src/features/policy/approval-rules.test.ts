@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { transferOperation } from '#kernel/task/action.ts'
+import { transferOperation } from '#kernel/task/policy-action.ts'
 import { approvalNeeded, evaluateSignature } from './approval-rules.ts'
 import type { PolicyRequest } from './rules.ts'
 

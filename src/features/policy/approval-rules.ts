@@ -1,5 +1,5 @@
-import { transferOperation } from '#kernel/task/action.ts'
 import type { ApprovalRule } from '#kernel/task/approval.ts'
+import { transferOperation } from '#kernel/task/policy-action.ts'
 import {
   countedMicros,
   type Limits,
@@ -14,27 +14,28 @@ import {
 type ApprovalState = Pick<PolicyState, 'effectiveRecipients'> & {
   limits: Pick<Limits, 'approvalAboveMicros'>
 }
-/** Why a person has to approve what is otherwise allowed. Exits count nothing, so they never wait. */
+/** Returns why a person has to approve an otherwise allowed request. Exits count nothing, so they never wait. */
 export function approvalNeeded(
   request: PolicyRequest,
   { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
 ): { rule: ApprovalRule; reason: string } | null {
-  const { principal = 'agent', operation, chainId, recipients, acceptedLossBps } = request
+  const { principal = 'agent', operation, chainId, recipients, acceptedLossBps, approvedMicros } = request
   if (principal === 'person' || principal === 'gateway') return null
   const isReserved = (address: string) => {
     const agents = recipientAt({ chainId, effectiveRecipients }, address)?.agents
-    // The rules refuse an agent where agents are denied, whereas an app asks its person.
+    // Where a recipient denies agents, the rules refuse an agent, whereas an app may ask its person.
     return agents === 'approval' || (agents === 'denied' && principal === 'app')
   }
   if (operation === transferOperation && recipients.some(isReserved))
     return { rule: 'recipient_approval', reason: 'agents send to this recipient only with an approval' }
-  // A sale at any price gives away what the wallet holds, within the caps.
+  // A trade at a great loss could give away the tokens of the wallet, within the caps.
   if (acceptedLossBps !== undefined)
     return {
       rule: 'loss_bound',
       reason: `agents accept a loss of ${acceptedLossBps / 100} % of the value only with an approval`,
     }
-  if (approvalAboveMicros === null || countedMicros(request) <= approvalAboveMicros) return null
+  const isFree = (limit: bigint | null | undefined) => limit != null && countedMicros(request) <= limit
+  if (approvalAboveMicros === null || isFree(approvalAboveMicros) || isFree(approvedMicros)) return null
   return {
     rule: 'approval_above_usd',
     reason: `agents act above ${usd(approvalAboveMicros)} USD only with an approval`,
@@ -42,13 +43,13 @@ export function approvalNeeded(
 }
 
 type SignatureState = ApprovalState & {
-  /** What the task was accepted with, and what it will have signed in total. */
+  /** The value that the task was accepted with, and below it the value that it will have signed in total. */
   reservedMicros: bigint
   takenMicros: bigint
 }
 /**
- * The acceptance has decided whether an approval is needed. A signature still refuses to send to a recipient
- * that needs one by now, and to take a task above the limit below which it was accepted.
+ * The acceptance has decided whether an approval is needed. A signature still refuses a transfer to a recipient
+ * that has come to need one, and refuses to take a task above the limit below which it was accepted.
  */
 export function evaluateSignature(
   request: PolicyRequest,

@@ -9,16 +9,16 @@ export type EndedLink = {
   userId: string
   person: Pick<Owner, 'userId' | 'agentId'>
   linkedAt: Date
-  /** Whether what the person has set through the link is undone with it. */
+  /** Whether limits and kill switch that the person has set through the link are undone when the link ends. */
   isUndone: boolean
   /** The values of the limits that the person has lowered through the link. */
   limitsBefore: store.StoredLimits
 }
 
 /**
- * Runs in the transaction that unlinks an agent from its person. Pending raises and recipients are dropped,
- * because nobody is left who decided them. What a young link has set ends with it; an older link leaves a
- * stopped agent stopped.
+ * Runs in the transaction that unlinks an agent from its person. Pending raises and recipients are dropped, because
+ * the person who decided them is no longer there. The settings of a young link end with it; after an older link, a
+ * stopped agent stays stopped.
  */
 export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void> {
   const { userId, isUndone, limitsBefore } = link

@@ -1,5 +1,5 @@
 import { assertEstablished, assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
-import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type ActScope, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, type Fault } from '#kernel/contract/fault.ts'
 import { confirmedAct, type InputOf } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
@@ -9,13 +9,13 @@ import { approvalDetail } from '#kernel/task/approval.ts'
 import { isOperatorText } from '#kernel/task/operator-text.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { change, type OperationsDeps } from './change.ts'
 import type { contract } from './contract.ts'
 import { resumedText, whose } from './person-mail-texts.ts'
+import { change, type OperationsDeps } from './policy-change.ts'
 import * as store from './store.ts'
 
 type KillInput = InputOf<(typeof contract)['entries']['kill']>
-/** `since` is null if the switch is off. */
+/** Shows the kill switch of a user; `since` is null if the switch is off. */
 const switchView = (since: Date | null) => ({
   on: since !== null,
   scope: 'user' as const,
@@ -28,7 +28,7 @@ const stoppedByOperator = (): Fault =>
     'stopped by the operator',
   )
 
-/** Everybody sets the switch at once. A person confirms its lifting; only the operator lifts the operator's switch. */
+/** Any caller sets the kill switch at once; a person confirms its end. Only the operator ends the operator's. */
 export const createKill = (deps: OperationsDeps) =>
   confirmedAct(
     (input: KillInput, caller: Caller, facts: RequestFacts) => kill(deps, input, caller, facts),
@@ -37,7 +37,7 @@ export const createKill = (deps: OperationsDeps) =>
 
 const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
 
-/** Returns undefined if the switch is off. Throws if the person may not lift it, or not yet. */
+/** Returns the user's switch, undefined if it is off; throws if the person may not lift it, or not yet. */
 async function findLiftable({ clock, coolingMs }: OperationsDeps, tx: Tx, by: string, subject: Subject) {
   const set = await store.switchesOf(tx, idOf(subject))
   const ofOperator = set.filter((each) => isOperatorText(each.set_by))
@@ -54,7 +54,7 @@ async function findLiftable({ clock, coolingMs }: OperationsDeps, tx: Tx, by: st
   return {
     setBy: ofUsers.map((each) => each.set_by),
     lastSetAt: times.reduce((last, at) => (at > last ? at : last)),
-    /** The operator's switch outlasts the lifting. */
+    /** Since when the operator's switch stops the user; it stays on when the user's own switch is lifted. */
     operatorSince: ofOperator[0]?.since ?? null,
   }
 }
@@ -75,7 +75,7 @@ async function kill(
   caller: Caller,
   facts: RequestFacts,
 ): Promise<ReturnType<typeof switchView> | RequestedAct> {
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   const { tx } = scope
   const by = { caller, forAgent }
   if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))

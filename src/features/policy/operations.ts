@@ -1,10 +1,10 @@
 import { subjectOf } from '#engines/agent-links/owners.ts'
-import { actOf, type Caller } from '#kernel/contract/caller.ts'
+import { type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { notFound } from '#kernel/contract/fault.ts'
 import { implement } from '#kernel/contract/operation.ts'
-import { change, type OperationsDeps } from './change.ts'
 import { contract } from './contract.ts'
 import { createKill } from './kill-switch.ts'
+import { change, type OperationsDeps } from './policy-change.ts'
 import { policyView, type View } from './policy-view.ts'
 import * as store from './store.ts'
 import { createTighten } from './tighten.ts'
@@ -22,13 +22,13 @@ export function createOperations(deps: OperationsDeps) {
 
     cancelChange: async ({ change_id: changeId, for_agent: forAgent }, caller, request) => {
       if (request.isReplay) return show(caller, forAgent)
-      return change(deps, { caller, forAgent }, actOf(request), async (tx, now, { userId }) => {
+      return change(deps, { caller, forAgent }, toActScope(request), async (tx, now, { userId }) => {
         await store.lockPolicy(tx, userId, now)
         const { own, pending, version } = await view(tx, userId)
         const cancelled = pending.find(({ id }) => id === changeId)
         if (!cancelled) throw notFound('pending change', 'policy_show')
         const remaining = pending.filter((each) => each !== cancelled)
-        // The new version refuses every task that was admitted by other limits, on an instance whose clock is ahead.
+        // An instance whose clock is ahead may have applied the change; the new version refuses the tasks that it admitted.
         await store.savePolicy(tx, userId, { own, version: version + 1, now })
         await store.saveChanges(tx, userId, remaining)
         return {

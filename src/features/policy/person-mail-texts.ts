@@ -6,7 +6,7 @@ import { approvalDetail } from '#kernel/task/approval.ts'
 import { type AgentsRule, type Limits, usd, type Wanted } from './rules.ts'
 
 type Named = Pick<Subject, 'agentId' | 'name' | 'linkedAt'>
-/** `caller` is the one who asks; an agent that asks for itself is named to its person. */
+/** Names the account in a mail. `caller` is the one who asks; an agent asking for itself is named to its person. */
 export const whose = ({ agentId, name, linkedAt }: Named, caller?: Pick<Caller, 'person'>): string => {
   if (linkedAt === null && (!caller || caller.person)) return 'your account'
   const shown = mailName(name ?? '')
@@ -55,7 +55,7 @@ const detailNames: Record<keyof Limits, string> = {
 }
 const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-/** Lists what is raised, line by line, with each entry that is added to a list. */
+/** Lists the raised limits for an approval, line by line, with each entry that is added to a list. */
 export const raiseDetails = (fields: readonly (keyof Limits)[], change: Change): ApprovalDetail[] =>
   fields.flatMap((field) => {
     const { [field]: wanted } = change.wanted

@@ -30,7 +30,7 @@ const valueView = (value: rules.Change['value']) => {
   return value?.map((each) => (each.includes(':') ? chainAddressView(each) : each)) ?? null
 }
 
-/** What a raise starts from: the values of its fields, and the pending ones. */
+/** Returns the state that a raise starts from: the current values of its fields, and their pending values. */
 export const basisOf = ({ limits, pending }: View, fields: readonly (keyof rules.Limits)[]): JsonObject =>
   Object.fromEntries(
     fields.map((field) => {
@@ -71,7 +71,7 @@ export const policyView = (
 
 type ChainAddressView = { chain_id: string; address: string }
 
-/** Removes duplicates, and refuses chains that are not served. */
+/** Returns the addresses of a list with their chains, without duplicates; refuses chains that are not served. */
 function chainAddressesOf(field: string, list: readonly ChainAddressView[], served: readonly string[]) {
   const unservedIndex = list.findIndex(({ chain_id }) => !served.includes(chain_id))
   if (unservedIndex >= 0) {

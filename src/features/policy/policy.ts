@@ -55,6 +55,8 @@ export type PolicySummary = {
   per_transaction_usd: string
   per_day_usd: string
   remaining_24h_usd: string
+  chat_per_day_usd: string
+  approval_above_usd: string | null
   paused: boolean
 }
 
@@ -63,17 +65,17 @@ export type VenueAccountRef = { userId: string; chainId: string }
 export type PolicyFeature = {
   operations: Operation[]
   policy: Policy
-  /** Whether this instance of the policy issued the receipt, which custody asks. */
+  /** Whether this policy issued the receipt; custody asks before it signs. */
   isAuthentic(receipt: PolicyReceipt): boolean
   summary(userId: string): Promise<PolicySummary>
   chatRemainingMicros(userId: string): Promise<bigint>
   setSwitch(id: store.SwitchId, isOn: boolean, setBy: string): Promise<void>
-  /** Used if gateway and venue disagree about an account: no position is opened until that is explained. */
+  /** Stops the opening of positions on an account about which gateway and venue disagree, until it is unfrozen. */
   freeze(tx: Tx, where: VenueAccountRef, reason: string): Promise<void>
   unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
-  /** Runs in the transaction that unlinks an agent from its person. */
+  /** Ends the policy of a link, in the transaction that unlinks the agent from its person. */
   endLink(tx: Tx, link: EndedLink): Promise<void>
-  /** Runs in the transaction that contests the link of an agent. */
+  /** Drops pending raises and recipients of an agent, in the transaction that contests its link. */
   dropPending(tx: Tx, userId: string): Promise<void>
 }
 
@@ -160,6 +162,9 @@ export function createPolicy(deps: PolicyDeps): PolicyFeature {
         per_transaction_usd: rules.usd(limits.perTransactionMicros),
         per_day_usd: rules.usd(limits.perDayMicros),
         remaining_24h_usd: rules.usd(rules.remainingMicros({ limits, spentMicros })),
+        chat_per_day_usd: rules.usd(limits.chatPerDayMicros),
+        approval_above_usd:
+          limits.approvalAboveMicros === null ? null : rules.usd(limits.approvalAboveMicros),
         paused: paused !== null,
       }
     },
@@ -207,7 +212,7 @@ type EngineDeps = PolicyDeps & {
 function engine({ db, clock, random, walletsOf, limits: platformLimits, view, issued }: EngineDeps): Policy {
   const addressesOf = async (queryable: Queryable, userId: string) =>
     (await walletsOf(queryable, userId)).map(({ address }) => address)
-  /** Returns the state by which the request was allowed. */
+  /** Throws if the policy refuses the request; returns the state by which the request was allowed. */
   const enforce = async (
     queryable: Queryable,
     userId: string,
@@ -247,7 +252,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const evaluate = (intent: SigningIntent, [state, ownAddresses]: [View, string[]]) => {
         const evaluated = { ...state, platformLimits, ownAddresses }
         throwIfRefused(rules.evaluate(requestOf(intent), evaluated))
-        // Only the acceptance knows who asks, so what may need an approval is signed after it.
+        // Only the acceptance knows the caller, so an intent that may need an approval is signed after the acceptance.
         assertApproved(intent, evaluated)
         return grantOf(intent, state)
       }
@@ -273,7 +278,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const authorizedMicros = reserved.authorized_micros + micros
       const beyond = authorizedMicros > reserved.usd_micros
       const takenMicros = beyond ? authorizedMicros : reserved.usd_micros
-      // A removal holds the lock, so a recipient that is being removed receives nothing.
+      // The removal of a recipient holds this lock, so a recipient that is being removed receives nothing.
       const isLocked = beyond || intent.operation === transferOperation
       if (isLocked) await store.lockPolicy(tx, userId, now)
       const state = isLocked ? await readState() : current

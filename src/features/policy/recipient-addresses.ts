@@ -15,7 +15,7 @@ type AddressesDeps = {
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 const precompiles = /^0x0{36}[0-9a-f]{4}$/i
 
-/** What is known of an address on a chain. */
+/** Creates checks of an address: its spelling, what the gateway reserves, and whether it can receive. */
 export function createRecipientAddresses(deps: AddressesDeps): RecipientAddresses {
   return {
     parse: deps.parse,
@@ -39,7 +39,7 @@ async function evmProblem(chain: ReturnType<AddressesDeps['evmOf']>, address: st
   if (!hasOtherCode) return undefined
   if (await chain.tokenFacts(address))
     return 'it is the contract of a token, which would keep what is sent to it'
-  // A payment of nothing runs the same code as one of something.
+  // A payment of zero units runs the code of the contract as any other payment does.
   const { ok } = await chain.simulate(sender, [{ to: address, value: 0n, data: '0x' }])
   return ok ? undefined : 'it is a contract that takes no payments'
 }

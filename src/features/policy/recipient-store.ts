@@ -3,7 +3,7 @@ import type { TransferRecipientRow } from '#store/tables/identity.ts'
 
 export type RecipientRow = TransferRecipientRow
 
-/** Returns the oldest first. */
+/** Returns the recipients of a user, the oldest first. */
 export const recipientsOf = (db: Queryable, userId: string): Promise<RecipientRow[]> =>
   fetchAll(
     db,
@@ -22,7 +22,7 @@ export const effectiveRecipientsOf = async (db: Queryable, userId: string, now: 
 export const insertRecipient = (db: Queryable, row: RecipientRow) =>
   fetchAll(db, builder.insertInto('transfer_recipient').values(row))
 
-/** Returns undefined if the user has no such recipient. */
+/** Deletes a recipient and returns its row; undefined if the user has no such recipient. */
 export const deleteRecipient = async (
   db: Queryable,
   userId: string,
@@ -36,7 +36,7 @@ export const deleteRecipient = async (
   return row
 }
 
-/** Makes the acceptance check tasks again that were admitted by the earlier limits. */
+/** Raises the policy's version, so that the acceptance checks again the tasks that earlier limits admitted. */
 export const raiseVersion = (db: Queryable, userId: string) =>
   query(db, 'update policy set version = version + 1 where user_id = $1', [userId])
 

@@ -4,7 +4,7 @@ import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { confirmedText } from '#engines/person-mails/mail-text.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { type ActScope, actOf, actorOf, type Caller } from '#kernel/contract/caller.ts'
+import { type ActScope, actorOf, type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { chainByRef } from '#kernel/contract/token-ref.ts'
@@ -41,7 +41,7 @@ export type RecipientAddresses = {
   parse(chain: Pick<Chain, 'family'>, text: string): string | undefined
   /** Why the gateway's contracts, accounts and listed tokens receive nothing; undefined for any other address. */
   reservedFor(chain: Chain, address: string): string | undefined
-  /** Asks the chain why the address cannot receive. */
+  /** Returns why the address cannot receive, as the chain shows; undefined if it can. */
   problemOf(chain: Chain, address: string, sender: string): Promise<string | undefined>
 }
 
@@ -72,7 +72,7 @@ async function prepare(deps: RecipientsDeps, input: RecipientInput, caller: Call
 }
 
 type Wanted = { subject: Subject; known: store.RecipientRow | undefined; agents: AgentsRule }
-/** Finds what a request needs, under the lock of the limits. Throws if the address cannot be added. */
+/** Finds the agent and recipient of a request, under the lock of limits; throws if the address cannot be added. */
 async function findWanted(
   { clock }: Pick<RecipientsDeps, 'clock'>,
   tx: Tx,
@@ -83,7 +83,7 @@ async function findWanted(
   const { userId } = subject
   await lockPolicy(tx, userId, clock.now())
   const rows = await store.recipientsOf(tx, userId)
-  // Only the agent itself sends from its wallets.
+  // Only an agent sends from its own wallets, so a recipient for a linked agent allows agents by default.
   const { label, agents = subject.linkedAt === null ? 'denied' : 'allowed' } = input
   const known = rows.find((each) => each.chain_id === chain.id && each.address === address)
   if (known && (known.label !== label || known.agents !== agents))
@@ -128,7 +128,7 @@ async function add(deps: RecipientsDeps, prepared: Prepared, person: Caller, { t
   return view(row, now)
 }
 
-/** Asks the person about the address, which the page names in full. */
+/** Requests the person's approval of the recipient; the page of the approval shows the address in full. */
 async function request(deps: RecipientsDeps, prepared: Prepared, caller: Caller, scope: ActScope) {
   const { clock, acts, coolingMs } = deps
   const { chain, address, input } = prepared
@@ -202,7 +202,7 @@ export function createRecipients(deps: RecipientsDeps): Operation[] {
     add: confirmedAct(
       preparedAct(
         (input: RecipientInput, caller) => prepare(deps, input, caller),
-        (prepared, caller, facts) => request(deps, prepared, caller, actOf(facts)),
+        (prepared, caller, facts) => request(deps, prepared, caller, toActScope(facts)),
       ),
       async (input, person) => {
         const prepared = await prepare(deps, input as RecipientInput, person)

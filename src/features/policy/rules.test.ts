@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { transferOperation } from '#kernel/task/action.ts'
+import { transferOperation } from '#kernel/task/policy-action.ts'
 import {
   type Change,
   chainAddressOf,

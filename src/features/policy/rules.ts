@@ -1,44 +1,47 @@
-import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
+import { canonicalAddress, toAssetId } from '#kernel/money/chains.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
-import { type Principal, transferOperation } from '#kernel/task/action.ts'
+import { type Principal, transferOperation } from '#kernel/task/policy-action.ts'
 
 /** The limits of one user, or of the platform. Tokens and recipients are `<chain id>:<address>`. */
 export type Limits = {
   perTransactionMicros: bigint
   perDayMicros: bigint
-  /** What chats may start by themselves in 24 hours. */
+  /** The value that chats may start by themselves in 24 hours. */
   chatPerDayMicros: bigint
   chains: readonly string[]
-  /** Null allows any token. */
+  /** The tokens that may be moved; null allows any token. */
   tokens: readonly string[] | null
   /** The contracts that may receive money; the user's own wallets are always allowed. */
   recipients: readonly string[]
-  /** What an agent asks for above this value waits for a person; null lets nothing wait. */
+  /** A request of an agent above this value waits for a person; null lets no request wait. */
   approvalAboveMicros: bigint | null
 }
 
 export const dayMs = 86_400_000
 
-export const chainAddressOf = (chainId: string, address: string): string => assetOf({ id: chainId }, address)
+export const chainAddressOf = (chainId: string, address: string): string =>
+  toAssetId({ id: chainId }, address)
 
 export type PolicyRequest = {
   operation?: string
-  /** Without a principal, an agent asks. */
+  /** Who asks; without a principal, an agent is assumed. */
   principal?: Principal
   chainId: string
   tokens: readonly string[]
   recipients: readonly string[]
   usdMicros: bigint
   exit: boolean
-  /** The accepted loss, if it is more of the value than the default. */
+  /** The accepted loss, if it is a greater part of the value than the default allows. */
   acceptedLossBps?: number
+  /** The value up to which a person has approved this request before. */
+  approvedMicros?: bigint | null
 }
 export type Pause =
-  /** `person` pauses through the switch of the person to whom the agent is linked. */
+  /** The scope `person` pauses by the switch of the person to whom the agent is linked. */
   { scope: 'global' | 'person' | 'user'; since: Date } | { scope: 'venue'; since: Date; reason: string }
 /** Somebody else's address that a person has allowed and that is in effect. */
 export type EffectiveRecipient = { chainId: string; address: string; agents: AgentsRule }
-/** Whether agents may send there not at all, with the approval of a person, or by themselves. */
+/** Whether agents may send to a recipient not at all, with the approval of a person, or by themselves. */
 export type AgentsRule = 'denied' | 'approval' | 'allowed'
 export type PolicyState = {
   /** The recipients of transfers; no other operation pays to them. */
@@ -48,7 +51,7 @@ export type PolicyState = {
   ownAddresses: readonly string[]
   /** The amount that counts against the cap of the last 24 hours. */
   spentMicros: bigint
-  /** The part of it that chats have started by themselves. */
+  /** The part of the spent amount that chats have started by themselves. */
   chatSpentMicros: bigint
   paused: Pause | null
 }
@@ -198,7 +201,7 @@ export type Overrides = { [K in keyof Limits]: Limits[K] | null }
 const intersectLists = (platform: readonly string[], own: readonly string[] | null) =>
   own === null ? platform : platform.filter((each) => own.includes(each))
 
-/** The result is never wider than the platform's limits, even if these become stricter later. */
+/** Returns the user's limits within the platform's, even where the platform's became stricter later. */
 export const intersect = (platformLimits: Limits, own: Overrides): Limits => ({
   perTransactionMicros: min(platformLimits.perTransactionMicros, own.perTransactionMicros),
   perDayMicros: min(platformLimits.perDayMicros, own.perDayMicros),
@@ -267,9 +270,9 @@ type State = { own: Overrides; pending: readonly Change[]; limits: Limits }
 export type Decision = {
   own: Overrides
   tightened: (keyof Limits)[]
-  /** The fields that have to wait, without those that wait for the same value already. */
+  /** The raised fields, without those that wait for the same value already. */
   raised: (keyof Limits)[]
-  /** The pending changes that the request leaves; it replaces those of the fields that it names. */
+  /** The pending changes that stay; a request replaces the pending changes of the fields that it names. */
   remaining: Change[]
 }
 

@@ -4,7 +4,7 @@ import type { Change, Overrides, Pause } from './rules.ts'
 export type StoredPolicy = {
   version: number
   own: Overrides
-  /** The changes, whether in effect or not; at most one for each field. */
+  /** The raises, whether in effect or not; at most one for each field. */
   changes: Change[]
   updatedAt: Date | null
   spentMicros: bigint
@@ -41,9 +41,9 @@ type Row = {
 }
 
 /**
- * All is read in one statement, because every money operation waits for it. The spent amount adds the sums of
- * whole minutes and the rows of the minute in which the day began, and subtracts the requesting task's own.
- * Of several switches the widest is returned.
+ * The state of the policy is read in one statement, because every money operation waits for it. The spent amount
+ * adds the sums of whole minutes and the rows of the minute in which the day began, and subtracts the amount of the
+ * requesting task. Of several switches that are set, the widest is returned.
  */
 const policyStateSql = `
   select p.version, p.per_transaction_micros, p.per_day_micros, p.chat_per_day_micros, p.chains, p.tokens, p.recipients, p.approval_above_micros,
@@ -195,7 +195,7 @@ const subjectOf = (id: SwitchId): string => {
   return id.scope === 'user' ? id.userId : ''
 }
 
-/** Since when the operator stops all users; null if nobody does. */
+/** Returns since when the operator's switch stops all users; null while it is off. */
 export async function readStoppedSince(db: Queryable): Promise<Date | null> {
   const [row] = await query<{ since: Date | null }>(
     db,
@@ -204,7 +204,7 @@ export async function readStoppedSince(db: Queryable): Promise<Date | null> {
   return row!.since
 }
 
-/** Each who sets a switch has a row of the switch. Setting it again changes only `pressed_at`. */
+/** Stores that `setBy` sets the switch, in a row of its own. Setting it again changes only `pressed_at`. */
 export const setSwitch = (
   db: Queryable,
   id: SwitchId,
@@ -228,7 +228,7 @@ export async function clearSwitch(db: Queryable, id: SwitchId, { setBy }: { setB
   await fetchAll(db, setBy === undefined ? rows : rows.where('set_by', '=', setBy))
 }
 
-/** Returns the rows of all who have set it, the oldest first. */
+/** Returns a row for each party that has set the switch, the oldest first. */
 export const switchesOf = (db: Queryable, id: SwitchId) =>
   fetchAll(
     db,

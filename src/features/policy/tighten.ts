@@ -1,6 +1,6 @@
 import { assertUncontested, linkCoolsUntil, type Subject } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
-import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { type ActScope, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import { confirmedAct } from '#kernel/contract/operation.ts'
 import { assertScope } from '#kernel/contract/scope.ts'
@@ -8,8 +8,8 @@ import { uuidv7 } from '#kernel/id.ts'
 import type { ActRequest, RequestedAct } from '#kernel/task/act-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
-import { type Changed, change, type OperationsDeps } from './change.ts'
 import { raiseDetails, raisedText, whose } from './person-mail-texts.ts'
+import { type Changed, change, type OperationsDeps } from './policy-change.ts'
 import {
   assertWithinPlatform,
   basisOf,
@@ -76,7 +76,7 @@ async function save(
   }))
   if (linkCoolsUntil(subject.linkedAt, { now, coolingMs }))
     await store.storeLimits(tx, userId, before.own, tightened)
-  // What the agent decides itself, or its person through an established link, outlasts the link.
+  // Limits set by the agent itself, or by its person through an established link, outlast the link.
   else await store.forgetLimits(tx, userId, tightened)
   await store.savePolicy(tx, userId, { own, version: before.version + 1, now })
   await store.saveChanges(tx, userId, [...remaining, ...added])
@@ -128,7 +128,7 @@ function raise(deps: OperationsDeps, { forAgent, basis, wanted }: Raise, person:
 async function tighten(deps: OperationsDeps, input: TightenInput, caller: Caller, facts: RequestFacts) {
   const { view, platformLimits, coolingMs, acts } = deps
   const wanted = wantedOf(input, platformLimits)
-  const scope = actOf(facts)
+  const scope = toActScope(facts)
   return change(deps, { caller, forAgent: input.for_agent }, scope, async (tx, now, subject) => {
     const { userId } = subject
     await store.lockPolicy(tx, userId, now)

@@ -1,4 +1,4 @@
-import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/money/security.ts'
+import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/money/token-security.ts'
 import type { InspectedMint, MintExtensions, MintFacts } from '#upstreams/solana/solana.ts'
 import { ownSource, taxReason } from './assess-trade.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ProbeStep, ProbeTrade, TokenProbe } from '#upstreams/evm/probe.ts'
+import type { ProbeStep, ProbeTrade, TokenProbe } from '#upstreams/evm/token-probe.ts'
 import { assessTrade } from './assess-trade.ts'
 
 const step = (quotedUnits: bigint, gotUnits: bigint): ProbeStep => ({

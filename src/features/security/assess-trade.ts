@@ -4,12 +4,12 @@ import {
   type RiskLevel,
   type SecurityReason,
   taxBps,
-} from '#kernel/money/security.ts'
-import type { ProbeTrade, TokenProbe } from '#upstreams/evm/probe.ts'
+} from '#kernel/money/token-security.ts'
+import type { ProbeTrade, TokenProbe } from '#upstreams/evm/token-probe.ts'
 
 export const ownSource = 'simulation'
 const usdcScale = 10n ** 6n
-/** With less liquidity a sale of some size is not possible at a fair price. */
+/** Below this liquidity in dollars, a sale of some size is not possible at a fair price. */
 export const liquidityUsdMin = 5_000n
 const trapTaxBps = 5_000
 export const riskyTaxBps = 1_000

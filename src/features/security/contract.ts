@@ -1,7 +1,7 @@
 import { group, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { ChainId, ChainRefIn, Nullable, OneOf, RatioOrNull, Text, Time } from '#kernel/contract/wire-types.ts'
-import { riskLevels, securityStatuses, securityVerdicts } from '#kernel/money/security.ts'
+import { riskLevels, securityStatuses, securityVerdicts } from '#kernel/money/token-security.ts'
 
 export const tokensMax = 50
 

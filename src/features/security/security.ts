@@ -1,16 +1,16 @@
 import { Fault, type Issue } from '#kernel/contract/fault.ts'
 import { type InputOf, implement } from '#kernel/contract/operation.ts'
 import { findChain, unservedChain } from '#kernel/contract/token-ref.ts'
-import type { SecurityVerdicts, TokenRef, TokenVerdict } from '#kernel/money/security.ts'
-import { type CheckerDeps, createChecker } from './checker.ts'
+import type { SecurityVerdicts, TokenRef, TokenVerdict } from '#kernel/money/token-security.ts'
 import { contract } from './contract.ts'
+import { type CheckerDeps, createChecker } from './token-checker.ts'
 import { type IsSolanaAddress, isAddressOn, keyOf } from './token-ref.ts'
 
 type SecurityDeps = CheckerDeps & { isSolanaAddress: IsSolanaAddress }
 type CheckInput = InputOf<typeof contract.entries.check>
 
 const freshMs = 10_000
-/** The same for a check that money follows at once. */
+/** The maximum age of a verdict that a trade relies on. */
 const tradeFreshMs = 1_000
 
 export function createSecurity(deps: SecurityDeps) {

@@ -1,5 +1,5 @@
 import { isNativeCoin } from '#kernel/contract/token-ref.ts'
-import { assetOf, type Chain } from '#kernel/money/chains.ts'
+import { type Chain, toAssetId } from '#kernel/money/chains.ts'
 
 /** This module accepts the spellings of a token, which is a chain and an address. */
 
@@ -11,7 +11,7 @@ export type IsSolanaAddress = (text: string) => boolean
 export const isAddressOn = (chain: Chain, text: string, isSolanaAddress: IsSolanaAddress): boolean =>
   chain.family === 'evm' ? evmAddress.test(text) : isSolanaAddress(text)
 
-export const keyOf = (chain: Chain, address: string): string => assetOf(chain, address)
+export const keyOf = (chain: Chain, address: string): string => toAssetId(chain, address)
 
 /** Whether the operator has reviewed the token: the native coin, USDC and the others of the chain's table. */
 export function isListed(chain: Chain, address: string): boolean {

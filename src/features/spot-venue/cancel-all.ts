@@ -6,16 +6,16 @@ import {
 } from '#engines/venue/orders/cancel-all.ts'
 import { requireKnownMarket } from '#engines/venue/records/markets.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
-import { addToResult } from '#kernel/task/one-effect.ts'
+import { addToResult } from '#kernel/task/effect-steps.ts'
 import type { Admission, Step } from '#kernel/task/task.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
-import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './triggers.ts'
+import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './trigger-store.ts'
 
 /** Triggers held by the gateway are cancelled first, because a cancelled order at the venue may be their entry. */
 
-/** `triggers` are those that the gateway holds. */
+/** The data of the task; `triggers` are the cancelled triggers that the gateway holds. */
 export type SpotCancelAllData = CancelAllData & { triggers?: { id: string; symbol: string }[] }
 type SpotCancelAllStep = 'disarm' | CancelAllStep
 

@@ -10,12 +10,12 @@ import { bareSymbol } from '#engines/venue/records/markets.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import type { Admission, EndResult, StepContext, Steps, TaskView } from '#kernel/task/task.ts'
+import { spotAction } from './buy-and-sell.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
-import { spotAction } from './trade.ts'
-import { cancelTriggers, findTrigger, isOpenTrigger } from './triggers.ts'
+import { cancelTriggers, findTrigger, isOpenTrigger } from './trigger-store.ts'
 
-/** The order is at the venue, or it is a trigger that the gateway holds. */
+/** A cancel task names an order at the venue, or a trigger that the gateway holds. */
 export type SpotCancelTaskData = CancelTaskData | { trigger_id: string }
 type SpotCancelStep = 'disarm' | 'sign' | 'confirm'
 
@@ -70,7 +70,7 @@ export function spotCancelSteps(
   return { sign: atVenue(sign), confirm: atVenue(confirm), disarm: (task) => disarm(deps, task) }
 }
 
-/** Limits a step to the cancel of an order at the venue. */
+/** Makes a step of the cancel of an order at the venue; a task that cancels a trigger has no such step. */
 const atVenue =
   <Result>(step: (task: TaskView<CancelTaskData>, context: StepContext) => Promise<Result>) =>
   async (task: TaskView<SpotCancelTaskData>, context: StepContext): Promise<Result> => {

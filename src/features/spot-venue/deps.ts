@@ -1,7 +1,7 @@
 import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
 import type { OnAgentRevoked } from '#engines/venue/orders/order-failures.ts'
 import type { AgentDeps } from '#engines/venue/orders/trade-admission.ts'
-import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
+import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
 import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Log } from '#kernel/log.ts'
 

@@ -1,7 +1,7 @@
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
 import type { OrderEnd, OrderStep, PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
@@ -14,7 +14,7 @@ import {
   cancelArmedTriggers,
   insertTriggers,
   triggerId,
-} from './triggers.ts'
+} from './trigger-store.ts'
 
 /** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 
@@ -74,12 +74,12 @@ export function withGatewayTriggers(
         exits: gatewayExits,
         at: now,
         size: rests ? wanted : sumFills(fills).size,
-        entry: rests ? { cloid: cloidOf(task.executionId, 'entry'), orderId, price } : null,
+        entry: rests ? { cloid: deriveCloid(task.executionId, 'entry'), orderId, price } : null,
       }),
   }
 }
 
-/** Whether every read of the balance includes the purchase. The fill time of a resting entry is unknown. */
+/** Whether every read of the balance includes the trigger's purchase; a resting entry has no known fill time. */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
 

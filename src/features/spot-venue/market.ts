@@ -19,7 +19,7 @@ export async function requireSpotMarket(
   return requireMarket('spot', await usdcMarkets(venue), asset)
 }
 
-/** Finds a market for an exit, which nothing may delay. */
+/** Finds a market for an exit, which a stale list of markets must not prevent. */
 export async function requireKnownSpotMarket(
   venue: Pick<Hyperliquid, 'spots'>,
   asset: string,
@@ -29,7 +29,7 @@ export async function requireKnownSpotMarket(
 
 type Balance = { coin: string; total: string; hold: string }
 
-/** The total minus the amount that open orders reserve. */
+/** Returns the total of a balance minus the amount that open orders reserve. */
 export function freeOf(balances: readonly Balance[], coin: string): string {
   const balance = balances.find((each) => each.coin === coin)
   if (!balance) return '0'
@@ -49,7 +49,7 @@ export function midOf(mids: ReadonlyMap<string, string>, market: SpotMarket): st
 
 type HoldingShortage = { what: string; required: string; free: string; note?: string }
 
-/** The free balance may be dust with more decimals than a size has. */
+/** Returns the fault of a missing balance; free dust may have more decimals than a size, so all are shown. */
 export function insufficientHolding(
   { symbol, sizeDecimals }: SpotMarket,
   { free, ...shortage }: HoldingShortage,

@@ -7,7 +7,7 @@ import { completed } from '#engines/venue/orders/place-order.ts'
 import type { OrderEnd } from '#engines/venue/orders/place-order-deps.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
-import { createEffect } from '#kernel/task/one-effect.ts'
+import { createEffect } from '#kernel/task/effect-steps.ts'
 import type { StepContext } from '#kernel/task/task.ts'
 import {
   type SpotOrderStep,
@@ -56,7 +56,7 @@ const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
           sinceMs: task.data.since_ms,
           targets: siblingsOf(task.data, storedOutcome(task)),
         }),
-      // The sibling then stays at the venue, and the gateway holds the other exit without a delay.
+      // If the cancel is rejected, the sibling stays at the venue, and the gateway holds the missing exit at once.
       retry: false,
       onRejected: (task, _outcome, context) => movedResult(task, context, storedOutcome(task)),
     }),

@@ -4,7 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { createPollScheduler, type PriceOf } from './poll-scheduler.ts'
-import { type PendingEntry, pendingEntries, resolvePendingEntry } from './triggers.ts'
+import { type PendingEntry, pendingEntries, resolvePendingEntry } from './trigger-store.ts'
 
 /** This module polls entries with waiting exits, and arms or cancels the exits when an entry ends. */
 
@@ -20,7 +20,7 @@ const clockToleranceMs = 60_000
 export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntriesDeps) {
   const { choose } = createPollScheduler()
 
-  /** Returns the filled size, or null for none; undefined while the order rests or no record contains it. */
+  /** Returns the filled size of an entry, null if nothing was filled; undefined while the order may still rest. */
   const filledOf = async ({
     user_id,
     entry_cloid,
@@ -46,7 +46,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
           const filled = await filledOf(row)
           if (filled !== undefined) await resolvePendingEntry(db, row.entry_cloid, filled)
         } catch (fault) {
-          // The scheduler polls the entry again later.
+          // An entry that could not be read is polled again in a later round.
           if (!(fault instanceof Fault)) throw fault
         }
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createPollScheduler, othersMax, pausePolls, reachedMax } from './poll-scheduler.ts'
-import type { PendingEntry } from './triggers.ts'
+import type { PendingEntry } from './trigger-store.ts'
 
 const entry = (n: number, price: string | null = '20'): PendingEntry => ({
   market: 'hl:spot:HYPE',

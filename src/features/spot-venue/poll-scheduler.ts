@@ -1,5 +1,5 @@
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
-import type { PendingEntry } from './triggers.ts'
+import type { PendingEntry } from './trigger-store.ts'
 
 /** Only some pending entries are polled in a round, because every request costs rate budget. */
 

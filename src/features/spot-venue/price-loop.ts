@@ -6,7 +6,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { usdcMarkets } from './market.ts'
 import { createPendingEntries } from './pending-entries.ts'
-import { marketsWithTriggers } from './triggers.ts'
+import { marketsWithTriggers } from './trigger-store.ts'
 
 /** This module polls the prices of markets with open triggers and fires the triggers. */
 
@@ -16,10 +16,10 @@ type PriceLoopDeps = {
   watcher: Pick<PriceTriggers, 'lease' | 'fireTriggers'>
   evmAddressOf: (userId: string) => Promise<string>
   log: Log
-  /** Returns the prices of the stream, or undefined while they are stale. */
+  /** Returns the mid prices of the venue's stream, or undefined while they are stale. */
   streamedMids?: () => ReadonlyMap<string, string> | undefined
   everyMs?: number | undefined
-  /** While there are no open triggers, only the instance on duty looks for them often. */
+  /** Whether this instance is on duty; without open triggers, only that instance looks for new ones often. */
   isOnDuty: () => boolean
 }
 
@@ -27,7 +27,7 @@ const defaultEveryMs = 1_000
 const idleMs = 3_000
 const restMs = 15_000
 const roundsMax = 20
-/** The longest delay of a stop after an outage of the venue. */
+/** The maximum delay between retries after an outage of the venue, and so of a stop-loss. */
 const retryMaxMs = 5_000
 
 export function createPriceLoop({
@@ -43,7 +43,7 @@ export function createPriceLoop({
   const pendingEntries = createPendingEntries({ db, venue, evmAddressOf })
   let resolving: Promise<void> | undefined
 
-  /** Runs in the background, so that checking entries never delays a stop. */
+  /** Resolves pending entries in the background, so that their look-ups never delay a stop-loss. */
   const resolveEntries = (markets: string[], priceOf: (market: string) => string | undefined): void => {
     if (markets.length === 0) return
     resolving ??= pendingEntries
@@ -75,7 +75,7 @@ export function createPriceLoop({
     for (const { market, lease } of mine) {
       const price = priceOf(market)
       if (!price) continue
-      // One call fires a bounded batch, and a price fall may need several.
+      // One call fires a bounded batch of triggers, and a fall of the price may need several calls.
       for (let round = 0; round < roundsMax && (await watcher.fireTriggers(lease, price)) > 0; ) round += 1
     }
     const waiting = mine.filter((each) => each.waiting).map(({ market }) => market)

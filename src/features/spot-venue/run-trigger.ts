@@ -1,17 +1,17 @@
 import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
+import { exitSlippagePercent } from '#engines/venue/orders/bracket-action.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently, recentlyCancelled, usualLagMs } from '#engines/venue/orders/read-after-write.ts'
-import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { recentSpendings, type Spendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
-import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { toFixedPoint } from '#kernel/money/money.ts'
-import { exitGrant } from '#kernel/task/action.ts'
+import { addToResult } from '#kernel/task/effect-steps.ts'
 import { outsideId } from '#kernel/task/forgotten-execution.ts'
-import { addToResult } from '#kernel/task/one-effect.ts'
+import { exitGrant } from '#kernel/task/policy-action.ts'
 import type {
   AdmittedSpend,
   FailedResult,
@@ -23,42 +23,42 @@ import type {
   TaskView,
 } from '#kernel/task/task.ts'
 import type { SpotBalance, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { baseTaskData, feeReserve, heldOf, spotAction } from './buy-and-sell.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, lesser, midOf, quoteToken, requireKnownSpotMarket } from './market.ts'
-import { baseTaskData, feeReserve, heldOf, spotAction } from './trade.ts'
-import type { TriggerInput } from './triggers.ts'
+import type { TriggerInput } from './trigger-store.ts'
 
 /** This module sells the size of a fired trigger, limited to the free balance. */
 
 /** A failed sale is retried until its deadline, because the usual cause is an overloaded venue. */
 export const triggerRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, maxMs: 5_000 }
-/** How long before the deadline the task gives up, so that it fails with its own error. */
+/** The task ends this long before its deadline, so that it fails with an error of its own. */
 const failureReserveMs = 60_000
 
 /** Whether a newer read could show more to sell, apart from the fee that the purchase paid in the token. */
 const isShort = (free: string, wanted: string | null): boolean =>
   wanted === null || toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
-/** The price triggers write the id and the price, and `prepare` writes the order. */
+/** The price triggers write the id and price of the trigger into these data, and `prepare` adds the order. */
 export type TriggerTaskData = SpotOrderTaskData & { trigger_order_id?: string; trigger_price?: string }
 export type TriggerStep = 'prepare' | SpotOrderStep
 export type TriggerTask = TaskView<TriggerTaskData, TriggerInput>
 type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 
-/** Nothing was executed: the venue was not reached, the key was unknown, or the account's request limit used up. */
+/** After these errors nothing was executed: the venue was out of reach, the key unknown or the limit used up. */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
 /** After this many refused sales the trigger is not armed again. Each attempt is a task, so their number is bounded. */
 const unsoldMax = 30
-/** The same while the venue takes no sale: after an upgrade of its network it rejects market orders for minutes. */
+/** The most attempts while the venue takes no sale: after an upgrade it rejects market orders for minutes. */
 const closedMax = 60
 const closedRetryMs = 10_000
 
-/** The venue lacks liquidity, or the balance was smaller than the read that gave the size. */
+/** Whether the sale was refused: the venue lacks liquidity, or the balance was smaller than the size. */
 const isRefused = ({ data }: TriggerTask, code: string): boolean =>
   code === 'slippage' || (code === 'insufficient_balance' && 'size' in data)
 
-/** Returns the counts of the next attempt, or undefined if there is none. */
+/** Returns the counts for the next attempt of a sale, or undefined if no attempt is left. */
 function attemptsAfter(task: TriggerTask, code: string): Pick<TriggerInput, 'unsold' | 'closed'> | undefined {
   const { unsold = 0, closed = 0 } = task.input
   if (isRefused(task, code)) return unsold < unsoldMax ? { unsold: unsold + 1, closed } : undefined
@@ -143,7 +143,7 @@ async function prepareSale(deps: SpotDeps, task: TriggerTask, now: Date): Promis
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     if (fault.code === 'setup_incomplete') await deps.renewKey(task.userId)
-    // An empty order book is a transient condition.
+    // An empty order book is temporary, so the sale is retried in that case too.
     if (!fault.retryable && fault.code !== 'market_closed') return failed(fault.code, fault.message)
     const remainingMs = task.deadline.getTime() - now.getTime()
     if (remainingMs < failureReserveMs)
@@ -163,7 +163,7 @@ async function saleTaskData(
     deps.evmAddressOf(task.userId),
     requireAgent(deps, task.userId),
   ])
-  const cloid = cloidOf(task.executionId, 'entry')
+  const cloid = deriveCloid(task.executionId, 'entry')
   const [placed, balances, state, mids, spendings] = await Promise.all([
     outsideId(task) && venue.order(account, cloid),
     venue.spotBalances(account, [market.base]),
@@ -171,7 +171,7 @@ async function saleTaskData(
     venue.mids(),
     recentSpendings(deps, task.userId),
   ])
-  // A task that the database forgot has placed the sale, so today's balance must not end this one.
+  // A task that the database forgot has placed this sale, so today's balance must not end the task.
   const sale = placed
     ? { size: placed.order.origSize, price: placed.order.price }
     : await freshSale(deps, task, { market, balances, spendings, mids })
@@ -196,7 +196,7 @@ type Seen = {
   mids: ReadonlyMap<string, string>
 }
 
-/** Throws while a read may lag behind what was bought or sold. */
+/** Returns size and price of the sale; throws while the balance may lag behind a purchase or sale. */
 async function freshSale(
   deps: SpotDeps,
   task: TriggerTask,
@@ -223,7 +223,7 @@ async function freshSale(
       `The trigger fired, but the free balance of ${symbol} is too small to sell`,
     )
   const mid = midOf(mids, market)
-  // The lowest price is 10 % below the mid price, or the one at which the size reaches the venue's minimum.
+  // The lowest price is 10 % below the mid price, or the price that lifts the order to the venue's minimum.
   const bound = pricing.boundPrice(mid, { percent: exitSlippagePercent, isBuy: false, grid: market })
   const minPrice = pricing.minPrice(limits.minOrderUsd, size, market)
   const price = compareDecimals(minPrice, bound) > 0 ? minPrice : bound

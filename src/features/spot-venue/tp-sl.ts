@@ -9,22 +9,22 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import { fromUnits } from '#kernel/money/money.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
 import type { EndResult, TaskView } from '#kernel/task/task.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { baseTaskData, spotAction } from './buy-and-sell.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, insufficientHolding, midOf, requireKnownSpotMarket, smallestLot } from './market.ts'
-import { baseTaskData, spotAction } from './trade.ts'
-import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
+import { assertTriggerLimit, insertTriggers, triggerId } from './trigger-store.ts'
 
 /** The venue may hold a single exit of a spot balance; the gateway holds an OCO pair. */
 
 type TpSlInput = SpotInput<'tpSl'>
 
 type TpSlTaskData = SpotOrderTaskData & {
-  /** Whether the trigger sells the balance that is free when it fires. */
+  /** Whether the exit sells the balance that is free when its trigger fires. */
   sells_all: boolean
   placed?: PlacedExits
 }
@@ -106,7 +106,7 @@ type CheckedTpSl = Awaited<ReturnType<typeof checkTpSl>>
 
 type Asked = { market: SpotMarket; free: string; asked: string | undefined }
 
-/** Returns the size in lots. Throws if the free balance does not cover it. */
+/** Returns the size of the exits, rounded to lots; throws if the free balance does not cover it. */
 function coveredSize({ pricing }: SpotDeps, { market, free, asked }: Asked): string {
   const size = pricing.roundSize(asked ?? free, market)
   const lot = fromUnits(1n, market.sizeDecimals)
@@ -125,7 +125,7 @@ function tpSlTaskData({ triggerHost, clock }: SpotDeps, request: CheckedTpSl, si
     atVenue && only?.leg === leg ? { price: only.price, isMarket: true } : null
   return {
     ...baseTaskData({ operation: 'spot_tp_sl', market, account, agent, sinceMs }, clock),
-    // This is the side of the past purchase; its exits have the opposite side.
+    // Data of exits have the side of the past purchase; the exits themselves are sales.
     is_buy: true,
     size,
     price: reference,
@@ -147,7 +147,7 @@ const exitIds = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
   sl_oids: idsOf(exits, 'sl'),
 })
 
-/** Inserts the triggers in the commit that ends the task. */
+/** Ends the task with its triggers inserted in the same commit. */
 function gatewayTriggersResult(
   task: TpSlTask,
   exits: readonly GatewayExit[],

@@ -1,6 +1,6 @@
 import { assetKey } from '#engines/venue/records/markets.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { TriggerRow } from './triggers.ts'
+import type { TriggerRow } from './trigger-store.ts'
 
 export const marketView = (market: SpotMarket, minOrderUsd: string) => ({
   symbol: market.symbol,

@@ -11,9 +11,9 @@ import { attachedData, checkAttached, requestedLegs } from './attached-hooks.ts'
 import type { SwapInput, SwapView } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { quoteMs } from './route/limits.ts'
-import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './route/prepare.ts'
+import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './route/prepare-swap.ts'
+import { saveQuote } from './route/quote-store.ts'
 import { type QuotedFee, quoteView } from './route/quote-view.ts'
-import { saveQuote } from './route/quotes.ts'
 import type { SwapTerms } from './route/terms.ts'
 import { batchPlan, type SwapTaskData, storedSteps, svmPlan } from './task-data.ts'
 
@@ -42,8 +42,8 @@ export const admitSwap = (deps: SwapDeps) =>
         data: { ...data, ...attached.data },
         spend,
         ...(attached.orders && { orders: attached.orders }),
-        // Several tasks can be accepted for one quote; which of them is the first, and signs, shows only later.
-        // The signature does not ask the policy about a larger loss. Neither case can sign on accept.
+        // Neither of two cases can sign on accept: of several tasks for one quote, which one signs shows only later; and a
+        // signature on accept does not ask the policy about a loss larger than the default.
         ...(quoteId === null
           ? signOnAccept && prepared.action.acceptedLossBps === undefined && { signOnAccept }
           : {
@@ -118,7 +118,7 @@ export const soldData = (deps: SwapDeps, prepared: PreparedSwap): SwapTaskData =
 })
 
 type Heads = Required<Pick<SwapTaskData, 'heads' | 'head_seconds'>>
-/** Reads the head of each chain before the swap. No earlier block can pay it, whatever other clocks say. */
+/** Reads the head of each chain before the swap: no earlier block can pay the swap, whatever other clocks say. */
 async function headsOf(
   { evmOf, solana }: SwapDeps,
   { terms, route }: PreparedSwap,
@@ -163,7 +163,7 @@ async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTria
   return { gas: await deps.batches.gasCharge({ ...order, fullExit: false }), signOnAccept }
 }
 
-/** The most that the gateway pays for the transaction. */
+/** Returns the fee of the platform: the most gas that the sponsor pays for the transaction. */
 async function sponsorFee(
   { prices }: SwapDeps,
   { origin }: SwapTerms,
@@ -225,7 +225,7 @@ export async function dryRun(
   const isAsked = prepared.action.acceptedLossBps !== undefined
   await deps.policy.check({ ...prepared.action, principal: isAsked ? 'agent' : 'gateway' })
   const { gas, quote, policy, security } = await fundSwap(deps, prepared)
-  // A charge above the whole budget could never be accepted.
+  // A gas charge above the whole budget could never be accepted.
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
   const { terms, route, attached } = prepared
   const bound = prepared.quoteExpiresAt

@@ -5,7 +5,7 @@ import {
   type LegInput,
   listedLegs,
   singleLeg,
-} from '#engines/trigger-orders/legs.ts'
+} from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { orderRoom } from '#engines/trigger-orders/store.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -13,11 +13,11 @@ import { sameAddress } from '#kernel/money/chains.ts'
 import type { StepAddition, Tx } from '#kernel/task/task.ts'
 import type { SwapHookView, SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import type { PreparedSwap } from './route/prepare.ts'
+import type { PreparedSwap } from './route/prepare-swap.ts'
 import type { SwapTerms } from './route/terms.ts'
 import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
 
-/** Returns the legs of a request, after the checks that need no read. */
+/** Returns the hook legs of a request, after the checks that need no read. */
 export const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
   [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
 
@@ -26,13 +26,13 @@ const wanted = (given: LegInput | LegInput[] | undefined, type: 'stop_loss' | 't
 
 export type Attached = {
   legs: readonly FixedLeg[]
-  /** The hooks at the price of the quote. */
+  /** The hooks as they would be armed at the price of the quote. */
   views: SwapHookView[]
   /** The ids of hooks on the sold token that the swap cancels; null if the request leaves them in place. */
   cancelledIds: string[] | null
 }
 
-/** Throws if a leg could not be armed after the swap. */
+/** Checks the hooks that a request attaches to a swap; throws if a leg could not be armed after the swap. */
 export async function checkAttached(
   { hooks }: SwapDeps,
   { input, legs }: { input: SwapInput; legs: readonly FixedLeg[] },
@@ -59,7 +59,7 @@ export async function checkAttached(
   return { legs, views, cancelledIds }
 }
 
-/** Returns the hooks as task data, and what counts against the limit of orders. */
+/** Returns attached hooks as task data, with the number of orders that counts against the user's limit. */
 export function attachedData(
   { clock, random }: SwapDeps,
   { legs, views, cancelledIds }: Attached,
@@ -91,7 +91,7 @@ export type SwapFilled = {
 
 export type FillDeps = Pick<SwapDeps, 'chains'> & { hooks: Pick<SwapHooks, 'arm' | 'cancelOn'> }
 
-/** Runs in the commit that completes the swap, so that the hooks exist exactly if the swap has completed. */
+/** Arms and cancels hooks in the commit that completes the swap, so that they exist exactly if it has completed. */
 export async function completeAttached(
   { chains, hooks }: FillDeps,
   tx: Tx,

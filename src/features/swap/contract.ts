@@ -1,6 +1,6 @@
-import { Leg as HookLeg, legsMax } from '#engines/trigger-orders/legs.ts'
-import { Link } from '#kernel/contract/link.ts'
+import { Leg as HookLeg, legsMax } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { group, type InputOf, task } from '#kernel/contract/operation.ts'
+import { Link } from '#kernel/contract/operation-link.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { linkedTaskFields, taskDetails } from '#kernel/contract/task-response.ts'
 import {
@@ -19,8 +19,8 @@ import {
   Units,
   UnitsIn,
 } from '#kernel/contract/wire-types.ts'
-import { securityStatuses, securityVerdicts } from '#kernel/money/security.ts'
 import { routeFeeTypes } from '#kernel/money/swap-provider.ts'
+import { securityStatuses, securityVerdicts } from '#kernel/money/token-security.ts'
 import { swapLimits } from './route/limits.ts'
 
 const waitSeconds = 60
@@ -204,7 +204,7 @@ const SwapResult = T.Object(
   { $id: 'SwapResult', description: 'Amounts as the chains show them', additionalProperties: true },
 )
 
-/** A dry run has no task. A swap has the task's fields and, if its caller waited for it, those of its quote. */
+/** A dry run's answer has no task. A swap's has the task's fields and, if its caller waited, those of its quote. */
 const SwapResponse = T.Object(
   {
     ...linkedTaskFields,

@@ -6,8 +6,8 @@ import type { Wallet } from '#features/wallets/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Chain, SwapContracts } from '#kernel/money/chains.ts'
-import type { SecurityVerdicts } from '#kernel/money/security.ts'
 import type { SwapProvider } from '#kernel/money/swap-provider.ts'
+import type { SecurityVerdicts } from '#kernel/money/token-security.ts'
 import type { DecodedCall, EvmCall, Policy } from '#kernel/task/signer.ts'
 import type { TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -38,7 +38,7 @@ export type SwapDeps = {
   providers: readonly SwapProvider[]
   chains: readonly Chain[]
   evmOf(chainId: string): SwapChain | undefined
-  /** It is undefined if Solana is not configured. */
+  /** The adapter of Solana; undefined if Solana is not configured. */
   solana: Pick<Solana, 'row' | 'slot' | 'balance' | 'rentLamports'> | undefined
   svmRules: SvmRouteRules | undefined
   svm: SvmTransactions

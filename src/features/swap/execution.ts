@@ -9,8 +9,8 @@ import type {
   SwapExecution,
 } from '#engines/trigger-orders/swap-execution.ts'
 import { chainNotServed, type TokenAt } from '#kernel/contract/token-ref.ts'
-import { assetOf, sameAddress } from '#kernel/money/chains.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { sameAddress, toAssetId } from '#kernel/money/chains.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
 import { fundSwap, soldData } from './admission.ts'
 import { completeAttached, type FillDeps } from './attached-hooks.ts'
@@ -24,10 +24,10 @@ import {
   routeOf,
   urgencyOf,
   walletUnits,
-} from './route/prepare.ts'
-import { accountOn, valueAtPrice } from './route/request.ts'
-import { changesOf } from './settle/changes.ts'
-import { filledOf } from './settle/filled.ts'
+} from './route/prepare-swap.ts'
+import { accountOn, valueAtPrice } from './route/request-terms.ts'
+import { changesOf } from './settle/balance-changes.ts'
+import { filledOf } from './settle/swap-fill.ts'
 import { type NamedSwapSteps, swapSteps } from './steps.ts'
 import { ownNames, type SwapStep, type SwapStepNames, type SwapTask, type SwapTaskData } from './task-data.ts'
 
@@ -38,7 +38,7 @@ export function createSwapExecution(deps: SwapDeps): SwapExecution {
     async available(userId, { chainId, address }) {
       const chain = deps.chains.find(({ id }) => id === chainId)
       if (!chain) throw chainNotServed(chainId)
-      const wallet = { owner: userId, asset: assetOf(chain, address), subAccount: 'wallet' }
+      const wallet = { owner: userId, asset: toAssetId(chain, address), subAccount: 'wallet' }
       const account = accountOn(chain, await deps.walletsOf(userId))
       const { heldUnits } = await deps.ledger.balance(deps.db, wallet)
       const isNative = sameAddress(chain, address, chain.native.address)
@@ -174,9 +174,9 @@ async function aboveRent(
 /** A swap as part of another task, with the same checks, limits and proofs as a swap that is a task itself. */
 export type SwapLegs = {
   chains: SwapDeps['chains']
-  /** Checks the request. `fields` holds the names that the request has for the fields of a swap. */
+  /** Checks a request; `fields` maps the fields of a swap to the names that they have in the request. */
   prepare(input: SwapInput, request: PrepareOptions): Promise<PreparedSwap>
-  /** Reads the balance, simulates the swap and charges its gas. */
+  /** Reads the balance, simulates the swap and computes the charge for its gas. */
   fund(prepared: PreparedSwap): Promise<FundedLeg>
   /** Returns the data of a swap that was executed before; it reads no balance and reserves nothing. */
   quoteSold(prepared: PreparedSwap): SwapTaskData
@@ -219,7 +219,7 @@ export function costedSteps<Names extends string>(
 
 type Ended = EndResult<Partial<SwapTaskData>>
 
-/** Adds the cost of what was bought to the end of a swap, and the hooks that an executed one arms or cancels. */
+/** Adds to the end of a swap the cost of the bought units, and the hooks that an executed swap arms or cancels. */
 export function withFill<End extends Ended>(deps: FillDeps, task: SwapTask, ending: End, at: Date): End {
   const outUnits = BigInt(String(ending.result?.amount_out ?? '0'))
   if (outUnits === 0n) return ending

@@ -1,6 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** The record of an execution outlives its quote, and that of a payment outlives any swap at its provider. */
+/** The record of a quote's use outlives the quote, and a payment's record outlives any swap at its provider. */
 
 const quoteMs = 3_600_000
 const useMs = 48 * 3_600_000

@@ -5,17 +5,17 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { chainNotServed } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/money/chains.ts'
+import { createEffect, notExecuted } from '#kernel/task/effect-steps.ts'
 import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
-import { createEffect, notExecuted } from '#kernel/task/one-effect.ts'
 import type { EndResult, StepContext, StepResultOf } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { SwapDeps } from './deps.ts'
 import { signatureMsMin } from './route/limits.ts'
-import { isFirstClaim, quoteUsed } from './route/quotes.ts'
+import { isFirstClaim, quoteUsed } from './route/quote-store.ts'
 import { storedCalls } from './route/stored-route.ts'
-import { changesOf } from './settle/changes.ts'
-import { errorOf } from './settle/failure.ts'
+import { changesOf } from './settle/balance-changes.ts'
+import { errorOf } from './settle/failure-reason.ts'
 import { foundTerms } from './settle/found-terms.ts'
 import { resultOf } from './settle/result.ts'
 import { trackSwap } from './settle/track.ts'
@@ -75,7 +75,7 @@ async function refusalOf(
   )
 }
 
-/** A deposit on Solana is proven only by what left the wallet. */
+/** A deposit on Solana is proven only by the balances that left the wallet. */
 const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
   createEffect({
     steps: { sign, confirm },
@@ -172,12 +172,12 @@ async function foundProof(
   const requestId = deposit && (await provider?.requestOf(receipt.txHash))
   if (requestId === undefined) return undefined
   const named = { provider_request_id: requestId, deposit_id: deposit!.requestId }
-  // The fill may be older than the task.
+  // The fill of a deposit from before the task may itself be older than the task.
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(receipt.block) }
   return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads, head_seconds: {} } }
 }
 
-/** Proves what left the account and, on a single chain, what arrived. The event of a deposit names its request. */
+/** Proves the sold units and, on a single chain, the bought ones. The event of a deposit names its request. */
 function proofOf(deps: SwapDeps, { data }: Pick<SwapTask, 'data'>, receipt: Receipt): SwapProof | undefined {
   const inUnits = soldUnits(deps, data, receipt)
   if (inUnits !== BigInt(data.amount_in)) return undefined

@@ -35,11 +35,11 @@ export type SwapTaskData = BatchTaskData &
     settled_by: 'receipt' | 'status'
     /** The newest block or slot at the admission, for each chain on which a payment can end the swap. */
     heads?: Record<string, number>
-    /** When these blocks were made, by the clocks of their chains. */
+    /** The times of the blocks in `heads`, by the clocks of their chains. */
     head_seconds?: Record<string, number>
     provider: string
     provider_request_id: string
-    /** It is undefined in tasks of an earlier version, whose deposits name the request itself. */
+    /** The id in the deposit's event; undefined in tasks of an earlier version, whose deposits name the request. */
     deposit_id?: string
     quote_id: string | null
     claim: string | null
@@ -60,13 +60,13 @@ export type SwapTaskData = BatchTaskData &
     failed_since?: string | null
     /** The time since which every answer has named a payment that no chain has proven. */
     paid_since?: string | null
-    /** Less has arrived than should have; `paid` has been the same since `since`. */
+    /** Set while too little has arrived; `paid` lists the payments, which have been the same since `since`. */
     short?: { since: string; paid: string } | null
     /** Every transaction that the provider has named as a payment. */
     announced?: { chain_id: string; tx_hash: string }[]
-    /** The units that the end has counted: `fill` of the bought token, `back` of the deposited one. */
+    /** The units that the end of the swap has counted: `fill` of the bought token, `back` of the deposited one. */
     paid?: PaidUnits
-    /** Follows the task's message, and says what fell short or where the money is. */
+    /** A sentence behind the task's message, about the missing amount or the place of the money. */
     note?: string | null
   }
 export type PaidUnits = { fill: string; back: string }
@@ -103,7 +103,7 @@ export const actionOf = (data: SwapTaskData) => ({
 
 type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }
 
-/** The action that arrives on another chain. Its value counts on the chain that it leaves. */
+/** The action that arrives on the destination chain; its value counts on the origin chain. */
 export const arrivalAction = ({ userId, chainId, token, recipient }: ArrivalAction): PlannedAction => ({
   userId,
   operation: 'swap',

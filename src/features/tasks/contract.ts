@@ -28,6 +28,9 @@ export const contract = group('tasks', {
       limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 20 })),
       status: T.Optional(OneOf(taskStatuses)),
       kind: T.Optional(T.String({ minLength: 1, maxLength: 64 })),
+      parent_task_id: T.Optional(
+        T.String({ format: 'uuid', maxLength: 36, description: 'Only tasks that this task has started' }),
+      ),
       for_agent: ForAgent,
     }),
     faults: ['not_found'],

@@ -4,7 +4,7 @@ import { subjectOf } from '#engines/agent-links/owners.ts'
 import { cancelTaskOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { invalid } from '#kernel/contract/fault.ts'
-import { alternatives, nearest } from '#kernel/contract/nearest.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest-names.ts'
 import { hasTask, implement, type Operation } from '#kernel/contract/operation.ts'
 import type { TaskFullView } from '#kernel/contract/task-response.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
@@ -16,10 +16,10 @@ type TasksDeps = {
   db: Queryable
   tasks: TaskQueries
   clock: Clock
-  /** Absent if no orders are served. */
+  /** Publishes the orders that changed; absent if the gateway serves no orders. */
   publishOrders: PublishOrders | undefined
   view: (task: Task) => TaskFullView
-  /** All sections, which include this one. */
+  /** Returns the operations and task kinds of all sections, which include this one. */
   sections: () => { operations: readonly Operation[]; kinds: readonly TaskKind[] }
 }
 
@@ -33,7 +33,7 @@ const kindNamesOf = ({ operations, kinds }: ReturnType<TasksDeps['sections']>): 
   ]),
 ]
 
-/** A misspelt kind would return an empty list for ever. */
+/** Throws for an unknown kind, because a misspelt one would return an empty list for ever. */
 function assertKind(kind: string, known: readonly string[]): void {
   if (known.includes(kind)) return
   const meant = nearest(kind, known)
@@ -48,7 +48,7 @@ export const createTasks = ({ db, tasks, clock, publishOrders, view, sections }:
       return view(await tasks.find(userId, task_id))
     },
 
-    list: async ({ skip = 0, limit = 20, status, kind, for_agent }, caller) => {
+    list: async ({ skip = 0, limit = 20, status, kind, parent_task_id: parentId, for_agent }, caller) => {
       const { userId } = await subjectOf(db, caller, for_agent)
       if (kind !== undefined) assertKind(kind, [...kindNamesOf(sections()), adoptedKind])
       const page = await tasks.list(userId, {
@@ -56,6 +56,7 @@ export const createTasks = ({ db, tasks, clock, publishOrders, view, sections }:
         limit,
         ...(status && { status }),
         ...(kind && { kind }),
+        ...(parentId && { parentId }),
       })
       return { items: page.tasks.map(view), total: page.total, skip, limit }
     },

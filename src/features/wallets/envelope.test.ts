@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { systemRandom } from '#kernel/id.ts'
-import { BrokenEnvelope, decrypt, encrypt } from '#kernel/wire/envelope.ts'
+import { BrokenEnvelope, decrypt, encrypt } from '#kernel/wire/encrypted-envelope.ts'
 import { createEnvKek, createKeyEncryptionKeys } from './key-encryption-keys.ts'
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })

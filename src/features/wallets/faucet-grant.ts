@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import { notExecuted } from '#kernel/task/one-effect.ts'
+import { notExecuted } from '#kernel/task/effect-steps.ts'
 import type { Admission, Step, TaskKind } from '#kernel/task/task.ts'
 import type { Faucet } from '#upstreams/faucet/faucet.ts'
 import type { Wallet } from './store.ts'
@@ -56,7 +56,7 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
         end: 'completed',
         outcome: refused.length > 0 ? 'partial' : 'executed',
         result: { funded, refused },
-        // These credits may be missing from a node that lags behind.
+        // A node that lags behind may lack these payments, so their transactions are kept in the task.
         data: { credits: paid.flatMap(({ credits }) => credits) },
       }
     return notExecuted({

@@ -20,7 +20,7 @@ export function createHoldingsCache({ freshMs, entriesMax, now, nowMs }: Options
         return { ...readings.last(key), error: message }
       }
     },
-    /** Returns a reading that is younger than this, unless something has changed the wallet since. */
+    /** Returns a reading younger than `maxAgeMs`, unless the wallet has changed since the reading. */
     recent: (key: string, maxAgeMs: number) => readings.peek(key, maxAgeMs)?.reading,
     invalidate: readings.invalidate,
   }

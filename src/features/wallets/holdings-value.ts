@@ -44,7 +44,7 @@ type Facts = {
   block: bigint
   price: Price | undefined
   source: string
-  /** It is undefined if no swap of the gateway has bought the token. */
+  /** The average cost of the token; undefined if no swap of the gateway has bought the token. */
   basis?: CostBasis | undefined
   orderIds?: readonly string[]
 }

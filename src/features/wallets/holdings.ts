@@ -39,13 +39,15 @@ export type HoldingsAnswer = {
 }
 export type Holdings = {
   forUser(userId: string, request: HoldingsRequest): Promise<HoldingsAnswer>
-  /** Has to be called when a receipt changed balances, so that the next request reads the chain. */
+  /**
+   * Drops the cached reading of a wallet after a receipt changed balances, so that the next request reads the chain.
+   */
   invalidate(userId: string, chainId: string): void
   /** Returns what this instance has shown of a token in the last `maxAgeMs`; undefined if it has shown nothing. */
   shownUnits(userId: string, place: { chainId: string; token: string }, maxAgeMs: number): bigint | undefined
 }
 
-/** This is below two seconds, so that a deposit is visible within two seconds on every instance. */
+/** A reading is fresh for less than two seconds, so that a deposit shows within two seconds on every instance. */
 const freshMs = 1_000
 const entriesMax = 20_000
 

@@ -1,5 +1,5 @@
 import type { Random } from '#kernel/id.ts'
-import { decrypt, encrypt, keyBytes } from '#kernel/wire/envelope.ts'
+import { decrypt, encrypt, keyBytes } from '#kernel/wire/encrypted-envelope.ts'
 import type { Kek, KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 
 export function createKeyEncryptionKeys(current: Kek, ...former: Kek[]): KeyEncryptionKeys {

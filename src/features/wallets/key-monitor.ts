@@ -21,7 +21,7 @@ export function createKeyMonitor({ keystore, db, log }: KeyMonitorDeps) {
   }
   return {
     check,
-    /** Keys that are wrong or missing, before new wallets are sealed under a misconfiguration. */
+    /** Returns wrong or missing key-encryption keys, so that no wallet is sealed under a misconfiguration. */
     async findProblems(): Promise<string[]> {
       // An unavailable key service is not a wrong key: signing fails until it is back, and health reports it.
       await check().catch((error: unknown) => log.error({ error }, 'could not check the key-encryption keys'))

@@ -3,10 +3,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { EvmCrypto, SvmCrypto } from '#kernel/task/signer.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { BrokenEnvelope, decrypt, encrypt, keyBytes } from '#kernel/wire/envelope.ts'
+import { BrokenEnvelope, decrypt, encrypt, keyBytes } from '#kernel/wire/encrypted-envelope.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Queryable } from '#store/query.ts'
-import type { SealedAgent } from './agents.ts'
+import type { SealedAgent } from './agent-key-store.ts'
 import * as store from './store.ts'
 
 type KeyBinding = { user_id: string; kind: string; address: string; version: number }
@@ -52,7 +52,7 @@ export type Keystore = {
 export type UnusableKek = { kekId: string; reason: 'absent' | 'wrong' }
 export type Rewrapped = { rewrapped: number; broken: string[]; next: string | null }
 
-/** So many rows of each key are tried, of which one must unwrap: a single damaged row does not prevent a start. */
+/** For each key-encryption key, this many rows are tried and one must unwrap: one damaged row prevents no start. */
 const rowsToTry = 3
 
 /** Whether the key is wrong or the row damaged; any other error may be temporary and aborts the rotation. */
@@ -62,7 +62,11 @@ const isBroken = (error: unknown): boolean =>
 export function createKeystore({ keyEncryptionKeys, crypto, clock, random }: KeystoreDeps): Keystore {
   const unwrap = async (row: SealedRow) => {
     const kek = keyEncryptionKeys.find(row.kek_id)
-    if (!kek) throw new Fault('unavailable', 'The key-encryption key of this wallet is not configured')
+    if (!kek)
+      throw new Fault(
+        'unavailable',
+        'The key of this wallet cannot be opened: the operator has to configure its key in KEY_ENCRYPTION_KEYS, or the key service',
+      )
     return kek.unwrap(row.wrapped_dek, `${row.kek_id}|${aadOf(row)}`)
   }
 
@@ -140,7 +144,7 @@ export function createKeystore({ keyEncryptionKeys, crypto, clock, random }: Key
     async provision(tx, prepared) {
       for (const wallet of prepared) await store.addWallet(tx, wallet)
       const userId = prepared[0]?.user_id
-      return userId === undefined ? [] : store.walletsOf(tx, userId)
+      return userId === undefined ? [] : store.readWallets(tx, userId)
     },
     async unusableKeyEncryptionKeys(db) {
       const inUse = await store.keyEncryptionKeysInUse(db)

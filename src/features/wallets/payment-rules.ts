@@ -1,5 +1,5 @@
 import type { EvmIntent, PaymentCall } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './rule.ts'
+import { assertRule, isSameAddress } from './custody-rule.ts'
 
 /** Custody takes the contract for payments and the most of one payment from configuration. */
 

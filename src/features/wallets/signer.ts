@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { notFound } from '#kernel/contract/fault.ts'
-import { isAgentAction } from '#kernel/money/venue.ts'
+import { isAgentAction } from '#kernel/money/venue-actions.ts'
 import type {
   EvmCrypto,
   PolicyReceipt,
@@ -12,23 +12,23 @@ import type {
   VenueSigner,
 } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
-import { type AgentCache, agentCacheMs } from './agent-cache.ts'
-import { activeAgents } from './agents.ts'
+import { type AgentCache, agentCacheMs } from './agent-key-cache.ts'
+import { activeAgents } from './agent-key-store.ts'
+import { assertIntent, assertReceipt, type SigningChain } from './evm-rules.ts'
 import type { Keystore } from './keystore.ts'
-import { assertIntent, assertReceipt, type SigningChain } from './signing-rules.ts'
 import { createCachedWallets, sealedWallet } from './store.ts'
 import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
 import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 
 type SignerDeps = {
-  /** A separate pool: signing inside transactions that hold all connections of a shared one would deadlock. */
+  /** The signer's own pool: signing in transactions that hold all connections of one pool would deadlock. */
   db: Queryable
   keystore: Pick<Keystore, 'withKey' | 'withAgentKey'>
   crypto: EvmCrypto
   chains: readonly SigningChain[]
   svm?: { crypto: Pick<SvmCrypto, 'signBytes'>; decoder: SvmDecoder; chains: readonly SigningSvmChain[] }
   venues?: readonly (SigningVenue & { crypto: VenueCrypto })[]
-  /** The agents that the request has read already; without it they are read for each signature. */
+  /** The cache of agents that the request has read already; if absent, agents are read for each signature. */
   agents?: Pick<AgentCache, 'cached'>
   clock: Clock
   /** Throws while money of the chain is on hold; nothing is signed then, whatever asks for it. */

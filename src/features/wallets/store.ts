@@ -7,7 +7,7 @@ export type WalletKind = WalletRow['kind']
 /** The public part of a wallet, for code outside custody. */
 export type Wallet = Pick<WalletRow, 'id' | 'kind' | 'address'>
 
-export const walletsOf = (db: Queryable, userId: string): Promise<Wallet[]> =>
+export const readWallets = (db: Queryable, userId: string): Promise<Wallet[]> =>
   fetchAll(
     db,
     builder
@@ -25,7 +25,7 @@ export function createCachedWallets(): (db: Queryable, userId: string) => Promis
   return async (db, userId) => {
     const cached = cache.get(userId)
     if (cached) return cached
-    const found = await walletsOf(db, userId)
+    const found = await readWallets(db, userId)
     if (found.length === kindsPerUser) cache.set(userId, found)
     return found
   }
@@ -41,7 +41,7 @@ export const sealedWallet = (
     builder.selectFrom('wallet').selectAll().where('user_id', '=', userId).where('kind', '=', kind),
   )
 
-/** The first of two concurrent inserts for one user wins, and the other key is dropped unused. */
+/** Stores a wallet; of two concurrent inserts for one user the first wins, and the other is dropped unused. */
 export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> => {
   await fetchAll(
     db,
@@ -52,7 +52,7 @@ export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> =>
   )
 }
 
-/** Takes the place of a wallet's kind for the key of an agent at a venue. */
+/** Returns the kind under which the agent key of a venue is sealed, in place of a wallet's kind. */
 export const agentKind = (venue: string) => `agent:${venue}`
 export type SealedKey = Omit<WalletRow, 'kind'> & { kind: string }
 
@@ -60,7 +60,7 @@ const sealedColumns = 'id, user_id, address, ciphertext, wrapped_dek, kek_id, ve
 
 const noUuid = '00000000-0000-0000-0000-000000000000'
 
-/** The rows are ordered by id, so that one that cannot be rewrapped is skipped once and not read again. */
+/** Returns keys under other key-encryption keys by id, so that a row that fails to rewrap is read only once. */
 export const keysWrappedByOthers = (
   db: Queryable,
   kekId: string,
@@ -98,7 +98,7 @@ export const keysUnderKek = (db: Queryable, kekId: string, limit: number): Promi
     [kekId, limit],
   )
 
-/** Changes nothing if another process has rewrapped the row in the meantime. */
+/** Replaces the wrapped data key, unless another process has rewrapped the row in the meantime. */
 export const replaceDek = async (db: Queryable, row: SealedKey, wrapped: Uint8Array, kekId: string) => {
   const table = row.kind.startsWith(agentKind('')) ? 'agent_wallet' : 'wallet'
   const text = `update ${table} set wrapped_dek = $2, kek_id = $3 where id = $1 and kek_id = $4 and wrapped_dek = $5 returning id`

@@ -6,7 +6,7 @@ import {
   type SvmMessageAccount,
   transferOperation,
 } from '#kernel/task/signer.ts'
-import { assertRule } from './rule.ts'
+import { assertRule } from './custody-rule.ts'
 
 /** What custody knows about Solana comes from configuration and never from a quote. */
 export type SigningSvmChain = {
@@ -31,7 +31,7 @@ const instructionsMax = 32
 const tokenAccountsMax = 4
 const computeUnitsMax = 1_400_000n
 const microLamports = 1_000_000n
-/** A message fits into one packet, and base64 adds a third. */
+/** The longest message in base64: a message fits into one packet, and base64 adds a third. */
 const base64Max = 1_700
 
 type Context = { intent: SvmIntent; own: string; chain: SigningSvmChain; decoder: SvmDecoder }
@@ -116,7 +116,7 @@ function assertForeign(
   )
 }
 
-/** Returns what leaves the wallet. */
+/** Checks one instruction, and returns the tokens that leave the wallet by it. */
 function assertInstruction(decoded: DecodedInstruction, context: Context): Outflow | undefined {
   const { intent, own, chain, decoder } = context
   switch (decoded.name) {
@@ -129,7 +129,7 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
       return { token: decoded.mint, amountUnits: decoded.amountUnits, to: receiverOf(decoded, context) }
     case 'create_token_account': {
       assertRule(decoded.payer === intent.feePayer, 'rent', 'the fee payer does not pay the rent')
-      // The rent belongs to the owner, so another recipient could close the account for it again and again.
+      // The rent belongs to the account's owner, so a recipient could close the account and get a new one paid each time.
       const owners = intent.operation === transferOperation ? [own] : [own, ...intent.recipients]
       assertRule(
         owners.includes(decoded.owner),

@@ -1,6 +1,6 @@
 import type { SwapContracts } from '#kernel/money/chains.ts'
 import type { DecodedCall, EvmCall, EvmIntent, SwapCall } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './rule.ts'
+import { assertRule, isSameAddress } from './custody-rule.ts'
 
 /** Custody takes the contracts of swaps from configuration, and the output has to go to the user's own account. */
 
@@ -26,7 +26,7 @@ export function swapSpenders(swaps: SigningSwaps | undefined): string[] {
   return [...routers, depository, aggregator, ...proxies].filter((each) => each !== null)
 }
 
-/** Returns what the call takes from the wallet, or null if all of it stays there. */
+/** Checks a call of a swap; returns what it takes from the wallet, or null if it takes nothing out. */
 export function assertSwapCall(read: SwapCall, call: EvmCall, context: SwapContext): Taken | null {
   const { intent, swaps } = context
   assertRule(swaps !== undefined, 'contract', 'nothing is swapped on this chain')

@@ -1,9 +1,9 @@
 import type { Clock } from '#kernel/clock.ts'
-import type { Agent } from '#kernel/money/venue.ts'
+import type { Agent } from '#kernel/money/venue-actions.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { AgentCache } from './agent-cache.ts'
-import { addAgent, approveAgent, retireAgent, rolesOf, type SealedAgent } from './agents.ts'
+import type { AgentCache } from './agent-key-cache.ts'
+import { addAgent, approveAgent, retireAgent, rolesOf, type SealedAgent } from './agent-key-store.ts'
 import type { Keystore } from './keystore.ts'
 
 /** The keys that a venue lets trade for users' accounts. */

@@ -5,15 +5,15 @@ import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
 import { conflict, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type InputOf, taskOf } from '#kernel/contract/operation.ts'
-import { chainByRef, tokenByRef } from '#kernel/contract/token-ref.ts'
+import { chainByRef, chainNotServed, tokenByRef } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
-import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
+import { type Chain, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromUnits, valueMicros } from '#kernel/money/money.ts'
-import type { Principal } from '#kernel/task/action.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/task/approval.ts'
-import { oneEffect } from '#kernel/task/one-effect.ts'
+import { oneEffect } from '#kernel/task/effect-steps.ts'
+import type { Principal } from '#kernel/task/policy-action.ts'
 import {
   type EvmCall,
   type PlannedAction,
@@ -65,7 +65,7 @@ type TransferTaskData = BatchTaskData &
     amount_units: string
     usd_micros: string
     principal: Principal
-    /** The program of the mint, on Solana. */
+    /** The token program of the mint, on Solana. */
     token_program: string
   }
 export type TransferTask = TaskView<TransferTaskData>
@@ -136,7 +136,7 @@ const admitTransfer = (deps: TransferDeps) =>
     start({ chain, token, amountUnits, action }, { data, seen, gas }) {
       const wallet: AccountRef = {
         owner: action.userId,
-        asset: assetOf(chain, token.address),
+        asset: toAssetId(chain, token.address),
         subAccount: 'wallet',
       }
       // A transfer is signed by its step, which reads the recipients again under the lock of the limits.
@@ -151,7 +151,7 @@ async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: strin
   const isEvm = chain.family === 'evm'
   const account = await (isEvm ? deps.evmAddressOf(userId) : deps.svmAddressOf(userId))
   await (isEvm ? deps.batches.ready(chain.id) : deps.svm.ready(chain.id))
-  const wallet: AccountRef = { owner: userId, asset: assetOf(chain, token.address), subAccount: 'wallet' }
+  const wallet: AccountRef = { owner: userId, asset: toAssetId(chain, token.address), subAccount: 'wallet' }
   const read = async () => {
     // The version is read before the chain, so that a hold that settles in between invalidates the balance.
     const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)
@@ -188,6 +188,8 @@ async function unitsOf(deps: TransferDeps, { chain, token, isNative, account }: 
 
 type Receiving = Pick<Terms, 'chain' | 'token'> & { owner: string }
 
+const noToken = 'The Solana node shows no token at this address: check it, or try again in a moment'
+
 /**
  * Returns the program of the mint. The receiver must already have an account for the token: the rent of one
  * that the gateway made would belong to the receiver, who could close it for the coins again and again.
@@ -195,7 +197,7 @@ type Receiving = Pick<Terms, 'chain' | 'token'> & { owner: string }
 async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving): Promise<string> {
   const svm = deps.svmOf(chain.id)!
   const programId = (await svm.accounts([token.address])).accounts[0]?.owner
-  if (programId === undefined) throw new Fault('unavailable', 'The Solana node does not know the mint')
+  if (programId === undefined) throw new Fault('unavailable', noToken)
   const { accounts } = await svm.accounts([deps.tokenAccountOf(owner, token.address, programId)])
   if (accounts[0]?.owner === programId) return programId
   const reason = `the recipient has no account for ${token.symbol}`
@@ -203,7 +205,7 @@ async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving)
 }
 
 type ChargeOrder = { chain: Chain; userId: string; executionId: string | undefined; data: TransferTaskData }
-/** Simulates the transfer, and returns what it charges the user's sponsor budget. */
+/** Simulates the transfer, and returns the gas that it charges to the user's sponsor budget. */
 async function chargeOf(
   deps: TransferDeps,
   { chain, userId, executionId, data }: ChargeOrder,
@@ -277,7 +279,7 @@ type Proof = { txHash: string }
 function transferSteps(deps: TransferDeps): Steps<TransferTaskData, 'sign' | 'confirm'> {
   const rowOf = ({ chain_id }: TransferTaskData) => {
     const row = deps.chains.find(({ id }) => id === chain_id)
-    if (!row) throw new Fault('unavailable', `Nothing is sent on chain ${chain_id} any more`)
+    if (!row) throw chainNotServed(chain_id)
     return row
   }
   const tokenOf = (data: TransferTaskData): Token => {
@@ -328,7 +330,7 @@ async function evmProof(
   receipt: Parameters<Evm['transfers']>[0],
 ): Promise<Proof | undefined> {
   const chain = deps.evmOf(data.chain_id)
-  if (!chain) throw new Fault('unavailable', `Nothing is sent on chain ${data.chain_id} any more`)
+  if (!chain) throw chainNotServed(data.chain_id)
   const { txHash, block } = receipt
   if (data.is_native) {
     const { times } = await chain.executed(data.account, executionId, block)

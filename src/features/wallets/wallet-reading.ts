@@ -45,7 +45,7 @@ export async function readEvm(
   return { block: head.number, held: await Promise.all(held.map((each) => withBacking(each, share))) }
 }
 
-/** Shares whose value is unavailable now are listed without one. */
+/** Adds the value of vault shares in their asset; if that is unavailable now, the shares are listed without it. */
 async function withBacking(held: HeldToken, share: EarnShare | null): Promise<HeldToken> {
   if (held.kind !== 'earn_share' || !share) return held
   try {

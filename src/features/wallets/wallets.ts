@@ -16,7 +16,7 @@ type WalletsDeps = {
 }
 
 const kindsPerUser = 2
-/** Older clients send the numbers. */
+/** Older clients send the numbers `0` and `1` for the families of wallets. */
 const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
 
 export const walletFacts = { kinds: ['evm', 'solana'], transfer_out: true }

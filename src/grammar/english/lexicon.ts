@@ -1,18 +1,18 @@
-import { directions, moods, periods, talk } from './talk.ts'
-import { account, indicatorWords, markets, portfolio, products, refused } from './topics.ts'
+import { directions, moods, periods, talk } from './function-words.ts'
+import { account, indicatorWords, markets, portfolio, products, refused } from './nouns.ts'
 import { inflected, verbs } from './verbs.ts'
 
 /**
- * The words of the language, as data. A concept is what several phrases mean alike; the longest phrase wins. Verbs in
- * their base form are actions; inflected forms have a concept of their own that ends in `_`, so that a statement about
- * an action is never the action.
+ * The words of the language, as data. A concept is the meaning that several phrases share; the longest phrase wins.
+ * Verbs in their base form are actions; inflected forms have concepts of their own that end in `_`, so that a
+ * statement about an action is never the action.
  */
 
 export const actions: ReadonlySet<string> = new Set(
   Object.keys(verbs).filter((concept) => concept !== 'GIVE'),
 )
 
-/** Phrases that imply another concept. */
+/** Phrases that have a further concept: `limit buy` has the concept `BUY` too. */
 const implied = {
   PERP: `${products.PERP}|${products.PERPFROM}`,
   EARN: `${products.EARN}|${products.EARNFROM}`,

@@ -1,6 +1,5 @@
-/** Verbs: what may begin an order, and their inflected forms, which never do. */
+/** Verbs in the form that may begin an order, and their inflected forms, which never begin one. */
 
-/** What may begin an order. */
 export const verbs = {
   BUY: 'buy|buy me|purchase|grab|pick up|get me|acquire|ape|ape into|scoop up|snag|get some|load up on|spend|invest|accumulate|bag me|stack',
   SELL: 'sell|dump|offload|unload|get rid of|ditch|liquidate my|cash out|cash in|sell off',
@@ -35,7 +34,7 @@ export const verbs = {
   GIVE: 'give me|i want|i need|want|need',
 }
 
-/** The same verbs where they are no order. */
+/** The inflected forms of the verbs, which are never an order. */
 export const inflected = {
   BUY_: 'bought|buying|buys|purchased|purchasing|grabbed|acquired|spent|invested|investing|spending',
   SELL_: 'sold|selling|sells|dumped|dumping|dumps|offloaded|cashed out|cashing out|sale',

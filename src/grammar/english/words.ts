@@ -1,13 +1,16 @@
-import { byWord, wordSet } from '#grammar/by-word.ts'
+import { byWord, wordSet } from '#grammar/word-maps.ts'
 
-/** This module has single words: plain ones, short forms, other names and small classes. */
+/** This module has lists of single words: plain words, short forms, nicknames and small classes. */
 
-/** Words of the language that name nothing here; a misspelt word is never one of them. */
+/** Plain words of English that name nothing in trading, so that they are never taken for misspelt words. */
 export const plainWords = wordSet(
   'the a an and or but of to in on at for from with by as is are was were be been being i you he she we they me him her us my your his their our this that these those it its there here what which who whom when where why how all any some each every both few more most other such only own same so than too very can could will would shall should may might must do does did have has had having not no nor about after again before between during through under over above below up down out off then once just now also into onto per via until while because if else get got give given go goes going make made want wants need needs like know think see say said tell show check look find much many lot lots little less least best worst good bad big small high low new old first last next long short time day week month year today tomorrow yesterday please thanks really still ever never always often money cash thing things something anything nothing everything people person friend left right way around near without within against still quite pretty maybe back even well am let usual one two three four five six seven eight nine ten whole there their them started start using used use place happy since early late ago during yet enough able name number amount total size level side part kind type list line state point case fact house home work works team game play read write talk speak call called words word text message page site link color sea poem france capital country city water food music movie weather joke story book recipe sports football',
 )
 
-/** Symbols that are words too count in capitals, with a dollar sign, or where an asset is expected. */
+/**
+ * Symbols that are English words too; such a word is an asset in capitals, with a dollar sign, or where an asset is
+ * expected.
+ */
 export const commonSymbols = wordSet(
   'near one gas link me get go do not for on real fun safe people cat dog just her him all any can trust cash gold win play now new big art ray mask super story magic high time move beam prime core form hot ten rose sun lit cow bat ant band key loom moon uni gala sand flow op id not ip s h',
 )
@@ -38,7 +41,7 @@ export const nicknames = {
   }),
 }
 
-/** Contractions and short spellings, by the words that they stand for. */
+/** Contractions and short spellings, by the full words that they stand for. */
 export const contractions: ReadonlyMap<string, string> = byWord({
   'what is': "what's|whats",
   'how is': "how's|hows",
@@ -89,18 +92,18 @@ export const contractions: ReadonlyMap<string, string> = byWord({
 export const withoutPossessive = (word: string): string => word.replace(/'s?$/, '')
 export const isPlural = (words: string): boolean => words.endsWith('s')
 
-/** A clause that begins with one of these asks. */
+/** A clause that begins with one of these words is a question. */
 export const questionWords = wordSet(
   'what which how who whose where why is are am do does did can will would should has have was were any could whether',
 )
-/** These little words change nothing about an order. */
+/** Little words that change nothing about an order, and so need no meaning. */
 export const harmlessWords = wordSet(
   'me us i it you of by back bag bags stack existing current own total value amount size equivalent together both',
 )
-/** What is behind them is counted: `any link`, `how many link`. */
+/** Words before a name that is counted: `any link`, `how many link`. */
 export const countingWords: ReadonlySet<string> = new Set(['any', 'many', 'much', 'how many', 'how much'])
-/** The name before them is that of a chain. */
+/** Words behind a name which then is the name of a chain: `solana wallet`, `base account`. */
 export const placeWords = wordSet('wallet wallets side mainnet account')
-/** A word before a name that does not belong to it. */
+/** A leading word that does not belong to the name behind it. */
 export const leadingWords = /^(the|a|an|my) /
 export const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')

@@ -2,16 +2,19 @@ import { createKeyCounts, type KeyCounts } from './key-counts.ts'
 
 export type WaitOption = { mayWait: boolean }
 type ArrivalBatchOptions<Item, Result> = {
-  /** Returns one result per item, in order. If it may not wait, it fails when another holds a lock for long. */
+  /**
+   * Returns one result per item, in order. A run that may not wait fails if another transaction holds a lock for
+   * long.
+   */
   run(items: readonly Item[], option: WaitOption): Promise<readonly Result[]>
   sizeMax: number
-  /** Items with the same key go into different batches, in their order. */
+  /** Returns the key of an item: items with the same key go into different batches, in their order. */
   keyOf(item: Item): string
-  /** While an item runs singly, the other items of its owner wait. */
+  /** Returns the owner of an item: while an item runs singly, the other items of its owner wait. */
   ownerOf(item: Item): string
-  /** Whether an item must not run again by itself after this failure. */
+  /** Whether a failed run is final for its items, so that none of them may run again one by one. */
   isFinal(error: unknown): boolean
-  /** Whether this is the failure of a run that may not wait for a lock. */
+  /** Whether the error says that a run which may not wait for locks found a lock taken. */
   isBlocked(error: unknown): boolean
 }
 type Waiting<Item, Result> = { item: Item; answer: PromiseWithResolvers<Result> }
@@ -22,13 +25,18 @@ type BatchState<Item, Result> = {
   held: KeyCounts
   singles: Waiting<Item, Result>[]
   singleRuns: number
-  /** The items of owners who wait for locks, and the owners whose turn has not come. */
+  /**
+   * The waiting items of each owner who waits for locks; `blockedOwners` are the owners whose turn has not come.
+   */
   blocked: Map<string, Waiting<Item, Result>[]>
   blockedOwners: string[]
   blockedRuns: number
 }
 
-/** At most this many items run singly at once, and this many owners wait for locks: each takes a connection. */
+/**
+ * At most this many items run singly at once, and this many owners wait for locks: each needs a database
+ * connection.
+ */
 const singleRunsMax = 4
 const blockedRunsMax = 4
 
@@ -83,7 +91,9 @@ function takeBatch<Item, Result>(state: BatchState<Item, Result>): Waiting<Item,
   return batch
 }
 
-/** Returns false if the items have to run singly or to wait; nothing was committed then. */
+/**
+ * Runs a batch and answers its items. Returns false if nothing was committed: its items then run singly, or wait.
+ */
 async function isAnswered<Item, Result>(
   { options: { run, isFinal, isBlocked } }: BatchState<Item, Result>,
   batch: readonly Waiting<Item, Result>[],
@@ -110,7 +120,7 @@ function startSingly<Item, Result>(
   const { ownerOf } = state.options
   for (const { item } of batch) state.held.add(ownerOf(item))
   const [first] = batch
-  // The batch of one has already run without waiting.
+  // A batch of one item has just run without waiting for locks, so its item now waits for them.
   if (first && batch.length === 1) return void block(state, first)
   for (const each of batch) {
     state.singles.push(each)

@@ -1,12 +1,16 @@
 type BatchLoaderOptions<K, V> = {
-  /** A key that is absent from the result resolves to undefined. */
+  /**
+   * Loads the values of several keys by one call; a key that is absent from the result gets the value undefined.
+   */
   load(keys: readonly K[]): Promise<ReadonlyMap<K, V>>
   loadsMax: number
   keysMax: number
 }
 type PendingLoad<V> = PromiseWithResolvers<V | undefined>
 
-/** Batches the keys that are requested together or while earlier loads run. Its callers bound the queue. */
+/**
+ * Batches the keys that are requested together or while earlier loads run. Its callers bound how many keys wait.
+ */
 export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoaderOptions<K, V>) {
   const pending = new Map<K, PendingLoad<V>>()
   let loads = 0

@@ -2,11 +2,11 @@ type BatcherLimits = {
   delayMs: number
   /** At most this many items of one key wait; further ones are dropped. */
   itemsMax: number
-  /** The batch is delivered early once this many keys wait. */
+  /** All batches are delivered early once this many keys have waiting items. */
   keysMax: number
 }
 
-/** Delivers items per key in batches, because a delivery costs about as much as many items. */
+/** Delivers items per key in batches, because the delivery of one item costs about as much as that of many. */
 export function createBatcher<T>(
   { delayMs, itemsMax, keysMax }: BatcherLimits,
   deliver: (key: string, items: T[]) => void,

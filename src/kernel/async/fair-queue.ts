@@ -3,9 +3,12 @@ import { Fault } from '#kernel/contract/fault.ts'
 
 type FairQueueOptions = {
   runsMax: number
-  /** When the queue is full, a job of the key with the most waiting jobs, or of one served more recently, gives way. */
+  /**
+   * When the queue is full, a job of the key with the most waiting jobs, or of a key served more recently, gives
+   * way.
+   */
   waitingMax: number
-  /** It is less than all places, so that no key takes every place. */
+  /** At most this many jobs of one key wait: fewer than `waitingMax`, so that no key takes every place. */
   waitingOfKeyMax: number
 }
 
@@ -64,8 +67,9 @@ export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQu
   }
 
   /**
-   * Rejects the last job of the longest line, if that line remains the longer one, so that two lines never
-   * alternate. Among lines of equal length, the one that was served last gives way to a key without a line.
+   * Rejects the last job of the longest line if that line then is still no shorter than the line of `key`, so that
+   * two lines never displace each other in turns. Among lines of equal length, the line that was served last gives
+   * way to a key without a line.
    */
   const giveWay = (key: string): void => {
     const waitingOfKey = waiting.get(key)?.waiters.length ?? 0
@@ -106,7 +110,7 @@ export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQu
   return {
     async run(key, job, signal) {
       signal?.throwIfAborted()
-      // A started job takes over the run of the job that ended.
+      // A job that waited takes over the place of the job that ended, so the number of runs stays the same.
       if (runs < runsMax) {
         runs += 1
         serve(key)

@@ -5,7 +5,7 @@ export type KeyCounts = {
   remove(key: string): void
   size(): number
   withAtLeast(count: number): string[]
-  /** Returns the highest count below this one, or 0 if there is none. */
+  /** Returns the highest count of any key that is below `count`, or 0 if every key has at least `count`. */
   highestBelow(count: number): number
 }
 

@@ -1,7 +1,10 @@
 /** A mutex by key: the runs of one key are serial, in the order of their calls, and different keys run concurrently. */
 export type KeyedMutex = {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
-  /** The runs of the key that wait or are under way. Callers bound them; a key without runs takes no memory. */
+  /**
+   * Returns how many runs of the key wait or are under way. Callers bound this number; a key without runs takes no
+   * memory.
+   */
   pending(key: string): number
   /** Resolves once every run that was requested before this call has ended. */
   drained(): Promise<void>

@@ -1,12 +1,16 @@
 export type Latch = {
   set(): void
-  /** Must be called before a read: the read is then at least as new as any earlier `set`. */
+  /**
+   * Resets the latch. A caller resets it before a read, so that the read is at least as new as any earlier `set`.
+   */
   reset(): void
-  /** Resolves once set, at the timeout, or when the signal aborts. Only one caller may wait at a time. */
+  /**
+   * Resolves once the latch is set, at the timeout, or when the signal aborts. Only one caller may wait at a time.
+   */
   wait(timeoutMs?: number): Promise<void>
 } & Disposable
 
-/** A signal that is raised between the check and the wait is not lost. */
+/** Creates a latch: a call of `set` between a caller's check and its wait is not lost. */
 export function createLatch(signal?: AbortSignal): Latch {
   let resolveWait: () => void = () => undefined
   let isSet = false

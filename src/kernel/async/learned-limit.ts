@@ -11,7 +11,10 @@ type LearnedLimitOptions = {
   nowMs?: () => number
 }
 
-/** A limit of an upstream that only its refusals show. It doubles after each pause: a refusal may be temporary. */
+/**
+ * A limit of an upstream that only its refusals show. After `growAfterMs` without a refusal the limit doubles, up
+ * to `max`.
+ */
 export function createLearnedLimit({
   max,
   growAfterMs,

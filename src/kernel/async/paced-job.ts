@@ -1,5 +1,5 @@
 export type PacedJob = {
-  /** Brings the next run forward to this delay. A run under way is followed by another one. */
+  /** Starts the next run after at most this delay. A run that is under way is followed by another run. */
   runWithin(afterMs?: number): void
 } & AsyncDisposable
 
@@ -9,7 +9,7 @@ type PacedOptions = {
   retryMs: number
 }
 
-/** Runs a job repeatedly without overlap. Each run returns the milliseconds until the next one. */
+/** Runs a job repeatedly without overlap. Each run returns the milliseconds until the next run. */
 export function startPacedJob(run: () => Promise<number>, { onError, retryMs }: PacedOptions): PacedJob {
   let running: Promise<void> | undefined
   let next: { atMs: number; timer: NodeJS.Timeout } | undefined

@@ -9,10 +9,10 @@ export type RateWindowOptions = {
   slotMs: number
 }
 export type RateWindow = {
-  /** Returns the time until the weight is available below a percentage of the limit; 0 if it is available now. */
+  /** Returns the milliseconds until this weight fits below a percentage of the limit; 0 if the weight fits now. */
   waitMs(weight: number, sharePercent: number, nowMs: number): number
   add(weight: number, nowMs: number): void
-  /** Backs off after a 429, which overrides the count kept here. */
+  /** Records a 429 of the upstream: the window then allows nothing for a while, whatever weight it has counted. */
   refused(nowMs: number, retryAfterMs?: number): void
   answered(): void
   used(nowMs: number): number

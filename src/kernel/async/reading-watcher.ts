@@ -4,15 +4,16 @@ import { type Backoff, backoffMs } from './backoff.ts'
 import { createLatch } from './latch.ts'
 
 /**
- * Reads what all steps and parked tasks of this instance wait for, with one request per poll. Nothing is sent while
- * nobody waits. Each reading stands alone: what an earlier one showed, from this node or a sibling, proves nothing.
+ * Reads from an upstream whatever the steps and parked tasks of this instance wait for, with one request per poll,
+ * and none while nobody waits. Each reading stands alone: an earlier reading, from this node or a sibling, proves
+ * nothing.
  */
 
 export type ReadingWatch<Reading> = {
   /**
-   * Returns the next reading, or one that arrived since the last call, or undefined at the timeout. With
-   * `isFresh`, and at the first call, the reading begins after the call. If none arrives in time, throws the
-   * failure of the last request.
+   * Returns the next reading, or one that arrived since the last call, or undefined at the timeout. With `isFresh`,
+   * and at the first call, the reading begins after the call. If no reading arrives in time, throws the failure of
+   * the last request.
    */
   next(options: { timeoutMs: number; isFresh?: boolean }): Promise<Reading | undefined>
 } & Disposable
@@ -28,19 +29,19 @@ export type ParkedTask<Subject, Reading> = {
 
 export type ReadingWatcher<Subject, Reading> = {
   watch(subject: Subject, signal?: AbortSignal): ReadingWatch<Reading>
-  /** Wakes a parked task once a reading is news to it. Returns false if too many are waiting. */
+  /** Wakes a parked task once a reading is news to the task. Returns false if too many tasks are waiting. */
   wakeOnNews(parked: ParkedTask<Subject, Reading>): boolean
-  /** The task is running, so nothing has to wake it. */
+  /** Stops watching for a task that runs now, because nothing has to wake it. */
   forget(taskId: string): void
-  /** Stops waking tasks; watches continue. */
+  /** Stops waking parked tasks; the watches of running steps continue. */
   close(): void
 }
 
 export type Waiter<Subject, Reading> = {
   readonly subject: Subject
-  /** A running step waits for it, and not a parked task. */
+  /** Whether the waiter is a running step, and not a parked task. */
   readonly isUrgent: boolean
-  /** It was not read since it began to wait, or its last request failed. */
+  /** Whether the waiter has to be read at the next poll; true again after a request for it failed. */
   isDue: boolean
   readMs: number
   onReading(reading: Reading): void
@@ -50,7 +51,7 @@ export type Waiter<Subject, Reading> = {
 type WatcherDeps<Subject, Reading> = {
   pollMs: number
   beforePoll?(): Promise<void>
-  /** Chooses the waiters that the next request reads. */
+  /** Chooses the waiters whose subjects the next request reads. */
   choose(waiters: ReadonlySet<Waiter<Subject, Reading>>): Waiter<Subject, Reading>[]
   /** Returns the readings of the chosen waiters, in their order. */
   read(
@@ -59,7 +60,7 @@ type WatcherDeps<Subject, Reading> = {
   ): Promise<Reading[]>
   /** Whether the next poll follows without a pause. */
   isPressed?(waiters: ReadonlySet<Waiter<Subject, Reading>>): boolean
-  /** Makes parked tasks due, and returns those that were parked. */
+  /** Makes parked tasks due, and returns the ids of the tasks that were parked. */
   wake(taskIds: readonly string[]): Promise<string[]>
   log: Log
 }
@@ -87,7 +88,7 @@ export function createReadingWatcher<Subject, Reading>(
 
   const readOnce = async (): Promise<void> => {
     const chosen = deps.choose(waiters)
-    // One whose request fails has its turn after the others.
+    // The waiters count as read even if the request fails, so that they have their turn after the others.
     for (const waiter of chosen) Object.assign(waiter, { isDue: false, readMs: monotonicMs() })
     try {
       const readings = await deps.read(chosen, waiters)
@@ -126,7 +127,7 @@ export function createReadingWatcher<Subject, Reading>(
 
   const add = (waiter: Waiter<Subject, Reading>): void => {
     waiters.add(waiter)
-    // A parked task waits for the next poll of the others.
+    // A parked task waits for the next poll; only a running step ends the pause before that poll.
     if (waiter.isUrgent || !isRunning) start()
   }
 
@@ -173,7 +174,7 @@ function watchSubject<Subject, Reading>(
       failure = undefined
       if (isFresh) {
         unread = undefined
-        // A request that is already sent belongs to the former waiter.
+        // The reading of a request that is already sent goes to the former waiter, and is ignored.
         if (waiter) remove(waiter)
         waiter = createWaiter()
         add(waiter)
@@ -194,7 +195,10 @@ function watchSubject<Subject, Reading>(
   }
 }
 
-/** Holds the tasks that no run waits for. Each is woken by its news, and forgotten once it becomes due by itself. */
+/**
+ * Holds parked tasks. Each task is woken by a reading that is news to it, and forgotten once it becomes due by
+ * itself.
+ */
 function createParkedTasks<Subject, Reading>(
   { wake, log }: Pick<WatcherDeps<Subject, Reading>, 'wake' | 'log'>,
   waiters: Waiters<Subject, Reading>,
@@ -241,7 +245,7 @@ function createParkedTasks<Subject, Reading>(
     async wakeChanged(): Promise<void> {
       for (const [taskId, { untilMs }] of parked) if (monotonicMs() > untilMs) remove(taskId)
       if (withNews.size === 0) return
-      // A task that is not parked yet is woken after the next poll.
+      // A task that is not parked yet is not woken now, but after the next poll.
       const woken = await wake([...withNews].map(({ taskId }) => taskId)).catch((error: unknown) => {
         log.warn({ error }, 'parked tasks not woken at their news: the next poll tries again')
         return []

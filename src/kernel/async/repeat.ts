@@ -1,6 +1,6 @@
 type RepeatOptions = {
   everyMs: number
-  /** Receives the failure of a run; the next run tries again. Without it the job must not fail. */
+  /** Receives the failure of a run; the next run tries again. A job without `onError` must not fail. */
   onError?: (error: unknown) => void
   immediately?: boolean
 }

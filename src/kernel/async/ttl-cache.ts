@@ -20,7 +20,7 @@ export type TtlCache<V> = {
   get(key: string, load: () => Promise<V>, options?: GetOptions): Promise<V>
   peek(key: string, maxAgeMs?: number): V | undefined
   loading(key: string): Promise<V> | undefined
-  /** Returns the value, however old or invalid: a fallback when a load fails. */
+  /** Returns the value of a key, however old or invalid the value is: a fallback when a load fails. */
   last(key: string): V | undefined
   invalidate(key: string): void
   clear(): void

@@ -1,7 +1,10 @@
 import { LRUCache } from 'lru-cache'
 
 type WindowCounterOptions = {
-  /** Beyond this, the key that was counted longest ago is dropped, so that a flood of keys cannot fill the memory. */
+  /**
+   * Beyond this many keys, the key that was counted longest ago is dropped, so that a flood of keys cannot fill the
+   * memory.
+   */
   keysMax: number
   nowMs: () => number
 }
@@ -9,7 +12,7 @@ type CountedWindow = Readonly<{ count: number; endsAtMs: number }>
 
 /** Counts per key in fixed windows. A window begins with the first count after the previous one has ended. */
 export type WindowCounter = {
-  /** Adds one or more, and returns the new count. */
+  /** Adds `count`, or 1 without it, to the current window of the key, and returns the window with its new count. */
   add(key: string, windowMs: number, count?: number): CountedWindow
   count(key: string): number
 }

@@ -1,4 +1,4 @@
-import type { Principal } from '#kernel/task/action.ts'
+import type { Principal } from '#kernel/task/policy-action.ts'
 import type { Tx } from '#kernel/task/task.ts'
 
 export const scopes = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage', 'propose'] as const
@@ -12,9 +12,9 @@ export type Caller = {
   scopes: ReadonlySet<Scope>
   /** The SHA-256 and the expiry of the opaque token that was presented. */
   token?: { hash: string; expiresAt: Date }
-  /** Set if a chat makes the call by itself, before its user has seen it. */
-  via?: 'chat'
-  /** Set if an operator confirmed the act in place of the person. */
+  /** The chat, or the run of a schedule, that makes the call by itself before any person has seen the call. */
+  via?: 'chat' | ScheduleRun
+  /** The operator, if an operator confirmed the act in place of the person. */
   confirmedBy?: 'operator'
   /** The backend whose key was presented. A backend has no user. */
   backend?: Backend
@@ -29,10 +29,31 @@ export type Caller = {
   }
 }
 
+/** The run of a schedule that makes a call. It acts for its user, and nobody watches. */
+export type ScheduleRun = {
+  schedule: string
+  /** The task of the run, which is the parent of the tasks that it starts. */
+  run: string
+  /**
+   * The value, in micro-dollars, up to which a person has approved each call of the run; null without an approval.
+   */
+  approvedMicros: bigint | null
+  /** The person to whom the agent was linked when the schedule was activated. */
+  personId?: string
+  /** When the agent was linked to that person. */
+  linkedAt?: string
+  /** True if the chat of the run makes the call by itself. */
+  isChat?: true
+  /** True if the call may reduce what the schedule has opened, and may do nothing else. */
+  reducesOwn?: true
+}
+
 /** A server of the operator. `accountId` is the account that pays for its calls; if null, each call names a user. */
 export type Backend = { id: string; name: string; accountId: string | null }
 
-/** These clients of the authorization server are pages of the gateway itself: the person does what they do. */
+/**
+ * The ids of the OAuth clients that are pages of the gateway itself: a call of such a page is an act of the person.
+ */
 export const pagesClientId = 'portico-pages'
 export const approvalsClientId = 'portico-approvals'
 export const ownClientIds: readonly string[] = [pagesClientId, approvalsClientId]
@@ -43,21 +64,27 @@ export const isOwnClient = (clientId: string): boolean => ownClientIds.includes(
 export const appOf = ({ person }: Pick<Caller, 'person'>): string | null =>
   person && !isOwnClient(person.clientId) ? person.clientId : null
 
-/** Returns who made a change, as its event says. */
+/**
+ * Returns the actor that the event of a change names: the operator who confirmed the change, or the caller's agent.
+ */
 export const actorOf = ({ agentId, confirmedBy }: Caller): string => confirmedBy ?? agentId
 
 export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
   principal: Principal
   clientId?: string
-  /** The execution id of the requested task; if absent, it is the id of the task. */
+  /** The execution id of the requested task; if absent, the id of the task is its execution id. */
   executionId?: string
+  run?: ScheduleRun
 }
 
 export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }
 
 export type ActScope = Required<Pick<RequestFacts, 'tx' | 'afterCommit'>>
 
-export const actOf = ({ tx, afterCommit }: RequestFacts): ActScope => ({ tx: tx!, afterCommit: afterCommit! })
+export const toActScope = ({ tx, afterCommit }: RequestFacts): ActScope => ({
+  tx: tx!,
+  afterCommit: afterCommit!,
+})
 
 /** When a person signed in to a page of the gateway (null in an app's token), and how old a fresh sign-in may be. */
 export type SignIn = { at: Date | null; ageMaxSeconds: number }
@@ -66,9 +93,11 @@ export type RequestFacts = {
   id: string
   address: string
   signal: AbortSignal
-  /** Set for an `act` with a caller: the transaction that also stores the idempotency key and the reply. */
+  /** The transaction that also stores the idempotency key and the reply; only an `act` with a caller has one. */
   tx?: Tx
-  /** Set for an `act` with derived replies whose change was committed earlier: only the reply is computed. */
+  /**
+   * True for an `act` with derived replies whose change was committed earlier: only the reply is computed again.
+   */
   isReplay?: true
   /** The execution id of whatever an `act` arms under an idempotency key. */
   executionId?: string

@@ -79,7 +79,7 @@ function readField(schema: Schema, { holder, key, path }: Place, context: Contex
   else context.issues.push({ path, ...found })
 }
 
-/** It is used only if no source text is known, as for a value that was never JSON text in this process. */
+/** The text of a number whose source text is unknown, because the number was never JSON text in this process. */
 const numberText = (value: number): string => String(value)
 
 type DecimalIssue = Omit<Issue, 'path'>
@@ -163,7 +163,10 @@ function outOfBounds(plain: string, schema: Schema): DecimalIssue | undefined {
   return undefined
 }
 
-/** The description carries the unit: 50 may be far too much as a percentage, and little in another unit. */
+/**
+ * Returns the field's description, which names the unit, for an error about a bound: 50 may be far too many
+ * percent.
+ */
 const meaningOf = ({ description }: Schema): string =>
   typeof description === 'string' ? ` (${description})` : ''
 
@@ -185,7 +188,10 @@ export function propertySchema(schema: Schema, name: string): Schema | undefined
   return asSchema(schema.additionalProperties)
 }
 
-/** Returns the schema that applies to a value: itself, its reference's target, or the best arm of a union. */
+/**
+ * Returns the schema that applies to a value: `schema` itself, the target of its reference, or the best arm of its
+ * union.
+ */
 export function selectSchema(
   schema: Schema,
   value: unknown,
@@ -213,7 +219,7 @@ export function selectSchema(
 const kindOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 
-/** Scores how well the outline of a value matches an arm: -1 is no match, and higher is better. */
+/** Scores how well the outline of a value matches an arm of a union: -1 is no match, and higher is better. */
 function matchScore(arm: Schema, value: unknown): number {
   const kind = kindOf(value)
   const types = arm.type === undefined ? undefined : [arm.type].flat()
@@ -236,7 +242,7 @@ function matchScore(arm: Schema, value: unknown): number {
 
 const decimalSchemas = new WeakMap<Schema, boolean>()
 
-/** The result is cached per schema: most schemas contain no decimal, so their values need no walk. */
+/** Whether a schema contains a decimal; cached per schema, because the values of most schemas need no walk. */
 function holdsDecimals(schema: Schema, resolve: Resolve): boolean {
   const before = decimalSchemas.get(schema)
   if (before !== undefined) return before

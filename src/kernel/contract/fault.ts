@@ -2,9 +2,12 @@ export type InputLocation = 'path' | 'query' | 'body' | 'header'
 
 /** One invalid field of an input, in the form of FastAPI's errors. */
 export type Issue = {
-  /** It is absent if an operation reports the issue: only the contract knows which part carries the field. */
+  /**
+   * The part of the request; absent if an operation reports the issue, because only the contract knows which part
+   * it is.
+   */
   location?: InputLocation
-  /** An empty path means the whole part. */
+  /** The path of the field within its part of the request; an empty path means the whole part. */
   path: (string | number)[]
   msg: string
   type: string
@@ -66,6 +69,7 @@ const catalogue = {
   market_closed: { status: 409, retryable: false, when: 'the market does not trade now' },
   order_not_cancellable: { status: 409, retryable: false, when: 'the order has ended' },
   not_cancellable: { status: 409, retryable: false, when: 'the task can no longer be cancelled' },
+  limit_reached: { status: 409, retryable: false, when: 'the user has as many of them as a user may have' },
   conflict: { status: 409, retryable: false, when: 'the state of the object forbids the action' },
   body_too_large: { status: 413, retryable: false, when: 'the body is over the limit' },
   unsupported_media_type: { status: 415, retryable: false, when: 'the body is not JSON' },
@@ -113,15 +117,18 @@ export class Fault extends Error {
   }
 }
 
-/** The state of an object forbids the action; `reason` says which state. */
+/** Makes the fault of an action that the state of an object forbids; `reason` says which state. */
 export const conflict = (sentence: string, reason: string): Fault =>
   new Fault('conflict', sentence, { extras: { reason } })
 
-/** Who owns a budget. The use of one owner never reduces the budget of another. */
+/** Who owns a budget, such as a rate limit. The use of one owner never reduces the budget of another. */
 export type BudgetOwner = 'user' | 'backend' | 'address' | 'instance' | 'platform'
 export type SpentBudget = { budget: string; owner: BudgetOwner; retryAfterSeconds: number }
 
-/** The error of an exhausted budget. It names the budget, its owner, and when it is available again. */
+/**
+ * Makes the error of an exhausted budget, which names the budget, its owner, and when the budget is available
+ * again.
+ */
 export const budgetSpent = (
   code: 'rate_limited' | 'overloaded' | 'unavailable',
   sentence: string,
@@ -150,7 +157,7 @@ export function renameFields(error: unknown, names: Readonly<Record<string, stri
   return new Fault('validation', error.message, { cause: error, extras: error.extras, issues })
 }
 
-/** The request sent both or neither of two fields. */
+/** Makes the 422 of a request that sent both or neither of two fields, of which exactly one is required. */
 export const exactlyOneOf = (first: string, second: string, { hasBoth }: { hasBoth: boolean }): Fault =>
   invalid(
     first,
@@ -159,7 +166,10 @@ export const exactlyOneOf = (first: string, second: string, { hasBoth }: { hasBo
     { fields: [first, second] },
   )
 
-/** The words are the same for an absent object and for one of another user. `listedBy` is an operation's name. */
+/**
+ * Makes the 404 of an object that is absent or belongs to another user, in the same words. `listedBy` is the
+ * operation that lists such objects.
+ */
 export const notFound = (what: string, listedBy?: string): Fault => {
   const lists = listedBy === undefined ? '' : `; \`${listedBy}\` lists those that exist`
   return new Fault('not_found', `There is no such ${what}${lists}`)

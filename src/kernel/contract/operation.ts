@@ -11,16 +11,16 @@ import type { ActScope, Asker, Caller, RequestFacts, Scope } from './caller.ts'
 import * as T from './schema.ts'
 
 /**
- * One entry per endpoint, from which the route, validation, OpenAPI, MCP tool, SDK method and CLI command are
- * derived. A schema with `$id` is written out wherever it is used, nested too; the OpenAPI writer registers each
- * one once and refers to it.
+ * A contract has one entry per endpoint, from which the route, validation, OpenAPI, MCP tool, SDK method and CLI
+ * command are derived. A schema with `$id` is written out wherever it is used, nested too; the OpenAPI writer
+ * registers each such schema once and refers to it.
  */
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Route = `${Method} /${string}`
 /**
- * Who may call. `public` needs no credential, `person` an OAuth token (even before the sign-up), `backend` the
- * key of a backend, and a scope a bearer token that has it.
+ * Who may call an operation. `public` needs no credential, `person` an OAuth token (even before the sign-up),
+ * `backend` the key of a backend, and a scope a bearer token that has it.
  */
 export type Access = 'public' | 'person' | 'backend' | Scope
 export const isScope = (access: Access): access is Scope =>
@@ -30,7 +30,7 @@ export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 type Shape = {
   summary: string
   description?: string
-  /** The interface specification that the gateway implements does not have this operation. */
+  /** True if the interface specification that the gateway implements does not have this operation. */
   isAddition?: true
   access: Access
   params?: T.TObject
@@ -40,34 +40,39 @@ type Shape = {
   /** Over HTTP the body's fields may be sent as a query, because not every client sends a body with a DELETE. */
   bodyInQuery?: boolean
   rate?: RateClass
-  /** With `failures` only failed calls count, so failures from an address never block its successful calls. */
+  /** With `failures` only failed calls count against the rate limit, so failures never block successful calls. */
   counts?: 'failures'
-  /** How many points a call with this input takes from its budget; one if absent. */
+  /**
+   * Returns how many points of its rate budget a call with this input takes; without this function a call takes
+   * one.
+   */
   points?: (input: Readonly<Record<string, unknown>>) => number
   /** Fault codes that this operation can answer with, in addition to those of every operation. */
   faults?: readonly string[]
 }
 export type ReadShape = Shape & {
   output: T.TSchema
-  /** If the answer is an array and the query has `after`: the field of the last entry that the next page follows. */
+  /** For an answer that is an array: the field of its last entry whose value the next page takes as `after`. */
   pageAfter?: string
 }
 export type ActShape = Shape & {
   output: T.TSchema
   /** A `derived` reply is not stored under the key: a repetition computes it again and changes nothing. */
   replies?: 'derived'
-  /** A repetition changes nothing further, so callers may repeat it without a key. */
+  /** True if a repeated call changes nothing further, so that callers may repeat it without an idempotency key. */
   repeatable?: true
-  /** The body has a `timestamp` and the agent key's `signature` over the operation's name; clients add both. */
+  /**
+   * True if the body has a `timestamp` and the agent key's `signature` over the operation's name; clients add both.
+   */
   isSigned?: true
 }
 export type StreamShape = Shape & {
   event: T.TSchema
-  /** The data of each event by the event's name, if each has its own form. */
+  /** The schema of an event's data by the event's name, if the data of each event has its own form. */
   events?: Readonly<Record<string, T.TSchema>>
   /**
-   * A durable task of this kind fills the stream: it is accepted once per key, and any instance can follow it.
-   * Callers that send `stream: false` wait for its answer.
+   * The kind of the durable task that fills the stream: the task is accepted once per key, and any instance can
+   * follow it. Callers that send `stream: false` wait for its answer.
    */
   taskKind?: string
   output?: T.TSchema
@@ -75,15 +80,18 @@ export type StreamShape = Shape & {
 }
 export type TaskShape = Shape & {
   waitSeconds: number
-  /** It is set if several operations create tasks of one kind. */
+  /**
+   * The kind of the task, if several operations create tasks of one kind; otherwise the operation's name is the
+   * kind.
+   */
   taskKind?: string
-  /** A repetition does not move money a second time, so callers may repeat it without a key. */
+  /** True if a repeated call does not move money a second time, so that callers may repeat it without a key. */
   repeatable?: true
   output: T.TSchema
   /** The form of `result` once the task has ended. It is documentation and does not filter: a step may add fields. */
   result?: T.TSchema
   priority?: TaskPriority
-  /** The call always waits for the end of the task, and the answer is what `finish` makes of it. */
+  /** True if the call always waits for the end of its task, and answers with the object that `finish` makes. */
   isAnswered?: true
 }
 
@@ -100,13 +108,13 @@ function toEntry<K extends string, S>(kind: K, route: Route, shape: S): EntryOf<
   return { kind, route, method: route.slice(0, space) as Method, path: route.slice(space + 1), ...shape }
 }
 
-/** An operation that answers at once and changes nothing. */
+/** Declares an operation that answers at once and changes nothing. */
 export const read = <const S extends ReadShape>(route: Route, shape: S) => toEntry('read', route, shape)
-/** An operation that changes something at once, in one transaction, under an idempotency key. */
+/** Declares an operation that changes something at once, in one transaction, under an idempotency key. */
 export const act = <const S extends ActShape>(route: Route, shape: S) => toEntry('act', route, shape)
-/** An operation that answers with a stream of events. */
+/** Declares an operation that answers with a stream of events. */
 export const stream = <const S extends StreamShape>(route: Route, shape: S) => toEntry('stream', route, shape)
-/** An operation that becomes a durable task; the caller may wait for its end. */
+/** Declares an operation that becomes a durable task; the caller may wait for its end. */
 export const task = <const S extends TaskShape>(route: Route, shape: S) => toEntry('task', route, shape)
 
 export type Contract = { group: string; entries: Record<string, Entry> }
@@ -145,7 +153,7 @@ type TaskAnswers<Input> = {
   /** Adds fields to every answer that has a task. */
   everyAnswer?: (task: AnsweredTask) => JsonObject
 }
-/** The caller who pays, and the idempotency key among this user's keys. */
+/** The caller who pays for a task, and the idempotency key among the keys of this caller's user. */
 export type Payer = { caller: Caller; key?: string }
 type AnsweredTask = { id: string; status: string; data: JsonObject }
 type TaskFunction<Input> = TaskRules &
@@ -189,8 +197,8 @@ export type Functions<C extends Contract> = { [K in keyof C['entries']]: Functio
 
 type PrepareAct<Input, Prepared> = (input: Input, caller: Caller) => Promise<Prepared>
 /**
- * An act that reads upstreams before its transaction begins: `prepare` reads and may refuse, and the transaction
- * writes what it found. A repetition under the same key does not prepare again.
+ * Makes an act that reads upstreams before its transaction begins: `prepare` reads and may refuse, and the
+ * transaction writes what `prepare` found. A repetition under the same key does not prepare again.
  */
 export const preparedAct = <Input, Prepared, Output>(
   prepare: PrepareAct<Input, Prepared>,
@@ -213,7 +221,7 @@ export type ApplyAct = (
   person: Caller,
   userId: string,
 ) => Promise<(scope: ActScope) => Promise<object>>
-/** An act that waits for a person, in whole or in part; `apply` runs what was confirmed. */
+/** Makes an act that waits for a person, in whole or in part; `apply` runs what the person confirmed. */
 export const confirmedAct = <F extends (...given: never[]) => Promise<unknown>>(
   run: F,
   apply: ApplyAct,
@@ -221,13 +229,18 @@ export const confirmedAct = <F extends (...given: never[]) => Promise<unknown>>(
 
 /** Identifies the state of an answer; it changes whenever the answer does. */
 type Version = () => unknown
-/** A public read with one answer for all callers. A door repeats the bytes it sent until the version changes. */
+/**
+ * Makes a public read with one answer for all callers. A door repeats the bytes it sent until the version changes.
+ */
 export const sharedRead = <F extends (...given: never[]) => Promise<unknown>>(
   version: Version,
   run: F,
 ): F & { version: Version } => Object.assign(run, { version })
 
-/** Returns undefined if each call has its own answer. Nothing from a request may enter a shared answer. */
+/**
+ * Returns the version of a shared answer; undefined if each call has its own answer. Nothing from a request may
+ * enter a shared answer.
+ */
 export function versionOf({ entry, run }: Operation): Version | undefined {
   const isFixed = entry.kind === 'read' && entry.access === 'public' && entry.method === 'GET'
   if (!isFixed || entry.params || entry.query || !('version' in run)) return undefined
@@ -250,7 +263,7 @@ export type Operation = {
   }
 }[Entry['kind']]
 
-/** This is the only cast of the contract: operations are untyped from here on. */
+/** Binds functions to a contract by its only cast: operations are untyped from here on. */
 export function implement<C extends Contract>(contract: C, functions: Functions<C>): Operation[] {
   return Object.entries(contract.entries).map(
     ([key, entry]) =>
@@ -272,7 +285,7 @@ export const isKeyed = ({ kind, method, access }: Entry): boolean =>
 export const hasTask = (entry: Entry): entry is StreamTaskEntry =>
   entry.kind === 'stream' && entry.taskKind !== undefined && entry.output !== undefined
 
-/** Whether a repetition under another key, or without one, could act twice. */
+/** Whether a repeated call under another idempotency key, or without one, could act twice. */
 export const isGuarded = (entry: Entry): boolean =>
   (entry.kind === 'task' || (entry.kind === 'act' && isKeyed(entry))) && entry.repeatable !== true
 

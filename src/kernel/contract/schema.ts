@@ -14,7 +14,10 @@ export type TObjectOptions = T.TObjectOptions
 type Schema = Record<string, unknown>
 type Options = Record<string, unknown> | undefined
 
-/** The mark is not enumerable, as in typebox: it is not a keyword, and a copy of the schema is required again. */
+/**
+ * The mark of an optional property. As in typebox it is not enumerable, so that a copy of the schema is required
+ * again.
+ */
 const optionalMark = '~optional'
 const isOptional = (schema: Schema): boolean => schema[optionalMark] === true
 

@@ -1,5 +1,5 @@
 import { liveStates, outcomes, taskStatuses } from '#kernel/task/task-state.ts'
-import { Link } from './link.ts'
+import { Link } from './operation-link.ts'
 import * as T from './schema.ts'
 import {
   ChainId,
@@ -113,7 +113,10 @@ export type TaskBrief = T.Static<typeof Brief> & Partial<Pick<TaskFullView, 'sta
 export const TaskStatusResponse = T.Unsafe<TaskFullView>(
   T.Object({ ...linkedTaskFields, ...taskDetails }, { $id: 'TaskStatusResponse' }),
 )
-/** The short form, with its approval if it waits for a person; the full form if the caller waited. */
+/**
+ * The answer of a task operation: its short form, with the approval if the task waits for a person, or its full
+ * form if the caller waited.
+ */
 export const TaskResponse = T.Unsafe<TaskBrief | TaskFullView>(
   T.Object({ ...linkedTaskFields, ...T.Partial(T.Object(taskDetails)).properties }, { $id: 'TaskResponse' }),
 )

@@ -5,7 +5,7 @@ import { Fault, invalid } from './fault.ts'
 const solanaAlias = '792703809'
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 const solanaAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
-/** Some clients and providers use it for the native coin of an EVM chain. */
+/** The address that some clients and providers use for the native coin of an EVM chain. */
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 
 type ChainNames = Pick<Chain, 'id' | 'name' | 'family' | 'displayName'>
@@ -49,7 +49,9 @@ export const chainNotServed = (chainId: string): Fault =>
 
 export type FoundToken = { token: Token; isNative: boolean } | { unlisted: string }
 
-/** Whether this is the native coin's address, its sentinel on any chain, or the zero address of an EVM chain. */
+/**
+ * Whether an address is that of the native coin, its sentinel on any chain, or the zero address of an EVM chain.
+ */
 export const isNativeCoin = (chain: Pick<Chain, 'family' | 'native'>, address: string): boolean =>
   address.toLowerCase() === nativeSentinel.toLowerCase() ||
   (chain.family === 'evm' && address === zeroAddress) ||
@@ -91,7 +93,7 @@ export function tokenByRef(
 /** Reads what a token's contract says about itself; returns undefined if the address is no token contract. */
 export type TokenFacts = (chainId: string, address: string) => Promise<Token | undefined>
 
-/** How a request names a token, and by which fields. */
+/** The texts by which a request names a chain and a token, and the fields that hold these texts. */
 type TokenRef = { chain: string | number; chainField: string; token: string; field: string }
 export type TokenAt = { chain: Chain; token: Token; isNative: boolean }
 

@@ -90,7 +90,7 @@ export const OneOf = <const V extends readonly string[]>(values: V, options: T.T
 
 export const Nullable = <S extends T.TSchema>(schema: S) => T.Union([schema, T.Null()])
 
-/** A list inside an object, so that fields can be added later. */
+/** A page of a list, inside an object so that fields can be added later. */
 export const Page = <S extends T.TSchema>(item: S, options: T.TSchemaOptions = {}) =>
   T.Object({ items: T.Array(item), total: T.Integer(), skip: T.Integer(), limit: T.Integer() }, options)
 

@@ -22,7 +22,7 @@ type Row = {
   tokens: readonly Token[]
   llamaSlug: string
   explorerUrl: string
-  /** How long one read may take; a response is then sent without this chain. */
+  /** How long one read of the chain may take; after that, a response is sent without this chain. */
   readTimeoutMs: number
 }
 
@@ -38,7 +38,7 @@ export type SwapContracts = {
   depository: string | null
   /** LI.FI's contract, which swaps and starts bridges; null if LI.FI does not serve the chain. */
   aggregator: string | null
-  /** The routers that run the swaps of Relay's quotes; empty if none serves the chain. */
+  /** The routers that run the swaps of Relay's quotes; the list is empty if no such router serves the chain. */
   relayRouters: readonly RelayRouter[]
 }
 
@@ -53,7 +53,7 @@ export type GasLimits = {
 
 export type EvmChainRow = Row & {
   family: 'evm'
-  /** Null if nothing is swapped on the chain. */
+  /** The contracts that swaps may call on the chain; null if the gateway swaps nothing there. */
   swaps: SwapContracts | null
   /** The contract that users' accounts delegate to (EIP-7702); null if the chain does not support it. */
   delegate: string | null
@@ -63,7 +63,7 @@ export type EvmChainRow = Row & {
   /** Whether a contract sees the number of its own block. On some chains it sees the parent chain's. */
   callsSeeBlockNumber: boolean
   gas: GasLimits
-  /** The block producer's tip stays between the floor and its cap, which also bounds the whole fee. */
+  /** The tip for the block producer stays between its floor and its cap; `capWei` bounds the whole fee per gas. */
   fees: { priorityFloorWei: bigint; priorityCapWei: bigint; capWei: bigint }
   /** How often the head is read while transactions are pending. */
   blockPollMs: number
@@ -95,15 +95,15 @@ export type Chain = EvmChainRow | SolanaChainRow
 
 export type ChainStatus = 'ok' | 'degraded' | 'down'
 
-/** Whether swaps leave the chain, so that what is bought there can be sold again. */
+/** Whether swaps start on the chain, so that a token which is bought there can be sold again. */
 export const sellsTokens = ({ supportedOperations }: Pick<Chain, 'supportedOperations'>): boolean =>
   supportedOperations.includes('swap')
 
-/** EVM addresses are case-insensitive. Solana's are not, and none of them begins with 0x. */
+/** Makes an EVM address lower case, since its case has no meaning. Solana's addresses stay: none begins with 0x. */
 export const canonicalAddress = (address: string): string =>
   address.startsWith('0x') ? address.toLowerCase() : address
 
-export const assetOf = ({ id }: Pick<Chain, 'id'>, address: string): string =>
+export const toAssetId = ({ id }: Pick<Chain, 'id'>, address: string): string =>
   `${id}:${canonicalAddress(address)}`
 
 export const sameAddress = (chain: Pick<Chain, 'family'>, a: string, b: string): boolean =>

@@ -12,7 +12,10 @@ type Shortage = Amounts & {
   reason?: string
 }
 
-/** Returns the fault. Its amounts are decimal text with symbol and decimals, and the message contains them too. */
+/**
+ * Returns the fault of a balance that is too low. Its amounts are decimal text with symbol and decimals, and its
+ * message contains them too.
+ */
 export function insufficientBalance(token: TokenFacts, shortage: Shortage): Fault {
   const { symbol, decimals, address = symbol, chainId } = token
   const { what = 'The request', note, reason } = shortage

@@ -1,4 +1,4 @@
-/** Decimal text and bigint units. No function here converts to a float. */
+/** Arithmetic on amounts as decimal text and as bigint units. No function in this file converts to a float. */
 
 export const usdDecimals = 6
 /** USDC has six decimals on every chain. */
@@ -44,7 +44,10 @@ export function canonicalDecimal(text: string): string | undefined {
 
 export const decimalPlaces = (text: string): number => text.split('.')[1]?.length ?? 0
 
-/** Converts exactly: it throws a RangeError instead of rounding. Callers check the places first and answer 422. */
+/**
+ * Converts decimal text to units exactly: it throws a RangeError instead of rounding. Callers check the places
+ * first and answer 422.
+ */
 export function toUnits(text: string, decimals: number): bigint {
   const clean = canonicalDecimal(text)
   if (clean === undefined) throw new RangeError(`not a decimal: ${text}`)

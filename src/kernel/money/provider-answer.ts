@@ -11,7 +11,7 @@ type Family = 'evm' | 'solana'
 const uint256Max = (1n << 256n) - 1n
 const textMax = 128
 const etaSecondsMax = 86_400
-/** Providers round a minimum in their own way. */
+/** By how many units a quoted minimum may be below the computed one, because providers round in their own way. */
 const roundingUnits = 1n
 const addressForms = { evm: /^0x[0-9a-fA-F]{40}$/, solana: /^[1-9A-HJ-NP-Za-km-z]{32,44}$/ }
 
@@ -24,7 +24,7 @@ export const isHash = (value: unknown): value is string =>
 export const isAddress = (value: unknown, family: Family = 'evm'): value is string =>
   typeof value === 'string' && addressForms[family].test(value)
 
-export const textOf = (value: unknown): string | null =>
+export const parseText = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' && value.length <= textMax ? value : null
 
 export const secondsOf = (value: unknown): number =>
@@ -64,7 +64,7 @@ export function createAnswerReader({ name: upstream, title }: ProviderName) {
       if (!isUnits(value)) throw changed(`no whole number as ${what}`)
       return integerOf(value, what)
     },
-    /** Values and gas of a transaction are hexadecimal. */
+    /** Reads a hexadecimal quantity, the form in which providers send the value and the gas of a transaction. */
     quantityOf(value: unknown, what: string): bigint {
       if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value))
         throw changed(`no quantity as ${what}`)
@@ -86,7 +86,9 @@ export function createAnswerReader({ name: upstream, title }: ProviderName) {
       if (digits.length > bytesMax * 2) throw changed(`too many bytes as ${what}`)
       return value as string
     },
-    /** A minimum below the requested slippage would let the filler of the order take the difference. */
+    /**
+     * Refuses a minimum below the requested slippage, which would let the filler of the order take the difference.
+     */
     assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
       const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
       if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)

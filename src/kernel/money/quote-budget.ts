@@ -6,7 +6,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 
 /** `exit` sells what a user holds; `watch` decides whether an order fires, or answers a user who only looks. */
 export type QuoteUrgency = 'exit' | 'trade' | 'watch'
-/** The quote counts against the share of `user`. */
+/** A request for one quote, which counts against the share of `user`. */
 export type QuoteTurn = { user: string; urgency: QuoteUrgency }
 
 export type QuoteLimit = { max: number; windowMs: number }
@@ -19,11 +19,14 @@ export type QuoteBudget = {
   take(turn: QuoteTurn): void
 }
 
-/** The percentage of the limit up to which a class may use it; the rest is reserved for more urgent classes. */
+/**
+ * The percentage of the limit up to which each class of urgency may use it; the rest is left to more urgent
+ * classes.
+ */
 const classShare: Readonly<Record<QuoteUrgency, number>> = { exit: 100, trade: 75, watch: 50 }
-/** The percentage of the limit that one user may use in each class. */
+/** The percentage of the limit that one user may use in each class of urgency. */
 const userShare: Readonly<Record<QuoteUrgency, number>> = { exit: 40, trade: 25, watch: 25 }
-/** The percentage that one user may use in all classes together. */
+/** The percentage of the limit that one user may use in all classes of urgency together. */
 const userShareOfAll = 60
 /** Up to this percentage, a user's exits may use the part reserved for exits; further ones count as trades. */
 const lightShare = 10

@@ -45,7 +45,7 @@ export type RouteCall = EvmCall & { kind: 'approve' | 'swap' | 'deposit' }
 export type SolanaInstruction = {
   programId: string
   accounts: { address: string; isSigner: boolean; isWritable: boolean }[]
-  /** Hexadecimal text. */
+  /** The data of the instruction, as hexadecimal text. */
   data: string
 }
 /** The calls or instructions that the user's account has to send on the origin chain, all in one transaction. */
@@ -106,9 +106,9 @@ export type StatusRequest = {
 
 export type SwapProvider = {
   name: string
-  /** Asks for a route; it reserves and moves nothing. */
+  /** Asks for a route; the request reserves nothing and moves nothing. */
   quote(request: RouteRequest, signal?: AbortSignal): Promise<ProposedRoute>
-  /** Returns `unknown` if the provider has no such request. */
+  /** Returns the provider's status of a request; its state is `unknown` if the provider has no such request. */
   status(request: StatusRequest, signal?: AbortSignal): Promise<ProviderStatus>
   /** Returns the id with which a deposit's status is requested, or undefined if the provider does not name it. */
   requestOf(depositTxHash: string): Promise<string | undefined>

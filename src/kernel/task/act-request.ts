@@ -7,9 +7,9 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 export type ApprovalDetail = { name: string; value: string }
 export type ActRequest = {
   operation: string
-  /** The complete input: the person confirms exactly this. */
+  /** The complete input of the act, which is exactly what the person confirms. */
   input: JsonObject
-  /** One sentence in the imperative. */
+  /** The act in one sentence in the imperative, for the person who decides. */
   text: string
   details: ApprovalDetail[]
 }

@@ -10,7 +10,8 @@ import type { Admission, Spend } from './task.ts'
 
 /** `isLast` means that no further read follows, so spends that a read may not show yet count as spent. */
 export type BalanceAttempt = { isLast: boolean }
-export type Attempt = BalanceAttempt & Pick<Asker, 'userId' | 'principal' | 'executionId'>
+export type Attempt = BalanceAttempt & AttemptAsker
+type AttemptAsker = Pick<Asker, 'userId' | 'principal' | 'executionId' | 'run'>
 
 export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
   policy: Pick<Policy, 'check'>
@@ -24,7 +25,9 @@ export type AdmissionParts<Input, Request extends { action: PlannedAction }, Fun
   asksPolicy?: 'first' | 'on_shortage'
   /** Part 3 finds the funds, and throws if they do not suffice. */
   fund?(request: Request, attempt: Attempt): Promise<Funds>
-  /** Repeats parts 1 to 3 if an older read may be the cause of a shortage; without it they run once. */
+  /**
+   * Repeats parts 1 to 3 if an older read may be the cause of a shortage; without `reread` these parts run once.
+   */
   reread?: <Result>(userId: string, admit: (attempt: BalanceAttempt) => Promise<Result>) => Promise<Result>
   /** Part 4 makes the task, and what its acceptance reserves beyond the policy's caps. */
   start(request: Request, funds: Funds, attempt: Attempt): Start
@@ -46,14 +49,18 @@ export const createAdmission =
     reread,
     start,
   }: AdmissionParts<Input, Request, Funds, TaskStart<Data, First>>) =>
-  (
-    input: Input,
-    { userId, principal, executionId }: Pick<Asker, 'userId' | 'principal' | 'executionId'>,
-  ): Promise<Admission<Data, First>> => {
+  (input: Input, { userId, principal, executionId, run }: AttemptAsker): Promise<Admission<Data, First>> => {
     const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
-      const attempt = { userId, principal, isLast, ...(executionId !== undefined && { executionId }) }
+      const attempt = {
+        userId,
+        principal,
+        isLast,
+        ...(executionId !== undefined && { executionId }),
+        ...(run && { run }),
+      }
       const checked = await check(input, attempt)
-      const action: PlannedAction = { ...checked.action, principal }
+      const approved = run && { approvedMicros: run.approvedMicros }
+      const action: PlannedAction = { ...checked.action, principal, ...approved }
       const request = { ...checked, action }
       const asked = asksPolicy === 'first' ? await askPolicy(policy, action) : undefined
       const funds = await fund?.(request, attempt).catch(async (refusal: unknown) => {
@@ -66,7 +73,10 @@ export const createAdmission =
     return reread ? reread(userId, admit) : admit({ isLast: true })
   }
 
-/** The need for an approval is not thrown here: a person is asked only if the funds suffice. */
+/**
+ * Asks the policy, and returns the need for an approval instead of throwing it: a person is asked only if the funds
+ * suffice.
+ */
 export const askPolicy = (policy: Pick<Policy, 'check'>, action: PlannedAction) =>
   policy.check(action).catch((error: unknown) => {
     if (error instanceof ApprovalRequired) return error

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { ApprovalDetail } from './act-request.ts'
-import type { ActionTerms, PlannedAction } from './action.ts'
+import type { ActionTerms, PlannedAction } from './policy-action.ts'
 
 /** The rule that reserves an action for a person; with `confirmation` the act allows more than before. */
 export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound' | 'confirmation'
@@ -23,7 +23,10 @@ const costMax = 200
 
 export const noFurtherCost = 'Nothing on top: the gateway pays the network fee'
 
-/** The value becomes one bounded line, because anybody can choose a name. */
+/**
+ * Makes one detail for the person who approves. Its value becomes one bounded line, because anybody can choose a
+ * name.
+ */
 export const approvalDetail = (name: string, value: string): ApprovalDetail => ({
   name,
   value: plain(value, costMax),
@@ -38,7 +41,7 @@ const plain = (text: string, lengthMax: number): string => {
   return shown.length > lengthMax ? `${shown.slice(0, lengthMax - 1).toWellFormed()}…` : shown
 }
 
-/** Returns the terms of an action, bounded; terms that are left out do not apply. */
+/** Returns the terms of an action, each of bounded length; terms that are left out do not apply. */
 export function actionTerms(text: string, figures: Partial<Omit<ActionTerms, 'text'>> = {}): ActionTerms {
   const { chain, token, amount, recipient, venue, asset, cost } = figures
   const figure = (value: string | null | undefined) => (value == null ? null : plain(value, figureMax))

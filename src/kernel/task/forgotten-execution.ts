@@ -1,4 +1,4 @@
-import type { Settled, SignContext } from './one-effect.ts'
+import type { Settled, SignContext } from './effect-steps.ts'
 import { pollAgain, pollReview, pollSilent } from './poll-again.ts'
 import type { Effect, StepResultOf, TaskView } from './task.ts'
 import { isExposed } from './task-state.ts'
@@ -13,7 +13,7 @@ import { isExposed } from './task-state.ts'
 export type SoughtExecution = {
   chain_id: string
   kind: string
-  /** Whether the chain shows that the account has executed it; its transaction may be unknown even then. */
+  /** Whether the chain shows that the account has executed the effect; its transaction may be unknown even then. */
   is_found: boolean
   tx_hash: string | null
 }
@@ -24,12 +24,14 @@ type Search<Data, Proof, Names extends string> = {
   context: Pick<SignContext<Data, Proof, Names>, 'settle'>
 }
 
-/** The proof of what was found, with the terms that the task's data take over; undefined if it proves nothing. */
+/**
+ * The proof of a found execution, with the terms that the task's data take over; undefined if nothing is proven.
+ */
 export type FoundProof<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
 
 type Finding<Data, Proof, Executed> = {
   task: TaskView<Data>
-  /** It is set if the task proves a found execution in another way than what it has sent. */
+  /** Proves a found execution; only a task that proves it in another way than its own effects has this function. */
   found?:
     | ((
         task: TaskView<Data>,
@@ -47,7 +49,10 @@ export async function proofOf<Data, Proof, Executed>(
   return proof === undefined ? undefined : { proof }
 }
 
-/** The task alone executes what has its own id, so it looks that up only if the database went back. */
+/**
+ * Returns the execution id to look up. A task whose execution id is its own looks up nothing, unless the database
+ * may have gone back.
+ */
 export const outsideId = ({
   id,
   executionId,
@@ -55,7 +60,7 @@ export const outsideId = ({
 }: Pick<TaskView, 'id' | 'executionId' | 'mayBeForgotten'>): string | undefined =>
   executionId === id && !mayBeForgotten ? undefined : executionId
 
-/** Counts the executed effects of one kind on a chain; the next one follows them. */
+/** Counts the executed effects of one kind on a chain; the next effect of this kind follows them. */
 export const executedBefore = (
   { effects = [] }: { effects?: readonly Effect[] },
   wanted: { kind: string; chainId: string },
@@ -73,12 +78,17 @@ export const isLookingUp = ({ effects, outcome }: SoughtTask): boolean =>
 export const wouldEndUnseen = ({ effects, outcome }: SoughtTask): boolean =>
   outcome !== 'unknown' && !effects.some(isExposed)
 
-/** The task's data have a poll count and a note, which the compiler cannot see in a part of unknown data. */
+/**
+ * Casts a result that sets the poll count, the note and the look-up of a task, whose full data are unknown here.
+ */
 const ofTask = <Data, Names extends string>(
   result: StepResultOf<{ polls?: number; note: string | null; sought: SoughtExecution | null }, Names>,
 ) => result as unknown as Result<Data, Names>
 
-/** Ends the mark before anything is signed, so that a cancel or the deadline takes effect first. */
+/**
+ * Ends a look-up that found nothing, before anything is signed, so that a cancel or the deadline takes effect
+ * first.
+ */
 export const nothingFound = <Data, Names extends string>(next: Names): Result<Data, Names> =>
   ofTask({ next, state: 'held', data: { polls: 0, note: null, sought: null } })
 
@@ -91,7 +101,7 @@ type LookUp<Data, Names extends string> = {
 type Repeated = {
   state: 'confirming' | 'reconciling' | 'review'
   note: string
-  /** It is undefined if the step that signs sets it when it looks up again. */
+  /** The execution that is looked up; undefined if the step that signs sets it at the next look-up. */
   sought?: Pick<SoughtExecution, 'chain_id' | 'kind'> & Partial<SoughtExecution>
 }
 
@@ -117,7 +127,10 @@ export function lookUpAgain<Data, Names extends string>(
   return ofTask({ ...parked, outcome: 'unknown', data: { ...parked.data, note, sought: known } })
 }
 
-/** With `spendsLedger` only the ledger knows what the task holds. Otherwise the units had left before the read. */
+/**
+ * Settles a task by a forgotten execution. Without `spendsLedger` the units had left before the balance was read,
+ * so that no hold is posted for them.
+ */
 export async function settleForgotten<Data, Proof, Names extends string>(
   { task, context, spendsLedger = false }: Search<Data, Proof, Names> & { spendsLedger?: boolean },
   { proof, data }: NonNullable<FoundProof<Data, Proof>>,

@@ -4,6 +4,8 @@ import { canonicalJson } from '#kernel/wire/json.ts'
 export const bodyHash = (operation: string, input: unknown): string =>
   sha256(`${operation}\n${canonicalJson(input)}`)
 
-/** Client keys are visible ASCII, so a key with a space cannot collide with one. */
+/**
+ * Makes a key of the gateway itself. Client keys are visible ASCII, so a key with a space cannot collide with them.
+ */
 export const internalKey = (source: 'trigger' | 'sched' | 'chat' | 'act', name: string): string =>
   `${source} ${name}`

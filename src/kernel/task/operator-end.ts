@@ -15,7 +15,7 @@ export type OperatorFinding = {
   /** The mined transaction of the task. */
   txHash: string | null
   payment: FoundPayment | null
-  /** The smallest units that left, if the task does not know them. */
+  /** The units that left the user, in the smallest unit, if the task does not know them. */
   inUnits: bigint | null
   outUnits: bigint | null
   at: Date
@@ -34,7 +34,9 @@ export type OperatorEnd = (
 export const isSameTransaction = (one: string, other: string) =>
   one === other || (one.startsWith('0x') && one.toLowerCase() === other.toLowerCase())
 
-/** Returns the attempt of an effect that is this transaction; the case of its hash does not matter. */
+/**
+ * Returns the attempt of an effect that has this transaction hash; the case of a hexadecimal hash does not matter.
+ */
 export const attemptOf = ({ txAttempts }: Pick<Effect, 'txAttempts'>, txHash: string) =>
   txAttempts.find(({ externalId }) => isSameTransaction(externalId, txHash))
 
@@ -46,15 +48,15 @@ export const liveEffectOf = (
   txHash === null ? undefined : effects.find((effect) => isLive(effect) && attemptOf(effect, txHash))
 
 type LookUp = { sought?: SoughtExecution | null }
-/** Returns what a task without an effect looks up, directly or through its swap. */
+/** Returns the earlier execution that a task without an effect looks up, directly or through its swap. */
 export function soughtOf({ data }: Pick<TaskView<object>, 'data'>): SoughtExecution | undefined {
   const { sought, swap } = data as LookUp & { swap?: LookUp }
   return sought ?? swap?.sought ?? undefined
 }
 
 /**
- * Whether the task has certainly not sent the action that it signed, because an equal one may have been sent
- * before. It is never sent, and what was executed is the earlier one.
+ * Whether the task holds back the action that it signed, because an equal action may have been sent before. The
+ * signed action is never sent, and what was executed is the earlier action.
  */
 export const isHeldBack = ({ data }: Pick<TaskView<object>, 'data'>): boolean => 'held_back' in data
 
@@ -62,7 +64,10 @@ export const isHeldBack = ({ data }: Pick<TaskView<object>, 'data'>): boolean =>
 export const isOwnTransaction = (task: Pick<TaskView<object>, 'data' | 'effects'>, txHash: string | null) =>
   txHash !== null && (liveEffectOf(task, txHash) !== undefined || soughtOf(task) !== undefined)
 
-/** The venue accepts no nonce older than this, and it is the last to forget a signature without an expiry. */
+/**
+ * How long a signature without an expiry may still be executed: the venue, which forgets last, refuses older
+ * nonces.
+ */
 const unboundedMs = 2 * 24 * 3_600_000
 
 export const expiryOf = ({ validUntil, at }: Pick<Effect, 'validUntil' | 'at'>): Date =>
@@ -71,7 +76,9 @@ export const expiryOf = ({ validUntil, at }: Pick<Effect, 'validUntil' | 'at'>):
 export const actionTypeOf = ({ intent: { action } }: Pick<Effect, 'intent'>): unknown =>
   isRecord(action) ? action.type : undefined
 
-/** These change a setting or move money between the user's own balances: they execute nothing of the task. */
+/**
+ * Actions that change a setting or move money between the user's own balances: they execute nothing of the task.
+ */
 const preparations: readonly unknown[] = ['move_cash', 'set_leverage']
 export const isPreparation = (effect: Pick<Effect, 'intent'>): boolean =>
   preparations.includes(actionTypeOf(effect))

@@ -6,17 +6,17 @@ type PolledTask = { data: { polls?: number } }
 
 export const pollsOf = ({ data }: PolledTask): number => data.polls ?? 0
 
-/** Parks the task with exponential backoff; spread it into the result of the step. */
+/** Returns the part of a step's result that parks the task, with exponential backoff. */
 export function pollAgain<Name extends string>(task: PolledTask, next: Name, backoff: Backoff) {
   const polls = pollsOf(task)
   return { park: { afterMs: backoffMs(backoff, polls), next }, data: { polls: polls + 1 } }
 }
 
 const reviewPollMaxMs = 3_600_000
-/** A task that has waited for an hour can wait for another minute. */
+/** A poll waits for this part of the task's age: a task that has waited for an hour can wait for another minute. */
 const reviewPollShare = 60
 
-/** Returns the pause between two look-ups of an outcome in review: the older it is, the fewer they are. */
+/** Returns the pause between two look-ups of an outcome in review: the older the outcome, the longer the pause. */
 export const reviewPollMs = (ageMs: number, leastMs: number): number =>
   Math.min(reviewPollMaxMs, Math.max(leastMs, Math.floor(ageMs / reviewPollShare)))
 
@@ -30,7 +30,7 @@ export function pollReview<Name extends string>(
   return { park: { ...park, afterMs: reviewPollMs(ageMs, park.afterMs) }, data, state: 'review' as const }
 }
 
-/** A node that is silent for longer may be silent for good. */
+/** How long a look-up goes on polling a silent node: a node that is silent for longer may be silent for good. */
 const silentMaxMs = 3_600_000
 
 /** Parks a task whose look-up got no answer; after a long silence an operator has to look into it. */

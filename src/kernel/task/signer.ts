@@ -1,7 +1,7 @@
 import { sha256 } from '#kernel/id.ts'
-import type { VenueAction } from '#kernel/money/venue.ts'
+import type { VenueAction } from '#kernel/money/venue-actions.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
-import { type Action, type PlannedAction, type PolicyGrant, transferOperation } from './action.ts'
+import { type Action, type PlannedAction, type PolicyGrant, transferOperation } from './policy-action.ts'
 import type { Tx } from './task.ts'
 
 export type { Action, PlannedAction, PolicyGrant }
@@ -21,7 +21,7 @@ export type EvmBatch = {
   /** The only sender that may submit the batch; if it spends the nonce otherwise, the batch is dead. */
   executor?: string
 }
-/** Absent if the account is delegated already. `nonce` is the account's transaction count. */
+/** The delegation of an account to the delegate's code (EIP-7702). `nonce` is the account's transaction count. */
 export type Delegation = { chainId: string; delegate: string; nonce: number }
 export type SignedDelegation = {
   chainId: number
@@ -70,10 +70,10 @@ export type SvmDeposit = {
   /** The account that the deposit counts for, and to which a refund goes. */
   depositor: string
   vault: string
-  /** Null for SOL. */
+  /** The token's mint, program and accounts; null for SOL. */
   token: { mint: string; tokenProgram: string; source: string; vaultAccount: string } | null
   amountUnits: bigint
-  /** 32 bytes, as 0x and hexadecimal text. */
+  /** The id of the deposit: 32 bytes, as 0x and hexadecimal text. */
   depositId: string
 }
 
@@ -83,7 +83,7 @@ export type SvmSpend = { token: string; amountUnits: bigint; to: string }
 export type SvmIntent = Action & {
   type: 'svm_transaction'
   account: string
-  /** Pays the fee and the rent of new token accounts. */
+  /** The account that pays the fee and the rent of new token accounts. */
   feePayer: string
   spends: SvmSpend[]
   /** The complete message that is signed, in base64. */
@@ -108,11 +108,14 @@ export type PolicyReceipt = {
 }
 
 export type Policy = {
-  /** Reads only, and throws a Fault before a task exists. The accepting statement compares and counts the grant. */
+  /**
+   * Evaluates an action by reads alone, and throws a Fault before a task exists. The accepting statement compares
+   * and counts the grant.
+   */
   check(action: PlannedAction): Promise<PolicyGrant>
   /** Reads what `check` reads, for tasks that sign before or while they are accepted. It takes no lock. */
   authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
-  /** Checks everything again in the signing transaction, and issues the receipt. */
+  /** Checks every rule again in the signing transaction, and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
   /**
    * Lets the task sign the same amount again: in the transaction that drops a signature which can never be used, or
@@ -120,10 +123,13 @@ export type Policy = {
    */
   release(tx: Tx, released: ReleasedSignature): Promise<void>
 }
-/** `intent` is as it was stored. */
+/** A signature that is released; `intent` is the intent as it was stored with the effect. */
 export type ReleasedSignature = { userId: string; taskId: string; intent: JsonObject }
 
-/** The accepting statement counts the grant; `check` evaluates the same intent by the present limits. */
+/**
+ * Issues the receipt of an intent. The accepting statement counts the grant; `check` evaluates the same intent by
+ * the present limits.
+ */
 export type AuthorizeOnAccept = (intent: SigningIntent) => {
   receipt: PolicyReceipt
   grant: PolicyGrant
@@ -152,7 +158,7 @@ export type DecodedCall =
   | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
   | SwapCall
   | PaymentCall
-  /** Native coins without data. */
+  /** A transfer of native coins without call data. */
   | { name: 'send'; to: string; amountUnits: bigint }
 
 /** Calls of a swap. A null token is the native coin; its amount in is the value of the call. */
@@ -189,10 +195,10 @@ export type SwapCall =
       recipient: string
       requestId: string
     }
-  /** A swap by calls that nothing reads; the router pays the minimum to the recipient, or reverts. */
+  /** A swap by calls that custody does not decode; the router pays the minimum to the recipient, or reverts. */
   | {
       name: 'multicall'
-      /** The router itself for the native coin; for a token, the contract that takes it. */
+      /** The called contract: the router itself for the native coin, or the contract that takes a token. */
       contract: string
       router: string
       tokenIn: string | null
@@ -215,7 +221,7 @@ export type EvmCrypto = {
 }
 /** Builds the wire format from the intent alone, and signs exactly that. It is injected into custody. */
 export type VenueCrypto = {
-  /** Loads its code, so that the first signature does not wait for it. */
+  /** Loads the signing code, so that the first signature does not wait for it. */
   load(): Promise<void>
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }
@@ -231,7 +237,7 @@ export type DecodedMessage = {
   instructions: { programId: string; accounts: SvmMessageAccount[]; data: Uint8Array }[]
 }
 
-/** An instruction that custody can decode. Every account that it is checked by is in the message itself. */
+/** An instruction that custody can decode. Every account by which custody checks it is in the message itself. */
 export type DecodedInstruction =
   | { name: 'transfer_lamports'; from: string; to: string; lamports: bigint }
   | {
@@ -262,11 +268,11 @@ export type SvmCrypto = {
   addressOf(secret: Uint8Array): Promise<string>
   signBytes(secret: Uint8Array, message: Uint8Array): Promise<Uint8Array>
 }
-/** Reads what a key signs. It is injected into custody. */
+/** Decodes the Solana messages that a key signs. It is injected into custody. */
 export type SvmDecoder = {
-  /** Returns undefined if the bytes are not a message of the one form that the gateway makes. */
+  /** Decodes a message; returns undefined if the bytes do not have the one form that the gateway makes. */
   decodeMessage(message: Uint8Array): DecodedMessage | undefined
-  /** Returns undefined for an instruction that custody does not know. */
+  /** Decodes an instruction; returns undefined for an instruction that custody does not know. */
   decodeInstruction(instruction: DecodedMessage['instructions'][number]): DecodedInstruction | undefined
   tokenAccountOf(owner: string, mint: string, tokenProgram: string): string
 }

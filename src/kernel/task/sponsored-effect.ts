@@ -1,12 +1,12 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
-import type { Principal } from './action.ts'
 import type { SoughtExecution } from './forgotten-execution.ts'
+import type { Principal } from './policy-action.ts'
 import { pollReview, pollSilent } from './poll-again.ts'
 import type { Effect, EffectUpdate, EndResult, GasCharge, JsonObject, SignFirst, TaskView } from './task.ts'
 
-/** What the transactions that a sponsor pays for have in common on all chains. */
+/** The plan of a transaction that a sponsor pays for, as far as it is the same on all chains. */
 
 export type SponsoredPlan = {
   chainId: string
@@ -17,15 +17,18 @@ export type SponsoredPlan = {
   usdMicros: bigint
   exit: boolean
   principal?: Principal
-  /** Withdraws the whole position, and may therefore use the sponsor's reserve. */
+  /** True if the transaction withdraws the whole position, and may therefore use the sponsor's reserve. */
   fullExit?: boolean
-  /** Called before the signature, and after the look-up of an earlier execution. */
+  /**
+   * Returns the end of a task that must not be signed. It is called before the signature, and after the look-up of
+   * an earlier execution.
+   */
   refusal?(): Promise<EndResult<never> | undefined>
 }
 
 export type SponsoredTaskData = {
   polls?: number
-  /** Shown to the user. */
+  /** The transactions of the task, as its user sees them. */
   transactions?: JsonObject[]
   balance_changes?: JsonObject[]
   /** Says what is known while the outcome is unknown; it is shown with the message of the task. */
@@ -75,7 +78,7 @@ export const updateOf = (
   status: EffectUpdate['status'],
 ): EffectUpdate[] => [{ effectId: effect.id, status }]
 
-/** The node gave no answer. */
+/** The result of a step whose node gave no answer: the task polls again, and its outcome is unknown. */
 export function silentResult<Name extends string>(context: Confirming<Name>) {
   const { task, effect, steps, now } = context
   const ageMs = now.getTime() - effect.at.getTime()
@@ -83,7 +86,7 @@ export function silentResult<Name extends string>(context: Confirming<Name>) {
   return { ...polled, outcome: 'unknown' as const, effects: updateOf(context, 'unknown') }
 }
 
-/** The readings contradict each other, or prove nothing. */
+/** The result of a step whose readings contradict each other or prove nothing: the task is in review. */
 export function reviewResult<Name extends string>(context: Confirming<Name>) {
   const { task, steps, now } = context
   const ageMs = now.getTime() - task.createdAt.getTime()

@@ -1,8 +1,8 @@
 import type { Fault } from '#kernel/contract/fault.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
-import type { PlannedAction, PolicyGrant } from './action.ts'
-import type { Draw } from './draw.ts'
+import type { Draw } from './ledger-draw.ts'
+import type { PlannedAction, PolicyGrant } from './policy-action.ts'
 import type { LiveState, Outcome } from './task-state.ts'
 import type { OrderRoom, TriggerOrder } from './trigger-order.ts'
 
@@ -23,7 +23,7 @@ export const externalAccount = (asset: string): AccountRef => ({
 })
 
 /**
- * `transfer` moves at once. `hold` reserves units for `credit` until `post` transfers them or `void` releases
+ * `transfer` moves units at once. `hold` reserves units for `credit` until `post` transfers them or `void` releases
  * them. `key` is unique per debit account, so that a repeated move changes nothing.
  */
 export type Move =
@@ -58,7 +58,7 @@ export type SeenBalance = ReadBalance & { reread(): Promise<ReadBalance> }
 export type GasCharge = {
   chainId: string
   wei: bigint
-  /** If null, the cost is counted but never refused. */
+  /** The user's budget of the day; if null, the cost is counted but never refused. */
   budgetWei: bigint | null
   refuse(usedWei: bigint): Fault
 }
@@ -115,7 +115,7 @@ export type Effect = {
   validUntil: Date | null
   at: Date
   txAttempts: TxAttempt[]
-  /** Set if this instance committed it in the previous step: no other has sent it. Absent if read from the database. */
+  /** True if this instance committed the effect in its previous step, so that no other instance has sent it. */
   neverSent?: true
 }
 export type EffectUpdate = {
@@ -134,7 +134,7 @@ export type NewEvent = {
 }
 
 type StepResultBase<Patch> = {
-  /** Merged into the task's data. */
+  /** Fields that are merged into the task's data. */
   data?: Patch
   /** The delivered units of the task's spend: they post its hold, and the rest becomes available again. */
   spent?: bigint
@@ -149,9 +149,9 @@ type StepResultBase<Patch> = {
 export type StepAddition = { data?: JsonObject; events?: NewEvent[]; result?: JsonObject }
 
 /**
- * What to sign, and when. `build` signs within the fenced transaction of a step, with the nonce under its
- * sequence's row lock; the other two sign with the acceptance of the task. Nothing is sent before its signature
- * is committed.
+ * What a step signs, and when. `build` signs within the fenced transaction of a step, with the nonce under its
+ * sequence's row lock; `signOnAccept` and `signInOrder` sign with the acceptance of the task. Nothing is sent
+ * before its signature is committed.
  */
 export type Intent<Patch = JsonObject, Names extends string = string> = {
   nonceSequence: NonceSequence
@@ -164,9 +164,11 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
    * reads while the nonce is taken, and signs before the acceptance is inserted.
    */
   signOnAccept?: (() => Promise<SignOnAccept>) | undefined
-  /** The same for a sequence without gaps: it signs within the accepting transaction. */
+  /**
+   * Signs the first step under a nonce from a sequence without gaps, within the transaction that accepts the task.
+   */
   signInOrder?: () => Promise<SignInOrder>
-  /** The step's result if the signature is refused; without it a refusal is a failed attempt. */
+  /** The step's result if the signature is refused; without `onRefused` a refusal is a failed attempt. */
   onRefused?: (fault: Fault) => StepResultOf<Patch, Names>
 }
 export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
@@ -212,7 +214,7 @@ export type StepEnd =
   | {
       end: 'completed'
       outcome: 'executed' | 'partial'
-      /** Null only if an operator ended the task: the figures of its result are unknown then. */
+      /** The result of the task; null only if an operator ended the task, since its figures are unknown then. */
       result: JsonObject | null
     }
   | {
@@ -259,14 +261,14 @@ export type Step<Data = JsonObject, Names extends string = string, Input = JsonO
   task: TaskView<Data, Input>,
   context: StepContext,
 ) => Promise<StepResult<Data, Names>>
-/** The steps `Own`; those in `Names` may follow them. */
+/** The steps of a task whose names are `Own`; the steps in `Names` may follow them. */
 export type Steps<Data, Own extends string, Names extends string = Own, Input = JsonObject> = {
   [Name in Own]: Step<Data, Names, Input>
 }
 
 export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
-/** Signs for a task that does not exist yet, without changing its data. Undefined if the first step has to sign. */
+/** Signs for a task that does not exist yet; returns undefined if the first step of the task has to sign. */
 export type SignFirst<Names extends string = string> = (
   task: Pick<TaskView, 'id' | 'executionId' | 'userId'>,
   context: StepContext,
@@ -307,21 +309,32 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   /** Returns the event of an order that fired, expired, or was cancelled because another one fired. */
   orderEvent?(order: TriggerOrder): NewEvent | undefined
 }
-/** 0: exits. 1: trades. 2: background work. 3: long waits for a service, such as chats, which have separate slots. */
+/**
+ * The priority of a task: 0 for exits, 1 for trades, 2 for background work, 3 for long waits for a service, such as
+ * chats, which have separate slots.
+ */
 export type TaskPriority = 0 | 1 | 2 | 3
 export type TaskRules = {
   retry?: RetryRule
   /** The time limit of each step, after which the attempt fails. */
   stepTimeoutMs?: number
-  /** A step continues where an earlier run stopped, so an instance that shuts down leaves it to others. */
+  /**
+   * True if a step continues where an earlier run stopped, so that an instance that shuts down leaves it to others.
+   */
   isResumable?: boolean
-  /** The first step looks up a forgotten execution: before it, neither a cancel nor the deadline ends the task. */
+  /**
+   * True if the first step looks up a forgotten execution: before that, neither a cancel nor the deadline ends the
+   * task.
+   */
   looksUp?: boolean
   /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */
   completeEnd?(task: TaskView, end: EndResult): EndResult
 }
 
-/** This is the only cast of task data: a row holds what its admission and steps wrote, both typed by the kind. */
+/**
+ * Erases the type of the task data, by the only such cast: a row holds what its admission and steps wrote, both
+ * typed by the kind.
+ */
 export const untypedSteps = <Data, Names extends string, Input>(
   steps: Steps<Data, Names, Names, Input>,
 ): Record<string, Step> => steps as unknown as Record<string, Step>

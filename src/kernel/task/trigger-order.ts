@@ -1,13 +1,16 @@
 import type { Fault } from '#kernel/contract/fault.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** An order waits until the entry order that it protects has filled. */
+/** The states of a trigger order. It is `waiting` until the entry order that it protects has filled. */
 export const triggerStatuses = ['waiting', 'armed', 'fired', 'cancelled', 'expired'] as const
 export type TriggerStatus = (typeof triggerStatuses)[number]
 /** The order fires at or below the trigger price (`lte`), or at or above it (`gte`). */
 export type TriggerDirection = 'lte' | 'gte'
 
-/** Two prices that agree, or one twice. Both must cross a trigger: `gte` orders use `low`, `lte` orders `high`. */
+/**
+ * Two prices that agree, or one price twice. Both must cross a trigger: `gte` orders use `low`, `lte` orders
+ * `high`.
+ */
 export type PriceRange = { low: string; high: string }
 
 export type TriggerOrder<Input = JsonObject> = {
@@ -19,17 +22,19 @@ export type TriggerOrder<Input = JsonObject> = {
   trigger_price: string
   /** Orders with the same key are decided by one quote; if null, the price of the market decides. */
   quote_key: string | null
-  /** The trigger price follows the highest price at this fraction below it. */
+  /** The fraction by which the trigger price of a trailing order stays below the highest price. */
   trail: string | null
   high_water: string | null
   oco_group: string | null
-  /** False if it sells only a part, so that the other orders of its group stay. */
+  /** False if the order sells only a part, so that the other orders of its group stay. */
   ends_group: boolean
   input: Input
   status: TriggerStatus
-  /** The order of its group that fired. If that one is armed again, so is this one. */
+  /**
+   * The order of the group that fired and so cancelled this order. If that order is armed again, so is this one.
+   */
   cancelled_by: string | null
-  /** The id from which its tasks derive their execution ids; if null, its own id. */
+  /** The id from which the order's tasks derive their execution ids; if null, the order's own id. */
   execution_id: string | null
   attempts: number
   entry_cloid: string | null

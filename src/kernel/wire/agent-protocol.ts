@@ -1,4 +1,4 @@
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, OpenObject } from '#kernel/contract/wire-types.ts'
 import { planWords, stopReasons } from './answerer.ts'
@@ -15,7 +15,7 @@ export const agentPath = '/agent/v1'
 export const frameBytesMax = 1_048_576
 export const framesPerMessageMax = 2_000
 export const runsPerConnectionMax = 256
-/** The service sends no further event of a run while this much of it is not acknowledged. */
+/** The service sends no further event of a run while this much of the run is not acknowledged. */
 export const windowMax = { events: 1_000, bytes: 65_536 }
 /** At most this many requests of one run may be unanswered. */
 export const openRequestsMax = 32
@@ -164,10 +164,10 @@ type FrameOf<Table extends Record<string, T.TSchema>> = {
 }[keyof Table]
 export type GatewayFrame = FrameOf<typeof gatewayFrames>
 export type ServiceFrame = FrameOf<typeof serviceFrames>
-/** `bytes` is the size of the line, as both sides count it for the window. */
+/** A frame that was read; `bytes` is the size of its line, as both sides count it for the window. */
 export type ReadFrame<Frame> = { frame: Frame; bytes: number }
 
-/** The other side does not follow the protocol, so its connection ends. */
+/** The error of a connection whose other side does not follow the protocol; the connection then ends. */
 export class ProtocolError extends Error {}
 
 function readLines<Table extends Record<string, T.TSchema>>(
@@ -190,7 +190,7 @@ export const readGatewayFrames = (message: string): ReadFrame<GatewayFrame>[] =>
 export const readServiceFrames = (message: string): ReadFrame<ServiceFrame>[] =>
   readLines(serviceFrames, message)
 
-/** Returns undefined for an event that this version does not know. */
+/** Checks the data of an event; returns undefined for an event that this version does not know. */
 export function readEvent({ event, data }: { event: string; data: JsonObject }): AgentEventRead | undefined {
   if (!Object.hasOwn(agentEvents, event)) return undefined
   if (!fits(agentEvents[event as AgentEvent], data))
@@ -201,7 +201,7 @@ export type AgentEventRead = {
   [Event in AgentEvent]: { event: Event; data: AgentEventData[Event] }
 }[AgentEvent]
 
-/** These escapes are refused by the database: the character 0, and halves of a surrogate pair. */
+/** The JSON escapes that the database refuses: the character 0, and halves of a surrogate pair. */
 const suspicious = /\\u(?:0000|d[89a-f])/i
 
 function parse(line: string): Record<string, unknown> {

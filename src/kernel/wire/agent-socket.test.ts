@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { frameBytesMax, framesPerMessageMax, ProtocolError } from './agent-protocol.ts'
-import { createLines, lineOf, watchLiveness } from './agent-socket.ts'
+import { createLines, toLine, watchLiveness } from './agent-socket.ts'
 
 test('frames of one round leave as one message, within its bytes and its number of frames', async () => {
   const messages: string[] = []
   const lines = createLines((message) => messages.push(message))
-  lines.add(lineOf({ a: 1 }))
-  lines.add(lineOf({ b: 2 }))
+  lines.add(toLine({ a: 1 }))
+  lines.add(toLine({ b: 2 }))
   assert.equal(messages.length, 0)
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(messages, ['{"a":1}\n{"b":2}'])
 
   messages.splice(0)
-  const large = lineOf({ text: 'x'.repeat(frameBytesMax / 2 - 20) })
+  const large = toLine({ text: 'x'.repeat(frameBytesMax / 2 - 20) })
   for (let count = 0; count < 5; count++) lines.add(large)
-  for (let count = 0; count < framesPerMessageMax; count++) lines.add(lineOf({}))
+  for (let count = 0; count < framesPerMessageMax; count++) lines.add(toLine({}))
   lines.flush()
   assert.ok(messages.length >= 3)
   for (const message of messages) {
@@ -26,7 +26,7 @@ test('frames of one round leave as one message, within its bytes and its number 
 })
 
 test('a frame above the limit is not sent', () => {
-  assert.throws(() => lineOf({ text: 'x'.repeat(frameBytesMax) }), ProtocolError)
+  assert.throws(() => toLine({ text: 'x'.repeat(frameBytesMax) }), ProtocolError)
 })
 
 test('a silent connection is pinged, and ended after its time', () => {

@@ -8,14 +8,14 @@ type Pinged = { ping(): void; terminate(): void }
 export type Line = { text: string; bytes: number }
 export type Lines = { add(line: Line): void; flush(): void }
 
-export function lineOf(frame: object): Line {
+export function toLine(frame: object): Line {
   const text = JSON.stringify(frame)
   const bytes = Buffer.byteLength(text)
   if (bytes > frameBytesMax) throw new ProtocolError(`a frame has at most ${frameBytesMax} bytes`)
   return { text, bytes }
 }
 
-/** The frames of one round of the event loop leave as one message. */
+/** Collects the frames of one round of the event loop and sends them as one message. */
 export function createLines(send: (message: string) => void): Lines {
   let waiting: string[] = []
   let bytes = 0

@@ -1,4 +1,4 @@
-import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type { Json, JsonObject } from './json.ts'
 
 /**
@@ -31,7 +31,7 @@ export type Turn = {
   creditsMax: number
 }
 
-/** The turn with its user, whom no answerer needs. */
+/** A turn with its user, whom answerers do not need to know. */
 export type OwnedTurn = Turn & { userId: string }
 
 /** `id` names the call within the turn; a repeated run of the turn gives the same call the same id. */
@@ -39,7 +39,10 @@ export type ToolCall = {
   id: string
   name: string
   input: JsonObject
-  /** A model asks for the call. It may have read text by strangers, so the user's words have to ask for it too. */
+  /**
+   * True if a model asks for the call. The model may have read text by strangers, so the user's words have to ask
+   * for the call too.
+   */
   isFromModel?: boolean
 }
 export type ToolResult = { fetchedAt: Date } & (
@@ -52,7 +55,10 @@ export type Emit = {
   /** Emits the next piece of the answer. Resolves once it is stored, so an answerer can follow its reader's pace. */
   chunk(text: string): Promise<void>
 }
-/** A `change` becomes a recommendation or starts within the user's limit for chats; `dryrun: true` has no effect. */
+/**
+ * A tool as an answerer sees it. A call with the effect `change` becomes a recommendation or starts within the
+ * user's limit for chats; with `dryrun: true` it has no effect.
+ */
 export type ToolDescription = {
   name: string
   description: string
@@ -62,7 +68,10 @@ export type ToolDescription = {
 }
 export type PastMessage = { role: 'user' | 'assistant'; text: string }
 export type Tools = {
-  /** Announces the call and its result. A change becomes a recommendation unless the message orders it in the limit. */
+  /**
+   * Announces the call and its result. A change becomes a recommendation, unless the user's message orders the
+   * change and it is within the limit for chats.
+   */
   call(call: ToolCall): Promise<ToolResult>
   /**
    * Does something that must not be done twice in a turn, such as asking a model: the result is stored under its
@@ -86,8 +95,9 @@ export type TurnEnd = {
 
 export type Answerer = {
   /**
-   * Ends soon after the signal. Another instance may run the turn again: its calls are then answered from memory,
-   * and what was emitted before is not sent again. So an answerer must depend only on the turn and its results.
+   * Answers a turn, and ends soon after the signal. Another instance may run the turn again: its calls are then
+   * answered from memory, and what was emitted before is not sent again. So an answerer must depend only on the
+   * turn and its results.
    */
   run(turn: Turn, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd>
 }

@@ -2,7 +2,7 @@ import { createLearnedLimit, type LearnedLimit } from '#kernel/async/learned-lim
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from './json.ts'
-import type { Net } from './net.ts'
+import type { Net } from './upstream-http.ts'
 
 /** JSON-RPC 2.0 over HTTP, for the nodes of every chain. Calls are sent in batches of a size that the node accepts. */
 
@@ -21,7 +21,10 @@ type JsonRpcOptions = {
   parse?: (body: string) => unknown
 }
 
-/** Public nodes accept 3, 10, 20 or 100 calls in one batch. */
+/**
+ * Creates the limit of calls in one batch, which a node's refusals lower: public nodes accept 3, 10, 20 or 100
+ * calls.
+ */
 export const createBatchLimit = (): LearnedLimit => createLearnedLimit({ max: 50, growAfterMs: 600_000 })
 
 const maxBytes = 4 * 1024 * 1024
@@ -105,7 +108,7 @@ function replyOf(options: JsonRpcOptions, { status, body, count }: Received): Re
   return refusal ? { refusal } : { answers }
 }
 
-/** Returns an error that names the batch, or that all calls share. */
+/** Returns the error by which a node refuses a whole batch: one that names the batch, or that all calls share. */
 function batchRefusalOf(answers: readonly RpcAnswer[]): RpcError | undefined {
   const errors = answers.flatMap((answer) => ('error' in answer ? [answer.error] : []))
   const isOwn = ({ message }: RpcError): boolean => /revert|simulation/i.test(message)

@@ -5,7 +5,7 @@ export type JsonObject = { [key: string]: Json }
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns undefined if the text is not JSON. */
+/** Parses JSON; returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -14,7 +14,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Equal values give equal texts: keys are sorted, and undefined fields count as absent. */
+/** Writes equal values as equal JSON texts: keys are sorted, and undefined fields count as absent. */
 export function canonicalJson(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value === 'bigint') return JSON.stringify(value.toString())

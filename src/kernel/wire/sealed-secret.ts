@@ -1,5 +1,5 @@
 import type { Random } from '#kernel/id.ts'
-import { decrypt, encrypt, keyBytes } from './envelope.ts'
+import { decrypt, encrypt, keyBytes } from './encrypted-envelope.ts'
 
 /** A key that encrypts data keys. With a remote service each call is a network call. */
 export type Kek = {
@@ -20,7 +20,9 @@ export class UnknownKek extends Error {
 export type Sealer = {
   /** `aad` names the row, so that the secret cannot be opened from another row. Wrapping may be a network call. */
   seal(secret: Uint8Array, aad: string): Promise<SealedSecret>
-  /** Throws if the key-encryption key is missing or is not the one that wrapped the data key. */
+  /**
+   * Opens a sealed secret; throws if its key-encryption key is missing or is not the one that wrapped the data key.
+   */
   unseal(sealed: SealedSecret, aad: string): Promise<Buffer>
 }
 

@@ -6,7 +6,7 @@ const listLengths = [50, 20, 8, 3, 1]
 
 const bytesOf = (value: Json): number => Buffer.byteLength(JSON.stringify(value))
 
-/** Cuts long lists and texts, and says how much is left out; values are never changed. */
+/** Cuts long lists and texts, and says how many entries are left out; numbers and other values stay as they are. */
 export function shorten(value: Json, max = bytesMax): Json {
   if (bytesOf(value) <= max) return value
   for (const length of listLengths) {

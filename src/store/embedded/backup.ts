@@ -59,7 +59,7 @@ const excludedContent = new Set([
 ])
 const excludedNames =
   /^(postmaster\.(pid|opts)|backup_label(\.old)?|tablespace_map(\.old)?|pgsql_tmp.*|pg_internal\.init.*|current_logfiles(\.tmp)?)$/
-/** Copied last: it names a checkpoint, and everything copied before must be at least as old. */
+/** The control file is copied last: it names a checkpoint, and the files before must be at least as old. */
 const controlFile = 'global/pg_control'
 const segmentName = /^[0-9A-F]{24}$/
 const chunkBytes = 1024 * 1024
@@ -187,7 +187,7 @@ function copyLog(from: string, to: string, first: string, last: string): BackupF
   return names.sort().map((name) => copyFile(from, to, `pg_wal/${name}`)!)
 }
 
-/** Returns undefined if the file was deleted meanwhile: the WAL contains the deletion. */
+/** Copies a file; returns undefined if the file was deleted meanwhile, since the WAL contains the deletion. */
 export function copyFile(from: string, to: string, path: string): BackupFile | undefined {
   let source: number
   try {

@@ -4,8 +4,8 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { StoreRefusal } from '#store/refusal.ts'
+import { type Link, nativeCopy, readLinks } from './binaries-copy.ts'
 import { type Account, errorCode, errorMessage } from './cluster-paths.ts'
-import { type Link, nativeCopy, readLinks } from './native-copy.ts'
 
 export type Binaries = { postgres: string; initdb: string; pgCtl: string; version: string; major: number }
 

@@ -22,7 +22,7 @@ export type Account = { uid: number; gid: number }
 
 export type ClusterPaths = {
   dataDir: string
-  /** Owned by the server's account with mode 0700; holds everything below, except a socket with a long path. */
+  /** The folder of the server's account, with mode 0700; all paths below are in it, but for a long socket path. */
   home: string
   data: string
   log: string
@@ -121,8 +121,7 @@ export function ensurePrivate(path: string, account: Account | undefined): void 
         'Start as the user who created it, or move it away.',
     )
   }
-  // This applies to an existing folder too: another process may have created it without changing its owner
-  // yet.
+  // An existing folder is changed too: another process may have created it without changing its owner yet.
   if (account && uid !== account.uid) chownTo(path, account)
 }
 
@@ -213,7 +212,7 @@ function readMarker(dataDir: string): Marker | undefined {
   )
 }
 
-/** If several processes start at once, the one whose link succeeds determines the path. */
+/** Creates the marker; if several processes start at once, the one whose link succeeds determines the path. */
 function claimMarker(dataDir: string, account: Account | undefined): Marker {
   const inside = !account || isReachable(dataDir, account) || isNonEmpty(join(dataDir, 'postgres'))
   const marker = { home: inside ? 'postgres' : pickExternalHome(dataDir) }
@@ -242,8 +241,9 @@ function draftMarker(dataDir: string, marker: Marker): string {
 }
 
 /**
- * The name is unpredictable, so that after the data folder is deleted its old database is never opened with new
- * keys. /var/lib is preferred to /var/tmp: only root writes there, and no cleanup deletes old files.
+ * The name of the folder is unpredictable, so that after the data folder is deleted its old database is never
+ * opened with new keys. /var/lib is preferred to /var/tmp: only root writes there, and no cleanup deletes old
+ * files.
  */
 function pickExternalHome(dataDir: string): string {
   const name = `${hash(dataDir, 12)}-${randomBytes(4).toString('hex')}`

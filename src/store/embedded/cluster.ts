@@ -43,13 +43,13 @@ const windows = process.platform === 'win32'
 export const superuser = 'portico'
 const logBytesMax = 8 * 1024 * 1024
 const createMsMax = 120_000
-/** A gateway that stops forces the end earlier. */
+/** How long a fast shutdown may take; a gateway whose own stop is forced ends the server earlier. */
 const fastMsMax = 10_000
-/** The time that the fast shutdown has where a stop is forced. */
+/** How long a fast shutdown may take once the stop of the gateway is forced. */
 const forcedFastMsMax = 1_000
-/** Children that ignore the immediate shutdown are killed by the server after five seconds. */
+/** How long a stop may take in all: the server kills children that ignore an immediate shutdown after 5 s. */
 const stopMsMax = 17_000
-/** This is above every system's limit on process ids, so no process has it. */
+/** This number is above every system's limit on process ids, so no process has it. */
 const unusedPid = 2_147_483_647
 
 export function majorOf(paths: ClusterPaths): number | undefined {
@@ -57,13 +57,13 @@ export function majorOf(paths: ClusterPaths): number | undefined {
   return content === undefined ? undefined : Number.parseInt(content, 10)
 }
 
-/** PostgreSQL generates this number once per cluster and stores it at the start of its control file. */
+/** PostgreSQL generates the system identifier once per cluster and stores it at the start of its control file. */
 export function systemIdentifier(paths: ClusterPaths): string {
   const bytes = readFileSync(join(paths.data, 'global', 'pg_control'))
   return bytes.readBigUInt64LE(0).toString()
 }
 
-/** Returns undefined on Windows while no server runs, because the port is in its pid file. */
+/** Returns the server's address; undefined on Windows while no server runs, because the pid file has the port. */
 export function addressOf(paths: ClusterPaths): Address | undefined {
   if (!windows) return { host: paths.socketDir, port: socketPort }
   const port = Number(pidFile(paths)?.[3])
@@ -126,7 +126,7 @@ export type LaunchedServer = { process: ChildProcess; failureText(): string }
 export const hasEnded = ({ process: { exitCode, signalCode } }: LaunchedServer): boolean =>
   exitCode !== null || signalCode !== null
 
-/** Detached, so that Ctrl-C in the terminal does not stop the server before the gateway has finished its work. */
+/** The server is detached, so that Ctrl-C does not stop it before the gateway has finished its work. */
 export async function launchServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -281,7 +281,7 @@ function removeStaleDrafts(paths: ClusterPaths): void {
     try {
       rmSync(join(paths.home, name), { recursive: true, force: true })
     } catch {
-      // Its initdb outlived the process that started it and still writes; a later start deletes it.
+      // The initdb of this folder outlived its parent process and still writes; a later start deletes the folder.
     }
   }
 }

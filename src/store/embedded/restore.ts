@@ -1,6 +1,6 @@
 import { lchownSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { embeddedPostgres } from '#store/embedded.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { type BackupFile, copyFile, copyName, type Manifest, manifestName } from './backup.ts'
 import { majorOf, postmasterPid } from './cluster.ts'
@@ -17,7 +17,7 @@ import {
 export type RestoreOptions = {
   dataDir: string
   source: string
-  /** Called once everything is checked and before anything is changed. */
+  /** Called once the backup is checked and before anything is changed. */
   beforeReplacement?: () => void
   progress?: (line: string) => void
 }

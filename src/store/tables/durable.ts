@@ -24,7 +24,7 @@ export type TaskRow = {
   cancel_requested: boolean
   parent_id: string | null
   idempotency_key: string | null
-  /** Null means the task's own id, which need not be looked up outside. */
+  /** The id of the execution for look-ups outside; null means the task's own id, which needs no look-up. */
   execution_id: string | null
   created_at: Date
   updated_at: Date

@@ -27,7 +27,7 @@ export type WebhookCursorRow = {
   disabled_at: Date | null
   attempts: number
   retry_at: Date | null
-  /** Null until the address has answered. */
+  /** Whether the address answers slowly; null until the address has answered. */
   is_slow: boolean | null
   messages: bigint
   owner: string | null

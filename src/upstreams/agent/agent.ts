@@ -1,11 +1,11 @@
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
-import { createLink, type LinkDeps } from './link.ts'
-import type { GatewayNames } from './requests.ts'
 import { runAtService } from './run.ts'
+import { createLink, type LinkDeps } from './service-connection.ts'
+import type { GatewayNames } from './service-requests.ts'
 
-/** Answers turns through the agent service (decision 109), which has no key and calls tools only through this side. */
+/** Runs turns at the agent service (decision 109), which has no key and calls tools only through the gateway. */
 
 export type AgentClientDeps = Omit<LinkDeps, 'random'> & {
   names: () => Promise<GatewayNames>

@@ -11,10 +11,10 @@ import {
   type ServiceFrame,
 } from '#kernel/wire/agent-protocol.ts'
 import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
-import { createAnswers } from './answers.ts'
-import { type AttachmentDeps, createAttachment, lostRun, pause } from './attachment.ts'
-import { createReceived } from './received.ts'
-import { createRequests, type GatewayNames, type Request } from './requests.ts'
+import { createReceived } from './received-events.ts'
+import { type AttachmentDeps, createAttachment, lostRun, pause } from './run-connection.ts'
+import { createRequests, type GatewayNames, type Request } from './service-requests.ts'
+import { createAnswers } from './unacknowledged-answers.ts'
 
 /** Runs one turn at the agent service: its events go to the turn in order, and its requests to the turn's tools. */
 
@@ -89,7 +89,7 @@ export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<Tur
     try {
       answers.answer(seq, await requests.perform(read))
     } catch (error) {
-      // Anything else, such as a lost claim, ends the run as it would without a service.
+      // An error that is no Fault, such as a lost claim of the task, ends the run as without an agent service.
       if (!(error instanceof Fault)) throw error
       answers.answer(seq, { ok: false, thrown: true, code: error.code, message: error.message })
     }
@@ -170,7 +170,7 @@ const endOf = ({ stop_reason, citations, memory, usage }: AgentEventData['done']
   memory,
 })
 
-/** A fault is the answerer's own; anything else was a bug of the service. */
+/** Returns a Fault for a code of the catalogue other than `internal`; any other code was the service's bug. */
 function failureOf({ code, message }: AgentEventData['error']): Error {
   if (code === 'internal' || !Object.hasOwn(faults, code))
     return new Error(`the agent service failed: ${message}`)

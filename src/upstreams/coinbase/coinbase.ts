@@ -1,12 +1,12 @@
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { spotPriceOf } from './wire.ts'
 
 /** The public spot prices of an exchange, as a second opinion where money depends on a price. */
 export type Coinbase = {
-  /** Returns dollars for one unit, as decimal text. */
+  /** Returns the dollars that one unit of the coin costs, as decimal text. */
   spotUsd(symbol: string): Promise<string>
 }
 

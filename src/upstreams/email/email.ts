@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { EmailMessage } from '#kernel/wire/email.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
 /** Delivers messages through a service: `POST {to, subject, text}`. */
 

@@ -1,6 +1,6 @@
 import { getAddress, isAddress } from 'viem/utils'
 
-/** Returns undefined if the text is no address, or its letters do not match its checksum. */
+/** Returns the text if it is an address whose letters match its checksum, and undefined otherwise. */
 export function checksummedAddress(text: string): string | undefined {
   return isAddress(text, { strict: false }) && getAddress(text) === text ? text : undefined
 }

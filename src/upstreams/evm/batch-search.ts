@@ -7,11 +7,11 @@ import { findUnreached, firstReached } from './block-search.ts'
 import type { createLogSearch } from './log-search.ts'
 import { readBlockTransactions } from './native-transfers.ts'
 import { type BlockTag, callOne, type EvmNode, tagOf } from './rpc.ts'
-import { type Hex, headOf, receiptOf } from './wire.ts'
+import { type Hex, headOf, parseReceipt } from './wire.ts'
 
 /** Finds the transaction that ran a batch of an account by the nonce of the batch. */
 
-/** The `nonce` is the sender's. */
+/** A transaction that ran a batch. `nonce` is that of the transaction's sender, not that of the batch. */
 export type FoundBatch = { txHash: string; from: string; nonce: bigint; block: bigint; calls: EvmCall[] }
 type SearchDeps = { node: EvmNode; searchLogs: ReturnType<typeof createLogSearch> }
 type Wanted = { account: string; nonce: bigint }
@@ -26,7 +26,7 @@ export const sequenceCall = (account: string, key: bigint, at: BlockTag): RpcCal
   params: [{ to: account, data: sequenceData(key) }, tagOf(at)],
 })
 
-/** An account without code returns nothing, so it has run no batch. */
+/** Reads the reply to `sequenceCall`: an account without code returns nothing, so it has run no batch. */
 export const sequenceIn = (returned: unknown): bigint =>
   typeof returned === 'string' && returned.length > 2 ? BigInt(returned) : 0n
 
@@ -37,7 +37,7 @@ export function createBatchSearch({ node, searchLogs }: SearchDeps) {
     if (found) return found
     const { number: head } = headOf(await callOne(node, 'eth_getBlockByNumber', ['latest', false]))
     return (
-      // The account's state needs no logs, which nodes limit, but a node may no longer have that state.
+      // The account's state is searched first, because nodes limit logs; but a node may lack the old state.
       (await byState(node, wanted, head).catch(ignoreFault)) ??
       (await byTransfers({ node, searchLogs }, wanted, head))
     )
@@ -45,7 +45,7 @@ export function createBatchSearch({ node, searchLogs }: SearchDeps) {
 }
 
 async function byHash(node: EvmNode, wanted: Wanted, hash: string): Promise<FoundBatch | undefined> {
-  const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
+  const receipt = parseReceipt(await callOne(node, 'eth_getTransactionReceipt', [hash]))
   return receipt && inBlock(node, wanted, receipt.block)
 }
 
@@ -92,8 +92,8 @@ async function inBlock(
   for (const { hash, from, nonce: sentNonce, to, input } of await readBlockTransactions(node, block)) {
     const batch = to === account.toLowerCase() ? executedBatchIn(input) : undefined
     if (batch?.nonce !== nonce) continue
-    // A further attempt of the same batch is mined, and fails.
-    const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
+    // A second transaction with the same batch can be mined too, but fails, so only a successful one is returned.
+    const receipt = parseReceipt(await callOne(node, 'eth_getTransactionReceipt', [hash]))
     if (receipt?.success) return { txHash: hash, from, nonce: sentNonce, block, calls: batch.calls }
   }
   return undefined

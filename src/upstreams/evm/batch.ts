@@ -55,7 +55,7 @@ const signedCallOf = (batch: EvmBatch) => ({
     revertOnFailure: true,
   },
   nonce: batch.nonce,
-  // The zero key is the account's own.
+  // A key hash of zero stands for the account's own key.
   keyHash: zeroWord,
   executor: (batch.executor ?? zeroAddress) as Hex,
   deadline: BigInt(batch.deadlineSeconds),
@@ -91,12 +91,12 @@ export const executeData = (batch: EvmBatch, signature: string): Hex =>
 export const sequenceData = (key: bigint): Hex =>
   encodeFunctionData({ abi: accountAbi, functionName: 'getSeq', args: [key] })
 
-/** Each execution has its own key, so that an account's parallel tasks never queue; its batches count from 0. */
+/** Each execution has its own nonce key, so that an account's tasks never queue; its batches count from 0. */
 export const nonceOf = (executionId: string, sequence = 0): bigint =>
   (nonceKeyOf(executionId) << 64n) + BigInt(sequence)
 export const nonceKeyOf = (executionId: string): bigint => BigInt(`0x${executionId.replaceAll('-', '')}`)
 
-/** Returns undefined for a nonce that the gateway did not make. */
+/** Returns the execution and sequence of a batch nonce, or undefined if the gateway did not make the nonce. */
 export function executionOf(nonce: bigint): NamedExecution | undefined {
   const hex = (nonce >> 64n).toString(16).padStart(32, '0')
   if (hex.length > 32) return undefined

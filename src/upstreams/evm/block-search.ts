@@ -1,8 +1,11 @@
-/** Searches blocks for something that stays true once it is reached. */
+/** Searches for the first block at which a condition holds that never ends once it holds. */
 
 export type IsReached = (block: bigint) => Promise<boolean>
 
-/** Searches back from the head in doubling steps, because nodes have at least recent state. Block 0 is not asked. */
+/**
+ * Returns a block at which the condition does not hold yet, or block 0 unasked. The search goes back from the head
+ * in doubling steps, because nodes have at least recent state.
+ */
 export async function findUnreached(isReached: IsReached, head: bigint): Promise<bigint> {
   for (let step = 1n; ; step *= 2n) {
     const block = head > step ? head - step : 0n
@@ -10,7 +13,9 @@ export async function findUnreached(isReached: IsReached, head: bigint): Promise
   }
 }
 
-/** Returns the first block at which it is reached. It is not reached at `below`, and is reached at `upTo`. */
+/**
+ * Returns the first block at which the condition holds: after `below`, where it does not hold, and up to `upTo`.
+ */
 export async function firstReached(
   isReached: IsReached,
   { below, upTo }: { below: bigint; upTo: bigint },

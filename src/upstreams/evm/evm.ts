@@ -1,28 +1,28 @@
 import { systemRandom } from '#kernel/id.ts'
 import type { EvmChainRow, Token } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { blockNumberData, callsData, nonceKeyOf, nonceOf, type View, type ViewResult } from './batch.ts'
 import { createBatchSearch, type FoundBatch, sequenceCall, sequenceIn } from './batch-search.ts'
-import { type TransferLog, transfersOf } from './erc20.ts'
 import { createIncomingTransferSearch, type IncomingTransferSearch } from './incoming-transfers.ts'
 import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
+import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './multicall-views.ts'
 import { type BlockTransaction, readBlockTransactions, readNativeGains } from './native-transfers.ts'
-import { probeToken, type TokenProbe } from './probe.ts'
 import { noReason } from './revert-reason.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
 import { needsTooMuchGas, resultOf, type Simulation, simulationOf } from './simulation.ts'
-import { readTokenFacts } from './token-facts.ts'
-import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './views.ts'
+import { type TransferLog, transfersOf } from './token-calls.ts'
+import { readTokenFacts } from './token-metadata.ts'
+import { probeToken, type TokenProbe } from './token-probe.ts'
 import {
   type Head,
   type Hex,
   headOf,
-  hexOf,
   hexQuantity,
-  quantityOf,
+  parseHex,
+  parseQuantity,
+  parseReceipt,
   type Receipt,
-  receiptOf,
   type SendVerdict,
   sendVerdictOf,
   type Transaction,
@@ -31,11 +31,11 @@ import {
 
 export type { FoundBatch } from './batch-search.ts'
 export type { IncomingTransfer } from './incoming-transfers.ts'
+export type { Balances, StateHead } from './multicall-views.ts'
 export type { BlockTransaction } from './native-transfers.ts'
-export type { ProbeStep, ProbeTrade, TokenProbe } from './probe.ts'
 export type { BlockTag } from './rpc.ts'
 export type { Simulation } from './simulation.ts'
-export type { Balances, StateHead } from './views.ts'
+export type { ProbeStep, ProbeTrade, TokenProbe } from './token-probe.ts'
 export type { Head, Hex, Log, Receipt, SendVerdict } from './wire.ts'
 
 export type AccountState = {
@@ -43,7 +43,7 @@ export type AccountState = {
   delegate: string | null
   hasOtherCode: boolean
   head: Head
-  /** How many batches of the execution it has run, or 0 if no execution was given. */
+  /** How many batches of the given execution the account has run; 0 if no execution was given. */
   executedTimes: bigint
 }
 
@@ -63,15 +63,15 @@ export type Evm = {
     views: readonly View[],
     options?: { at?: bigint; signal?: AbortSignal },
   ): Promise<{ head: StateHead; results: ViewResult[] }>
-  /** Returns an account's native and token balances, all at one block; undefined for a token that returns none. */
+  /** Returns an account's native and token balances at one block; undefined for a token that returns no balance. */
   balances(owner: string, tokens: readonly string[], signal?: AbortSignal): Promise<Balances>
   nativeBalances(owner: string, blocks: readonly bigint[]): Promise<bigint[]>
   /** Returns what a transaction's calls paid an account in native coins, or undefined if the node shows no calls. */
   nativeGains(txHash: string, owner: string): Promise<bigint[] | undefined>
   blockTransactions(block: bigint): Promise<BlockTransaction[]>
-  /** Returns undefined if the address is no token. */
+  /** Returns what the token's contract says about itself, or undefined if the address is no token. */
   tokenFacts(address: string): Promise<Token | undefined>
-  /** Returns undefined while the node does not know the transaction. */
+  /** Returns a transaction, or undefined while the node does not know it. */
   transaction(hash: string): Promise<Transaction | undefined>
   /** Simulates the calls in sequence from the account, without a signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
@@ -84,12 +84,12 @@ export type Evm = {
   /** Returns the account nonce of a batch of an execution after `sequence` earlier batches. */
   batchNonce(executionId: string, sequence?: number): bigint
   /** Returns the transaction that ran the batch with this nonce of an account, or undefined if the node shows none. */
-  /** `known` is the hash of the transaction that is said to have run it. */
+  /** `known` is the hash of a transaction that is said to have run the batch; its block is searched first. */
   findBatch(account: string, nonce: bigint, known?: string): Promise<FoundBatch | undefined>
   transfers(receipt: Receipt): TransferLog[]
   /** Returns logs of an inclusive range. The search may end early if the node lags or limits a request's blocks. */
   logs(filter: LogFilter, blocks: BlockRange): Promise<LogSearch>
-  /** Returns transfers of tokens to an account, with the same limits. */
+  /** Returns transfers of tokens to an account. The search may end early for the same causes as that of `logs`. */
   incomingTransfers(
     token: string | readonly string[],
     owner: string,
@@ -117,12 +117,12 @@ export function createEvm({ row, net }: Options): Evm {
     head: (signal) => readHead(node, 'latest', signal),
     headAt: (block) => readHead(node, block),
     finalBlock: () => readFinalBlock(node),
-    balance: async (address) => quantityOf(await callOne(node, 'eth_getBalance', [address, 'latest'])),
+    balance: async (address) => parseQuantity(await callOne(node, 'eth_getBalance', [address, 'latest'])),
     transactionCount: async (address, at) =>
-      quantityOf(await callOne(node, 'eth_getTransactionCount', [address, tagOf(at)])),
+      parseQuantity(await callOne(node, 'eth_getTransactionCount', [address, tagOf(at)])),
     account: (address, executionId) => readAccount(node, address, executionId),
     call: async ({ to, data }, at = 'latest') =>
-      hexOf(await callOne(node, 'eth_call', [{ to, data }, tagOf(at)])),
+      parseHex(await callOne(node, 'eth_call', [{ to, data }, tagOf(at)])),
     views: (views, options) => readViews(node, views, options),
     balances: (owner, tokens, signal) => readBalances(node, owner, tokens, signal),
     nativeBalances: (owner, blocks) => readNativeBalances(node, owner, blocks),
@@ -149,7 +149,7 @@ async function identify(node: EvmNode): Promise<{ chainId: string; clientVersion
     { method: 'eth_chainId', params: [] },
     { method: 'web3_clientVersion', params: [] },
   ])
-  return { chainId: quantityOf(id).toString(), clientVersion: String(version) }
+  return { chainId: parseQuantity(id).toString(), clientVersion: String(version) }
 }
 
 const readHead = async (node: EvmNode, at: BlockTag, signal?: AbortSignal): Promise<Head> =>
@@ -169,11 +169,11 @@ async function readAccount(node: EvmNode, address: string, executionId?: string)
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...sequence,
   ])
-  const text = hexOf(code).toLowerCase()
+  const text = parseHex(code).toLowerCase()
   const delegate = text.startsWith(delegationPrefix) ? `0x${text.slice(delegationPrefix.length)}` : null
   const hasOtherCode = text.length > 2 && delegate === null
   return {
-    nonce: Number(quantityOf(nonce)),
+    nonce: Number(parseQuantity(nonce)),
     delegate,
     hasOtherCode,
     head: headOf(block),
@@ -181,11 +181,16 @@ async function readAccount(node: EvmNode, address: string, executionId?: string)
   }
 }
 
-/** Accepts payments as an account does, which the multicall contract refuses; all else runs as that contract's code. */
+/**
+ * The code of an account that runs a batch: it accepts payments of coins, which the multicall contract refuses, and
+ * runs all else as the multicall contract does.
+ */
 const batchCode = (multicall: string): Hex =>
   `0x36600557005b363d3d373d3d3d363d73${multicall.slice(2).toLowerCase()}5af43d82803e903d91603157fd5bf3`
 
-/** Overrides the account's code with that of a batch, so that the account makes the calls, with a transaction's gas. */
+/**
+ * Simulates the calls as the account's own, with its code replaced by `batchCode` and the gas of one transaction.
+ */
 async function simulateCalls(node: EvmNode, account: string, calls: readonly EvmCall[]): Promise<Simulation> {
   const { row } = node
   await node.multicallCode.get()
@@ -208,7 +213,7 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
   const estimated = { answer: estimate!, data: measured.data }
   const simulation = simulationOf(row, calls.length, tried!, estimated)
   if (simulation.ok || simulation.reason !== noReason) return simulation
-  // A call that runs out of gas gives no reason; with more gas it succeeds, or gives its own.
+  // A call that runs out of gas gives no reason; with more gas, the call succeeds or gives its own reason.
   const { gas: _gas, ...unlimited } = attempt
   const [repeated] = await node.rpc([{ method: 'eth_call', params: [unlimited, 'latest', override] }])
   const again = simulationOf(row, calls.length, repeated!, estimated)
@@ -221,7 +226,7 @@ async function readNativeBalances(
   blocks: readonly bigint[],
 ): Promise<bigint[]> {
   const calls = blocks.map((block) => ({ method: 'eth_getBalance', params: [owner, tagOf(block)] }))
-  return (await callAll(node, calls)).map(quantityOf)
+  return (await callAll(node, calls)).map(parseQuantity)
 }
 
 async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; priorityWei: bigint }> {
@@ -229,8 +234,8 @@ async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; prior
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_maxPriorityFeePerGas', params: [] },
   ])
-  // Some nodes lack the method; the chain's minimum applies then.
-  const priorityWei = 'result' in tip! ? quantityOf(tip.result) : 0n
+  // Some nodes suggest no priority fee; the minimum of the chain applies then.
+  const priorityWei = 'result' in tip! ? parseQuantity(tip.result) : 0n
   return { head: headOf(resultOf(node.row, block!)), priorityWei }
 }
 
@@ -247,5 +252,5 @@ async function readReceipts(
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   ])
-  return { head: headOf(block), receipts: found.map(receiptOf) }
+  return { head: headOf(block), receipts: found.map(parseReceipt) }
 }

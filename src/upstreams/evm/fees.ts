@@ -7,7 +7,7 @@ const ceilDiv = (a: bigint, b: bigint) => (a + b - 1n) / b
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
-/** Public nodes require about 10 % more, and 12.5 % satisfies all of them. The development node accepts less. */
+/** Raises a fee for a replacement: public nodes require about 10 % more, and 12.5 % satisfies all of them. */
 const raised = (wei: bigint): bigint => ceilDiv(wei * 9n, 8n)
 
 export const raiseFees = (old: Fees): Fees => ({
@@ -18,7 +18,7 @@ export const raiseFees = (old: Fees): Fees => ({
 export const isValidReplacement = (old: Fees, next: Fees): boolean =>
   next.maxFeeWei >= raised(old.maxFeeWei) && next.priorityWei >= raised(old.priorityWei)
 
-/** Twice the base fee outlives six full blocks in a row. Returns undefined while the chain costs more than the cap. */
+/** Quotes twice the base fee, which outlives six full blocks in a row; undefined while the cap is exceeded. */
 export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRule): Fees | undefined {
   if (baseFeeWei >= rule.capWei) return undefined
   // A node may suggest any tip, and the chain takes all of it.

@@ -1,5 +1,5 @@
-import { incomingTransferTopics, type TransferLog, transfersOf } from './erc20.ts'
 import type { BlockRange, LogFilter, LogSearch } from './log-search.ts'
+import { incomingTransferTopics, type TransferLog, transfersOf } from './token-calls.ts'
 import type { FoundLog, Hex } from './wire.ts'
 
 export type IncomingTransfer = TransferLog & { txHash: Hex; index: number; block: bigint }

@@ -32,13 +32,13 @@ type SwapData = ArgsOf<'swapTokensGeneric'>[5][number]
 type BridgeData = ArgsOf<'startBridgeTokensViaAcrossV4'>[0]
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
-/** The most swaps of one route, its fee included. */
+/** The most swaps of one route; a swap that takes the fee counts too. */
 const swapsMax = 4
-/** The multiplier of an output that depends on the amount after the swaps. */
+/** `outputAmountMultiplier` of Across has 18 decimals: this value multiplies the swapped amount by one. */
 const multiplierOne = 10n ** 18n
 const tokenOf = (address: string): string | null => (address === zeroAddress ? null : address)
 
-/** Returns undefined for other calls, for bytes that say more than the call, and for parts that we never ask for. */
+/** Decodes a call of LI.FI; undefined for other calls, extra bytes, and parts that the gateway never asks for. */
 export function readLifiCall(call: EvmCall): DecodedCall | undefined {
   const decoded = decode(call.data as Hex)
   if (!decoded) return undefined
@@ -79,7 +79,7 @@ export function readLifiCall(call: EvmCall): DecodedCall | undefined {
 
 type Taken = { token: string | null; amountUnits: bigint }
 
-/** Returns what the first swap takes from the caller, if no later one takes more. */
+/** Returns what the first swap takes from the caller, or undefined if a later swap takes from the caller too. */
 function takenBySwaps(swaps: readonly SwapData[]): Taken | undefined {
   const [first, ...others] = swaps
   if (!first || swaps.length > swapsMax || others.some((each) => each.requiresDeposit)) return undefined
@@ -134,7 +134,10 @@ type Across = {
   message: string
 }
 
-/** The fourth form has words as addresses. Undefined if one is no EVM address, or the token is not the bridge's. */
+/**
+ * Reads the data of Across version 4, whose addresses are 32-byte words. Returns undefined if a word is no EVM
+ * address, or if the token is not that of the bridge.
+ */
 function plainAcross(
   data: ArgsOf<'startBridgeTokensViaAcrossV4'>[1],
   bridge: BridgeData,
@@ -188,10 +191,12 @@ function decode(data: Hex) {
   }
 }
 
-/** The event names no payer. */
+/** The start of a transfer by LI.FI's contract, whose event does not name the payer. */
 export type LifiDepositLog = {
   contract: string
-  /** Null if the contract swapped first, because the event then shows what the swaps yielded. */
+  /**
+   * What the contract took from the payer; null if it swapped first, as the event then shows what swaps yielded.
+   */
   taken: { token: string | null; amountUnits: bigint } | null
   requestId: string
 }

@@ -19,7 +19,7 @@ type LogSearchDeps = {
 
 const requestsMax = 40
 const blocksMax = 1_000
-/** The node that searched has fewer blocks than the one that reported its head. */
+/** Recognises the error of a node that lacks blocks of the head that another node behind the same URL reported. */
 const isBehind = ({ message }: { message: string }): boolean =>
   /(beyond|after|greater than) (the )?(current |latest )?(head|block)/i.test(message)
 /** Providers limit the results of one search or its blocks, each with its own error text. */
@@ -30,7 +30,7 @@ const isRangeTooLarge = ({ message }: { message: string }): boolean => /range/i.
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 export function createLogSearch({ row, rpc, nowMs = monotonicMs }: LogSearchDeps) {
-  /** The provider's limit of blocks per search, as far as its errors have stated it. */
+  /** The most blocks of one search, as learned from the provider's errors. */
   const blocksAtOnce = createLearnedLimit({ max: blocksMax, growAfterMs: 60_000, nowMs })
 
   return async (filter: LogFilter, { from, to }: BlockRange): Promise<LogSearch> => {

@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { callOne, type EvmNode, tagOf } from './rpc.ts'
-import { hexOf, quantityOf } from './wire.ts'
+import { parseHex, parseQuantity } from './wire.ts'
 
 /** A contract that pays native coins leaves no event; the calls of the transaction show the payment. */
 
@@ -15,12 +15,14 @@ export type BlockTransaction = {
 }
 
 const framesMax = 20_000
-/** Other types move nothing: a delegate call only repeats the value of its caller. */
+/** The calls that move native coins; a delegate call moves none, and only repeats the value of its caller. */
 const movingTypes = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
 
 const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
 
-/** Returns what a trace's calls paid to the account, or the net if it paid too. Failed calls move nothing. */
+/**
+ * Returns what a trace's calls paid to the account, or the net if the account paid too; failed calls move nothing.
+ */
 export function nativeGainsOf(trace: unknown, owner: string): bigint[] {
   const own = owner.toLowerCase()
   const open = [trace]
@@ -32,10 +34,10 @@ export function nativeGainsOf(trace: unknown, owner: string): bigint[] {
     if (read >= framesMax) throw broken('a trace of too many calls')
     if (frame.error !== undefined) continue
     if (movingTypes.includes(frame.type) && frame.value !== undefined) {
-      const valueUnits = quantityOf(frame.value)
-      if (valueUnits > 0n && frame.to !== undefined && hexOf(frame.to).toLowerCase() === own)
+      const valueUnits = parseQuantity(frame.value)
+      if (valueUnits > 0n && frame.to !== undefined && parseHex(frame.to).toLowerCase() === own)
         received.push(valueUnits)
-      if (hexOf(frame.from).toLowerCase() === own) spentUnits += valueUnits
+      if (parseHex(frame.from).toLowerCase() === own) spentUnits += valueUnits
     }
     if (frame.calls === undefined) continue
     if (!Array.isArray(frame.calls)) throw broken('a malformed trace')
@@ -45,13 +47,16 @@ export function nativeGainsOf(trace: unknown, owner: string): bigint[] {
   return [received.reduce((sum, units) => sum + units, -spentUnits)]
 }
 
-/** Returns undefined if the node shows no traces, or no longer has the state for this one. */
+/**
+ * Returns the native coins that a transaction paid to an account, or undefined if the node has no traces, or no
+ * longer has the state for this transaction.
+ */
 export async function readNativeGains(
   { rpc }: EvmNode,
   { txHash, owner, timeoutMs }: { txHash: string; owner: string; timeoutMs: number },
 ): Promise<bigint[] | undefined> {
   const params = [txHash, { tracer: 'callTracer' }]
-  // This is a separate request, because a provider may refuse a whole batch for this method.
+  // The trace is a separate request, because a provider may refuse a whole batch for this method.
   const own = AbortSignal.timeout(timeoutMs)
   const [answer] = await rpc([{ method: 'debug_traceTransaction', params }], own)
   if (!answer || 'error' in answer) return undefined
@@ -59,7 +64,7 @@ export async function readNativeGains(
   try {
     return nativeGainsOf(answer.result, owner)
   } catch (fault) {
-    // The traces have another form or are cut off, and would stay so.
+    // A trace of another form, or one that is cut off, would be the same at the next attempt.
     if (fault instanceof Fault) return undefined
     throw fault
   }
@@ -71,12 +76,12 @@ export async function readBlockTransactions(node: EvmNode, block: bigint): Promi
   return found.transactions.map((each: unknown) => {
     if (!isRecord(each)) throw broken('a malformed transaction')
     return {
-      hash: hexOf(each.hash).toLowerCase(),
-      from: hexOf(each.from).toLowerCase(),
-      nonce: quantityOf(each.nonce),
-      to: each.to === null || each.to === undefined ? null : hexOf(each.to).toLowerCase(),
-      valueUnits: quantityOf(each.value),
-      input: hexOf(each.input).toLowerCase(),
+      hash: parseHex(each.hash).toLowerCase(),
+      from: parseHex(each.from).toLowerCase(),
+      nonce: parseQuantity(each.nonce),
+      to: each.to === null || each.to === undefined ? null : parseHex(each.to).toLowerCase(),
+      valueUnits: parseQuantity(each.value),
+      input: parseHex(each.input).toLowerCase(),
     }
   })
 }

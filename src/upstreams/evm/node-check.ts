@@ -1,9 +1,12 @@
-/** Whether a node is the one that the configuration means, and of the kind that the environment allows. */
+/** Checks that a node serves the configured chain, and is a development node in the local environment only. */
 
 type Node = { chainId: string; clientVersion: string }
 type Expected = { chainId: string; local: boolean }
 
-/** The local world's chain ids are real, so the two must never be connected: its signatures are valid on both. */
+/**
+ * Returns why a node must not be used, or undefined. The local world has ids of real chains, so it and a real node
+ * must never be connected: a signature would be valid on both.
+ */
 export function nodeMismatch({ chainId, clientVersion }: Node, expected: Expected): string | undefined {
   if (chainId !== expected.chainId)
     return `The node serves chain ${chainId} where chain ${expected.chainId} was configured`

@@ -10,7 +10,7 @@ export type StoredAttempt = {
   effectId: string
   /** The number of the attempt within its effect. */
   n: number
-  /** The effect can change nothing any more, and its bytes only hold their nonce. */
+  /** True if the effect can change nothing any more, so that its bytes only hold their nonce. */
   isFinal: boolean
   storedAt: Date
 }
@@ -47,11 +47,11 @@ export function planNonceRepair(
 }
 
 export type AbandonedAttempt = StoredAttempt & {
-  /** Whether this is the oldest nonce, unmined for so long that its fees alone do not explain it. */
+  /** Whether this attempt has the oldest nonce, unmined for so long that its fees alone do not explain it. */
   isOverdue: boolean
 }
 
-/** At most this many signatures in one round; the next round makes the others. */
+/** At most this many abandoned attempts are replaced in one round; the next round replaces the others. */
 const abandonedMax = 100
 const overdueMs = 600_000
 

@@ -9,9 +9,9 @@ import type { Head, Receipt } from './wire.ts'
  * the head, and all receipts are requested together, once per block.
  */
 
-/** The newest block, and the receipts in the same reply. */
+/** The newest block, and the receipts in the same reply; undefined if a transaction is in no block. */
 export type ReceiptReading = { head: Head; receipts: (Receipt | undefined)[] }
-/** A step waits for the receipts of several hashes. A reading that is not fresh waits for no block. */
+/** A step waits for the receipts of several hashes. A fresh reading does not wait for a new block. */
 export type ReceiptWatcher = ReadingWatcher<readonly string[], ReceiptReading>
 
 type Hashes = Waiter<readonly string[], ReceiptReading>
@@ -29,7 +29,7 @@ const askAgainMs = 1_000
 export function createReceiptWatcher({ chain, wake, log }: ReceiptWatcherDeps): ReceiptWatcher {
   let newestHash: string | undefined
 
-  /** Marks waiters as due that were not asked for at this block, or whose receipts may have appeared since. */
+  /** Makes waiters due that this poll did not read, at a new block or if receipts may have appeared since. */
   const noteHead = (head: Head, asked: readonly Hashes[], waiters: ReadonlySet<Hashes>): void => {
     const isNew = head.hash !== newestHash
     newestHash = head.hash

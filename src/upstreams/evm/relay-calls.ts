@@ -29,29 +29,34 @@ const payoutsAbi = parseAbi([
 const eventsAbi = parseAbi(['event SolverNativeTransfer(address to, uint256 amount)'])
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
-/** The added payout is included. */
+/** The most inner calls of one call of the router, the payout that `withMinimum` adds included. */
 const innerCallsMax = 33
-/** The id of the request may follow the arguments, and the contracts ignore it. */
+/** The id of a request, of this many digits, may follow the arguments of a call; the contracts ignore it. */
 const requestIdDigits = 64
 
 type Inner = { target: Hex; allowFailure: boolean; value: bigint; callData: Hex }
 type Multicall = {
-  /** Null if the call goes to the router itself, with the native coin. */
+  /**
+   * The tokens that the contract pulls from the sender; null if the router is called itself, with the native coin.
+   */
   pulled: { tokens: readonly Hex[]; amounts: readonly bigint[] } | null
   calls: readonly Inner[]
   refundTo: Hex
   nftRecipient: Hex
-  /** Null in the form of 2.1. */
+  /** The argument `metadata` of version 3; null in the form of version 2.1. */
   metadata: Hex | null
 }
-/** Zero units mean all that the router holds. A null token is the native coin. */
+/** A payment by the router: zero units mean all that the router holds, and a null token is the native coin. */
 type Payout = { token: string | null; recipient: string; units: bigint }
 
 const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 const isSameToken = (a: string | null, b: string | null): boolean =>
   a === null || b === null ? a === b : isSame(a, b)
 
-/** Returns undefined for other calls, and for one without a payout of a minimum to the receiver of the rest. */
+/**
+ * Decodes a call of Relay. Returns undefined for other calls, and for a call without a payout of a minimum to the
+ * account that receives the rest.
+ */
 export function readRelayCall({ to, value, data }: EvmCall): DecodedCall | undefined {
   const read = decode(data as Hex)
   if (!read) return undefined
@@ -98,7 +103,7 @@ export function withMinimum(sent: EvmCall, minimum: MinimumOut): EvmCall {
   return { ...sent, data: `${encode({ ...multicall, calls })}${tail}` }
 }
 
-/** Returns what the call takes from its sender, or undefined if it takes more, or runs calls that it must not. */
+/** Returns the one token or coin that the call takes; undefined if it takes several, or makes forbidden calls. */
 function spentBy(
   { pulled, calls, refundTo, nftRecipient }: Multicall,
   value: bigint,
@@ -119,7 +124,7 @@ function spentBy(
 
 type Rest = { router: string; recipient: string; tokens: (string | null)[]; count: number }
 
-/** Returns the last calls, which pay all that is left to one account. */
+/** Returns the payouts at the end of the call, which pay all that is left to one account, if there are any. */
 function restOf(multicall: Multicall): Rest | undefined {
   const last = multicall.calls.at(-1)
   const recipient = last && payoutsOf(last, multicall, last.target)?.[0]?.recipient
@@ -135,7 +140,7 @@ function restOf(multicall: Multicall): Rest | undefined {
   return count === 0 ? undefined : { router: last.target, recipient, tokens, count }
 }
 
-/** Returns undefined if the call is no plain payout of this router, in the form of the whole call. */
+/** Returns the payouts of an inner call; undefined if it is no plain payout of this router in the call's form. */
 function payoutsOf(
   { target, allowFailure, value, callData }: Inner,
   { metadata }: Multicall,
@@ -181,7 +186,7 @@ function tokenPayout(token: Hex, recipient: Hex, units: bigint, metadata: Hex | 
   return encodeFunctionData({ abi: payoutsAbi, functionName: 'cleanupErc20s', args })
 }
 
-/** `cleanupNativeViaCall` reports no payment in 2.1; the plain call reports it in every form. */
+/** Replaces `cleanupNativeViaCall`, which logs no payment in version 2.1, by the plain call, which always does. */
 function withEvent(inner: Inner, multicall: Multicall): Inner {
   const decoded = decodePayout(inner.callData)
   if (decoded?.functionName !== 'cleanupNativeViaCall') return inner
@@ -200,7 +205,7 @@ function encode({ pulled, calls, refundTo, nftRecipient, metadata }: Multicall):
   return encodeFunctionData({ abi: callsAbi, functionName: 'transferAndMulticall', args })
 }
 
-/** Returns the arguments, and the id that may follow them. */
+/** Decodes the arguments of a call, and the request id that may follow them; undefined for any other bytes. */
 function decode(data: Hex): { multicall: Multicall; tail: string } | undefined {
   try {
     const multicall = multicallOf(data)

@@ -25,7 +25,7 @@ const sentences: Record<string, string> = {
   SignatureExpired: 'the signature expired before it was mined',
 }
 
-/** A call that ran out of gas gives this reason too. */
+/** The reason of a call that reverted without data; a call that ran out of gas has the same reason. */
 export const noReason = 'the call reverted without a reason'
 
 export function revertReason(data: Hex): string {

@@ -1,5 +1,5 @@
 import type { LearnedLimit } from '#kernel/async/learned-limit.ts'
-import { repeatRateLimited } from '#kernel/async/rate-limited-calls.ts'
+import { repeatRateLimited } from '#kernel/async/rate-limit-retry.ts'
 import { type CachedValue, createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -11,9 +11,9 @@ import {
   type RpcAnswer,
   type RpcCall,
 } from '#kernel/wire/json-rpc.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { resultOf } from './simulation.ts'
-import { type Hex, hexOf, hexQuantity } from './wire.ts'
+import { type Hex, hexQuantity, parseHex } from './wire.ts'
 
 /** The JSON-RPC node of one chain; all calls of one function go out as one batch. */
 
@@ -93,7 +93,7 @@ export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'valu
   }
 
   return (calls, signal) => {
-    // A request that one caller may abort is its own.
+    // Calls that one caller may abort go out as a request of their own, so that no other calls are aborted.
     if (signal) return rpc(calls, signal)
     return new Promise((resolve, reject) => {
       if (waiting.push({ calls, resolve, reject }) === 1) setImmediate(flush)
@@ -108,8 +108,8 @@ export function createNode({ row, net, timeoutMs }: NodeOptions): EvmNode {
   const single = createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs, batchLimit })
   const rpc = repeatRateLimited(coalesceCalls(single, batchLimit), { timeoutMs })
   const readMulticallCode = async () => {
-    const code = hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
-    // One of the provider's nodes may lack the state; a failure is not cached.
+    const code = parseHex(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
+    // A lagging node of the provider may show no code; a failure is not cached, so the code is read again.
     if (code === '0x')
       throw new Fault('unavailable', `The ${row.displayName} node shows no code of the multicall contract`)
     return code

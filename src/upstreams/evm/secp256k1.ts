@@ -6,7 +6,7 @@ import type { Hex } from './wire.ts'
 
 export type Signature = { r: Hex; s: Hex; yParity: number }
 
-/** Returns the address with its checksum in upper and lower case. */
+/** Returns the address of a private key, with its checksum in upper and lower case. */
 export function addressOfKey(secret: Uint8Array): Hex {
   const point = pointFromScalar(secret, false)
   if (!point) throw new Error('the key has no point')

@@ -7,20 +7,23 @@ import type { Evm } from './evm.ts'
 export type SentTransaction = { nonce: bigint; hash: string; to: string | null; input: string; block: bigint }
 export type NonceRange = { from: bigint; to: bigint }
 
-/** The most blocks read one by one if the node lacks their state. A search that keeps what it has read has no limit. */
+/** The most blocks read one by one if the node lacks old state; a search that continues another has no limit. */
 const readBlocksMax = 50_000n
 const readAtOnce = 16n
-/** The size of a page. */
+/** `findSent` returns at most this many transactions where the node has old state. */
 export const sentMax = 50
 
 /** Blocks that were read one by one, from the head backwards, and the account's transactions in them, oldest first. */
 export type BlocksRead = { head?: bigint; oldest?: bigint; found: SentTransaction[] }
-/** A search that was aborted continues below these `blocks`. */
+/** A search that was aborted continues below the `blocks` that it has read. */
 export type SearchOptions = { signal?: AbortSignal; blocks?: BlocksRead }
 
 type Chain = Pick<Evm, 'head' | 'headAt' | 'transactionCount' | 'blockTransactions'>
 
-/** Returns the first `sentMax` of them, or all if every block had to be read, oldest first. Throws when aborted. */
+/**
+ * Returns the account's transactions in a range of nonces, oldest first: the first `sentMax`, or all if every block
+ * had to be read. Throws when aborted.
+ */
 export const findSent = (
   chain: Chain,
   signer: string,
@@ -101,7 +104,7 @@ async function readBack(
   return read.found
 }
 
-/** Returns the nonce that followed at a time, for a sequence of which nothing is stored. */
+/** Returns the next nonce that an account had at a time, for a sequence of nonces of which nothing is stored. */
 export const nonceAt = (
   chain: Chain,
   signer: string,

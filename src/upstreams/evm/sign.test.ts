@@ -17,9 +17,9 @@ import {
 } from 'viem/utils'
 import type { EvmBatch } from '#kernel/task/signer.ts'
 import { batchHash, executeData, executedBatchIn, executionOf, nonceKeyOf, nonceOf } from './batch.ts'
-import { approveData, readCall, transferData } from './erc20.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import { evmCrypto } from './sign.ts'
+import { approveData, readCall, transferData } from './token-calls.ts'
 import type { Hex } from './wire.ts'
 
 const secret = hexToBytes('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d')

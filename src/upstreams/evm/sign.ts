@@ -1,14 +1,14 @@
 import { concat, hashAuthorization } from 'viem/utils'
 import type { EvmCrypto } from '#kernel/task/signer.ts'
 import { batchHash } from './batch.ts'
-import { readCall } from './erc20.ts'
 import { readLifiCall } from './lifi-calls.ts'
 import { readRelayCall } from './relay-calls.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import { readSwapCall } from './swap-calls.ts'
+import { readCall } from './token-calls.ts'
 import type { Hex } from './wire.ts'
 
-/** The EVM operations that need a key, for custody. */
+/** Gives custody the EVM functions that it needs: addresses of keys, signatures, and decoded calls. */
 export const evmCrypto: EvmCrypto = {
   addressOf: addressOfKey,
 

@@ -3,9 +3,9 @@ import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { resultsOf, type ViewResult } from './batch.ts'
 import { revertReason } from './revert-reason.ts'
-import { type Hex, hexOf, quantityOf } from './wire.ts'
+import { type Hex, parseHex, parseQuantity } from './wire.ts'
 
-/** `block` is the state on which the calls ran; it is undefined if they cannot see it. */
+/** `block` is the block on whose state the calls ran; it is undefined if the calls could not read its number. */
 export type Simulation = { block: bigint | undefined } & (
   | { ok: true; returns: Hex[]; gas: bigint }
   | { ok: false; failedCall: number; reason: string }
@@ -34,9 +34,9 @@ export const needsTooMuchGas = (
   reason: `the calls need more gas than one transaction on ${displayName} may use`,
 })
 
-/** The codes for an invalid request, an unknown method, invalid params, and, as 3, a revert. */
+/** The error codes of a final refusal: invalid request, unknown method, invalid params, and, as 3, a revert. */
 const finalCodes: readonly number[] = [-32600, -32601, -32602, 3]
-/** Another node may have a block that this one lacks. */
+/** Recognises errors that may pass: a block that only this node lacks, a rate limit, or a timeout. */
 const isTransient = (message: string): boolean =>
   /header not found|unknown block|block not found|outofrange|missing trie node|rate limit|too many requests|timeout/i.test(
     message,
@@ -58,9 +58,12 @@ export function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
 export const wordOf = ({ success, data }: ViewResult): bigint | undefined =>
   success && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
-/** `data` is what the measured transaction sends. Nodes may ignore the override and measure an account without code. */
+/**
+ * Returns the gas of the calls. A node that ignores the code override measures an account without code, so that
+ * each call then counts with a fixed gas; `data` is what the measured transaction sends.
+ */
 function measuredGas(calls: number, { answer, data }: { answer: RpcAnswer; data: Hex }): bigint {
-  const gas = 'result' in answer ? quantityOf(answer.result) : 0n
+  const gas = 'result' in answer ? parseQuantity(answer.result) : 0n
   const emptyGas = emptyTransactionGas(data)
   return gas > emptyGas ? gas : BigInt(calls) * gasPerCallUnmeasured + emptyGas
 }
@@ -77,7 +80,7 @@ export function simulationOf(
     const data = typeof tried.error.data === 'string' ? (tried.error.data as Hex) : '0x'
     return { ok: false, block: undefined, failedCall: 0, reason: revertReason(data) }
   }
-  const all = resultsOf(hexOf(tried.result))
+  const all = resultsOf(parseHex(tried.result))
   const results = all.slice(0, calls)
   const seen = all[calls] && wordOf(all[calls])
   const block = row.callsSeeBlockNumber ? seen : undefined

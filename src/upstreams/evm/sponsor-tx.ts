@@ -104,7 +104,7 @@ export const isEmptyTx = (raw: string): boolean => unsignedOf(raw).data === unde
 
 export const nonceOfTx = (raw: string): bigint => BigInt(unsignedOf(raw).nonce ?? 0)
 
-export function feesOf(raw: string): Fees {
+export function parseFees(raw: string): Fees {
   const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(raw as Hex)
   if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined)
     throw new Error('the transaction has no EIP-1559 fees')

@@ -13,10 +13,10 @@ import {
 } from './fees.ts'
 import {
   type BatchTxOrder,
-  feesOf,
   isEmptyTx,
   nonceOfTx,
   type PreparedBatchTx,
+  parseFees,
   prepareBatch,
   type SignedTx,
   type SponsorKeys,
@@ -35,24 +35,27 @@ export type Sponsor = {
   signers: readonly string[]
   /** Returns the native balance of each signer, which is read from the chain at most every few seconds. */
   balances(): Promise<ReadonlyMap<string, bigint>>
-  /** Throws `unavailable` while no signer can pay. */
+  /** Resolves if a signer can pay, and throws `unavailable` otherwise. */
   ready(options?: SponsorOptions): Promise<void>
   /** Returns the signer with the fewest transactions in flight among those that can pay. */
   pick(inFlight: ReadonlyMap<string, number>, options?: SponsorOptions): Promise<string>
   /** Returns the chain's current fees, which are read at most every second; throws `unavailable` above the cap. */
   fees(): Promise<Fees>
-  /** Checks the receipt and encodes everything, so that only the signature waits for the nonce. */
+  /** Checks the policy receipt and encodes the transaction, so that only the signature waits for the nonce. */
   prepareBatchTx(order: BatchTxOrder): PreparedBatchTx
-  /** Returns the next replacement of a transaction at its nonce, or undefined if no more is allowed. */
+  /** Returns the next replacement of a transaction at its nonce, or undefined if the fees' cap allows none. */
   replacementOf(raw: string): Promise<Replacement | undefined>
-  /** Returns an empty transaction in place of one that no node takes, or undefined if it is already empty. */
+  /**
+   * Returns the plan of an empty transaction in place of one that no node takes, or undefined if that one is
+   * already empty or its fees may not rise.
+   */
   cancellationOf(raw: string): Promise<Replacement | undefined>
   isEmpty(raw: string): boolean
-  /** Signs the same call with higher fees, or an empty transaction that cancels it. */
+  /** Signs the call of a transaction again with higher fees, or an empty transaction that cancels it. */
   replace(raw: string, signer: string, plan: Replacement): Promise<SignedTx>
-  /** Signs the same call under another nonce, after another transaction of the signer used the first one. */
+  /** Signs the call of a transaction under another nonce, after another transaction used the first one. */
   reassignNonce(raw: string, signer: string, options: { nonce: bigint; fees: Fees }): Promise<SignedTx>
-  /** Signs an empty transaction that only uses its nonce. */
+  /** Signs an empty transaction that only uses up a nonce of the signer. */
   fillNonce(signer: string, nonce: bigint): Promise<SignedTx>
   /** Signs empty transactions in place of those that nobody needs any more and that pay too little or are overdue. */
   replaceAbandoned(signer: string, abandoned: readonly AbandonedTx[]): Promise<SignedTx[]>
@@ -63,9 +66,9 @@ type SponsorDeps = {
   chain: Evm
   secrets: readonly Uint8Array[]
   clock: Clock
-  /** The least balance with which a signer pays. */
+  /** The least balance with which a signer pays for a transaction that is no full exit. */
   balanceMinWei: bigint
-  /** An operator has paused this signer, so it pays for nothing new. */
+  /** Returns whether an operator has paused the signer, which then pays for nothing new. */
   isPaused?: (signer: string) => Promise<boolean>
   /** The least balance with which a signer pays for a full exit. */
   exitMinWei?: bigint
@@ -81,7 +84,7 @@ type SponsorState = {
 }
 
 const balanceFreshMs = 5_000
-/** The maximum fee outlives six full blocks in a row. */
+/** Fees are read again after this time. The maximum fee of a transaction outlives six full blocks in a row. */
 const feesFreshMs = 1_000
 
 export function createSponsor({
@@ -174,7 +177,7 @@ function prepareBatchTx({ deps, keys }: SponsorState, order: BatchTxOrder): Prep
 
 async function replacementOf(chain: Evm, raw: string): Promise<Replacement | undefined> {
   const { fees } = chain.row
-  const old = feesOf(raw)
+  const old = parseFees(raw)
   const { head, priorityWei } = await chain.suggestedPriority()
   return planReplacement(old, quoteFees(head.baseFeeWei, priorityWei, fees), fees.capWei)
 }
@@ -185,7 +188,7 @@ async function signReplacement(
   signer: string,
   { kind, fees }: Replacement,
 ): Promise<SignedTx> {
-  if (!isValidReplacement(feesOf(raw), fees))
+  if (!isValidReplacement(parseFees(raw), fees))
     throw new Error('a replacement must raise both fees by an eighth')
   const nonce = nonceOfTx(raw)
   return kind === 'cancel'
@@ -201,7 +204,7 @@ async function replaceAbandoned(
   const { head, priorityWei: suggestedWei } = await chain.suggestedPriority()
   const present = { baseFeeWei: head.baseFeeWei, suggestedWei }
   const signed = abandoned.map(async ({ raw, isOverdue }) => {
-    const fees = planEmptyReplacement({ fees: feesOf(raw), isOverdue }, present, chain.row.fees)
+    const fees = planEmptyReplacement({ fees: parseFees(raw), isOverdue }, present, chain.row.fees)
     return fees ? [await signReplacement(keys, raw, signer, { kind: 'cancel', fees })] : []
   })
   return (await Promise.all(signed)).flat()

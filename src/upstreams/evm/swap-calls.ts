@@ -36,7 +36,7 @@ const taggable = [
 const swapAt = (router: string, path: readonly string[]) =>
   ({ name: 'swap', router, path: [...path] }) as const
 
-/** Returns undefined for other calls, and for bytes that say more than the call and a request's id. */
+/** Decodes the call of a swap; undefined for other calls, and for bytes beyond the call and a request's id. */
 export function readSwapCall({ to, value, data }: EvmCall): DecodedCall | undefined {
   const decoded = decode(data as Hex)
   if (!decoded) return undefined
@@ -86,7 +86,7 @@ function decode(data: Hex) {
   }
 }
 
-/** Returns the id that follows the arguments of a call, if there is one. */
+/** Returns the last word of a call's data, in which the id of the request stands if the call has one. */
 export const requestIdOf = ({ data }: Pick<EvmCall, 'data'>): string | undefined =>
   data.length > requestIdDigits + 2 ? `0x${data.slice(-requestIdDigits).toLowerCase()}` : undefined
 
@@ -94,9 +94,9 @@ export const requestIdOf = ({ data }: Pick<EvmCall, 'data'>): string | undefined
 export type WrapLog = { kind: 'wrapped' | 'unwrapped' | 'paid'; account: string; amountUnits: bigint }
 export type BridgeDepositLog = {
   depository: string
-  /** Null if the event names no payer; then only the request's id says whose deposit it is. */
+  /** The payer; null if the event names none, so that only the request's id says whose deposit it is. */
   from: string | null
-  /** A null token is the native coin. The whole is null if the contract swapped before it bridged. */
+  /** What the contract took from the payer; null if it swapped first. A null token is the native coin. */
   taken: { token: string | null; amountUnits: bigint } | null
   requestId: string
 }
@@ -109,7 +109,7 @@ const eventOf = (log: Log) => {
   }
 }
 
-/** Returns the changes in the order of their logs: only those of the wrapped coin and of Relay's routers. */
+/** Returns wraps, unwraps and native payments, in the order of the logs of the wrapped coin and Relay's routers. */
 export function wrapsOf(
   logs: readonly Log[],
   { wrapped, relayRouters }: Pick<SwapContracts, 'wrapped' | 'relayRouters'>,

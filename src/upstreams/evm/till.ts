@@ -11,7 +11,7 @@ const zeroHalf = '0'.repeat(32)
 /** Returns a task id, which is a UUID, in the right half of a word. */
 export const taskWord = (taskId: string): Hex => `0x${zeroHalf}${taskId.replaceAll('-', '')}`
 
-/** Returns undefined if the word is not that of a task. */
+/** Returns the task id that a word holds in its right half, or undefined if the word is not that of a task. */
 export function taskOfWord(word: string): string | undefined {
   const hex = word.toLowerCase().slice(2)
   if (!hex.startsWith(zeroHalf) || /^0+$/.test(hex)) return undefined

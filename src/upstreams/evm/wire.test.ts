@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
-import { quantityOf, receiptOf, sendVerdictOf } from './wire.ts'
+import { parseQuantity, parseReceipt, sendVerdictOf } from './wire.ts'
 
 const refusal = (message: string) => sendVerdictOf({ error: { code: -32000, message } }).verdict
 
 test('a quantity of an unknown shape is invalid', () => {
   for (const value of [undefined, null, 5, '', '0x', '5', '0xzz'])
-    assert.throws(() => quantityOf(value), Fault, String(value))
+    assert.throws(() => parseQuantity(value), Fault, String(value))
 })
 
 test('a receipt without a block is no receipt yet', () => {
-  assert.equal(receiptOf(null), undefined)
-  assert.equal(receiptOf({ blockNumber: null, logs: [] }), undefined)
-  assert.throws(() => receiptOf({ blockNumber: '0x1' }), Fault)
+  assert.equal(parseReceipt(null), undefined)
+  assert.equal(parseReceipt({ blockNumber: null, logs: [] }), undefined)
+  assert.throws(() => parseReceipt({ blockNumber: '0x1' }), Fault)
 })
 
 test('node replies to a sent transaction are classified', () => {

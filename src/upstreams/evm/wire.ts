@@ -6,13 +6,13 @@ export type Hex = `0x${string}`
 
 const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
 
-export function hexOf(value: unknown): Hex {
+export function parseHex(value: unknown): Hex {
   if (typeof value !== 'string' || !/^0x[0-9a-fA-F]*$/.test(value)) throw broken('no hex where hex was due')
   return value as Hex
 }
 
-export function quantityOf(value: unknown): bigint {
-  const text = hexOf(value)
+export function parseQuantity(value: unknown): bigint {
+  const text = parseHex(value)
   if (text.length < 3) throw broken('an empty quantity')
   return BigInt(text)
 }
@@ -37,41 +37,41 @@ export type Receipt = {
 export function headOf(value: unknown): Head {
   if (!isRecord(value)) throw broken('no block')
   return {
-    number: quantityOf(value.number),
-    hash: hexOf(value.hash),
-    timestampSeconds: Number(quantityOf(value.timestamp)),
-    baseFeeWei: value.baseFeePerGas === undefined ? 0n : quantityOf(value.baseFeePerGas),
+    number: parseQuantity(value.number),
+    hash: parseHex(value.hash),
+    timestampSeconds: Number(parseQuantity(value.timestamp)),
+    baseFeeWei: value.baseFeePerGas === undefined ? 0n : parseQuantity(value.baseFeePerGas),
   }
 }
 
 export type Transaction = { from: string; to: string | null; valueUnits: bigint }
 
-/** Returns undefined if the node does not know the transaction. */
+/** Returns the transaction that a reply shows, or undefined if the node does not know it. */
 export function transactionOf(value: unknown): Transaction | undefined {
   if (value === null || value === undefined) return undefined
   if (!isRecord(value)) throw broken('a malformed transaction')
   return {
-    from: hexOf(value.from).toLowerCase(),
-    to: value.to === null || value.to === undefined ? null : hexOf(value.to).toLowerCase(),
-    valueUnits: quantityOf(value.value),
+    from: parseHex(value.from).toLowerCase(),
+    to: value.to === null || value.to === undefined ? null : parseHex(value.to).toLowerCase(),
+    valueUnits: parseQuantity(value.value),
   }
 }
 
-/** Returns undefined while the transaction is in no block. */
-export function receiptOf(value: unknown): Receipt | undefined {
+/** Returns the receipt of a transaction, or undefined while the transaction is in no block. */
+export function parseReceipt(value: unknown): Receipt | undefined {
   if (value === null) return undefined
   if (!isRecord(value) || !Array.isArray(value.logs)) throw broken('a malformed receipt')
   if (value.blockNumber === null) return undefined
   return {
-    txHash: hexOf(value.transactionHash),
-    block: quantityOf(value.blockNumber),
-    blockHash: hexOf(value.blockHash),
-    success: quantityOf(value.status) === 1n,
-    gasUsed: quantityOf(value.gasUsed),
+    txHash: parseHex(value.transactionHash),
+    block: parseQuantity(value.blockNumber),
+    blockHash: parseHex(value.blockHash),
+    success: parseQuantity(value.status) === 1n,
+    gasUsed: parseQuantity(value.gasUsed),
     feeWei:
-      quantityOf(value.gasUsed) * quantityOf(value.effectiveGasPrice ?? '0x0') +
-      quantityOf(value.l1Fee ?? '0x0'),
-    from: hexOf(value.from).toLowerCase(),
+      parseQuantity(value.gasUsed) * parseQuantity(value.effectiveGasPrice ?? '0x0') +
+      parseQuantity(value.l1Fee ?? '0x0'),
+    from: parseHex(value.from).toLowerCase(),
     logs: value.logs.map(logOf),
   }
 }
@@ -79,10 +79,10 @@ export function receiptOf(value: unknown): Receipt | undefined {
 function logOf(value: unknown): Log {
   if (!isRecord(value) || !Array.isArray(value.topics)) throw broken('a malformed log')
   return {
-    address: hexOf(value.address).toLowerCase(),
-    topics: value.topics.map(hexOf),
-    data: hexOf(value.data),
-    index: Number(quantityOf(value.logIndex)),
+    address: parseHex(value.address).toLowerCase(),
+    topics: value.topics.map(parseHex),
+    data: parseHex(value.data),
+    index: Number(parseQuantity(value.logIndex)),
   }
 }
 
@@ -92,8 +92,8 @@ export function foundLogsOf(value: unknown): FoundLog[] {
     .filter((each) => !(isRecord(each) && each.removed === true))
     .map((each) => ({
       ...logOf(each),
-      txHash: hexOf(each.transactionHash),
-      block: quantityOf(each.blockNumber),
+      txHash: parseHex(each.transactionHash),
+      block: parseQuantity(each.blockNumber),
     }))
 }
 

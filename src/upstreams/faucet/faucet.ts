@@ -1,8 +1,8 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
-/** What the faucet says that it paid; it does not have to say so. */
+/** A payment that the faucet reports; a faucet need not report what it paid. */
 export type FaucetCredit = { token: string; amountUnits: bigint }
 /** An optional faucet that funds a new wallet, once per id. */
 export type Faucet = {

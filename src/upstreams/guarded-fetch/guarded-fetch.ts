@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, type RequestInit, type Response, fetch as undiciFetch } from 'undici'
-import { isPublicAddress } from '#kernel/wire/public-address.ts'
+import { isPublicAddress } from '#kernel/wire/public-ip-address.ts'
 
 /** Fetches addresses that strangers name: only public hosts over https, without redirects. */
 
@@ -24,7 +24,7 @@ export class RefusedAddress extends Error {
 const loopback = /^(?:127\.0\.0\.1|\[::1\]|localhost)$/
 const isLoopbackAddress = (address: string): boolean => address === '127.0.0.1' || address === '::1'
 
-/** Returns undefined if the URL may be fetched; the addresses of a name are checked when the socket opens. */
+/** Returns why a URL is refused, or undefined; the addresses of a name are checked when the socket opens. */
 export function refusalOf(
   text: string,
   {

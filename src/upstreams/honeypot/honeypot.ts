@@ -1,5 +1,5 @@
-import { createTokenReports, type TokenReports } from '#kernel/money/token-reports.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import { createTokenReports, type TokenReports } from '#kernel/money/token-security-reports.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { assessReply, source } from './wire.ts'
 
 /** The gateway's chains that the service covers. */

@@ -5,8 +5,8 @@ import {
   type RiskLevel,
   riskLevels,
   type SecurityReason,
-} from '#kernel/money/security.ts'
-import { foreignText } from '#kernel/money/token-reports.ts'
+} from '#kernel/money/token-security.ts'
+import { foreignText } from '#kernel/money/token-security-reports.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /** Reads the answer of honeypot.is to `GET /v2/IsHoneypot`. An absent field is unknown, never false. */
@@ -59,7 +59,7 @@ function scoreOf(summary: unknown): number | null {
   return typeof score === 'number' && score >= 0 && score <= 100 ? score : null
 }
 
-/** Converts a percentage, rounded up like our own figures. */
+/** Converts a percentage to hundredths of a percent, rounded up as the gateway's own are; null if it is none. */
 function bpsOf(value: unknown): number | null {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 100) return null
   return Math.ceil(Number((value * 100).toFixed(6)))

@@ -3,7 +3,7 @@ import { createLatch, type Latch } from '#kernel/async/latch.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Account, Hyperliquid, OpenOrder, SpotBalance } from './hyperliquid.ts'
-import { parseAccount, parseBalances, parseOrders } from './parse.ts'
+import { parseAccount, parseBalances, parseOrders } from './parse-replies.ts'
 import { budgetFault, infoWeight } from './rate-budget.ts'
 import type { VenueStreams } from './stream.ts'
 import type { InfoType } from './wire.ts'
@@ -40,7 +40,7 @@ export type AccountViews = {
 type AccountViewDeps = {
   venue: Hyperliquid
   clock: Clock
-  /** With 0 there is no budget, and every view sends a request. */
+  /** The weight of requests per minute; with 0 there is no budget, and every view sends a request. */
   perMinute: number
   /** Returns since when the account's stream has no gap, or undefined if the account is not subscribed. */
   subscribedSinceMs: (user: string) => number | undefined
@@ -56,7 +56,7 @@ const infoTypes: Readonly<Record<Part, InfoType>> = {
   mode: 'userAbstraction',
   rateLimit: 'userRateLimit',
 }
-/** Replies younger than this are reused. */
+/** A reply that is younger than this serves further views of the account. */
 const freshMs: Readonly<Record<Part, number>> = {
   account: 1_000,
   openOrders: 1_000,
@@ -117,7 +117,9 @@ function viewShares(perMinute: number, nowMs: () => number) {
   }
 
   return {
-    /** Takes the weight from the share if that suffices. With `ahead`, the share may go into debt. */
+    /**
+     * Takes weight from an account's share; false if it does not suffice. With `ahead`, the share may go into debt.
+     */
     take(account: string, weight: number, { ahead }: { ahead: boolean }): boolean {
       if (perMinute === 0) return true
       const share = shareOf(account)
@@ -204,7 +206,10 @@ function isPushCurrent(
   return sinceMs !== undefined && atMs >= sinceMs && nowMs() - atMs <= pushedFreshMs[part as PushedPart]
 }
 
-/** Waits for a push if the gateway acted after the last one. */
+/**
+ * Returns the pushed value of a part while it is current, and undefined otherwise. If the gateway acted after the
+ * last push, the next one is awaited.
+ */
 async function currentPush(context: ViewContext, wanted: PartRead, state: State): Promise<Entry | undefined> {
   const { nowMs } = context
   const last = () => {

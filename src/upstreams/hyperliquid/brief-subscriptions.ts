@@ -16,7 +16,7 @@ type Deps = {
   read: <K extends Channel>(channel: K, detail: unknown) => ChannelMessage<K> | undefined
 }
 export type BriefSubscriptions = {
-  /** Returns the first defined result of `accept`, or undefined at either limit or after `withinMs`. */
+  /** Returns the first defined result of `accept` for a message; undefined at a limit or after `withinMs`. */
   read<K extends UserChannel, T>(
     user: string,
     channel: K,

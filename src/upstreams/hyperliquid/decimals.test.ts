@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { amountOf, plain, roundedTo, usdOf } from './decimals.ts'
+import { amountOf, plain, roundedTo, roundUsd } from './decimals.ts'
 
 describe('numbers as the venue prints them', () => {
   test('the error of a binary float is removed, and the intended value remains', () => {
@@ -16,7 +16,7 @@ describe('numbers as the venue prints them', () => {
       ['1e-7', '0.0000001'],
       ['2.5E+3', '2500'],
     ]
-    for (const [text, meant] of printed) assert.equal(usdOf(text), meant, text)
+    for (const [text, meant] of printed) assert.equal(roundUsd(text), meant, text)
   })
 
   test('a token keeps all of its decimals, and a rate all that are printed', () => {

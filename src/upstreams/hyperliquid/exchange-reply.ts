@@ -1,4 +1,4 @@
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { parseJson } from '#kernel/wire/json.ts'
 import { decimalPattern, plain } from './decimals.ts'

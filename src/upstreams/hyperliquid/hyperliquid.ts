@@ -4,6 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { plain } from './decimals.ts'
 import { createMarketHistory, type MarketHistory } from './market-history.ts'
 import { createMarketsCache, type MarketList } from './markets-cache.ts'
+import type { Prices } from './mid-prices.ts'
 import {
   type Account,
   type Fill,
@@ -24,8 +25,7 @@ import {
   type SpotBalance,
   type SpotMarket,
   type Unread,
-} from './parse.ts'
-import type { Prices } from './prices.ts'
+} from './parse-replies.ts'
 import { createVenueRequests, type SendResult, type VenueAddress } from './requests.ts'
 import type { Urgency } from './urgency.ts'
 import { createVenueClock, type VenueClock } from './venue-clock.ts'
@@ -46,11 +46,11 @@ export type {
   SpotBalance,
   SpotMarket,
   Unread,
-} from './parse.ts'
+} from './parse-replies.ts'
 export type { Egress, SendResult } from './requests.ts'
 
 export type Hyperliquid = MarketHistory & {
-  /** The prices are at most `maxAgeMs` old. */
+  /** Returns the perp markets, whose prices are at most `maxAgeMs` old. */
   perps(maxAgeMs?: number): Promise<MarketList<PerpMarket>>
   spots(maxAgeMs?: number): Promise<MarketList<SpotMarket>>
   mids(): Promise<ReadonlyMap<string, string>>
@@ -59,7 +59,7 @@ export type Hyperliquid = MarketHistory & {
   timeMs(user: string): Promise<number>
   /** Returns a time that the account's clock and the block clock, which decides expiries, have passed. Never cached. */
   passedMs(user: string): Promise<number>
-  /** Throws `unavailable` if the balance of one of the tokens has an unknown format. */
+  /** Returns a user's spot balances, or throws `unavailable` if that of one of the tokens has an unknown format. */
   spotBalances(user: string, tokens: readonly string[]): Promise<SpotBalance[]>
   spotHoldings(user: string): Promise<{ balances: SpotBalance[]; unread: Unread }>
   /** Returns the account's leverage setting of a market, and the free margin per side. */
@@ -73,11 +73,11 @@ export type Hyperliquid = MarketHistory & {
     freeUsd: { buy: string; sell: string }
   }>
   openOrders(user: string): Promise<OpenOrder[]>
-  /** Returns undefined if the venue does not know the order. */
+  /** Returns an order by its id or client id, or undefined if the venue does not know the order. */
   order(user: string, id: number | string): Promise<OrderState | undefined>
-  /** Returns at most one page, oldest first. */
+  /** Returns a user's fills since a time, oldest first and at most one page. */
   fillsSince(user: string, sinceMs: number): Promise<Fill[]>
-  /** Returns the newest page. */
+  /** Returns the newest page of a user's fills. */
   recentFills(user: string): Promise<Fill[]>
   fundingSince(user: string, sinceMs: number): Promise<Funding[]>
   agents(user: string): Promise<{ address: string; name: string; validUntilMs: number }[]>
@@ -97,7 +97,7 @@ type Options = Omit<VenueAddress, 'nowMs'> & { clock: Clock; prices?: Prices }
 const modeMaxAgeMs = 300_000
 const modesMax = 10_000
 const defaultMaxAgeMs = 60_000
-/** This market trades in every block, so the time of its book is that of the last block. */
+/** BTC trades in every block, so the time of its order book is that of the last block. */
 const clockCoin = 'BTC'
 
 export function createHyperliquid(options: Options): Hyperliquid {
@@ -119,7 +119,7 @@ export function createHyperliquid(options: Options): Hyperliquid {
   const modes = createTtlCache<string>({ ttlMs: modeMaxAgeMs, entriesMax: modesMax, nowMs })
   const accountMode = async (user: string, ask: () => Promise<string>): Promise<string> => {
     const account = user.toLowerCase()
-    // It is forced, so that an urgent caller never waits for a request of lower priority.
+    // The read is forced, so that an urgent caller never waits for a request of lower priority.
     return modes.peek(account) ?? modes.get(account, ask, { force: true })
   }
   const known = new Map<Urgency, Hyperliquid>()

@@ -1,6 +1,6 @@
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { amountOf, decimalPattern, plain } from './decimals.ts'
 import type { Urgency } from './urgency.ts'
@@ -29,9 +29,9 @@ export type RateOfHour = { atMs: number; rate: string }
 export type MarketHistory = {
   /** Returns the candles oldest first, including the one that is still open. */
   candles(symbol: string, interval: CandleInterval, sinceMs: number, owner?: string): Promise<MarketCandle[]>
-  /** Returns hourly rates, oldest first. */
+  /** Returns the hourly funding rates of a market, oldest first. */
   fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
-  /** Returns the best levels of each side, and the time of the venue. */
+  /** Returns the best levels of each side of a market's order book, and the time of the venue. */
   book(symbol: string, owner?: string): Promise<Book>
 }
 

@@ -7,20 +7,20 @@ import { Fault } from '#kernel/contract/fault.ts'
 type ListedMarket = {
   asset: number
   midPrice: string | null
-  /** Comes from an earlier reply, because the last one does not show the market readably; suffices only for exits. */
+  /** True for a market of an earlier reply, which the last one does not show readably; suffices only for exits. */
   isStale?: boolean
 }
 export type MarketList<M> = {
   markets: M[]
-  /** The time of the request. */
+  /** When the last request for the markets was sent. */
   at: number
-  /** False if a market may be missing, because a record was skipped. */
+  /** False if a record was skipped, or a market is from an earlier reply: the list may then lack a market. */
   isComplete: boolean
   /** Why the last request failed; every market is then from an earlier one. */
   failure?: Fault
 }
 type Options<M> = {
-  /** Calls back for each record that it skips. */
+  /** Requests the markets, and calls back for each record of the reply that it skips. */
   ask: (onSkipped: () => void) => Promise<M[]>
   nowMs: () => number
   ttlMs: number

@@ -5,7 +5,7 @@ import type { VenueStreams } from './stream.ts'
 type MetricsDeps = {
   streams: Pick<VenueStreams, 'state'>
   egress: readonly Egress[]
-  /** Request weight of one address; 0: no limit. */
+  /** The request weight of one egress address per minute; 0 means that there is no limit. */
   perMinute: number
   skippedCount: () => number
 }

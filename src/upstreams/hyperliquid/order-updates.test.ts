@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createOrderUpdates } from './order-updates.ts'
-import type { Fill } from './parse.ts'
+import type { Fill } from './parse-replies.ts'
 
 const fill = (orderId: number, tradeId: number, size: string) => ({ orderId, tradeId, size }) as Fill
 const sizes = (fills: readonly Fill[]) => fills.map(({ size }) => size)

@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache'
-import type { Fill } from './parse.ts'
+import type { Fill } from './parse-replies.ts'
 
 /** Recent stream updates per order, which save requests to the venue. */
 
 export type OrderUpdate = {
   fills: readonly Fill[]
-  /** The open size, while the order is in the book. */
+  /** The open and the original size of the order, while the order is in the book. */
   left?: { size: string; origSize: string }
   /** The venue's id of an order that was read by its client id, while it is in the book. */
   orderId?: number
-  /** The fills come from a list of the venue and are complete. */
+  /** True if the fills come from a list of the venue, so that they are complete. */
   isList?: boolean
 }
 export type OrderUpdates = {
   fills(fills: readonly Fill[]): void
   order(orderId: number, left: OrderUpdate['left'], cloid?: string | null): void
-  /** Returns the first defined result of `read`, or undefined after `withinMs`. */
+  /** Calls `read` at each update of an order, and returns its first defined result; undefined after `withinMs`. */
   waitFor<T>(
     id: number | string,
     read: (update: OrderUpdate) => T | undefined,

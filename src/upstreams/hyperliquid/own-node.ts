@@ -1,12 +1,14 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
-/** The info server of an operator's own node, which has no rate limit; the venue answers what it cannot. */
+/** Asks the info server of an operator's own node, which has no rate limit; the venue answers all else. */
 
 type OwnNodeOptions = { url: string | undefined; net: Net; nowMs: () => number }
 export type OwnNode = {
-  /** Returns undefined if the node gives no current answer of a known form; the caller then asks the venue. */
+  /**
+   * Returns the node's answer; undefined if it is not current or of an unknown form, so that the venue is asked.
+   */
   ask<K extends InfoType>(
     type: K,
     fields: Record<string, unknown>,
@@ -24,12 +26,14 @@ const served: ReadonlySet<InfoType> = new Set<InfoType>([
   'userRateLimit',
 ])
 const maxBytes = 8 * 1024 * 1024
-/** This is short, because the request to the venue follows it. */
+/** A request to the own node has a short time limit, because the request to the venue follows it. */
 const timeoutMs = 2_000
-/** Together with the age of the check, this is the read lag that every record of the venue may have. */
+/**
+ * The most that the node's clock may differ; with the age of its check, every read of the venue may lag by this.
+ */
 const clockDifferenceMaxMs = 4_000
 const checkMaxAgeMs = 1_000
-/** How long a type that failed is requested only from the venue. */
+/** How long a type of request that failed at the node is sent only to the venue. */
 const failedForMs = 5_000
 
 export function createOwnNode({ url, net, nowMs }: OwnNodeOptions): OwnNode {
@@ -65,7 +69,7 @@ export function createOwnNode({ url, net, nowMs }: OwnNodeOptions): OwnNode {
     return undefined
   }
 
-  /** Only the account state has the time of the node's state, so it is read for the other types too. */
+  /** Checks that the node is current. Only the account state has its time, so it is read for other types too. */
   const isCurrent = async (user: unknown): Promise<boolean> => {
     if (checked && nowMs() - checked.atMs < checkMaxAgeMs) return checked.isCurrent
     const state = await read('clearinghouseState', { user })

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { isSpotAsset } from '#kernel/money/venue.ts'
+import { isSpotAsset } from '#kernel/money/venue-actions.ts'
 import type { Urgency } from './urgency.ts'
 import { createWeightWindow } from './weight-window.ts'
 
@@ -94,12 +94,12 @@ export type Budget = {
    * `account` is the account that the call concerns, whose share also applies.
    */
   admit(weight: number, urgency: Urgency, account?: string): Promise<void>
-  /** Adds weight that is known only after the reply. */
+  /** Adds the weight of a call that is known only after its reply. */
   add(weight: number): void
   refused(retryAfterMs?: number): void
   answered(): void
   used(): number
-  /** 0 means that there is no limit. */
+  /** The weight that the venue allows per minute; 0 means that there is no limit. */
   readonly perMinute: number
 }
 
@@ -157,7 +157,7 @@ export function createRateBudget({ perMinute, nowMs, after }: Options): Budget {
   /** A heavy account queues behind other accounts of its class. */
   const rank = (asked: Asked, now: number) =>
     2 * order.indexOf(classOf(asked, now)) + (leavesShareOf(asked, now) > 0 ? 1 : 0)
-  /** Account windows have no reserved parts, so each call counts as an exit there. */
+  /** Returns the wait for the account's own share. It reserves no parts, so that each call counts as an exit. */
   const ownWaitMs = ({ weight, urgency, account }: Asked, now: number) =>
     account === undefined
       ? 0
@@ -165,7 +165,10 @@ export function createRateBudget({ perMinute, nowMs, after }: Options): Budget {
           windowOf(account, urgency).waitMs(weight, 'exit', now),
           windowOf(account, 'all').waitMs(weight, 'exit', now),
         )
-  /** Only new orders leave a share to others, because accepted work has priority. */
+  /**
+   * Returns the share that a call leaves to other accounts: only new orders leave one, because accepted work has
+   * priority.
+   */
   const leavesShareOf = ({ weight, urgency, account }: Asked, now: number): number => {
     if (account === undefined || urgency !== 'admission') return 0
     const isHeavy = windowOf(account, 'all').used(now) + weight > (perMinute * heavyAboveShare) / 100

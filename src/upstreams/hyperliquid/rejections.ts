@@ -52,12 +52,12 @@ export const codeOfStatus = (status: string): RejectionCode =>
 /** Some servers of the venue prefix the message with the rejecting layer. */
 const layer = /^L1 error:\s*/i
 
-/** Removes the layer and the venue's internal market number. */
+/** Returns the venue's message without the rejecting layer and the venue's internal market number. */
 export const rejectionMessage = (message: string): string =>
   message
     .replace(layer, '')
     .replace(/[\s,]*\basset=\d+/g, '')
     .trim()
 
-/** The venue does not know the signer as an agent. */
+/** Whether the venue says that it does not know the signer as an agent. */
 export const isUnknownSigner = (message: string): boolean => message.startsWith('User or API Wallet')

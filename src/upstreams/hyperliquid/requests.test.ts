@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { NetReply } from '#kernel/wire/net.ts'
+import type { NetReply } from '#kernel/wire/upstream-http.ts'
 import { unlimitedBudget } from './rate-budget.ts'
 import { createVenueRequests } from './requests.ts'
 import type { Urgency } from './urgency.ts'

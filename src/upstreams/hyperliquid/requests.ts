@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net, NetReply } from '#kernel/wire/net.ts'
+import type { Net, NetReply } from '#kernel/wire/upstream-http.ts'
 import { type ExchangeReply, parseExchangeReply } from './exchange-reply.ts'
 import { createOwnNode } from './own-node.ts'
 import {
@@ -16,7 +16,7 @@ import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wir
 
 /** Sends requests to the venue, with their egress address and rate budget. */
 
-/** `rateLimited` and `notSent` certainly did not execute; `unknown` may have executed. */
+/** With the result `rateLimited` or `notSent`, an action certainly did not execute; with `unknown`, it may have. */
 export type SendResult = ExchangeReply | { type: 'rateLimited' } | { type: 'notSent' } | { type: 'unknown' }
 
 /** A local address of outgoing requests, and its rate budget at the venue. */
@@ -53,7 +53,7 @@ const statusFault = (status: number, retryAfterMs: number | undefined) =>
   })
 const noEgress: readonly Egress[] = [{ budget: unlimitedBudget }]
 
-/** The venue rejects what it checks by the payload alone with one error for all orders of the action. */
+/** Turns one error for several orders into a rejection of the action: the venue so rejects an invalid payload. */
 function ofWholeAction<Reply extends ExchangeReply>(reply: Reply, { orders }: Record<string, unknown>) {
   if (reply.type !== 'ok' || !Array.isArray(orders) || orders.length < 2 || reply.legs.length > 1)
     return reply
@@ -145,7 +145,7 @@ export function createVenueRequests({
       return known ?? readVenue(type, JSON.stringify({ type, ...fields }), call, skip)
     },
 
-    /** `account` is the one whose budget share is used, because a signed action does not name it. */
+    /** Sends a signed action. `account` is the one whose budget share pays, because the action does not name it. */
     async send(body: string, account?: string): Promise<SendResult> {
       const { action } = JSON.parse(body) as { action: Record<string, unknown> }
       const call = {

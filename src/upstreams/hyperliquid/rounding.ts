@@ -29,7 +29,7 @@ function placesOf(units: bigint, { priceDecimals }: Grid): number {
   return Math.max(0, Math.min(priceDecimals, figures - wholeDigits))
 }
 
-/** Returns the nearest tick in the given direction, or '0' if there is none below `text`. */
+/** Rounds a price to the nearest tick in the given direction, or to '0' if there is no tick below `text`. */
 export function roundPrice(text: string, grid: Grid, direction: Direction): string {
   const units = toFixedPoint(text)
   const step = 10n ** BigInt(fixedPointDecimals - placesOf(units, grid))
@@ -39,11 +39,11 @@ export function roundPrice(text: string, grid: Grid, direction: Direction): stri
 export const isOnTick = (text: string, grid: Grid): boolean =>
   roundPrice(text, grid, 'down') === canonicalDecimal(text) || toFixedPoint(text) % fixedPointOne === 0n
 
-/** Returns the distance to the next price up. */
+/** Returns the tick size at a price, which is the distance to the next price up. */
 export const tickAt = (text: string, grid: Grid): string =>
   fromFixedPoint(10n ** BigInt(fixedPointDecimals - placesOf(toFixedPoint(text), grid)))
 
-/** Rounds down, so that an order never exceeds the requested size; dust becomes '0'. */
+/** Rounds a size down to a lot, so that an order never exceeds the requested size; dust becomes '0'. */
 export const roundSize = (text: string, grid: Pick<Grid, 'sizeDecimals'>): string =>
   roundToLot(toFixedPoint(text), grid)
 

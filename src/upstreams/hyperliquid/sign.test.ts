@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { createL1ActionHash } from '@nktkas/hyperliquid/signing'
 import { privateKeyToAddress } from 'viem/accounts'
 import { recoverTypedDataAddress } from 'viem/utils'
-import type { VenueOrder } from '#kernel/money/venue.ts'
+import type { VenueOrder } from '#kernel/money/venue-actions.ts'
 import type { VenueIntent } from '#kernel/task/signer.ts'
 import { signIntent, type VenueNetwork, wireAction } from './sign.ts'
 

@@ -20,7 +20,7 @@ import {
   numberToHex,
   stringToHex,
 } from 'viem/utils'
-import type { VenueAction, VenueOrder } from '#kernel/money/venue.ts'
+import type { VenueAction, VenueOrder } from '#kernel/money/venue-actions.ts'
 import type { VenueIntent } from '#kernel/task/signer.ts'
 
 /** Builds and signs the venue's actions from the intent alone, with the key order and decimals of its schema. */
@@ -119,7 +119,7 @@ const typesOf = {
 
 const isUserSigned = (type: VenueAction['type']): type is keyof typeof typesOf => type in typesOf
 
-/** Takes the key as bytes, which can be wiped; a string cannot. */
+/** Signs a digest. The key is passed as bytes, which can be wiped; a string cannot. */
 function signDigest(secret: Uint8Array, digest: Hex): { r: Hex; s: Hex; v: 27 | 28 } {
   const { signature, recoveryId } = signRecoverable(hexToBytes(digest), secret)
   const r = bytesToHex(signature.subarray(0, 32))
@@ -148,7 +148,7 @@ const walletOf = (secret: Uint8Array, address: Hex) => ({
   },
 })
 
-/** Returns the complete body as it is stored and sent. */
+/** Signs an action, and returns the complete body of its request as it is stored and sent. */
 export async function signIntent(
   secret: Uint8Array,
   { action, nonce: intentNonce, expiresAtMs, signer }: VenueIntent,

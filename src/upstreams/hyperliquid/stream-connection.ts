@@ -2,7 +2,7 @@ import type { WebSocketTransport } from '@nktkas/hyperliquid'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import { isReadableFrame } from './frames.ts'
+import { isReadableFrame } from './frame-check.ts'
 import { createReconnectBackoff, reconnectDelayMs } from './reconnect-backoff.ts'
 import type { Subscription } from './stream-topics.ts'
 import { type Channel, type ChannelMessage, type OnSkipped, parseMessage } from './wire.ts'
@@ -28,7 +28,7 @@ export type StreamConnection = {
   unreadable: number
   openedMs: number
   lastMessageMs: number
-  /** Parsed messages by their detail. */
+  /** The parsed form of each message, by the event detail in which the message arrived. */
   readMessages: WeakMap<object, unknown>
 }
 
@@ -80,7 +80,7 @@ export function openConnection(connection: StreamConnection): Promise<WebSocketT
   return connection.connecting
 }
 
-/** Stands between the socket and all listeners of the library, which are added when the transport is made. */
+/** Drops unreadable frames before the library's listeners, which are added when the transport is made. */
 function dropUnreadableFrames(connection: StreamConnection, socket: EventTarget): void {
   const dispatch = socket.dispatchEvent.bind(socket)
   socket.dispatchEvent = (event) => {

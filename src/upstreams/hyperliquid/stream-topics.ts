@@ -11,7 +11,7 @@ import {
   parseLedgerUpdate,
   parseOrders,
   type SpotBalance,
-} from './parse.ts'
+} from './parse-replies.ts'
 import type { Channel, ChannelMessage } from './wire.ts'
 
 export type UserEvent =
@@ -62,7 +62,7 @@ export function userTopics(
   ]
 }
 
-/** Returns pushed account state, which saves requests of views and checks. */
+/** Subscribes to a user's account, open orders and spot balances, which saves requests of views and checks. */
 export function stateTopics(
   subscribe: Subscribe,
   user: string,

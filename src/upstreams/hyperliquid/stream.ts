@@ -3,9 +3,9 @@ import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { type BriefSubscriptions, createBriefSubscriptions } from './brief-subscriptions.ts'
 import { amountOf, plain } from './decimals.ts'
+import type { Mids } from './mid-prices.ts'
 import { createOrderUpdates, type OrderUpdate, type OrderUpdates, recentOf } from './order-updates.ts'
-import { type Fill, parseFill } from './parse.ts'
-import type { Mids } from './prices.ts'
+import { type Fill, parseFill } from './parse-replies.ts'
 import {
   closeConnection,
   createStreamConnection,
@@ -36,7 +36,7 @@ export type VenueStreams = AsyncDisposable & {
   mids(): Mids | undefined
   /** Receives mids once `mids` was called or a user is followed. */
   onMids(listener: (mids: Mids) => void): Disposable
-  /** Returns undefined at the venue's limit of followed users. */
+  /** Follows a user until disposed; undefined if the user is followed already, or at the venue's limit of users. */
   subscribe(user: string, listener: (streamEvent: UserEvent) => void): Disposable | undefined
   /** Waits briefly for updates of an order. If the user is not followed, only fills by order id can be read. */
   readOrder<T>(
@@ -70,12 +70,15 @@ type Options = {
 
 /** The stream may lag behind the reply to an order by this long; a request is slower and costs weight. */
 const orderWaitMs = 150
-/** A fill that happened before a subscription and appears after it is in the snapshot of the next one. */
+/**
+ * How long each of two brief subscriptions lasts: a fill that happened before the first one and appears after it is
+ * in the snapshot of the second.
+ */
 const briefFillsMs = [350, 650]
 const freshMs = 10_000
 const silentMs = 60_000
 const watchdogEveryMs = 10_000
-/** The documented limit per address, over all subscriptions that name a user. */
+/** The venue's documented limit of users per address, over all subscriptions that name a user. */
 const usersOfVenue = 10
 
 type Listeners<T> = Set<(event: T) => void>
@@ -213,7 +216,7 @@ function subscribeUser(
   return parts
 }
 
-/** The message names no user, so each subscription on the connection receives it. */
+/** A message of order updates names no user, so each subscription receives it, and only the first one reads it. */
 function acceptOrderUpdates(streams: StreamsState, list: ChannelMessage<'orderUpdates'> | undefined): void {
   if (!list || list === streams.lastOrderMessage) return
   streams.lastOrderMessage = list
@@ -253,7 +256,7 @@ async function readBriefFills<T>(
   return undefined
 }
 
-/** A connection that lost its subscriptions still answers pings, so silence is what counts. */
+/** Reconnects a silent connection: a connection that lost its subscriptions still answers pings. */
 function reconnectSilent({ connection, midsTopic }: StreamsState): void {
   if (!connection.connected || !midsTopic || nowMs(connection) - connection.lastMessageMs < silentMs) return
   connection.lastMessageMs = nowMs(connection)

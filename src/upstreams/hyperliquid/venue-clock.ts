@@ -1,11 +1,11 @@
 /** The venue's clock, extrapolated from a recent reading. */
 export type VenueClock = {
   record(timeMs: number): void
-  /** Returns undefined if the last reading is too old. */
+  /** Returns the venue's present time, or undefined if the last reading is too old. */
   now(): number | undefined
 }
 
-/** This is long enough that a busy gateway rarely requests only the time, and far below any deadline at the venue. */
+/** A reading serves this long: a busy gateway rarely requests only the time, and deadlines are far longer. */
 const freshMs = 2_000
 
 export function createVenueClock(nowMs: () => number): VenueClock {

@@ -3,7 +3,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
 type VenueHealthDeps = {
-  /** A cheap request. */
+  /** Sends a cheap request to the venue. */
   ping: () => Promise<unknown>
   /** Time of the last stream message in milliseconds; 0 before the first. */
   lastMessageMs: () => number
@@ -40,7 +40,7 @@ export function openVenueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps)
     },
     state(): VenueState {
       const okMs = Math.max(lastOkMs, lastMessageMs())
-      // No contact yet: degraded at first, and down after a failure.
+      // Before the first contact, the venue counts as degraded, and after a failed request as down.
       if (okMs === 0) return { status: failures > 0 ? 'down' : 'degraded', lastOkAt: null }
       const isLate = clock.now().getTime() - okMs > downMs
       return { status: isLate ? 'down' : failures > 0 ? 'degraded' : 'ok', lastOkAt: new Date(okMs) }

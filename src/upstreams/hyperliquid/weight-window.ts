@@ -10,7 +10,7 @@ const classShare: Readonly<Record<Urgency, number>> = {
   background: 30,
 }
 
-/** This is a little more than the venue's minute, because the venue counts requests on arrival. */
+/** The window is a little longer than the venue's minute, because the venue counts requests on arrival. */
 const windowMs = 61_000
 const slotMs = 250
 

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { parseJson } from '#kernel/wire/json.ts'
 import { decimalPattern } from './decimals.ts'
@@ -14,7 +14,7 @@ import {
   mapField,
   type OnSkipped,
   type RecordFilter,
-} from './records.ts'
+} from './record-filters.ts'
 
 export type { OnSkipped }
 
@@ -115,7 +115,7 @@ const Candle = T.Object({ t: whole, o: decimal, h: decimal, l: decimal, c: decim
 const RateOfHour = T.Object({ time: whole, fundingRate: decimal })
 /** The names of invalid records; null if the name is invalid too. */
 const unread = T.Optional(T.Array(orNull(text)))
-/** All updates have only the type in common; the parser reads the fields that it knows. */
+/** All ledger updates have only the type in common; the parser reads the fields that it knows. */
 const LedgerUpdate = T.Object({
   time: whole,
   hash: text,
@@ -123,7 +123,7 @@ const LedgerUpdate = T.Object({
 })
 
 const schemas = {
-  // The index identifies a market, so an invalid one becomes null.
+  // The index in the list identifies a market, so an invalid record becomes null.
   metaAndAssetCtxs: T.Tuple([
     T.Object({ universe: T.Array(orNull(PerpAsset)) }),
     T.Array(orNull(PerpContext)),
@@ -238,7 +238,7 @@ const channelFilters: Partial<Record<Channel, RecordFilter>> = {
   openOrders: (value, skip) => mapField(value, 'orders', (orders) => ordersFilter(orders, skip)),
 }
 
-/** Throws `upstream_changed` for a reply of another shape, and skips records of another shape. */
+/** Parses a reply. Throws `upstream_changed` for one of another shape, and skips records of another shape. */
 export function parseInfo<K extends InfoType>(
   type: K,
   body: string,
@@ -273,7 +273,7 @@ const channels = {
 export type Channel = keyof typeof channels
 export type ChannelMessage<K extends Channel> = T.Static<(typeof channels)[K]>
 
-/** Returns undefined if the message has another shape; the subscriber then reads over HTTP. */
+/** Parses a message of a stream; undefined if it has another shape: the subscriber then reads over HTTP. */
 export function parseMessage<K extends Channel>(
   channel: K,
   payload: unknown,

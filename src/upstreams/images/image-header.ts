@@ -2,7 +2,7 @@ export type ImageHeader = { contentType: 'image/png' | 'image/jpeg'; width: numb
 
 const pngMark = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-/** Returns undefined if the bytes are neither PNG nor JPEG, or show no size. */
+/** Returns the type and size of an image, or undefined if the bytes are neither PNG nor JPEG, or show no size. */
 export function readImageHeader(given: Uint8Array): ImageHeader | undefined {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
   const found = pngSize(bytes) ?? jpegSize(bytes)
@@ -15,10 +15,10 @@ function pngSize(bytes: Buffer): ImageHeader | undefined {
   return { contentType: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
 }
 
-/** Frame headers contain the size; C4, C8 and CC in their range are tables. */
+/** The JPEG markers from C0 to CF begin a frame header, which contains the size, except for C4, C8 and CC. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
-/** These markers have no length. */
+/** Whether a JPEG marker has no length behind it. */
 const isBare = (marker: number): boolean => marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)
 
 function jpegSize(bytes: Buffer): ImageHeader | undefined {
@@ -35,7 +35,7 @@ function jpegSize(bytes: Buffer): ImageHeader | undefined {
         width: bytes.readUInt16BE(at + 7),
         height: bytes.readUInt16BE(at + 5),
       }
-    // The picture begins without a size before it.
+    // The picture or the end of the file begins, and no frame header with a size came before.
     else if (marker === 0xda || marker === 0xd9) return undefined
     else {
       const length = bytes.readUInt16BE(at + 2)

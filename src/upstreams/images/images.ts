@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestInit, Response } from 'undici'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net, NetReply } from '#kernel/wire/net.ts'
+import type { Net, NetReply } from '#kernel/wire/upstream-http.ts'
 import { type ImageHeader, readImageHeader } from './image-header.ts'
 import { type ImageOrder, type MadeImages, readAnswer, requestBody, statusFault, unreadable } from './wire.ts'
 
@@ -9,7 +9,7 @@ import { type ImageOrder, type MadeImages, readAnswer, requestBody, statusFault,
 
 export type LoadedImage = ImageHeader & { bytes: Uint8Array; flagged: boolean }
 export type Images = {
-  /** Makes one request. It is repeated once if nothing was sent, or if the service said that it did nothing. */
+  /** Asks the service for images. The request is repeated once if nothing was sent, and once after 429 or 503. */
   make(order: ImageOrder, signal: AbortSignal): Promise<MadeImages>
   load(made: MadeImages, signal: AbortSignal): Promise<LoadedImage[]>
 }

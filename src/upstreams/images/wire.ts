@@ -5,7 +5,7 @@ import { isRecord, parseJson } from '#kernel/wire/json.ts'
 
 export type ImageOrder = {
   prompt: string
-  /** The size in pixels, or the service's name for it. */
+  /** The size of each image in pixels. */
   size: { width: number; height: number }
   count: number
   steps: number

@@ -1,8 +1,8 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { fits } from '#kernel/contract/fits.ts'
+import { fits } from '#kernel/contract/fits-schema.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import { parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { Decrypted, Encrypted, ErrorReply } from './wire.ts'
 
 export type VaultTransit = {

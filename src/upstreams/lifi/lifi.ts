@@ -3,7 +3,7 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts'
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { currencyOf, nativeName, routeOf } from './quote.ts'
 import { createLifiRequests } from './requests.ts'
 import { statusOf } from './status.ts'
@@ -86,7 +86,7 @@ export function createLifi({
       }
       return statusOf(await requests.get('/v1/status', query, { signal }), request, rows)
     },
-    // The status of a deposit is requested by its transaction.
+    // LI.FI returns the status of a deposit by its transaction hash, which therefore serves as the request id.
     requestOf: async (depositTxHash) => depositTxHash,
   }
 }

@@ -2,7 +2,7 @@ import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { fullBps } from '#kernel/money/money.ts'
-import { type Fields, isAddress, secondsOf, textOf } from '#kernel/money/provider-answer.ts'
+import { type Fields, isAddress, parseText, secondsOf } from '#kernel/money/provider-answer.ts'
 import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/money/swap-provider.ts'
 import {
   addressOf,
@@ -41,7 +41,7 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
     throw changed('a quote for another amount')
   assertMinimum(request, amountOutUnits, amountOutMinUnits)
   const { origin, destination, recipient, amountInUnits } = request
-  const tool = textOf(answer.tool) ?? providerName
+  const tool = parseText(answer.tool) ?? providerName
   const isDirect = origin.chainId === destination.chainId
   const transactionId = hashOf(answer.transactionId, 'transaction id')
   return {
@@ -104,7 +104,7 @@ function callOf(value: unknown, { request }: Reading) {
   }
 }
 
-/** Nobody would pay fees that are added on top; included ones are shown in their own tokens. */
+/** Returns the included fees in their own tokens. A fee on top refuses the route, as nobody would pay it. */
 function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   const list = value === undefined ? [] : value
   if (!Array.isArray(list) || list.length > feesMax) throw changed('no list of fees')
@@ -125,7 +125,9 @@ function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   })
 }
 
-/** Returns hundredths of a percent from the dollars of the quote, which are shown and decide nothing. */
+/**
+ * Returns the price impact in hundredths of a percent, from the quote's dollars; it is shown and decides nothing.
+ */
 function impactOf({ fromAmountUSD, toAmountUSD }: Fields): number {
   const [from, to] = [Number(fromAmountUSD), Number(toAmountUSD)]
   const lost = from > 0 && to >= 0 ? Math.round((1 - to / from) * Number(fullBps)) : 0

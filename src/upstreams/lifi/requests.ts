@@ -1,19 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { textOf } from '#kernel/money/provider-answer.ts'
+import { parseText } from '#kernel/money/provider-answer.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { away, providerName } from './wire.ts'
 
-/** Sends requests to LI.FI. It counts quotes over two hours, so a rejected quote is not repeated for a while. */
+/** Sends requests to LI.FI, which counts quotes over two hours: after a refusal, none is sent for a while. */
 
 export type LifiRequests = {
   get(path: string, query: Record<string, string>, options: GetOptions): Promise<unknown>
 }
 type GetOptions = {
   signal: AbortSignal | undefined
-  /** A fault thrown here ends the request. */
+  /** Called before each attempt of the request; a fault that it throws ends the request. */
   beforeAttempt?: () => void
 }
 type Options = { url: string; net: Net; apiKey: string | undefined }
@@ -24,7 +24,7 @@ const maxBytes = 512 * 1024
 const attemptsMax = 2
 const retryMs = 300
 const tooBusy = 429
-/** How long to wait after a limit that does not say when it ends. */
+/** How long to wait after the status 429 if the reply does not say when the limit ends. */
 const limitedMs = 60_000
 const limitedMsMax = 2 * 3_600_000
 const noQuote = 1002
@@ -35,11 +35,15 @@ function faultOf(body: unknown): Fault | undefined {
   const extras = { upstream: providerName, upstream_code: String(body.code) }
   if (noRouteCodes.includes(body.code))
     return new Fault('no_route', 'There is no route for this swap', { extras })
-  // Our requests are well formed, so LI.FI does not serve a value that it rejects.
+  // The gateway's requests are well formed, so LI.FI does not serve a value that it rejects.
   if (body.code === 1011)
-    return new Fault('no_route', `LI.FI does not serve this swap: ${textOf(body.message) ?? 'no reason'}`, {
-      extras,
-    })
+    return new Fault(
+      'no_route',
+      `LI.FI does not serve this swap: ${parseText(body.message) ?? 'no reason'}`,
+      {
+        extras,
+      },
+    )
   return undefined
 }
 
@@ -64,7 +68,7 @@ export function createLifiRequests({ url, net, apiKey }: Options): LifiRequests 
       throw away('limits its requests', waitMs)
     }
     const json = parseJson(reply.body)
-    // A proxy in front of LI.FI answers with a page.
+    // A reply that is no JSON is a page of a proxy in front of LI.FI.
     if (json === undefined) return { retry: away('sent no JSON') }
     if (status === 200) return { value: json }
     const fault = faultOf(json)

@@ -1,15 +1,15 @@
 import type { Chain } from '#kernel/money/chains.ts'
-import { isAddress, isHash, isUnits, textOf } from '#kernel/money/provider-answer.ts'
+import { isAddress, isHash, isUnits, parseText } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { nativeName } from './quote.ts'
 import { changed, fieldsOf } from './wire.ts'
 
-/** Reads what LI.FI says about a transfer. An unknown word means that it is not over. */
+/** Reads the status of a transfer at LI.FI. An unknown status word means that the transfer is not over. */
 
 type Rows = ReadonlyMap<string, Pick<Chain, 'id' | 'native'>>
 
-/** The gateway's words for causes, as the first provider named them. */
+/** LI.FI's words for the causes of a failure, and the gateway's, which are those of its first provider. */
 const reasons: Readonly<Record<string, string>> = {
   SLIPPAGE_EXCEEDED: 'SLIPPAGE',
   EXPIRED: 'TTL_EXPIRED',
@@ -25,7 +25,7 @@ function stateOf(status: string, substatus: string | null): ProviderState {
 export function statusOf(body: unknown, request: StatusRequest, rows: Rows): ProviderStatus {
   const { status, substatus, sending, receiving } = fieldsOf(body, 'status')
   if (typeof status !== 'string') throw changed('no status')
-  const word = textOf(substatus)
+  const word = parseText(substatus)
   const state = stateOf(status, word)
   const isRefund = state === 'refunded'
   const paidAt =
@@ -44,12 +44,12 @@ export function statusOf(body: unknown, request: StatusRequest, rows: Rows): Pro
   }
 }
 
-/** Whether a side names this chain: a refund returns to the first chain, or stays on the other one. */
+/** Whether one side names this chain: a refund returns to the first chain, or stays on the other one. */
 const isAt = (side: unknown, chainId: string): boolean => isRecord(side) && side.chainId === Number(chainId)
 
 function txOf(side: unknown, chainId: string): ProviderTx[] {
   if (!isRecord(side) || !isHash(side.txHash)) return []
-  // The chains could not prove a payment on another chain than the expected one.
+  // A payment on another chain than the expected one is left out, because the chains could not prove it.
   if (side.chainId !== undefined && side.chainId !== Number(chainId)) return []
   return [{ chainId, txHash: side.txHash.toLowerCase() }]
 }

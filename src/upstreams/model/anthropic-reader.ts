@@ -37,7 +37,7 @@ export function createAnthropicReader(options: ReaderOptions & { key?: string | 
     inputTokens =
       countOf(usage, ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens']) ??
       inputTokens
-    // This counts the message so far, not the event.
+    // Each event counts the output tokens of the message so far, so the last count is the one that holds.
     outputTokens = countOf(usage, ['output_tokens']) ?? outputTokens
   }
   const indexOf = ({ index }: Record<string, unknown>): number => {
@@ -58,7 +58,7 @@ export function createAnthropicReader(options: ReaderOptions & { key?: string | 
   }
   const addPiece = (fields: Record<string, unknown>): ModelEvent[] => {
     const delta = isRecord(fields.delta) ? fields.delta : {}
-    // While thoughts arrive, the model is working.
+    // Thoughts are no part of the answer, but show that the model is working.
     hasBegun ||= typeof delta.thinking === 'string' && delta.thinking !== ''
     if (delta.type === 'text_delta') return textEvents(delta.text)
     if (delta.type !== 'input_json_delta') return []
@@ -81,7 +81,7 @@ export function createAnthropicReader(options: ReaderOptions & { key?: string | 
     if (type === 'message_start') count(isRecord(fields.message) ? fields.message.usage : undefined)
     if (type === 'message_stop') isComplete = true
     if (type === 'message_delta') return changeMessage(fields)
-    // What follows the reason is a repetition.
+    // Events after the stop reason repeat what was read before.
     if (reason !== undefined) return []
     if (type === 'content_block_start') return startBlock(fields)
     if (type === 'content_block_delta') return addPiece(fields)

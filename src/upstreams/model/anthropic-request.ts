@@ -29,7 +29,7 @@ const entryOf = (message: ModelMessage): Entry => {
   return { role: 'assistant', content: [...textBlocks(message.text), ...calls] }
 }
 
-/** The interface takes consecutive results and words of one side as one message. */
+/** Merges consecutive results and words of one side, because the interface takes them as one message. */
 function merged(entries: readonly Entry[]): Entry[] {
   const found: Entry[] = []
   for (const { role, content } of entries) {

@@ -5,7 +5,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 
 export type ServerEvent = { event: string | undefined; data: string }
 export type EventParser = {
-  /** Returns the events that end in this text. */
+  /** Takes the next piece of text, and returns the events that end in it. */
   push(text: string): ServerEvent[]
 }
 

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { foreignText } from '#kernel/money/token-reports.ts'
+import { foreignText } from '#kernel/money/token-security-reports.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
 
 /** Translates the failures of a model endpoint for the caller of a turn. No fault text contains the key. */
@@ -26,7 +26,7 @@ export const isRetried = (status: number): boolean => status === 429 || status >
 
 export function statusFault({ status, body, retryAfterMs, model, key }: Failure): Fault {
   const extras = { upstream, upstream_status: status }
-  // Endpoints repeat a part of the key here, so their words stay out.
+  // Endpoints repeat a part of the key in these errors, so their words stay out of the fault.
   if (status === 401 || status === 403)
     return new Fault('upstream_rejected', 'The model endpoint does not accept the key', { extras })
   const cause = new Error(`model endpoint ${status}: ${endpointWords(parseJson(body), key)}`)

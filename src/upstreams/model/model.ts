@@ -3,7 +3,7 @@ import { type Backoff, backoffMs, withJitter } from '#kernel/async/backoff.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
-import type { NetStream, StreamingNet } from '#kernel/wire/net.ts'
+import type { NetStream, StreamingNet } from '#kernel/wire/upstream-http.ts'
 import { createAnthropicReader } from './anthropic-reader.ts'
 import { anthropicBody } from './anthropic-request.ts'
 import { createEventParser } from './event-stream.ts'
@@ -17,7 +17,10 @@ import { createTurnClock, type TurnClock } from './turn-clock.ts'
 export type ModelApi = 'openai' | 'anthropic'
 export type Model = {
   name: string
-  /** Throws a Fault if the endpoint fails, or the signal's reason. The request ends when the caller stops reading. */
+  /**
+   * Yields the events of one turn. Throws a Fault if the endpoint fails, or the signal's reason if it is aborted.
+   * The request ends when the caller stops reading.
+   */
   turn(request: ModelRequest, options?: { signal?: AbortSignal }): AsyncGenerator<ModelEvent, void>
 }
 type Options = {
@@ -69,7 +72,7 @@ async function errorText({ chunks }: NetStream): Promise<string> {
       if (size > errorBytesMax) break
     }
   } catch (error) {
-    // The status is known, which is what counts.
+    // An error body that breaks off is read as far as it came: its status is known, and decides the fault.
     if (!(error instanceof Fault)) throw error
   }
   return Buffer.concat(found).subarray(0, errorBytesMax).toString()
@@ -86,7 +89,7 @@ export function createModelEndpoint({
   backoff = { firstMs: 500, maxMs: 20_000 },
 }: Options): Model {
   const { path, body, reader: createReader, headers } = interfaces[api]
-  /** What this model refuses, learned once for all turns. */
+  /** The optional fields that this model refuses, learned once for all turns. */
   const rejected = new Set<OptionalField>()
 
   const send = (request: ModelRequest, signal: AbortSignal): Promise<NetStream> => {

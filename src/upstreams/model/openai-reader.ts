@@ -1,6 +1,6 @@
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { brokenOff, eventFault, eventFields } from './faults.ts'
-import { createThoughtFilter } from './thoughts.ts'
+import { createThoughtFilter } from './thought-filter.ts'
 import { createCallCollector } from './tool-calls.ts'
 import {
   type ModelEvent,
@@ -97,7 +97,7 @@ export function openAiReader(options: ReaderOptions & { key?: string | undefined
       )
       if (counted.length > 0) usage = counted
       const choice = Array.isArray(fields.choices) ? fields.choices[0] : undefined
-      // Only the first reason counts; what follows is usage, or a repetition.
+      // After the first finish reason, only usage or repetitions follow.
       if (!isRecord(choice) || (choice.index ?? 0) !== 0 || reason !== undefined) return []
       const delta = isRecord(choice.delta) ? choice.delta : {}
       const { content, refusal, tool_calls: pieces } = delta

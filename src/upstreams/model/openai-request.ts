@@ -25,7 +25,7 @@ const messageOf = (message: ModelMessage): Record<string, unknown> => {
   }
 }
 
-/** The templates of some models require that the sides take turns. */
+/** Merges consecutive messages of the user, because the templates of some models require alternating sides. */
 function merged(messages: readonly ModelMessage[]): ModelMessage[] {
   const found: ModelMessage[] = []
   for (const message of messages) {

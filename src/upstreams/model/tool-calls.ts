@@ -7,23 +7,25 @@ import type { ModelEvent, ReaderOptions, ToolArguments } from './turn.ts'
 type OpenCall = { id: string; name: string; pieces: string[]; extra?: JsonObject }
 type ToolCallEvent = Extract<ModelEvent, { type: 'tool_call' }>
 export type CallCollector = {
-  /** Opens a call under a key of the wire; one that is open there already is a different call. */
+  /**
+   * Opens a call under a key of the stream. A call that is open under the same key is a different one, and stays.
+   */
   start(key: number, call: { id: string; name: string }): void
   find(key: number): Readonly<OpenCall> | undefined
   rename(key: number, name: string): void
   append(key: number, text: string): void
   attach(key: number, extra: JsonObject): void
-  /** Returns nothing if no call is open there. */
+  /** Closes the call under this key, and returns its event; the list is empty if no call is open there. */
   finish(key: number): ToolCallEvent[]
   finishAll(): ToolCallEvent[]
   count(): number
 }
 
-/** A signature has some hundred characters, and is stored with its call. */
+/** The most characters of a call's `extra`, such as a signature of some hundred, which is stored with the call. */
 const extraCharactersMax = 8_192
 
 export function parseArguments(text: string): ToolArguments {
-  // A call without arguments has no text for them.
+  // A model that calls a tool without arguments sends no text for them.
   if (text.trim() === '') return { isValid: true, value: {} }
   const value = parseJson(text)
   if (value === undefined) return { isValid: false, problem: 'the arguments are no valid JSON' }

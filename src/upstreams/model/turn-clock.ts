@@ -4,14 +4,14 @@ import { Fault } from '#kernel/contract/fault.ts'
 /** The three time limits of a turn. When one expires, or the caller gives up, `signal` aborts the work in progress. */
 export type TurnClock = {
   signal: AbortSignal
-  /** From now on, the first token is awaited. */
+  /** Starts the time limit until the first token of the answer. */
   start(): void
   begin(): void
   /** Returns the time until the turn must have ended. */
   leftMs(): number
-  /** Awaits bytes for at most the time limit between them. */
+  /** Waits for the next bytes of the answer, for at most the time limit between bytes. */
   idle<T>(reading: Promise<T>): Promise<T>
-  /** Returns what the caller gets for an error: its own reason, the limit that expired, or the error. */
+  /** Returns what the caller of the turn gets for an error: its abort reason, the expired limit, or the error. */
   reasonOf(error: unknown): unknown
 } & Disposable
 

@@ -15,13 +15,13 @@ export type ModelMessage =
   | { role: 'assistant'; text: string; calls: readonly MadeCall[] }
   | { role: 'tool'; callId: string; text: string; isError: boolean }
 export type ModelRequest = {
-  /** Only our own text, because the model takes it for orders. */
+  /** The system prompt is only the gateway's own text, because the model takes it for orders. */
   instructions: string
   messages: readonly ModelMessage[]
   tools: readonly ModelTool[]
-  /** No call is wanted. The tools stay, because some endpoints refuse a conversation with calls but without tools. */
+  /** True if no call is wanted. The tools stay, as some endpoints refuse a conversation with calls but no tools. */
   isTextOnly?: boolean
-  /** It can lower the limit of the settings, never raise it. */
+  /** The most tokens of the answer, which can lower the limit of the settings and never raise it. */
   tokensMax?: number
 }
 
@@ -31,18 +31,18 @@ export type ModelEvent =
   | { type: 'text'; text: string }
   /** The call is complete. Its `id` differs from all others of the conversation, even if the model repeats itself. */
   | ({ type: 'tool_call'; arguments: ToolArguments } & MadeCall)
-  /** At most one of these is sent, and none if the endpoint does not count. */
+  /** At most one event with the counts of tokens is sent, and none if the endpoint does not count. */
   | { type: 'usage'; inputTokens: number; outputTokens: number }
-  /** This is always the last event, and the only one of its kind. */
+  /** The stop is always the last event of a turn, and the only one of its kind. */
   | { type: 'stop'; reason: StopReason }
 
 export type ModelLimits = {
   tokensMax: number
-  /** The limit until the first piece of a thought, a text or a call. */
+  /** The most time until the first piece of a thought, a text or a call arrives. */
   firstTokenMs: number
-  /** The limit without any byte. */
+  /** The most time in which no byte of the answer arrives. */
   idleMs: number
-  /** The limit for the turn, including its retries. */
+  /** The most time for the whole turn, its retries included. */
   totalMs: number
   answerBytesMax: number
   toolCallsMax: number
@@ -55,7 +55,7 @@ export type TurnReader = {
   hasBegun(): boolean
   /** Whether the endpoint has said that nothing follows. */
   isComplete(): boolean
-  /** Returns the last events, once nothing follows. */
+  /** Returns the last events of the answer, its usage and stop, once the stream has ended. */
   end(): ModelEvent[]
 }
 export type ReaderOptions = {
@@ -64,21 +64,21 @@ export type ReaderOptions = {
   usedIds: readonly string[]
 }
 
-/** A model invents names, and endpoints refuse a conversation with a name that no tool could have. */
+/** Returns a tool's name in a form that endpoints accept, because a model invents names that no tool could have. */
 export const sendableName = (name: string): string => name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown'
 
 /** Asks a model that does not continue its own text to do so. */
 export const continueWords =
   'Your answer above was cut off. Continue it exactly where it ended, and repeat nothing of it.'
 
-/** Appends words of a user, for a model that refuses to continue its own. */
+/** Appends a message of the user that asks for the rest, for a model that refuses to continue its own text. */
 export const withoutPrefix = (messages: readonly ModelMessage[]): readonly ModelMessage[] => {
   const last = messages.at(-1)
   if (last?.role !== 'assistant' || last.calls.length > 0) return messages
   return [...messages, { role: 'user', text: continueWords }]
 }
 
-/** An endpoint that made calls may give another reason for its stop, or none. */
+/** Returns the reason that fits the calls: an endpoint that made calls may state another reason, or none. */
 export const settledReason = (reason: StopReason, calls: number): StopReason => {
   if (calls > 0) return reason === 'end' ? 'tools' : reason
   return reason === 'tools' ? 'end' : reason

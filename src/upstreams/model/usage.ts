@@ -18,7 +18,7 @@ export function countOf(
   return others.reduce((sum, name) => sum + (isCount(fields[name]) ? fields[name] : 0), count)
 }
 
-/** A single missing count is 0. */
+/** Returns the usage event of a turn: a single missing count is 0, and without both counts there is no event. */
 export const usageEvents = (inputTokens: number | undefined, outputTokens: number | undefined): Usage[] =>
   inputTokens === undefined && outputTokens === undefined
     ? []

@@ -2,7 +2,7 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
 /** An authorization server of somebody else, whose tokens this gateway accepts. */
 
@@ -55,7 +55,7 @@ export function createAuthorizationServer({ issuer, net, clock }: Options): Auth
   const discover = async (): Promise<Document> => {
     for (const url of documentUrls(issuer)) {
       const found = await fetchDocument(url)
-      // The document of another issuer would hand this issuer's codes and tokens to that one.
+      // A document of another issuer is refused: it would hand this issuer's codes and tokens to the other one.
       if (found?.issuer === issuer) return found
     }
     throw outage()

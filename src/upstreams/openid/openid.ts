@@ -3,18 +3,18 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 
 /** Sign-in at an external OpenID provider: authorization code with PKCE, state and nonce. */
 
-/** What must be kept from the departure of the browser until its return. */
+/** What is stored about a sign-in from the departure of the browser to the provider until its return. */
 export type PendingSignIn = {
   issuer: string
   redirectUri: string
   state: string
   nonce: string
   verifier: string
-  /** The provider had to ask for the credentials again, and must say that it did so after this time. */
+  /** True if the provider has to ask for the credentials again, and to state a time after the departure for it. */
   isFresh: boolean
   leftAtMs: number
 }
@@ -23,7 +23,7 @@ export type ExternalIdentity = {
   subject: string
   email?: string
   isEmailVerified: boolean
-  /** When the provider asked for the credentials, or null if it does not say. An existing session there is older. */
+  /** When the provider asked for the credentials, which for an existing session is earlier; null if unknown. */
   signedInAt: Date | null
 }
 export type SignInResult =
@@ -33,7 +33,7 @@ export type SignInResult =
 
 export type OpenIdProvider = {
   issuer: string
-  /** Throws `unavailable` if the provider does not answer. */
+  /** Begins a sign-in with the URL at the provider. Throws `unavailable` if the provider does not answer. */
   begin(request: {
     redirectUri: string
     state: string
@@ -144,7 +144,8 @@ export function createIdentityProvider({
       const client = await import('openid-client')
       const known = await connect()
       try {
-        // This checks the state, `iss` of the redirect, and issuer, audience, nonce, times and signature of the token.
+        // This call checks the state and `iss` of the redirect, and issuer, audience, nonce, times and signature of
+        // the id token.
         const tokens = await client.authorizationCodeGrant(
           known,
           new URL(`${pending.redirectUri}?${query}`),
@@ -161,7 +162,7 @@ export function createIdentityProvider({
           log.warn({ issuer, auth_time: claims.auth_time }, 'the identity provider did not ask for a sign-in')
           return { ok: false, why: 'rejected' }
         }
-        // Many providers send the address only at the userinfo endpoint.
+        // Many providers send the email address only at the userinfo endpoint.
         const source: Partial<IDToken> =
           claims.email === undefined && known.serverMetadata().userinfo_endpoint !== undefined
             ? await client.fetchUserInfo(known, tokens.access_token, claims.sub)
@@ -181,7 +182,7 @@ export function createIdentityProvider({
   }
 }
 
-/** Returns false also if the provider does not say when it asked for the credentials. */
+/** Whether the provider asked for the credentials after the browser left; false if it does not say when. */
 const isSignInSince = ({ auth_time: seconds }: IDToken, { leftAtMs }: PendingSignIn): boolean =>
   typeof seconds === 'number' && seconds * 1_000 + clockToleranceMs >= leftAtMs
 
@@ -196,6 +197,6 @@ const identityOf = (
   issuer,
   subject,
   ...(typeof email === 'string' && { email }),
-  // Some providers send text.
+  // Some providers send `email_verified` as text.
   isEmailVerified: email_verified === true || email_verified === 'true',
 })

@@ -2,7 +2,7 @@ import { createBatchLoader } from '#kernel/async/batch-loader.ts'
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { type Price, pricesOf } from './wire.ts'
 
 export type { Price } from './wire.ts'

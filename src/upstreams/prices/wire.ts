@@ -7,7 +7,7 @@ export type Price = { price: string; at: Date; symbol: string | null }
 
 type Rule = { now: Date; confidenceMin: number; ageMaxMs: number }
 
-/** Returns undefined if the body is malformed. Absent keys are unknown prices, never zero. */
+/** Returns the prices by key, or undefined if the body is malformed. An absent key is no price, never zero. */
 export function pricesOf(body: string, rule: Rule): Map<string, Price> | undefined {
   let parsed: unknown
   try {

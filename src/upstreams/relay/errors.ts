@@ -8,7 +8,7 @@ type RelayError = { errorCode: string; message: string }
 const textMax = 200
 const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, textMax) : '')
 
-/** Returns undefined if the body is not an error in Relay's form. */
+/** Returns the error that a reply states, or undefined if the body is not an error in Relay's form. */
 export function errorOf(body: unknown): RelayError | undefined {
   if (!isRecord(body) || typeof body.errorCode !== 'string') return undefined
   return { errorCode: textOf(body.errorCode), message: textOf(body.message) }
@@ -48,11 +48,11 @@ export function faultOf({ errorCode, message }: RelayError): Fault {
       extras,
     })
   if (errorCode === 'INSUFFICIENT_FUNDS')
-    // The error names no amounts, and our own reading of the balance did cover the amount.
+    // The error names no amounts, and the gateway's own reading of the balance did cover the amount.
     return new Fault('conflict', 'The solver sees a balance that does not cover the amount', { extras })
   if (errorCode === 'UNSUPPORTED_CHAIN')
     return invalid('chain_id_in', 'unsupported_chain', 'Swaps do not serve this chain')
-  // The chain is in our table, so it is normally served.
+  // The chain is in the gateway's table, so Relay normally serves it.
   if (switchedOff.includes(errorCode))
     return new Fault('unavailable', 'Swaps on this chain are switched off at present', { extras })
   const field = fields[errorCode]

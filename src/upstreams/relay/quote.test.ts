@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { RouteRequest } from '#kernel/money/swap-provider.ts'
-import { foreignNames } from './foreign-names.ts'
+import { foreignNames } from './chain-and-currency-names.ts'
 import { routeOf } from './quote.ts'
 import { statusOf, withReasons } from './status.ts'
 

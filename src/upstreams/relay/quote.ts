@@ -1,7 +1,7 @@
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
-import { type Fields, isAddress, isUnits, secondsOf, textOf } from '#kernel/money/provider-answer.ts'
+import { type Fields, isAddress, isUnits, parseText, secondsOf } from '#kernel/money/provider-answer.ts'
 import type {
   ProposedRoute,
   RouteCall,
@@ -12,7 +12,7 @@ import type {
   TokenOnChain,
 } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { ForeignNames } from './foreign-names.ts'
+import type { ForeignNames } from './chain-and-currency-names.ts'
 import {
   addressOf,
   assertMinimum,
@@ -80,7 +80,7 @@ function orderIdOf(protocol: unknown): string | undefined {
   return order.orderId === undefined || order.orderId === null ? undefined : requestIdOf(order.orderId)
 }
 
-/** A deposit for an order of another payment would at best be refunded. */
+/** Throws if the quote's order is for another payment, because such a deposit would at best be refunded. */
 function assertPayment(protocol: unknown, { request, names }: Reading): void {
   const order = isRecord(protocol) && isRecord(protocol.v2) ? protocol.v2 : {}
   if (!isRecord(order.paymentDetails)) return
@@ -121,7 +121,7 @@ function assertParties({ sender, recipient }: Fields, { request, names }: Readin
 
 function toolOf({ route }: Fields): string {
   const { origin } = fieldsOf(route ?? {}, 'route')
-  return textOf(fieldsOf(origin ?? {}, 'route').router) ?? providerName
+  return parseText(fieldsOf(origin ?? {}, 'route').router) ?? providerName
 }
 
 /** Returns the relayer's gas and service fee. They are shown and decide nothing, so unreadable ones are left out. */
@@ -182,13 +182,13 @@ const itemsOf = (step: Fields): Fields[] =>
     fieldsOf(fieldsOf(item, 'item').data, 'data of an item'),
   )
 
-/** Relay's guide has two words for it. */
+/** Whether a step is an approval, for which Relay's guide has two words. */
 const isApproval = (id: unknown): boolean => id === 'approve' || id === 'approval'
 
 function kindOf({ id, kind }: Fields): RouteCall['kind'] {
   if (kind === 'transaction' && isApproval(id)) return 'approve'
   if (kind === 'transaction' && (id === 'swap' || id === 'deposit')) return id
-  // Custody cannot read a signature for the solver's own contracts.
+  // A step that asks for a signature for the solver's own contracts is refused, because custody cannot read it.
   throw new Fault('no_route', 'The route needs a kind of step that is not supported', {
     extras: { upstream: providerName, reason: 'unsupported_step' },
   })
@@ -222,7 +222,7 @@ function solanaStepsOf(steps: readonly Fields[]) {
     kindOf(step)
     return itemsOf(step)
   })
-  // All of it must fit into one transaction, which is signed once.
+  // All instructions on Solana must fit into one transaction, which is signed once.
   if (!data || others.length > 0) throw changed('not exactly one transaction')
   const instructions = listOf(data.instructions, 'instructions', instructionsMax).map(instructionOf)
   const tables = listOf(data.addressLookupTableAddresses ?? [], 'lookup tables', tablesMax)

@@ -3,8 +3,8 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts'
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
-import type { Net } from '#kernel/wire/net.ts'
-import { foreignNames } from './foreign-names.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
+import { foreignNames } from './chain-and-currency-names.ts'
 import { routeOf } from './quote.ts'
 import { createRelayRequests } from './requests.ts'
 import { requestIdIn, statusOf, withReasons } from './status.ts'
@@ -17,12 +17,12 @@ type RelayOptions = {
   net: Net
   chains: readonly Pick<Chain, 'id' | 'family' | 'native'>[]
   clock: Clock
-  /** The reasons of refunds are only answered with a key. */
+  /** Relay states the reasons of refunds only in replies to requests with an API key. */
   apiKey?: string | undefined
   quotes?: QuoteBudget
 }
 
-/** Asks for a shorter route, for a transaction on Solana that became too large. */
+/** The length of the shorter route that is requested after a route was too large for one transaction on Solana. */
 const shortRoute = 2
 
 export function createRelay({
@@ -39,7 +39,7 @@ export function createRelay({
   const bodyOf = ({ origin, destination, ...request }: RouteRequest) => ({
     user: request.user,
     recipient: request.recipient,
-    // Without it, nothing is refunded automatically.
+    // Without `refundTo`, Relay refunds nothing automatically.
     refundTo: request.user,
     originChainId: foreignIdOf(origin.chainId, 'chain_id_in'),
     originCurrency: names.currency(origin),
@@ -83,7 +83,7 @@ export function createRelay({
         if (fault instanceof Fault) return undefined
         throw fault
       })
-      // The status ends a swap even if nobody says why.
+      // The status ends a swap even if Relay does not say why.
       return withReasons(status, list, { request, names })
     },
     async requestOf(depositTxHash) {

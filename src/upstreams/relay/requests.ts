@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { parseJson } from '#kernel/wire/json.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { errorOf, faultOf, isRetried } from './errors.ts'
 import { away } from './wire.ts'
 
@@ -14,7 +14,7 @@ export type RelayRequests = {
 }
 type PostOptions = {
   signal: AbortSignal | undefined
-  /** A fault thrown here ends the request. */
+  /** Called before each attempt of the request; a fault that it throws ends the request. */
   beforeAttempt: () => void
 }
 type Options = { url: string; net: Net; apiKey: string | undefined }
@@ -30,7 +30,7 @@ type Attempt = { value: unknown } | { retry: Fault; afterMs?: number | undefined
 const timeoutMs = 5_000
 const maxBytes = 256 * 1024
 const backoff = { firstMs: 200, maxMs: 1_000 }
-/** If Relay asks for a longer wait, the caller decides. */
+/** If Relay asks for a longer wait than this, the request fails, and the caller decides. */
 const waitMsMax = 2_000
 const tooBusy = 429
 
@@ -53,7 +53,7 @@ export function createRelayRequests({ url, net, apiKey }: Options): RelayRequest
     const { status, retryAfterMs } = reply
     if (status === tooBusy) return { retry: away('limits its requests', retryAfterMs), afterMs: retryAfterMs }
     const json = parseJson(reply.body)
-    // A proxy in front of Relay answers with a page.
+    // A reply that is no JSON is a page of a proxy in front of Relay.
     if (json === undefined) return { retry: away('sent no JSON') }
     if (status === 200) return { value: json }
     const error = errorOf(json)

@@ -1,16 +1,16 @@
-import { isUnits, textOf } from '#kernel/money/provider-answer.ts'
+import { isUnits, parseText } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { ForeignNames } from './foreign-names.ts'
+import type { ForeignNames } from './chain-and-currency-names.ts'
 import { changed, fieldsOf } from './wire.ts'
 
-/** Reads what Relay says about a request. An unknown word means that it is not over. */
+/** Reads the status of a request at Relay. An unknown status word means that the request is not over. */
 
 const states: Readonly<Record<string, ProviderState>> = {
   waiting: 'waiting',
   success: 'success',
   refund: 'refunded',
-  // Earlier versions of its documentation use these words for the same.
+  // Earlier versions of Relay's documentation use these two words for a refund.
   refunded: 'refunded',
   fallback: 'refunded',
   failure: 'failed',
@@ -34,7 +34,7 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
   const paidChainIds = new Set(isOver ? [originChainId, destinationChainId] : [destinationChainId])
   return {
     state,
-    reason: (isRefund ? reasonOf(failReason) : null) ?? textOf(details),
+    reason: (isRefund ? reasonOf(failReason) : null) ?? parseText(details),
     refundReason: isRefund ? reasonOf(refundFailReason) : null,
     originTxs: txsOf(inTxHashes, originChainId, names),
     destinationTxs: [...paidChainIds].flatMap((chainId) => txsOf(txHashes, chainId, names)),
@@ -43,8 +43,8 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
   }
 }
 
-/** Returns null if there is no reason. */
-const reasonOf = (value: unknown): string | null => (value === 'N/A' ? null : textOf(value))
+/** Returns the reason that Relay states, or null if it states none. */
+const reasonOf = (value: unknown): string | null => (value === 'N/A' ? null : parseText(value))
 
 function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx[] {
   const pattern = names.rowOf(chainId)?.family === 'solana' ? solanaSignature : evmHash
@@ -54,7 +54,7 @@ function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx
   )
 }
 
-/** Adds why a request ended this way, and its refund, from the list of requests. */
+/** Adds the reason and the refund of an ended request to its status, from Relay's list of requests. */
 export function withReasons(
   status: ProviderStatus,
   body: unknown,

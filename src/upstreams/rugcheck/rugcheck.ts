@@ -1,5 +1,5 @@
-import { createTokenReports, type TokenReports } from '#kernel/money/token-reports.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import { createTokenReports, type TokenReports } from '#kernel/money/token-security-reports.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { assessReply, source } from './wire.ts'
 
 export const createRugCheck = ({ url, net }: { url: string; net: Net }): TokenReports =>

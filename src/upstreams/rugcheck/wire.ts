@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/money/security.ts'
-import { foreignText } from '#kernel/money/token-reports.ts'
+import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/money/token-security.ts'
+import { foreignText } from '#kernel/money/token-security-reports.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /** Reads the answer of RugCheck to `GET /v1/tokens/{mint}/report`. An absent field is unknown, never false. */

@@ -8,7 +8,7 @@ const initialisedTable = 1
 const activeSlot = 2n ** 64n - 1n
 const addressesMax = 256
 
-/** Returns undefined if the account is no table, or one that is being closed. */
+/** Decodes a lookup table; returns undefined if the account is no table, or one that is being closed. */
 export function lookupTableOf(address: string, { owner, data }: Account): LookupTable | undefined {
   if (owner !== lookupTableProgram || data.length < tableHeaderBytes) return undefined
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
@@ -21,12 +21,12 @@ export function lookupTableOf(address: string, { owner, data }: Account): Lookup
   return { address, addresses }
 }
 
-/** Extensions follow these bytes. */
+/** The length of a token account; its extensions follow these bytes. */
 const tokenAccountBytes = 165
 
 export type TokenAccount = { mint: string; owner: string; amountUnits: bigint }
 
-/** Returns undefined if the account holds no tokens. */
+/** Decodes a token account; returns undefined if the account holds no tokens. */
 export function tokenAccountIn({ owner, data }: Account): TokenAccount | undefined {
   const isToken = tokenPrograms.some((program) => program === owner)
   if (!isToken || data.length < tokenAccountBytes) return undefined

@@ -9,14 +9,17 @@ export type HistoryOptions = {
   commitment: 'confirmed' | 'finalized'
   before?: string | undefined
   limit: number
-  /** A complete list fails if the node keeps no blocks from before this moment, or not this slot. */
+  /**
+   * The time or slot from which the list must be complete: the last page fails if the node keeps no blocks from
+   * before this time, or not this slot.
+   */
   since?: Date | bigint | undefined
 }
 export type ReadHistory = (address: string, options: HistoryOptions) => Promise<HistoryEntry[]>
 
-/** Block times are in whole seconds, from clocks that are not ours. */
+/** Block times are in whole seconds, from clocks of others, and may be wrong by this much. */
 export const blockTimeErrorMs = 60_000
-/** Except for the very first, the blocks of a chain's first months have no time; others may lack it too. */
+/** So many first blocks are asked for a time: a chain's first months have none, except for the very first block. */
 const firstBlocksMax = 5
 
 /** Blocks are listed, because a node without any also names slot 0 as its first available one, and knows its time. */
@@ -36,7 +39,7 @@ function assertStoredSince(storedFrom: Date, since: Date): void {
 }
 
 export function createAddressHistory(rpc: JsonRpc): ReadHistory {
-  /** The time of a block never changes, but the first block does, so that is requested with every list. */
+  /** The time of the node's first block; which block is the first changes, so it is requested with every list. */
   let timed: { slot: bigint; seconds: bigint } | undefined
 
   const readTime = async (slots: readonly bigint[]): Promise<bigint> => {
@@ -44,7 +47,7 @@ export function createAddressHistory(rpc: JsonRpc): ReadHistory {
     if (slot === undefined) throw broken('no blocks')
     if (timed?.slot === slot) return timed.seconds
     const answers = await rpc(slots.map((each) => ({ method: 'getBlockTime', params: [Number(each)] })))
-    // A later block has a later time, which proves no more than the node keeps.
+    // The time of a later block is later, so it proves no more than the node keeps.
     const [seconds] = answers.flatMap((answer) =>
       'result' in answer ? (integerOf(answer.result) ?? []) : [],
     )
@@ -56,7 +59,7 @@ export function createAddressHistory(rpc: JsonRpc): ReadHistory {
   return async (address, { commitment, before, limit, since }) => {
     const config = { commitment, limit, ...(before !== undefined && { before }) }
     const list = { method: 'getSignaturesForAddress', params: [address, config] }
-    // One request makes one node answer both.
+    // Both calls go out in one request, so that one node answers both.
     const [listed, blocks] = await rpc(since === undefined ? [list] : [list, firstBlocks])
     const entries = historyOf(resultOf(listed!), limit)
     if (since === undefined || entries.length === limit) return entries

@@ -16,9 +16,9 @@ export function base58(bytes: Uint8Array): string {
   return alphabet[0]!.repeat(zeros < 0 ? bytes.length : zeros) + text
 }
 
-/** Returns undefined if the text is not the one spelling of this many bytes. */
+/** Decodes a text of exactly this many bytes; undefined if the text is not the one spelling of such bytes. */
 export function fromBase58(text: string, bytes: number): Uint8Array | undefined {
-  // The check precedes the quadratic decoding; a byte takes less than 1.4 letters.
+  // The check of the length precedes the quadratic decoding; a byte takes less than 1.4 letters.
   if (text.length === 0 || text.length > bytes * 1.4) return undefined
   let value = 0n
   for (const letter of text) {
@@ -34,7 +34,7 @@ export function fromBase58(text: string, bytes: number): Uint8Array | undefined 
 export const isAddress = (text: unknown): text is string =>
   typeof text === 'string' && fromBase58(text, addressBytes) !== undefined
 
-/** The address must have been checked where it came in. */
+/** Decodes an address, which must have been checked where it came in; throws if the text is none. */
 export function bytesOfAddress(address: string): Uint8Array {
   const bytes = fromBase58(address, addressBytes)
   if (!bytes) throw new RangeError(`not a Solana address: ${address.slice(0, 64)}`)

@@ -1,10 +1,10 @@
 import type { DecodedMessage } from '#kernel/task/signer.ts'
-import { svmDecoder } from './instructions.ts'
+import { svmDecoder } from './instruction-decoder.ts'
 
 /**
- * With a message, the sponsor pays its fee and the rent of token accounts, which return it when they are closed.
- * A program takes lamports only from accounts that its instruction names, so no other instruction may name the
- * fee payer.
+ * For a message, the sponsor pays the fee and the rent of token accounts, and gets the rent back when these
+ * accounts are closed. A program takes lamports only from accounts that its instruction names, so no other
+ * instruction may name the fee payer.
  */
 
 /** At most this many token accounts may take rent in one transaction. */

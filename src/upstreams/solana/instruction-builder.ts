@@ -1,5 +1,5 @@
 import type { SvmDeposit, SvmInstruction } from '#kernel/task/signer.ts'
-import { tokenAccountOf } from './program-address.ts'
+import { deriveTokenAccount } from './program-address.ts'
 import {
   associatedTokenProgram,
   computeBudgetProgram,
@@ -49,15 +49,15 @@ export const transferTokens = (
 ): SvmInstruction => ({
   programId: program,
   accounts: [
-    writable(tokenAccountOf(from, mint, program)),
+    writable(deriveTokenAccount(from, mint, program)),
     readonly(mint),
-    writable(tokenAccountOf(to, mint, program)),
+    writable(deriveTokenAccount(to, mint, program)),
     signer(from),
   ],
   data: hexOf(tokenTransferCheckedTag, amountUnits, decimals),
 })
 
-/** Does nothing if the account exists. */
+/** Creates the owner's token account of a mint; the instruction does nothing if the account exists. */
 export const createTokenAccount = (
   { mint, tokenProgram: program }: Pick<TokenMint, 'mint' | 'tokenProgram'>,
   owner: string,
@@ -66,7 +66,7 @@ export const createTokenAccount = (
   programId: associatedTokenProgram,
   accounts: [
     writableSigner(payer),
-    writable(tokenAccountOf(owner, mint, program)),
+    writable(deriveTokenAccount(owner, mint, program)),
     readonly(owner),
     readonly(mint),
     readonly(systemProgram),
@@ -119,7 +119,7 @@ export const memo = (text: string): SvmInstruction => ({
 
 const u32Bytes = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>> shift) & 0xff)
 
-/** `named` are accounts that the program ignores. */
+/** Sets the limit of compute units. `named` are accounts that the program ignores. */
 export const computeLimit = (units: number, named: readonly string[] = []): SvmInstruction => ({
   programId: computeBudgetProgram,
   accounts: named.map(readonly),

@@ -27,7 +27,7 @@ import {
   transferLamports,
   transferTokens,
 } from './instruction-builder.ts'
-import { svmDecoder } from './instructions.ts'
+import { svmDecoder } from './instruction-decoder.ts'
 import {
   accountKeysOf,
   compileMessage,
@@ -37,7 +37,7 @@ import {
   type LookupTable,
   splitTransaction,
 } from './message.ts'
-import { tokenAccountOf } from './program-address.ts'
+import { deriveTokenAccount } from './program-address.ts'
 import { tokenProgram } from './program-ids.ts'
 
 const addresses = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(base58)
@@ -218,7 +218,7 @@ test('custody reads every instruction that the gateway makes', () => {
       { name: 'compute_price', microLamports: 10n },
     ],
   )
-  const account = tokenAccountOf(recipient, mint, tokenProgram)
+  const account = deriveTokenAccount(recipient, mint, tokenProgram)
   assert.deepEqual(created, {
     name: 'create_token_account',
     payer,
@@ -230,7 +230,7 @@ test('custody reads every instruction that the gateway makes', () => {
   assert.deepEqual(tokens, {
     name: 'transfer_tokens',
     tokenProgram,
-    source: tokenAccountOf(user, mint, tokenProgram),
+    source: deriveTokenAccount(user, mint, tokenProgram),
     mint,
     to: account,
     authority: user,
@@ -241,7 +241,7 @@ test('custody reads every instruction that the gateway makes', () => {
 })
 
 test('an account of a lookup table is not taken for an address that custody checks', () => {
-  const to = tokenAccountOf(recipient, mint, tokenProgram)
+  const to = deriveTokenAccount(recipient, mint, tokenProgram)
   const table = { address: base58(new Uint8Array(32).fill(8)), addresses: [to, mint, recipient] }
   const plan = { feePayer: payer, instructions: send.slice(3, 4), tables: [table], blockhash }
   const pinned = decodeMessage(compileMessage({ ...plan, staticAddresses: [to, mint] }))
@@ -321,7 +321,7 @@ test('base58 has one spelling, and token accounts are those of the public librar
       mint: address(mint),
       tokenProgram: address(tokenProgram),
     })
-    assert.equal(tokenAccountOf(owner, mint, tokenProgram), expected)
+    assert.equal(deriveTokenAccount(owner, mint, tokenProgram), expected)
   }
 })
 

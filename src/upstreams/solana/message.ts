@@ -44,14 +44,14 @@ function rolesOf({ feePayer, instructions }: MessagePlan): Role[] {
 
 type Lookup = { table: LookupTable; writable: Role[]; readonly: Role[] }
 
-/** An index is one byte. */
+/** The index of an address in a lookup table is one byte. */
 const tableAddressesMax = 256
 function indexIn({ addresses }: LookupTable, address: string): number | undefined {
   const index = addresses.indexOf(address)
   return index >= 0 && index < tableAddressesMax ? index : undefined
 }
 
-/** Signers and programs cannot be looked up in tables. */
+/** Splits accounts into those in the message and those in tables, which cannot hold signers and programs. */
 function splitRoles(roles: readonly Role[], { tables, staticAddresses }: MessagePlan) {
   const pinned = new Set(staticAddresses)
   const lookups: Lookup[] = tables.map((table) => ({ table, writable: [], readonly: [] }))
@@ -133,7 +133,7 @@ function lookupBytes({ table, writable, readonly }: Lookup): Uint8Array {
   ])
 }
 
-/** The message is not in the only form that this gateway makes. */
+/** Thrown for a message that is not in the only form that this gateway makes. */
 export class InvalidMessageError extends Error {}
 
 type Reader = {
@@ -245,7 +245,7 @@ export function splitTransaction(bytes: Uint8Array): { signatures: Uint8Array[];
   return { signatures, message: bytes.subarray(from.at()) }
 }
 
-/** Returns the accounts that a message of either form names itself, or none if the bytes are cut short. */
+/** Returns the accounts that a legacy or versioned transaction names itself, or none if the bytes are cut short. */
 export function accountKeysOf(raw: Uint8Array): string[] {
   let at = 0
   const byte = () => raw[at++] ?? 0

@@ -3,7 +3,7 @@ import { isRecord } from '#kernel/wire/json.ts'
 import type { RpcAnswer, RpcCall } from '#kernel/wire/json-rpc.ts'
 import { hasKey } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
-import { contextOf, integerOf, resultOf, valueAt } from './wire.ts'
+import { integerOf, parseContext, resultOf, valueAt } from './wire.ts'
 
 /** What a mint allows those who control it, as the node parses it. */
 
@@ -30,7 +30,7 @@ export type MintFacts = {
 }
 export type InspectedMint =
   | { type: 'mint'; facts: MintFacts }
-  /** There is no account, or it is no mint. */
+  /** There is no account at the address, or the account is no mint. */
   | { type: 'absent'; slot: bigint }
 
 type CallAll = (calls: readonly RpcCall[], signal?: AbortSignal) => Promise<RpcAnswer[]>
@@ -50,7 +50,7 @@ export async function inspectMint(rpc: CallAll, mint: string, signal?: AbortSign
     ],
     signal,
   )
-  const { slot, value } = contextOf(resultOf(account!))
+  const { slot, value } = parseContext(resultOf(account!))
   const info = valueAt(value, ['data', 'parsed', 'info'])
   const isMint = valueAt(value, ['data', 'parsed', 'type']) === 'mint'
   const isToken = tokenPrograms.some((program) => program === valueAt(value, ['owner']))
@@ -73,7 +73,7 @@ export async function inspectMint(rpc: CallAll, mint: string, signal?: AbortSign
   }
 }
 
-/** An absent field does not mean that there is no authority. */
+/** Returns an authority, or null if the mint has none. An absent field does not mean none, so it throws. */
 function authorityOf(record: Record<string, unknown>, name: string): string | null {
   const value = record[name]
   if (value === null || (typeof value === 'string' && value !== '')) return value
@@ -140,7 +140,7 @@ function addExtension(found: MintExtensions, value: unknown): void {
   }
 }
 
-/** A change of the fee takes effect two epochs later, so the higher of both counts. */
+/** A change of the fee takes effect two epochs later, so the higher of the old and the new rate counts. */
 function transferFeeOf(state: Record<string, unknown>): MintExtensions['transferFee'] {
   const bps = ['olderTransferFee', 'newerTransferFee'].map((name) => {
     const points = integerOf(valueAt(state, [name, 'transferFeeBasisPoints']))
@@ -160,7 +160,7 @@ async function largestUnits(
   signal: AbortSignal | undefined,
 ): Promise<bigint[] | null> {
   if ('error' in largest) return null
-  const { value } = contextOf(largest.result)
+  const { value } = parseContext(largest.result)
   if (!Array.isArray(value)) return null
   const held = value.slice(0, holdersMax).flatMap((each: unknown) => {
     const units = integerOf(valueAt(each, ['amount']))
@@ -172,7 +172,7 @@ async function largestUnits(
   const addresses = held.map(({ address }) => address)
   const [accounts] = await rpc([{ method: 'getMultipleAccounts', params: [addresses, parsed] }], signal)
   if (!accounts || 'error' in accounts) return null
-  const { value: infos } = contextOf(accounts.result)
+  const { value: infos } = parseContext(accounts.result)
   if (!Array.isArray(infos) || infos.length !== held.length) return null
   const byOwner = new Map<string, bigint>()
   for (const [index, { units }] of held.entries()) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { base58, bytesOfAddress, isAddress } from './base58.ts'
 import { associatedTokenProgram } from './program-ids.ts'
 
-/** Addresses of accounts that a program owns; they are not public keys. */
+/** Derives the addresses of accounts that a program owns; they are not public keys. */
 
 const prime = 2n ** 255n - 19n
 const curveD = 37095705934669439343138083508754565189542113879843219016388785533085940283555n
@@ -18,7 +18,10 @@ function power(base: bigint, exponent: bigint): bigint {
   return result
 }
 
-/** Whether x^2 = (y^2 - 1) / (d y^2 + 1) has a solution. A quotient is a square exactly when the product is. */
+/**
+ * Whether a point of the curve has this y: x^2 = (y^2 - 1) / (d y^2 + 1) must have a solution. A quotient is a
+ * square exactly when the product is.
+ */
 function isOnCurve(bytes: Uint8Array): boolean {
   const y = BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`) & (2n ** 255n - 1n)
   const ySquare = (y * y) % prime
@@ -42,7 +45,7 @@ function programAddress(seeds: readonly Uint8Array[], program: string): string {
   throw new Error('no bump seed leaves the curve')
 }
 
-export const tokenAccountOf = (owner: string, mint: string, tokenProgram: string): string =>
+export const deriveTokenAccount = (owner: string, mint: string, tokenProgram: string): string =>
   programAddress(
     [bytesOfAddress(owner), bytesOfAddress(tokenProgram), bytesOfAddress(mint)],
     associatedTokenProgram,

@@ -13,7 +13,7 @@ export const tokenPrograms = [tokenProgram, token2022Program] as const
 export const depositNativeTag = '0d9e0ddf5fd51c06'
 export const depositTokenTag = '0b9c60da27a3b413'
 
-/** The first bytes of the instructions of the program that begins the name. */
+/** The numbers with which the data of these kinds of instructions begin. */
 export const systemTransferTag = 2
 export const tokenTransferCheckedTag = 12
 export const tokenCloseAccountTag = 9

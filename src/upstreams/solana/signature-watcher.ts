@@ -24,12 +24,12 @@ export function createSignatureWatcher({ chain, wake, log }: SignatureWatcherDep
     wake,
     log,
     async beforePoll() {
-      // Steps that arrive one after another share a request, too.
+      // A poll waits a little, so that steps that arrive one after another share a request, too.
       const earlyMs = statusPollMs / pollsPerPeriodMax - (monotonicMs() - startedMs)
       if (earlyMs > 0) await pause(earlyMs, undefined, { ref: false })
       startedMs = monotonicMs()
     },
-    // Those of waiting steps come first, and then those that were read longest ago.
+    // The signatures of waiting steps come first, and then those that were read longest ago.
     choose: (waiters) =>
       [...waiters]
         .sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent) || a.readMs - b.readMs)

@@ -1,42 +1,42 @@
-import { repeatRateLimited } from '#kernel/async/rate-limited-calls.ts'
+import { repeatRateLimited } from '#kernel/async/rate-limit-retry.ts'
 import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/wire/json-rpc.ts'
-import type { Net } from '#kernel/wire/net.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
 import { lookupTableOf, tokenAccountIn } from './account-layout.ts'
 import { createAddressHistory, type ReadHistory } from './address-history.ts'
 import type { LookupTable } from './message.ts'
 import { type InspectedMint, inspectMint } from './mint.ts'
-import { tokenAccountOf } from './program-address.ts'
+import { deriveTokenAccount } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
 import {
   type Commitment,
   type LandedTransaction,
   landedOf,
+  parseStatuses,
   recentPricesOf,
   type SendVerdict,
   type Simulation,
   type StatusReading,
   sendVerdictOf,
   simulationOf,
-  statusesOf,
 } from './transaction-wire.ts'
 import {
   type Account,
-  accountOf,
   balanceOf,
   broken,
   type ChainHeight,
   chainHeightOf,
-  contextOf,
   type LatestBlockhash,
   latestBlockhashOf,
-  listOf,
+  parseAccount,
+  parseContext,
   parseExactly,
+  parseList,
+  parseUnits,
   resultOf,
   slotOf,
   type TokenBalance,
   tokensOf,
-  unitsOf,
 } from './wire.ts'
 
 export type { HistoryOptions } from './address-history.ts'
@@ -57,7 +57,7 @@ export type SolanaHoldings = { slot: bigint; lamports: bigint; tokens: TokenBala
 export type Trial = {
   simulation: Simulation
   baseline: Simulation
-  /** What the node would charge, or undefined if it does not know the blockhash. */
+  /** The fee that the node would charge, or undefined if the node does not know the blockhash. */
   feeLamports: bigint | undefined
 }
 export type TrialRequest = {
@@ -83,10 +83,10 @@ export type Solana = {
   height(commitment: Commitment): Promise<ChainHeight>
   latestBlockhash(): Promise<LatestBlockhash>
   accounts(addresses: readonly string[]): Promise<{ slot: bigint; accounts: (Account | undefined)[] }>
-  /** Leaves out tables that are missing or being closed. */
+  /** Returns lookup tables, and leaves out those that are missing or being closed. */
   lookupTables(addresses: readonly string[]): Promise<LookupTable[]>
   simulate(request: TrialRequest): Promise<Trial>
-  /** Sends without the node's checks; a look-up shows whether it landed. */
+  /** Sends a transaction without the node's checks; a look-up shows whether it landed. */
   send(raw: string): Promise<SendVerdict>
   /** `searchHistory` also searches beyond the newest blocks, which is expensive for the node. */
   statuses(signatures: readonly string[], options?: { searchHistory: boolean }): Promise<StatusReading>
@@ -96,7 +96,7 @@ export type Solana = {
   ): Promise<LandedTransaction | undefined>
   /** Returns transactions that name the address, newest first: those before a signature, or the newest ones. */
   history: ReadHistory
-  /** Returns what an account with this many bytes of data must hold. */
+  /** Returns the lamports that an account with this many bytes of data must hold. */
   rentLamports(bytes: number): Promise<bigint>
   /** Returns the micro-lamports per compute unit that recent blocks took for these accounts. */
   recentPrices(accounts: readonly string[]): Promise<bigint[]>
@@ -116,7 +116,7 @@ type Node = {
 
 const timeoutMs = 5_000
 const confirmed = { commitment: 'confirmed' }
-/** These are limits of the protocol. */
+/** The most signatures or accounts that one call takes are limits of the protocol. */
 export const statusesMax = 256
 const accountsMax = 100
 const priceAccountsMax = 128
@@ -152,7 +152,7 @@ export function createSolana({ row, net }: Options): Solana {
     transaction: (signature, commitment) => readTransaction(node, signature, commitment),
     history: createAddressHistory(rpc),
     rentLamports: async (bytes) =>
-      unitsOf(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
+      parseUnits(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
     recentPrices: async (accounts) => {
       const params = [accounts.slice(0, priceAccountsMax)]
       const [answer] = await rpc([{ method: 'getRecentPrioritizationFees', params }])
@@ -179,10 +179,10 @@ async function readHoldings({ callAll }: Node, owner: string, signal?: AbortSign
 
 type BalanceQuery = { owner: string; mint: string; isNative: boolean; at: StateAt | undefined }
 
-/** Reads no other account, because anybody can make an owner hold thousands of tokens. */
+/** Reads only the owner's own or associated account, because anybody can make an owner hold thousands of tokens. */
 async function readBalance(node: Node, { owner, mint, isNative, at }: BalanceQuery): Promise<bigint> {
   if (isNative) return (await readAccounts(node, [owner], at)).accounts[0]?.lamports ?? 0n
-  const addresses = tokenPrograms.map((program) => tokenAccountOf(owner, mint, program))
+  const addresses = tokenPrograms.map((program) => deriveTokenAccount(owner, mint, program))
   const { accounts } = await readAccounts(node, addresses, at)
   return accounts.reduce((sum, account) => {
     const held = account && tokenAccountIn(account)
@@ -201,10 +201,13 @@ function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
 
 /** A blockhash is valid for this many blocks. */
 const validBlocks = 150n
-/** The nodes behind one URL do not see the same height. */
+/** The nodes behind one URL may differ in height by at most this many blocks. */
 const lagBlocksMax = 150n
 
-/** Never returns less than the protocol's lifetime: a transaction given up early could land beside its successor. */
+/**
+ * Returns a blockhash with at least the protocol's lifetime, because a transaction given up early could land beside
+ * its successor.
+ */
 async function readLatestBlockhash({ callAll }: Node): Promise<LatestBlockhash> {
   const [latest, epoch] = await callAll([
     { method: 'getLatestBlockhash', params: [confirmed] },
@@ -223,8 +226,8 @@ const accountsCall = (addresses: readonly string[], config: object): RpcCall => 
 })
 
 function accountsOf(result: unknown, count: number) {
-  const { slot, value } = contextOf(result)
-  return { slot, accounts: listOf(value, count).map(accountOf) }
+  const { slot, value } = parseContext(result)
+  return { slot, accounts: parseList(value, count).map(parseAccount) }
 }
 
 function assertCount(count: number, max: number): void {
@@ -273,11 +276,11 @@ async function simulateTransaction(
     callAll([simulate(baselineRaw), simulate(raw)]),
     rpc([{ method: 'getFeeForMessage', params: [message, newest] }]),
   ])
-  const feeValue = 'result' in fee! ? contextOf(fee.result).value : null
+  const feeValue = 'result' in fee! ? parseContext(fee.result).value : null
   return {
     simulation: simulationOf(simulated, accounts.length),
     baseline: simulationOf(baseline, accounts.length),
-    feeLamports: feeValue === null ? undefined : unitsOf(feeValue),
+    feeLamports: feeValue === null ? undefined : parseUnits(feeValue),
   }
 }
 
@@ -294,7 +297,7 @@ async function readStatuses(
 ): Promise<StatusReading> {
   assertCount(signatures.length, statusesMax)
   const params = [signatures, { searchTransactionHistory: searchHistory }]
-  return statusesOf(await call({ method: 'getSignatureStatuses', params }), signatures.length)
+  return parseStatuses(await call({ method: 'getSignatureStatuses', params }), signatures.length)
 }
 
 async function readTransaction(

@@ -4,7 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { intentHash, type PolicyReceipt, type SvmIntent } from '#kernel/task/signer.ts'
 import { base58 } from './base58.ts'
 import { feePayerViolation } from './fee-payer-rule.ts'
-import { svmDecoder } from './instructions.ts'
+import { svmDecoder } from './instruction-decoder.ts'
 import { joinTransaction } from './message.ts'
 import { addressOfSecret, isSignedBy, signWith } from './sign.ts'
 import type { Solana } from './solana.ts'
@@ -19,11 +19,11 @@ export type SvmSponsor = {
   signers: readonly string[]
   /** Returns the lamports of each signer, which are read from the chain at most every few seconds. */
   balances(): Promise<ReadonlyMap<string, bigint>>
-  /** Throws `unavailable` while no signer can pay. */
+  /** Resolves if a signer can pay, and throws `unavailable` otherwise. */
   ready(options?: SponsorOptions): Promise<void>
   /** Returns one of the signers that can pay, in turn. */
   pick(options?: SponsorOptions): Promise<string>
-  /** Adds its signature of the intent's message to the user's, and checks both. */
+  /** Adds the fee payer's signature of the intent's message to the user's, and checks both. */
   sign(order: SponsorOrder): SignedTransaction
 }
 export type SponsorOrder = { intent: SvmIntent; receipt: PolicyReceipt; userSignature: Uint8Array }
@@ -34,7 +34,7 @@ type SponsorDeps = {
   clock: Clock
   balanceMinLamports: bigint
   exitMinLamports: bigint
-  /** An operator has paused this signer, so it pays for nothing new. */
+  /** Returns whether an operator has paused the signer, which then pays for nothing new. */
   isPaused: (signer: string) => Promise<boolean>
 }
 

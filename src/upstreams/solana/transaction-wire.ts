@@ -1,27 +1,37 @@
 import { isRecord } from '#kernel/wire/json.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
-import { type Account, accountOf, addressOf, broken, contextOf, integerOf, listOf, unitsOf } from './wire.ts'
+import {
+  type Account,
+  broken,
+  integerOf,
+  parseAccount,
+  parseAddress,
+  parseContext,
+  parseList,
+  parseUnits,
+} from './wire.ts'
 
 export type Commitment = 'processed' | 'confirmed' | 'finalized'
 
 /** `failed` means that the transaction is in a block, and changed nothing but the balance of its fee payer. */
 export type SignatureStatus = { slot: bigint; commitment: Commitment; failed: boolean }
-/** Undefined means that the node that answered, at its slot, knows no such signature. */
+/** The statuses at the slot of the node that answered; undefined for a signature that this node does not know. */
 export type StatusReading = { slot: bigint; statuses: (SignatureStatus | undefined)[] }
 
-export function statusesOf(result: unknown, count: number): StatusReading {
-  const { slot, value } = contextOf(result)
-  return { slot, statuses: listOf(value, count).map(statusOf) }
+export function parseStatuses(result: unknown, count: number): StatusReading {
+  const { slot, value } = parseContext(result)
+  return { slot, statuses: parseList(value, count).map(statusOf) }
 }
 
 function statusOf(value: unknown): SignatureStatus | undefined {
   if (value === null) return undefined
   if (!isRecord(value)) throw broken('a malformed status')
-  // A node that leaves the word out still counts confirmations; no count means that the root has passed it.
+  // A node without `confirmationStatus` still counts confirmations; no count means that the root has passed the
+  // slot.
   const commitment = value.confirmationStatus ?? (value.confirmations === null ? 'finalized' : undefined)
   if (commitment !== 'processed' && commitment !== 'confirmed' && commitment !== 'finalized')
     throw broken('a status without a commitment')
-  return { slot: unitsOf(value.slot), commitment, failed: hasError(value) }
+  return { slot: parseUnits(value.slot), commitment, failed: hasError(value) }
 }
 
 function hasError(value: Record<string, unknown>): boolean {
@@ -35,7 +45,7 @@ export function historyOf(result: unknown, limit: number): HistoryEntry[] {
   if (!Array.isArray(result) || result.length > limit) throw broken('no history of an address')
   return result.map((item: unknown) => {
     if (!isRecord(item) || typeof item.signature !== 'string') throw broken('a history without signatures')
-    return { signature: item.signature, slot: unitsOf(item.slot), failed: hasError(item) }
+    return { signature: item.signature, slot: parseUnits(item.slot), failed: hasError(item) }
   })
 }
 
@@ -53,7 +63,7 @@ export type Simulation = {
 const logLinesMax = 3
 
 export function simulationOf(result: unknown, count: number): Simulation {
-  const { slot, value } = contextOf(result)
+  const { slot, value } = parseContext(result)
   if (!isRecord(value)) throw broken('no simulation')
   const failed = hasError(value)
   const logs = Array.isArray(value.logs) ? value.logs.filter((line) => typeof line === 'string') : []
@@ -63,7 +73,7 @@ export function simulationOf(result: unknown, count: number): Simulation {
     ok: !failed,
     reason: failed ? reason : '',
     units: integerOf(value.unitsConsumed) ?? 0n,
-    accounts: failed ? [] : listOf(value.accounts, count).map(accountOf),
+    accounts: failed ? [] : parseList(value.accounts, count).map(parseAccount),
   }
 }
 
@@ -76,11 +86,11 @@ export type TokenAmount = {
 }
 export type LandedTransaction = {
   slot: bigint
-  /** Undefined if the node has not recorded the time of the block. */
+  /** The time of the block; undefined if the node has not recorded it. */
   blockSeconds: number | undefined
-  /** The bytes in base64. */
+  /** The bytes of the transaction in base64. */
   raw: string
-  /** Undefined if it succeeded. */
+  /** The error of the transaction; undefined if the transaction succeeded. */
   failure: string | undefined
   feeLamports: bigint
   lamportsBefore: bigint[]
@@ -91,7 +101,7 @@ export type LandedTransaction = {
 
 const accountsMax = 256
 
-/** Returns undefined if the node has no such transaction at the commitment. */
+/** Reads a transaction in a block; undefined if the node has no such transaction at the commitment. */
 export function landedOf(result: unknown): LandedTransaction | undefined {
   if (result === null) return undefined
   if (!isRecord(result) || !isRecord(result.meta) || !Array.isArray(result.transaction))
@@ -103,14 +113,14 @@ export function landedOf(result: unknown): LandedTransaction | undefined {
   const lamportsAfter = amountsOf(meta.postBalances)
   if (lamportsBefore.length !== lamportsAfter.length) throw broken('balances of different accounts')
   return {
-    slot: unitsOf(result.slot),
+    slot: parseUnits(result.slot),
     blockSeconds:
       result.blockTime === null || result.blockTime === undefined
         ? undefined
-        : Number(unitsOf(result.blockTime)),
+        : Number(parseUnits(result.blockTime)),
     raw,
     failure: hasError(meta) ? reasonOf(meta.err) : undefined,
-    feeLamports: unitsOf(meta.fee),
+    feeLamports: parseUnits(meta.fee),
     lamportsBefore,
     lamportsAfter,
     tokensBefore: tokenAmountsOf(meta.preTokenBalances, lamportsAfter.length),
@@ -120,7 +130,7 @@ export function landedOf(result: unknown): LandedTransaction | undefined {
 
 function amountsOf(value: unknown): bigint[] {
   if (!Array.isArray(value) || value.length > accountsMax) throw broken('no list of balances')
-  return value.map(unitsOf)
+  return value.map(parseUnits)
 }
 
 function tokenAmountsOf(value: unknown, accountCount: number): TokenAmount[] {
@@ -128,14 +138,14 @@ function tokenAmountsOf(value: unknown, accountCount: number): TokenAmount[] {
   return value.map((item: unknown) => {
     if (!isRecord(item) || !isRecord(item.uiTokenAmount)) throw broken('a malformed token balance')
     const { amount, decimals } = item.uiTokenAmount
-    const accountIndex = Number(unitsOf(item.accountIndex))
+    const accountIndex = Number(parseUnits(item.accountIndex))
     if (accountIndex >= accountCount) throw broken('a token balance of no account')
     return {
       accountIndex,
-      mint: addressOf(item.mint),
-      owner: addressOf(item.owner),
-      amountUnits: unitsOf(amount),
-      decimals: Number(unitsOf(decimals)),
+      mint: parseAddress(item.mint),
+      owner: parseAddress(item.owner),
+      amountUnits: parseUnits(amount),
+      decimals: Number(parseUnits(decimals)),
     }
   })
 }

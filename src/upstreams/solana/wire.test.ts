@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemProgram } from './program-ids.ts'
-import { accountOf, balanceOf, parseExactly, resultOf, tokensOf } from './wire.ts'
+import { balanceOf, parseAccount, parseExactly, resultOf, tokensOf } from './wire.ts'
 
 const parsed = (mint: string, amount: string) => ({
   pubkey: 'p',
@@ -24,9 +24,9 @@ test('an answer without a list of accounts is invalid', () => {
 
 test('an account without lamports does not exist, which a simulation shows as empty and a read as null', () => {
   const account = { owner: systemProgram, data: ['', 'base64'], executable: false }
-  assert.equal(accountOf({ ...account, lamports: 0 }), undefined)
-  assert.equal(accountOf(null), undefined)
-  assert.equal(accountOf({ ...account, lamports: 1 })?.lamports, 1n)
+  assert.equal(parseAccount({ ...account, lamports: 0 }), undefined)
+  assert.equal(parseAccount(null), undefined)
+  assert.equal(parseAccount({ ...account, lamports: 1 })?.lamports, 1n)
 })
 
 test('an amount beyond the range of a float keeps every digit', () => {

@@ -24,31 +24,31 @@ export const integerOf = (value: unknown): bigint | undefined => {
   return typeof text === 'string' && /^\d{1,20}$/.test(text) ? BigInt(text) : undefined
 }
 
-export const unitsOf = (value: unknown): bigint => {
+export const parseUnits = (value: unknown): bigint => {
   const units = integerOf(value)
   if (units === undefined) throw broken('a reply without an amount')
   return units
 }
 
-export const contextOf = (result: unknown): { slot: bigint; value: unknown } => {
+export const parseContext = (result: unknown): { slot: bigint; value: unknown } => {
   if (!isRecord(result) || !isRecord(result.context)) throw broken('a reply without a context')
-  return { slot: unitsOf(result.context.slot), value: result.value }
+  return { slot: parseUnits(result.context.slot), value: result.value }
 }
 
-/** Requires as many entries as were requested. */
-export function listOf(value: unknown, count: number): unknown[] {
+/** Returns the list of a reply, which must have as many entries as were requested. */
+export function parseList(value: unknown, count: number): unknown[] {
   if (Array.isArray(value) && value.length === count) return value
   throw broken('a list of another length than asked for')
 }
 
-export const addressOf = (value: unknown): string => {
+export const parseAddress = (value: unknown): string => {
   if (isAddress(value)) return value
   throw broken('a reply without an address')
 }
 
 export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
-  const { slot, value } = contextOf(result)
-  return { slot, lamports: unitsOf(value) }
+  const { slot, value } = parseContext(result)
+  return { slot, lamports: parseUnits(value) }
 }
 
 /**
@@ -57,7 +57,7 @@ export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
  * wallet.
  */
 export function tokensOf(result: unknown, program: string): TokenBalance[] {
-  const { value } = contextOf(result)
+  const { value } = parseContext(result)
   if (!Array.isArray(value)) throw broken('a reply without a list of token accounts')
   return value.flatMap((item: unknown) => {
     const info = valueAt(item, ['account', 'data', 'parsed', 'info'])
@@ -72,10 +72,10 @@ export function tokensOf(result: unknown, program: string): TokenBalance[] {
 export const valueAt = (value: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), value)
 
-export const slotOf = (result: unknown): bigint => unitsOf(result)
+export const slotOf = (result: unknown): bigint => parseUnits(result)
 
 export function slotsOf(result: unknown, limit: number): bigint[] {
-  if (Array.isArray(result) && result.length <= limit) return result.map(unitsOf)
+  if (Array.isArray(result) && result.length <= limit) return result.map(parseUnits)
   throw broken('no list of blocks')
 }
 
@@ -83,16 +83,16 @@ export type Account = { lamports: bigint; owner: string; data: Uint8Array }
 
 const base64Max = 16 * 1024
 
-/** Reads base64 form. Returns undefined for a missing account, which a simulation shows as one without lamports. */
-export function accountOf(value: unknown): Account | undefined {
+/** Reads an account in base64; undefined for a missing one, which a simulation shows without lamports. */
+export function parseAccount(value: unknown): Account | undefined {
   if (value === null) return undefined
   if (!isRecord(value) || !Array.isArray(value.data)) throw broken('a malformed account')
   const [text, encoding] = value.data
   if (typeof text !== 'string' || encoding !== 'base64' || text.length > base64Max)
     throw broken('an account of another encoding or size')
-  const lamports = unitsOf(value.lamports)
+  const lamports = parseUnits(value.lamports)
   if (lamports === 0n) return undefined
-  return { lamports, owner: addressOf(value.owner), data: Buffer.from(text, 'base64') }
+  return { lamports, owner: parseAddress(value.owner), data: Buffer.from(text, 'base64') }
 }
 
 /** The chain as one node sees it at one commitment. */
@@ -100,14 +100,14 @@ export type ChainHeight = { slot: bigint; height: bigint }
 
 export function chainHeightOf(result: unknown): ChainHeight {
   if (!isRecord(result)) throw broken('no description of the epoch')
-  return { slot: unitsOf(result.absoluteSlot), height: unitsOf(result.blockHeight) }
+  return { slot: parseUnits(result.absoluteSlot), height: parseUnits(result.blockHeight) }
 }
 
 export type LatestBlockhash = { blockhash: string; lastValidBlockHeight: bigint; slot: bigint }
 
 export function latestBlockhashOf(result: unknown): LatestBlockhash {
-  const { slot, value } = contextOf(result)
+  const { slot, value } = parseContext(result)
   if (!isRecord(value)) throw broken('no blockhash')
-  const lastValidBlockHeight = unitsOf(value.lastValidBlockHeight)
-  return { blockhash: addressOf(value.blockhash), lastValidBlockHeight, slot }
+  const lastValidBlockHeight = parseUnits(value.lastValidBlockHeight)
+  return { blockhash: parseAddress(value.blockhash), lastValidBlockHeight, slot }
 }

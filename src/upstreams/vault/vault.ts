@@ -2,7 +2,7 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import { addressOf, callData, type Flow, flowOf, type Log, type Method, numberOf } from './wire.ts'
+import { addressOf, callData, type Flow, flowOf, type Log, type Method, parseUint } from './wire.ts'
 
 export type { Flow } from './wire.ts'
 
@@ -29,7 +29,7 @@ export type Vault = {
   address: string
   priceDigits: number
   state(): Promise<VaultState>
-  /** Reads at the newest block, or at the given one. */
+  /** Returns the owner's shares and assets at the newest block, or at the given one. */
   account(owner: string, at?: bigint): Promise<Account>
   assetsOf(sharesUnits: bigint): Promise<bigint>
   depositCalls(owner: string, assetsUnits: bigint): EvmCall[]
@@ -67,7 +67,7 @@ export function createVault({ chain, chainId, address, asset }: Options): Vault 
     return { head, words: results.map(({ success, data }) => (success ? data : '0x')) }
   }
   const required = (data: string | undefined, what: string): bigint => {
-    const value = numberOf(data ?? '0x')
+    const value = parseUint(data ?? '0x')
     if (value === undefined) throw new Fault('upstream_rejected', `The vault did not return its ${what}`)
     return value
   }

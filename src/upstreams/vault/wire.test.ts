@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressOf, callData, flowOf, numberOf } from './wire.ts'
+import { addressOf, callData, flowOf, parseUint } from './wire.ts'
 
 const vault = '0xeA12000000000000000000000000000000008453'
 const owner = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -25,8 +25,8 @@ test('calls are a selector and padded words', () => {
 })
 
 test('answers shorter than a word are invalid', () => {
-  assert.equal(numberOf('0x'), undefined)
-  assert.equal(numberOf(`0x${word('12')}`), 18n)
+  assert.equal(parseUint('0x'), undefined)
+  assert.equal(parseUint(`0x${word('12')}`), 18n)
   assert.equal(addressOf(`0x${word(owner)}`), owner.toLowerCase())
 })
 

@@ -30,8 +30,8 @@ const word = (value: bigint | string): string => {
 export const callData = (method: Method, ...args: (bigint | string)[]): string =>
   selectors[method] + args.map(word).join('')
 
-/** Returns undefined if the contract returned less than a word. */
-export const numberOf = (data: string): bigint | undefined =>
+/** Returns the first word of a contract's reply as a number, or undefined if the reply has less than a word. */
+export const parseUint = (data: string): bigint | undefined =>
   data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
 export const addressOf = (data: string): string | undefined =>

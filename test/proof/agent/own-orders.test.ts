@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isOrdered, isPlain, ownOrders } from '#grammar/orders.ts'
+import { orderedOperations } from '#features/chat/grammar-mandate.ts'
+import { isOrdered, isPlain, ownOrders } from '#grammar/own-orders.ts'
 import type { ThreadState } from '#grammar/understanding.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { nowMs, registry, stateAfter } from './corpus.ts'
@@ -121,6 +122,71 @@ test('an amount that the words leave to a read needs that read, as the order its
   const other = holdings('1000000000000000000')
   assert.equal(isCovered([{ ...other, proposal: { operation: 'wallets_holdings', input: { a: 1 } } }]), false)
   assert.equal(isCovered([{ ...other, proposal: { operation: 'perp_markets', input: {} } }]), false)
+})
+
+const positions = (...sizes: readonly (readonly [asset: string, size: string])[]) => ({
+  proposal: { operation: 'perp_orders', input: {} },
+  output: {
+    operation: 'perp_orders',
+    fetchedAtMs: nowMs,
+    output: { orders: [], positions: sizes.map(([asset, size]) => ({ asset, size, side: 'long' })) },
+  },
+})
+const closing = (asset: string, size?: string): Call => ({
+  operation: 'perp_close',
+  input: { asset, ...(size !== undefined && { size }) },
+})
+
+test('a message that closes positions covers one call for each position that it means', () => {
+  const held = [positions(['BTC', '0.02'], ['ETH', '1'])]
+  const isCovered = (text: string, call: Call, begun: readonly Call[] = [], made = held) =>
+    isOrdered(ordersOf(text), call, { made, begun }, registry)
+  const one = 'close my btc long'
+  assert.ok(isCovered(one, closing('BTC')))
+  assert.equal(isCovered(one, closing('ETH')), false)
+  assert.equal(isCovered(one, closing('BTC'), [closing('BTC')]), false)
+  assert.equal(isCovered(one, closing('BTC'), [], []), false, 'no positions were read')
+  assert.equal(isCovered(one, closing('BTC'), [], [positions(['ETH', '1'])]), false)
+  const part = 'close 0.01 btc of my btc long'
+  assert.ok(isCovered(part, closing('BTC', '0.01')))
+  assert.ok(isCovered(part, closing('BTC', '0.005')))
+  for (const size of [undefined, '0.011']) assert.equal(isCovered(part, closing('BTC', size)), false)
+  const all = 'close all my positions'
+  for (const asset of ['BTC', 'ETH']) {
+    assert.ok(isCovered(all, closing(asset)))
+    assert.equal(isCovered(all, closing(asset), [closing(asset)]), false, 'each position once')
+  }
+  assert.ok(isCovered(all, closing('ETH'), [closing('BTC')]))
+  assert.equal(isCovered(all, closing('SOL')), false)
+})
+
+test('what a run exits by itself is compiled as what it buys is, and spends nothing', () => {
+  const compiled = (text: string) => orderedOperations(text, nowMs, registry)
+  const exit = { operations: ['perp_close'], isSpending: false }
+  for (const text of ['close my btc long', 'close half of my btc long', 'close all my positions'])
+    assert.deepEqual(compiled(text), exit, text)
+  assert.deepEqual(compiled('sell all my spot hype'), { operations: ['spot_venue_sell'], isSpending: false })
+  assert.deepEqual(compiled('close my eth short and long btc $500 5x'), {
+    operations: ['perp_close', 'perp_open'],
+    isSpending: true,
+  })
+  for (const text of [
+    `close my btc long ${'please '.repeat(40)}`,
+    'close my btc long?',
+    '"close my btc long"',
+    "don't close my btc long",
+    'bob said: close my btc long',
+    'withdraw everything from the vault',
+    'what do i hold',
+  ])
+    assert.deepEqual(compiled(text), { operations: [], isSpending: false }, text)
+})
+
+test('an exit that only the thread completes is no order, and an earlier one does not hinder the next', () => {
+  const words = 'close my btc long'
+  assert.deepEqual(ordersOf(words, stateAfter([words])), ordersOf(words))
+  assert.deepEqual(ordersOf('close it', stateAfter(['long btc $500 5x'])), [])
+  assert.deepEqual(ordersOf('again', stateAfter([words])), [])
 })
 
 test('a text with any mark beyond those of a plain sentence is not plain', () => {

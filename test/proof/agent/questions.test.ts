@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { frames } from '#grammar/frames.ts'
+import { frames } from '#grammar/intents.ts'
 import { lexemesMax, textLengthMax } from '#grammar/lex.ts'
 import { understand } from '#grammar/understand.ts'
 import { heldOut, nowMs, questions, type Row, readText, registry } from './corpus.ts'

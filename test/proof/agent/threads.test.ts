@@ -1,7 +1,7 @@
 /** Short answers in a thread: what they complete, what they change, and when a thread is too old for them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { questionText } from '#grammar/ask.ts'
+import { questionText } from '#grammar/clarifying-question.ts'
 import { remember } from '#grammar/thread.ts'
 import { understand } from '#grammar/understand.ts'
 import type { ThreadState } from '#grammar/understanding.ts'

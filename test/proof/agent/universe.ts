@@ -1,4 +1,4 @@
-import type { Universe } from '#grammar/names.ts'
+import type { Universe } from '#grammar/asset-and-chain-names.ts'
 
 const ethereum = '1'
 const base = '8453'

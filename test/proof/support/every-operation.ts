@@ -4,6 +4,7 @@ import { sign } from 'node:crypto'
 import { keyPair } from '../../harness/gateway.ts'
 import type { Step } from './door-step.ts'
 import { deciding, linking, transferring } from './steps-of-people.ts'
+import { scheduling } from './steps-of-schedules.ts'
 
 type Json = Record<string, unknown>
 
@@ -96,6 +97,7 @@ export const journey: Step[] = [
     }),
     fault: 'not_found',
   },
+  ...scheduling,
   { name: 'policy_show' },
   { name: 'earn_vault' },
   {

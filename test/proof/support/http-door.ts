@@ -1,7 +1,7 @@
 /** The door of HTTP, asked by the name of an operation and one flat record, as a door without a transport is. */
 import assert from 'node:assert/strict'
-import { withWait } from '#invoke/input.ts'
 import { inputLocations } from '#invoke/input-location.ts'
+import { withWait } from '#invoke/input-validation.ts'
 import type { FaultCode, InputLocation } from '#kernel/contract/fault.ts'
 import { type Entry, isKeyed, type Operation } from '#kernel/contract/operation.ts'
 import type { Door, DoorOptions, DoorReply } from '../../harness/in-process-door.ts'
@@ -12,7 +12,7 @@ type HttpCall = { url: string; method: string; headers: Record<string, string>; 
 type PrintedIssue = { loc: [InputLocation, ...(string | number)[]]; msg: string; type: string; ctx?: Fields }
 type Problem = Fields & { code: FaultCode; detail: string; retryable: boolean; errors?: PrintedIssue[] }
 
-export function httpDoor(operations: readonly Operation[], baseUrl: string): Door {
+export function httpDoor(operations: readonly Pick<Operation, 'name' | 'entry'>[], baseUrl: string): Door {
   const entries = new Map(operations.map(({ name, entry }) => [name, entry]))
   return async (name, input, options = {}) => {
     const entry = entries.get(name)

@@ -1,6 +1,6 @@
 /** Wrong inputs of an operation, made from its schemas: each good but for one field. */
 
-import { withWait } from '#invoke/input.ts'
+import { withWait } from '#invoke/input-validation.ts'
 import type { Schema } from '#kernel/contract/decimal-fields.ts'
 import type { Entry } from '#kernel/contract/operation.ts'
 import { isRecord } from '#kernel/wire/json.ts'

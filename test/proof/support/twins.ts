@@ -1,7 +1,7 @@
 /** Two users in the same state, on one gateway: one is served over HTTP, the other by another door. */
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Invocation } from '#invoke/invocation.ts'
-import { defaultLimits, type Limits } from '#invoke/limits.ts'
+import { defaultLimits, type Limits } from '#invoke/rate-limits.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { testDatabase } from '../../harness/cluster.ts'
 import { eventually, http } from '../../harness/gateway.ts'

@@ -15,10 +15,10 @@ export type Notice = keyof typeof notices
 export const isNotice = (text: unknown): text is Notice =>
   typeof text === 'string' && Object.hasOwn(notices, text)
 
-/** `view` is the part of the page that the browser is sent to. */
+/** `view` is the part of the account page that the browser is sent to after the act. */
 export type ActResult =
   | { notice: Notice; view: string }
-  /** The act waits on its page until the person has confirmed it. */
+  /** The act waits on the page of this approval until the person has confirmed it. */
   | { approvalId: string }
   | { asksForSignIn: boolean; status: number; error: string }
 export type AccountAct = {

@@ -1,6 +1,6 @@
 import { shownName } from '#edges/oauth/pages.ts'
-import { actingScopes } from '#edges/oauth/paths.ts'
-import type { Connection } from '#features/oauth/connections.ts'
+import { actingScopes } from '#edges/oauth/paths-and-scopes.ts'
+import type { Connection } from '#features/oauth/connected-apps.ts'
 import type { ShownApp } from './account-pages.ts'
 
 const mayTexts: Record<(typeof actingScopes)[number], string> = {
@@ -20,7 +20,7 @@ export const shownApp = ({
   connectedAt,
 }: Connection): ShownApp => ({
   clientId,
-  // Another server does not say how it calls the app.
+  // Another authorization server does not report the name of an app, so the host of the app's address is shown.
   name: shownName(clientName ?? '') || URL.parse(clientId)?.host || shownName(clientId),
   publisher: clientName === null ? URL.parse(clientId)?.host : undefined,
   may: [

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { oauthPaths } from '#edges/oauth/paths.ts'
-import { isRefusedOrigin } from '#edges/oauth/provider/exchange.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { accountClient, approvalsClient, returnPathOf } from '#edges/oauth/provider/page-clients.ts'
+import { isRefusedOrigin } from '#edges/oauth/provider/sign-in-request.ts'
 import { findSession, type PageExchange } from '#edges/oauth/sign-in/browser-session.ts'
 import {
   type AnswerPage,
@@ -60,7 +60,10 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
     }
   }
 
-  /** Returns undefined if the browser was sent to the sign-in. An act needs a token, which a suspended person lacks. */
+  /**
+   * Returns the request of a signed-in person, or undefined if the browser was sent to the sign-in. An act needs a
+   * token, which a suspended person lacks.
+   */
   const open = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -70,7 +73,7 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
     const session = await findSession(exchange)
     const person = session && (await people.find(session.personId))
     const access = person && (await accessOf(request))
-    // Another person may have signed in to this browser since.
+    // Another person may have signed in to this browser since the token was issued.
     const caller = access?.caller?.userId === person?.id ? access?.caller : undefined
     const isEnough =
       caller !== undefined ||

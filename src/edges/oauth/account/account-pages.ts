@@ -1,5 +1,5 @@
 import { alert, escapeHtml, field, page, passkeyForm, tick } from '#edges/oauth/pages.ts'
-import { oauthPaths } from '#edges/oauth/paths.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { passkeyScriptElement } from '#edges/oauth/sign-in/passkey-script.ts'
 import type { Passkey } from '#features/oauth/passkey-store.ts'
 import {
@@ -12,7 +12,7 @@ import {
   signOutForm,
   softLine,
   stepOf,
-} from './account-parts.ts'
+} from './account-html.ts'
 import type { OwnAccount, Webhook } from './account-reader.ts'
 import { agentSection, noticeOf } from './agent-pages.ts'
 import { limitSection, recipientSection, tradingSection } from './limit-sections.ts'
@@ -30,10 +30,10 @@ export type ShownApp = {
 }
 export type AccountView = {
   email: string
-  /** Absent before the sign-up, when there are neither limits nor wallets. */
+  /** The limits and wallets of the person; absent before the sign-up, when the person has none. */
   account: OwnAccount | undefined
   unread: string | undefined
-  /** Absent if people sign in elsewhere. */
+  /** The passkeys of the person; absent if people sign in at another server. */
   passkeys:
     | {
         list: readonly Passkey[]
@@ -106,7 +106,7 @@ function passkeySection({ passkeys }: AccountView): string {
   })
 }
 
-/** The other server may issue new tokens in place of those that this gateway refuses. */
+/** The other authorization server may issue new tokens in place of those that this gateway refuses. */
 const untilEndedAt = (appServer: string): string =>
   `An app may get new tokens at ${appServer}, until you disconnect it there.`
 export const disconnectedText = (appServer: string | undefined): string =>

@@ -1,4 +1,4 @@
-import { refusals, sendJson } from '#edges/oauth/provider/exchange.ts'
+import { refusals, sendJson } from '#edges/oauth/provider/sign-in-request.ts'
 import { sendOptions } from '#edges/oauth/sign-in/passkey-sign-in.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { AccountRequest, AccountStep, Message } from './account-request.ts'

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import type { PageExchange, SignedInSession } from '#edges/oauth/sign-in/browser-session.ts'
-import type { Person } from '#features/oauth/people.ts'
+import type { Person } from '#features/oauth/email-sign-in.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 
 /** A request of a person who is signed in, in the browser's session and for the account page. */
@@ -11,10 +11,10 @@ export type AccountRequest = {
   exchange: PageExchange
   session: SignedInSession
   person: Person
-  /** Absent if the sign-in for this page is over, or the account is suspended; acts by session alone still work. */
+  /** Absent if the page's token has ended or the account is suspended; acts by session alone still work. */
   caller: Caller | undefined
   mayChangePasskeys: boolean
 }
-/** What a page says; `form` is what was typed, so that it can be corrected. */
+/** What the account page says to a person after an act; `form` is what was typed, so that it can be corrected. */
 export type Message = { notice?: string; error?: string; status?: number; form?: Form }
 export type AccountStep = (asked: AccountRequest, form: Form) => void | Promise<void>

@@ -25,7 +25,7 @@ export function createAccountViews(
   reader: ReturnType<typeof createAccountReader>,
   { answerForms }: Pick<PageSession, 'answerForms'>,
 ) {
-  /** If a read is refused, the page lacks its figures, but the person can still stop trading and disconnect apps. */
+  /** Reads the person's account; if that is refused, the page lacks figures, but trading can still be stopped. */
   const ownOf = async (request: FastifyRequest, caller: Caller | undefined) => {
     if (!caller) return { account: undefined, unread: 'Open the page again to see them.' }
     if (!caller.person?.hasSignedUp) return { account: undefined, unread: undefined }

@@ -1,6 +1,6 @@
 import { alert, cross, escapeHtml, field, page, shownName, tick } from '#edges/oauth/pages.ts'
-import { oauthPaths } from '#edges/oauth/paths.ts'
-import { buttonForm, confirmed, dayOf, rowOf, sectionOf, softLine } from './account-parts.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import { buttonForm, confirmed, dayOf, rowOf, sectionOf, softLine } from './account-html.ts'
 import type { Agent, AgentAccount } from './account-reader.ts'
 import { type LimitView, limitSection, recipientSection, tradingSection } from './limit-sections.ts'
 

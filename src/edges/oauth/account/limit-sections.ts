@@ -8,11 +8,11 @@ import {
   softLine,
   timeLeft,
   timeOf,
-} from './account-parts.ts'
+} from './account-html.ts'
 import type { Holdings, PendingChange, Policy, Recipient } from './account-reader.ts'
 
 export type LimitView = Holdings & {
-  /** Absent for the account of the person itself. */
+  /** The linked agent whose limits are shown; absent for the account of the person itself. */
   agentId?: string
   now: Date
   chainName: (chainId: string) => string

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { oauthPaths } from '#edges/oauth/paths.ts'
-import { isPressed } from '#edges/oauth/provider/exchange.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { approvalsClient, returnPathOf } from '#edges/oauth/provider/page-clients.ts'
+import { isPressed } from '#edges/oauth/provider/sign-in-request.ts'
 import { findSession, type PageExchange, type SignedInSession } from '#edges/oauth/sign-in/browser-session.ts'
 import {
   type AnswerPage,
@@ -47,7 +47,7 @@ export function createApprovalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerP
   const decline = session.operation('approvals_decline')
   const namesFor = nameReader(deps, session)
 
-  /** Half of the allowed age is left for the decision. `view` is the request that the browser returns to. */
+  /** Half of a sign-in's allowed age is left for the decision. The browser returns to the approval `view`. */
   const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
     session.signIn(
       reply,
@@ -134,7 +134,7 @@ const idPattern = '^[0-9a-f-]{36}$'
 const approvalOf = ({ params }: FastifyRequest): string =>
   (params as { approval_id?: string } | undefined)?.approval_id ?? ''
 
-/** A request that may be approved later is no request that was already decided. */
+/** Returns the notice of a refused decision. A young or contested link can still be approved later. */
 function noticeOf({ extras }: Fault): Notice {
   if (extras.status === 'young_link') return 'young'
   return extras.status === 'contested_link' ? 'contested' : 'late'
@@ -152,7 +152,7 @@ function nameReader({ clientName }: ApprovalsEdgeDeps, session: PageSession) {
     if (approvals.length === 0) return []
     const { agents } = (await session.call(agentList, request, {})).body as Agents
     const nameOf = (agentId: string) => agents.find((each) => each.agent_id === agentId)
-    /** Undefined stands for the account of the person itself. */
+    /** Returns the linked agent that an approval concerns, or undefined for the account of the person itself. */
     const ownerOf = ({ intent }: ListedApproval) => nameOf(intent.agent_id)?.agent_id
     const owners = [...new Set(approvals.filter(({ intent }) => intent.recipient !== null).map(ownerOf))]
     const labels = new Map<string, string>()

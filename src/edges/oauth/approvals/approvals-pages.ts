@@ -1,6 +1,6 @@
-import { signOutForm, timeLeft } from '#edges/oauth/account/account-parts.ts'
+import { signOutForm, timeLeft } from '#edges/oauth/account/account-html.ts'
 import { escapeHtml, page, shownName, tick } from '#edges/oauth/pages.ts'
-import { oauthPaths } from '#edges/oauth/paths.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 
 export type ShownApproval = {
   approval_id: string
@@ -11,18 +11,18 @@ export type ShownApproval = {
     token: string | null
     amount: string | null
     usd: string | null
-    /** What an act that allows more changes. */
+    /** What an act that allows more would change, by name; absent for a request that moves money. */
     details?: readonly { name: string; value: string }[]
     recipient: string | null
     venue: string | null
     asset: string | null
-    /** Absent in requests that an earlier release made. */
+    /** The cost in words; absent in requests that an earlier release made. */
     cost?: string | null
     agent_id: string
     /** The name of the app, or null if a key pair asked. */
     app: string | null
     isOwnPage: boolean
-    /** The name of a linked agent, or null if none is known. */
+    /** The name of a linked agent, or null if no name is known. */
     agentName: string | null
     /** What the person calls the recipient, or null if the address is no recipient of the person. */
     recipientLabel: string | null
@@ -61,7 +61,7 @@ const named = (name: string | null, id: string): string => {
   return shown === '' ? mono(id) : `${escapeHtml(shown)}<br>${mono(id)}`
 }
 
-/** Shows two digits, or more if the amount is smaller. */
+/** Formats an amount with two decimals, or with all of its decimals if it is below one dollar. */
 const dollars = (usd: string): string => {
   const [whole = '0', fraction = ''] = usd.split('.')
   const shown = whole.replace(/\B(?=(\d{3})+$)/g, ',')
@@ -90,7 +90,7 @@ function movement(intent: Intent): string {
     return intent.details.map(({ name, value }) => row(escapeHtml(name), detail(value))).join('')
   const { token, amount, recipient, venue, asset, usd, chain, cost, recipientLabel } = intent
   const sum = amount === null ? null : `${amount}${token === null ? '' : ` ${token}`}`
-  // An order at a venue names the same market twice, and what it trades stays with the person.
+  // An order at a venue names one market as token and as asset, and the money stays in the person's account there.
   const isOrder = venue !== null && asset !== null && asset === token
   const worth = dollars(usd ?? '0')
   const leaves = sum ?? worth
@@ -109,7 +109,7 @@ function movement(intent: Intent): string {
   return lines.join('')
 }
 
-/** Pages of this gateway have no app name. */
+/** Returns who asks; a request from a page of this gateway names no app either, so `isOwnPage` decides first. */
 const askerOf = ({ app, isOwnPage }: Intent): string => {
   if (isOwnPage) return 'You ask'
   return app === null ? 'An agent asks' : 'An app asks'

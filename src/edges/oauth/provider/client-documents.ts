@@ -3,7 +3,7 @@ import { createWindowCounter } from '#kernel/async/window-counter.ts'
 type Fetch = (url: string, init?: object) => Promise<unknown>
 type FetchedDocument = { status: number; headers: { get(name: string): string | null } }
 
-/** This is longer than a request takes, and shorter than a person takes to try again. */
+/** How long a failed address is not asked again: longer than a request, shorter than a person's next try. */
 const failureMs = 5_000
 const addressesMax = 10_000
 

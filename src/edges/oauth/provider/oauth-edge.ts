@@ -3,24 +3,24 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import { createAccountEdge } from '#edges/oauth/account/account-edge.ts'
 import { createApprovalsEdge } from '#edges/oauth/approvals/approvals-edge.ts'
-import { isSame } from '#edges/oauth/form-proof.ts'
+import { isSame } from '#edges/oauth/csrf-token.ts'
 import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
-import { oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
+import { oauthPaths, oauthScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { createInteractions, interactionRoutes } from '#edges/oauth/sign-in/interaction.ts'
 import type { AnswerPage } from '#edges/oauth/sign-in/page-session.ts'
 import type { Invocation } from '#invoke/invocation.ts'
-import type { RateLimits } from '#invoke/limits.ts'
+import type { RateLimits } from '#invoke/rate-limits.ts'
 import { createWindowCounter } from '#kernel/async/window-counter.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
-import { addressKey } from '#kernel/wire/address-key.ts'
+import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import { fetchDocuments } from './client-documents.ts'
-import { type Exchange, isNavigation } from './exchange.ts'
 import { newOwnRequestKey, ownRequestHeader } from './page-clients.ts'
 import type { ProviderDeps } from './provider.ts'
 import { readForm, withoutParsers } from './request-bodies.ts'
+import { type Exchange, isNavigation } from './sign-in-request.ts'
 
 export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
   limits: RateLimits
@@ -83,7 +83,7 @@ const refuseFields = (reply: FastifyReply): void => {
   })
 }
 
-/** From here on the answer is written to the socket, without the hooks of the gateway. */
+/** Leaves the answer to the provider, which writes to the socket without the hooks that set headers. */
 const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.hijack()
   reply.raw.setHeader('x-request-id', request.id)
@@ -93,7 +93,7 @@ const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.raw.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains')
 }
 
-/** Returns undefined even if the app's document is merely unavailable. */
+/** Returns the name of an app; undefined if the app is unknown, or its document is unavailable at the moment. */
 const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<string | undefined> =>
   (await Client.find(clientId).catch(() => undefined))?.clientName
 
@@ -104,7 +104,7 @@ function createOwnRequests() {
   return { ownRequestKey, isOwnRequest }
 }
 
-/** Only the script for passkeys may request what the browser needs; everything else must be opened in a window. */
+/** Only the script for passkeys may request passkey options; every other address must be opened in a window. */
 const assertNavigation = (request: FastifyRequest): void => {
   if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
     throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
@@ -120,7 +120,7 @@ export type OAuthEdge = {
   token(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
-/** Mounts the routes of the authorization server, which the first request loads and builds. */
+/** Creates the door for sign-in and OAuth; the first request loads and builds its authorization server. */
 export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
@@ -187,7 +187,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
   const mountApprovals = createApprovalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   const mountAccount = createAccountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
-  /** Answers a page of the sign-in, within the limit of its address. */
+  /** Answers a page of the sign-in, within the request limit of the client's address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
   const mountPages = (scope: FastifyInstance): void => {
@@ -195,7 +195,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
     mountAccount(scope)
     scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
     mountInteractions({ scope, pageOf, interactions })
-    // The cookie of an interaction is sent only to the addresses of this interaction.
+    // The cookie of an interaction is sent only to its own addresses, so the callback redirects there.
     scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
       if (await isLimited(request, reply)) return
       takeOver(request, reply)
@@ -223,7 +223,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
         scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
       scope.post(oauthPaths.register, async (request, reply) => {
         if (isRegistrationLimited(request, reply)) return reply
-        // The provider answers other origins only at its other endpoints.
+        // The provider sends CORS headers only at its other endpoints, so this one sets them itself.
         const { origin } = request.headers
         reply.raw.setHeader('vary', 'Origin')
         if (origin !== undefined && (corsOrigins.includes(origin) || corsOrigins.includes('*')))
@@ -244,7 +244,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
 
 type InteractionRoutes = {
   scope: FastifyInstance
-  /** Wraps a handler with the limits of an address. */
+  /** Wraps the handler of a page with the request limits of the client's address. */
   pageOf(run: Handler): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
   interactions: ReturnType<typeof createInteractions>
 }
@@ -291,7 +291,7 @@ function handOver(
 const strayCallback = errorPage('It was not started here.', 'invalid_request')
 const queryOf = ({ raw }: FastifyRequest): string => (raw.url ?? '').split('?').slice(1).join('?')
 
-/** The provider reads host and protocol from these headers, so a client must not choose them. */
+/** Sets the headers from which the provider reads host and protocol, so that a client cannot choose them. */
 function withOwnAddress({ raw, ip }: FastifyRequest, baseUrl: string): IncomingMessage {
   const { host, protocol } = new URL(baseUrl)
   const { headers } = raw
@@ -329,7 +329,11 @@ async function userinfoOf(
     )
   const has = (scope: string) => person.oauthScopes.includes(scope)
   if (!has('openid'))
-    throw new Fault('insufficient_scope', 'The token lacks the scope openid', { extras: { scope: 'openid' } })
+    throw new Fault(
+      'insufficient_scope',
+      'The token lacks the scope `openid`: sign in again and ask for `openid`',
+      { extras: { scope: 'openid' } },
+    )
   const name = has('profile') ? (await people.find(userId))?.name : undefined
   return {
     sub: userId,

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { oauthPaths } from '#edges/oauth/paths.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import { approvalsClientId, pagesClientId } from '#kernel/contract/caller.ts'
 
 /**

@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { type Client, errors, interactionPolicy, Provider, type Session } from 'oidc-provider'
 import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
-import { actingScopes, oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
+import { actingScopes, oauthPaths, oauthScopes } from '#edges/oauth/paths-and-scopes.ts'
 import { createGrantLoader, isSignInOf } from '#edges/oauth/sign-in/browser-session.ts'
-import type { ServerKeys } from '#features/oauth/keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
+import type { ServerKeys } from '#features/oauth/server-keys.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import type { Log } from '#kernel/log.ts'
-import { unknownSignInSeconds } from './exchange.ts'
 import { ownClients } from './page-clients.ts'
 import { recordAdapter } from './record-adapter.ts'
 import { completeRevocation, noteRefusal } from './revocation.ts'
+import { unknownSignInSeconds } from './sign-in-request.ts'
 
 export type ProviderDeps = {
   oauth: OAuth
@@ -109,7 +109,7 @@ type Metadata = {
  */
 function checkClient(metadata: Metadata): void {
   const { client_id, redirect_uris, response_types } = metadata
-  // The ids of other clients are random, or addresses.
+  // The gateway's own clients are not checked; the ids of other clients are random, or addresses.
   if (client_id !== undefined && isOwnClient(client_id)) return
   if (response_types !== undefined && String(response_types) !== 'code')
     throw new errors.InvalidClientMetadata('response_types must be code')
@@ -139,7 +139,7 @@ function checkClient(metadata: Metadata): void {
 function featuresAt(base: string): Record<string, object> {
   const audiences = new Map([
     [base, base],
-    // Clients that normalise URLs append the slash.
+    // Clients that normalise URLs append a slash to the audience.
     [`${base}/`, base],
     [`${base}/mcp`, `${base}/mcp`],
     [`${base}/mcp/`, `${base}/mcp`],
@@ -161,7 +161,7 @@ function featuresAt(base: string): Record<string, object> {
       allowFetch: async () => true,
       allowClient: async () => true,
     },
-    // A document may name methods that are not served, in addition to `none`.
+    // A client's document may name authentication methods that are not served, in addition to `none`.
     rpMetadataChoices: { enabled: true },
     resourceIndicators: {
       enabled: true,
@@ -272,7 +272,7 @@ export function createProvider(
           const clientId = (AuthorizationCode ?? RefreshToken)?.clientId
           // An app's token contains no sign-in time: an act that needs a recent one is confirmed on the pages.
           if (clientId === undefined || !isOwnClient(clientId)) return jwt
-          // A script that found such a code can redeem it nowhere.
+          // Only this process redeems codes of its pages, so a script that has found a code can use it nowhere.
           if (!isOwnRequest(req))
             throw new errors.InvalidGrant('the pages of this gateway redeem their codes')
           const { authTime = unknownSignInSeconds, sessionUid } = AuthorizationCode ?? {}
@@ -284,7 +284,7 @@ export function createProvider(
       },
     },
     extraClientMetadata: {
-      // The name does not matter, because the function is called once for each client.
+      // The name of the property does not matter, because `validator` is called once for each client.
       properties: ['portico_redirects'],
       validator: (_context: unknown, _key: string, _value: unknown, metadata: Metadata) =>
         checkClient(metadata),

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { oauthPaths } from '#edges/oauth/paths.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { RateLimits } from '#invoke/limits.ts'
+import type { RateLimits } from '#invoke/rate-limits.ts'
 import { createWindowCounter } from '#kernel/async/window-counter.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { addressKey } from '#kernel/wire/address-key.ts'
+import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { OAuthEdge } from './oauth-edge.ts'
 import { readText, withoutParsers } from './request-bodies.ts'
 
@@ -19,7 +19,7 @@ import { readText, withoutParsers } from './request-bodies.ts'
 type ExternalServer = NonNullable<OAuth['external']>
 type ProxyEdgeDeps = {
   server: ExternalServer
-  /** Absent if this gateway has no pages. */
+  /** The pages of this gateway and their sign-in; absent if this gateway has no pages. */
   own: OAuthEdge | undefined
   limits: RateLimits
   clock: Clock

@@ -2,7 +2,7 @@ import { errors, Provider } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { RecordStore } from '#features/oauth/records.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
-import { addressKey } from '#kernel/wire/address-key.ts'
+import { addressKey } from '#kernel/wire/ip-address-key.ts'
 
 /** The provider chooses the name and id of a record; a code or token is used once. */
 const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.upsert) => ({

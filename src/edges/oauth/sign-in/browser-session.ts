@@ -1,6 +1,6 @@
 import type { Provider, Session } from 'oidc-provider'
-import type { Exchange } from '#edges/oauth/provider/exchange.ts'
-import type { Grants } from '#features/oauth/grants.ts'
+import type { Exchange } from '#edges/oauth/provider/sign-in-request.ts'
+import type { Grants } from '#features/oauth/grant-revocation.ts'
 import type { Sessions } from '#features/oauth/sessions.ts'
 import { isOwnClient, ownClientIds } from '#kernel/contract/caller.ts'
 

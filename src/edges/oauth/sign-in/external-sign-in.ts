@@ -7,7 +7,7 @@ import {
   type SignInMethod,
   send,
   signedIn,
-} from '#edges/oauth/provider/exchange.ts'
+} from '#edges/oauth/provider/sign-in-request.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'

@@ -1,7 +1,8 @@
 import type { Client, Interaction } from 'oidc-provider'
-import { isProven, withProof } from '#edges/oauth/form-proof.ts'
+import { isProven, withProof } from '#edges/oauth/csrf-token.ts'
 import { consentPage, errorPage } from '#edges/oauth/pages.ts'
-import { type ActingScope, actingScopes, oauthPaths } from '#edges/oauth/paths.ts'
+import { type ActingScope, actingScopes, oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import {
   clientOf,
   type Exchange,
@@ -12,8 +13,7 @@ import {
   isRefusedOrigin,
   type SignInStep,
   send,
-} from '#edges/oauth/provider/exchange.ts'
-import type { Form } from '#edges/oauth/provider/request-bodies.ts'
+} from '#edges/oauth/provider/sign-in-request.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
@@ -47,8 +47,8 @@ const withChoice = (scope: unknown, chosen: readonly ActingScope[]): string =>
 type Consent = { accountId: string; chosen: readonly ActingScope[]; base: string; isContested: boolean }
 
 /**
- * Grants what the client asked for and does not have yet. Of the acting scopes it gets only those that the person chose
- * now, so that a later request without a consent gets no more.
+ * Grants what the client asked for and does not have yet. Of the acting scopes the client gets only those that the
+ * person chose now, so that a later request without a consent gets no more.
  */
 async function grantRequested(
   { provider }: Exchange,

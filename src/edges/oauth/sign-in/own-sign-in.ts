@@ -10,7 +10,8 @@ import {
   signInPage,
   signUpPage,
 } from '#edges/oauth/pages.ts'
-import { oauthPaths } from '#edges/oauth/paths.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import {
   clientOf,
   type Entry,
@@ -21,10 +22,9 @@ import {
   type SignInStep,
   send,
   signedIn,
-} from '#edges/oauth/provider/exchange.ts'
-import type { Form } from '#edges/oauth/provider/request-bodies.ts'
+} from '#edges/oauth/provider/sign-in-request.ts'
+import type { CodeRequest, Person, Refusal } from '#features/oauth/email-sign-in.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { CodeRequest, Person, Refusal } from '#features/oauth/people.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { passkeySteps } from './passkey-sign-in.ts'
 
@@ -82,7 +82,7 @@ export function createOwnSignIn({
 }: OwnSignInDeps): SignInMethod {
   const hasPasskeys = () => passkeys?.isPossible() ?? false
 
-  /** Guesses of others no longer limit this person in this browser. */
+  /** Marks the browser as known to the person, so that failed guesses of others no longer limit sign-ins in it. */
   const remember = async ({ response }: Exchange, personId: string): Promise<void> => {
     const value = await knownBrowsers.tokenFor(personId)
     const path = oauthPaths.interaction
@@ -141,7 +141,7 @@ export function createOwnSignIn({
         const confirmed = await people.confirm(exchange.uid, code.trim(), originOf(exchange))
         if (!confirmed.ok) return showRefusal(exchange, interaction, 'code', { ...confirmed, email })
         const { value } = confirmed
-        // A new password has just ended the sessions that were entered earlier.
+        // A new password has just ended the earlier sessions, so this session is entered at the present moment.
         if ('person' in value)
           return enter(exchange, interaction, value.person, { amr: ['otp'], enteredAt: clock.now() })
         await passkeys?.holdVerifiedEmail(exchange.uid, value.verifiedEmail)

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readCookie, setCookie } from '#edges/oauth/cookies.ts'
-import { isProven, isSame, withProof } from '#edges/oauth/form-proof.ts'
+import { isProven, isSame, withProof } from '#edges/oauth/csrf-token.ts'
 import { hasPasskeyScript, pageHeaders } from '#edges/oauth/pages.ts'
-import { oauthPaths } from '#edges/oauth/paths.ts'
-import { isRefusedOrigin } from '#edges/oauth/provider/exchange.ts'
+import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
 import {
   authorizationPath,
   flowText,
@@ -16,6 +15,7 @@ import {
   tokenForm,
 } from '#edges/oauth/provider/page-clients.ts'
 import type { Form } from '#edges/oauth/provider/request-bodies.ts'
+import { isRefusedOrigin } from '#edges/oauth/provider/sign-in-request.ts'
 import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -33,7 +33,7 @@ export type PageSessionDeps = {
   baseUrl: () => string
   ownRequestKey: string
 }
-/** Runs within the limits and the error page of the sign-in. */
+/** Answers a page within the limits of the client's address, and with the error page of the sign-in. */
 export type AnswerPage = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -57,7 +57,7 @@ type SignInAnswer = {
   errorPage(sentence: string, code: string): string
   codes: readonly string[]
 }
-/** A fault that a sign-in resolves leads to one; any other fault is shown. */
+/** A fault that a new sign-in resolves sends the browser to the sign-in; any other fault is shown. */
 export const orSignIn =
   (answerPage: AnswerPage, { isReturn, signIn, errorPage, codes }: SignInAnswer): AnswerPage =>
   (request, reply, run) =>

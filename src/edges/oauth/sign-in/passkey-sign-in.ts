@@ -1,7 +1,12 @@
 import type { Interaction } from 'oidc-provider'
-import { type Entry, type Exchange, type SignInStep, sendJson } from '#edges/oauth/provider/exchange.ts'
+import {
+  type Entry,
+  type Exchange,
+  type SignInStep,
+  sendJson,
+} from '#edges/oauth/provider/sign-in-request.ts'
+import type { Person, Refusal } from '#features/oauth/email-sign-in.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { Person, Refusal } from '#features/oauth/people.ts'
 import { passkeyName } from './passkey-name.ts'
 
 type PasskeyView = 'sign-in' | 'sign-up' | 'passkey-sign-up' | 'passkey-create'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Effect, TaskView } from '#kernel/task/task.ts'
-import { type ActionOutcome, cloidOf, effectIdOf, effectKind, retryThrottled } from './action-outcome.ts'
+import { type ActionOutcome, deriveCloid, effectIdOf, effectKind, retryThrottled } from './action-outcome.ts'
 
 const now = new Date(1_700_000_000_000)
 const later = (ms: number) => new Date(now.getTime() + ms)
@@ -74,7 +74,10 @@ test('each signature of an action is an effect with its own id', () => {
   const ids = [{}, { throttled: { entry: 1 } }, { throttled: { entry: 2 } }].map((data) =>
     effectIdOf(task({ exit: true, data }), 'entry'),
   )
-  assert.equal(ids[0], cloidOf('t', 'entry'))
+  assert.equal(ids[0], deriveCloid('t', 'entry'))
   assert.equal(new Set(ids).size, 3)
-  assert.equal(effectIdOf(task({ exit: true, data: { throttled: { entry: 1 } } }), 'tp'), cloidOf('t', 'tp'))
+  assert.equal(
+    effectIdOf(task({ exit: true, data: { throttled: { entry: 1 } } }), 'tp'),
+    deriveCloid('t', 'tp'),
+  )
 })

@@ -7,16 +7,16 @@ export const effectKind = 'hyperliquid_action'
 
 export type ActionTaskData = {
   polls?: number
-  /** How many signatures the venue's request limit rejected, by action key. */
+  /** How many signatures of an action the venue's request limit rejected, by action key. */
   throttled?: Record<string, number>
   /** The first look-up, by the venue's clock, that found no record of an action that can no longer execute. */
   absence?: Absence
   progress?: TaskProgress
-  /** The key of an action that an earlier task of the same execution id has sent. */
+  /** The key of an action that an earlier task of this task's execution id has sent. */
   looked_before?: string
-  /** Says why an action may have been sent before. It is not sent until an operator ends the task. */
+  /** Why an action may have been sent before; it is not sent again until an operator ends the task. */
   unclear_before?: string
-  /** The action was certainly not sent before that. */
+  /** Set if this task has certainly not sent the action, which waits for an operator to end the task. */
   held_back?: true
   note?: string | null
 }
@@ -26,7 +26,7 @@ export type Absence = { effect_id: string; at_ms: number }
 export type ActionOutcome<T> =
   | { type: 'executed'; value: T; effects: EffectUpdate[] }
   | { type: 'rejected'; message: string; effects: EffectUpdate[] }
-  /** The action did not reach the venue and can no longer execute. */
+  /** The action never reached the venue, and can no longer execute. */
   | { type: 'expired'; message: string; effects: EffectUpdate[] }
   | ({ type: 'unknown' } & UnknownOutcome)
 
@@ -36,7 +36,7 @@ export type UnknownOutcome = {
   effects: EffectUpdate[]
   cause?: Fault
   absence?: Absence
-  /** Returns the delay until the next useful look-up, given the backoff. */
+  /** Returns the delay until the next look-up that can decide anything, given the usual backoff. */
   nextMs?: (backoffMs: number) => number
 }
 
@@ -47,12 +47,12 @@ export type ThrottledResult<Name extends string> = StepResultOf<
 >
 
 /** Returns a client order id of 16 bytes, unique per execution and action. */
-export const cloidOf = (executionId: string, actionKey: string): string =>
+export const deriveCloid = (executionId: string, actionKey: string): string =>
   `0x${sha256(`${executionId}:${actionKey}`).slice(0, 32)}`
 
-/** The suffix of exits that replace missing ones. */
+/** The suffix in the action keys of exits that replace missing exits. */
 export const repairSuffix = '2'
-/** At most this many orders close what the exits did not. */
+/** The most orders that close the part of a position that its exits did not close. */
 export const closesMax = 3
 /** The action keys of the orders that one task may place. */
 export const orderKeys: readonly string[] = [
@@ -61,16 +61,16 @@ export const orderKeys: readonly string[] = [
   ...Array.from({ length: closesMax }, (_, at) => `close${at + 1}`),
 ]
 
-/** An address above its request limit may still send one request in this time. */
+/** The time in which an address above its request limit may still send one request. */
 const throttledRetryMs = 10_000
 const isThrottled = (message: string): boolean => message.startsWith('Too many cumulative requests')
 const retriesOf = ({ data }: TaskView<ActionTaskData>, actionKey: string): number =>
   data.throttled?.[actionKey] ?? 0
 
-/** Each retry is its own effect; the client order ids do not change. */
+/** Returns the id of an action's effect. Each retry is its own effect; the client order ids do not change. */
 export function effectIdOf(task: TaskView<ActionTaskData>, actionKey: string): string {
   const retries = retriesOf(task, actionKey)
-  return cloidOf(task.executionId, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
+  return deriveCloid(task.executionId, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
 }
 
 export function effectOf(task: TaskView<ActionTaskData>, actionKey: string): Effect {

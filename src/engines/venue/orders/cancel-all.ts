@@ -1,10 +1,10 @@
 import { phaseOf } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
-import { isVenueOrderId, type RecentOrders, recentOrders } from '#engines/venue/records/store.ts'
+import { isVenueOrderId, type RecentOrders, recentOrders } from '#engines/venue/records/order-store.ts'
 import { later } from '#kernel/clock.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { addToResult, oneEffect } from '#kernel/task/one-effect.ts'
+import { addToResult, oneEffect } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Admission, EndResult, FailedResult, JsonObject, Steps } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -28,9 +28,9 @@ import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 export type CancelAllSection = {
   kind: MarketKind
   operation: string
-  /** The symbol of one market, or undefined for all markets. */
+  /** The symbol of the one market whose orders are cancelled, or undefined for all markets. */
   symbol: string | undefined
-  /** Returns undefined for an order of another section. */
+  /** Returns the market of an order, or undefined for an order of another section. */
   marketOf(order: OpenOrder): { symbol: string; asset: number } | undefined
 }
 export type CancelAllDeps = {
@@ -55,7 +55,7 @@ export type CancelAllData = ActionTaskData & {
   ahead_ms: number
   since_ms: number
   orders: CancelTarget[]
-  /** The number of orders whose outcome is known. */
+  /** The number of orders in `orders` whose outcome is known. */
   resolved: number
   outcomes: Cancelled[]
 }
@@ -67,7 +67,7 @@ export const admitCancelAll = (
   deps: CancelAllDeps,
   section: CancelAllSection,
   asker: Asker,
-  /** The symbols of triggers held by the gateway, which the section cancels before the orders at the venue. */
+  /** The symbols of the gateway's own triggers, which the section cancels before the orders at the venue. */
   gatewaySymbols: readonly string[] = [],
 ): Promise<Admission<CancelAllData, 'sign'>> =>
   createAdmission({
@@ -126,7 +126,7 @@ async function checkCancelAll(
   return { action, data }
 }
 
-/** Returns recent orders of our tasks that the list of open orders may not contain yet. */
+/** Returns recent orders of the user's tasks that the list of open orders may not contain yet. */
 async function findUnlisted(
   venue: Pick<Hyperliquid, 'order'>,
   account: string,
@@ -196,7 +196,7 @@ const resultOf = (orders: readonly Cancelled[]): JsonObject => ({
   orders: [...orders],
 })
 
-/** Nothing to cancel counts as a success. */
+/** Returns the end of a cancel of all orders; if there was nothing to cancel, this counts as a success. */
 export function cancelAllResult(outcomes: readonly Cancelled[]): EndResult<Record<never, never>> {
   const result = resultOf(outcomes)
   const left = outcomes.filter(({ cancelled }) => !cancelled)
@@ -206,7 +206,7 @@ export function cancelAllResult(outcomes: readonly Cancelled[]): EndResult<Recor
   return { ...failed('order_not_cancellable', message), result }
 }
 
-/** Returns a result that lists both the cancelled and the open orders, or undefined if none was cancelled. */
+/** Returns a result that lists cancelled and open orders, or undefined if no order was cancelled. */
 function interruptedResult(
   { orders, resolved, outcomes }: CancelAllData,
   { code, message }: { code: string; message: string },

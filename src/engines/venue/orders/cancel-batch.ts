@@ -9,7 +9,7 @@ export type CancelTarget = {
   order_id: number
   asset: number
   symbol: string
-  /** The open size when the cancel was requested. */
+  /** The open size of the order when its cancel was requested. */
   left?: string
 }
 export type OrderCancelled = CancelTarget & CancelOutcome

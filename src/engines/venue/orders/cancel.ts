@@ -1,13 +1,13 @@
 import { phaseOf } from '#engines/venue/records/bracket.ts'
 import { assetKey, bareSymbol, type MarketKind } from '#engines/venue/records/markets.ts'
+import { marketOfRecentOrder } from '#engines/venue/records/order-store.ts'
 import type { cancelRequest } from '#engines/venue/records/schemas.ts'
-import { marketOfRecentOrder } from '#engines/venue/records/store.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
-import { oneEffect, type Settled } from '#kernel/task/one-effect.ts'
+import { oneEffect, type Settled } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -30,7 +30,7 @@ export type CancelInput = Static<ReturnType<typeof cancelRequest>>
 export type Section = {
   kind: MarketKind
   operation: string
-  /** Finds the market by its name in the venue's orders. */
+  /** Finds the market of an order by the market's name at the venue; undefined for a market of another section. */
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
 export type CancelAdmissionDeps = {
@@ -87,7 +87,7 @@ async function checkCancel(
     { kind, marketOf },
     { userId, account, orderId, open },
   )
-  // An order of the other section has its own operation.
+  // An order of another section is cancelled by the operation of that section.
   if (!market) throw orderNotFound(kind)
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
@@ -152,7 +152,7 @@ type EndLookUp = LookUpScope & {
   sinceMs: number
   orderId?: number
   cloid?: string
-  /** The open size when the cancel was requested. */
+  /** The open size of the order when its cancel was requested. */
   left?: string | undefined
 }
 

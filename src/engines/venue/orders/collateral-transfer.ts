@@ -1,7 +1,7 @@
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import { type CashSource, reconciledTransfers } from '#engines/venue/records/cash-reconciliation.ts'
 import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
-import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/order-store.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money/money.ts'
@@ -11,7 +11,7 @@ import {
   type EffectNames,
   type EffectStep,
   type EffectSteps,
-} from '#kernel/task/one-effect.ts'
+} from '#kernel/task/effect-steps.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -35,10 +35,10 @@ export type TransferAmount = Required<Pick<TransferTaskData, 'transfer_usd' | 't
 /** An account with one balance for both sides needs no transfer. */
 export const noTransfer: TransferAmount = { transfer_usd: null, transfer_jitter_micros: '0' }
 
-/** The amount alone identifies a transfer, so each task varies it by up to this much. */
+/** The venue's list identifies a transfer by its amount alone, so each task varies it by up to this much. */
 const jitterMaxMicros = 10_000n
 
-/** Returns the shortfall plus as much of the spare as funds allow, or null if the other side cannot cover it. */
+/** Returns the shortfall plus as much of the spare as funds allow, or null if they do not cover the shortfall. */
 export function transferable(
   freeMicros: bigint,
   { shortfallMicros, spareMicros = jitterMaxMicros }: Shortfall,
@@ -59,7 +59,7 @@ function transferAmountOf(taskId: string, taskData: TransferTaskData): string {
   return fromUnits(upperMicros - (share % (BigInt(transfer_jitter_micros) + 1n)), usdDecimals)
 }
 
-/** Returns a transfer of what the perp side can withdraw, or none if one balance serves both sides. */
+/** Returns the transfer from the perp side that covers a shortfall, or none if one balance serves both sides. */
 export async function transferableFromPerp(
   venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
   account: string,
@@ -87,16 +87,16 @@ type Side = 'perp' | 'spot'
 
 type TransferRules<Data extends TransferTaskData, Names extends string> = {
   steps: EffectNames<Names>
-  /** Names the operation that needs the funds, and the side that receives them. */
+  /** Returns the operation that needs the funds, and the side that receives them. */
   purpose(data: Data): Pick<ActionPlan['facts'], 'operation' | 'exit'> & { to: Side }
-  /** The effect that follows the transfer, or that takes its place if none is needed. */
+  /** The signing step that follows the transfer, or that takes its place if no transfer is needed. */
   next: EffectStep<Data, Names>
   onRejected?: VenueAction<Data, FoundTransfer, Names>['onRejected']
 }
 
 const otherSide = { perp: 'spot', spot: 'perp' } as const
 
-/** The commit that continues after the transfer also claims it, even if the next signature is refused. */
+/** Builds the transfer's steps. The commit after the transfer claims it, even if the next signature is refused. */
 export const transferEffect = <Data extends TransferTaskData & { agent?: string }, Names extends string>(
   deps: TransferDeps,
   { steps, purpose, next, onRejected }: TransferRules<Data, Names>,
@@ -117,7 +117,7 @@ export const transferEffect = <Data extends TransferTaskData & { agent?: string 
       const { to, ...facts } = purpose(task.data)
       const amount = transferAmountOf(task.id, task.data)
       const usdc = (await deps.venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')
-      // The exact amount replaces the range.
+      // From the signature on, `transfer_usd` is the exact amount, without a range.
       const data: Partial<TransferTaskData> = {
         progress: { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` },
         transfer_usd: amount,
@@ -168,7 +168,7 @@ function transferSearch(
     async lookUp({ isLast }) {
       const own = await ownOf(await venue.ledgerSince(account, sinceMs))
       if (own || !isLast) return own
-      // The list that matches the balance may be newer than the one above.
+      // The list that matches the balance may be newer than the list above.
       const balance = { balanceKey: spotBalanceKey('USDC'), total, sinceMs }
       return ownOf(await reconciledTransfers(venue, account, balance))
     },

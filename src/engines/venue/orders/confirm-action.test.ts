@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Effect, TaskView } from '#kernel/task/task.ts'
 import type { SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type ActionTaskData, cloidOf, effectKind } from './action-outcome.ts'
+import { type ActionTaskData, deriveCloid, effectKind } from './action-outcome.ts'
 import { confirmAction, readLagMs } from './confirm-action.ts'
 
 const sentMs = 1_700_000_000_000
@@ -11,7 +11,7 @@ const effect: Effect = {
   id: 'e',
   step: 'order',
   kind: effectKind,
-  externalId: cloidOf('t', 'entry'),
+  externalId: deriveCloid('t', 'entry'),
   intent: { account: '0xacc', nonce: String(sentMs), expiresAtMs: endsMs },
   signed: {},
   status: 'unknown',

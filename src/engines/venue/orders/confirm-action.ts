@@ -13,9 +13,9 @@ import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from 
 
 /** How far a look-up goes; every request costs rate budget. */
 export type LookUpScope = {
-  /** Reads every record that could show the action, not only its status. */
+  /** Whether the look-up reads every record that could show the action, and not only its status. */
   allRecords: boolean
-  /** The action can no longer execute: an absent record stays absent. Contradicting records make the look-up throw. */
+  /** Whether the action can no longer execute: an absent record stays absent, and contradicting records throw. */
   isLast: boolean
 }
 
@@ -25,7 +25,7 @@ export type ConfirmRequest<T> = {
   signal: AbortSignal
   /** Looks up the action at the venue, and returns undefined if no record contains it. */
   lookUp: (how: LookUpScope) => Promise<T | undefined>
-  /** Replaces the default grace period of a user-signed action. */
+  /** The grace period of an action that the user signs; if absent, the default applies. */
   graceMs?: number
   /** Parses the reply to the action, and returns undefined to leave the outcome to `lookUp`. */
   parseReply: (legs: LegStatus[]) => T | undefined
@@ -38,11 +38,11 @@ type ConfirmDeps = { venue: ActionSource; graceMs: number }
 export const readLagMs = 5_000
 /** The time between the two look-ups that prove an absence, since both may reach a lagging server. */
 const secondLookUpMs = 3_000
-/** The waits before each look-up of the first step. */
+/** The waits before each look-up in the first run of the step. */
 const inlineWaitsMs = [0, 50, 150, 350, 700]
 /** A parked task looks up once; a second time only if a rejection of the same bytes makes that look-up the last. */
 const parkedWaitsMs = [0, 0]
-/** These parked look-ups read every record: one after the usual read lag, and one after the largest. */
+/** The polls of a parked task that read every record: one after the usual read lag, and one after the largest. */
 const allRecordsPolls = new Set([1, 3])
 const sendsMax = 3
 /** The clocks of two reads differ a little; the venue's clock must pass the expiry in both. */
@@ -55,7 +55,7 @@ type Timing = {
 }
 type Known = {
   refusal: string | undefined
-  /** The venue has used the nonce, so sending again has no effect. */
+  /** Whether the venue has used the nonce of the action, so that sending again has no effect. */
   isSpent: boolean
 }
 
@@ -96,7 +96,7 @@ export async function confirmAction<T>(
         effects: [{ effectId: effect.id, status: 'rejected' }],
       }
   }
-  // The action is at the venue, so it is never sent again and never absent, whatever a later read misses.
+  // An earlier look-up found the action at the venue, so it is never sent again and never counts as absent.
   const isFoundBefore = task.data.looked_before === actionKey
   const polls = pollsOf(task)
   const isFirst = polls === 0
@@ -174,7 +174,7 @@ async function timingOf(
   return near.isLast ? at(await venue.passedMs(account)) : near
 }
 
-/** Whether every read includes what happened at that time of the venue's clock. */
+/** Whether every read includes the events up to a time of the venue's clock. */
 export async function isShownByNow(
   venue: Pick<Hyperliquid, 'timeMs' | 'passedMs'>,
   account: string,
@@ -184,7 +184,7 @@ export async function isShownByNow(
   return (await venue.timeMs(account)) > shownMs && (await venue.passedMs(account)) > shownMs
 }
 
-/** Returns the delay until a negative finding is final, if an earlier look-up cannot decide anything. */
+/** Returns the delay until a negative finding is final, if no earlier look-up can decide anything. */
 function nextLookUpMs({ intent }: Effect, timing: Timing | undefined, backoffMs: number): number {
   const ends = intent.expiresAtMs
   if (!timing || timing.isLast || typeof ends !== 'number') return backoffMs

@@ -7,7 +7,7 @@ import { clockToleranceMs } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 
-/** Returns undefined until the stream has delivered every fill. */
+/** Returns all fills of an order from its stream, or undefined until the stream has delivered every fill. */
 function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string | null): Fill[] | undefined {
   if (isList && filledSize === null) return [...fills]
   const filled = filledSize ?? (left && filledOf(left))
@@ -18,7 +18,7 @@ function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string 
 const filledOf = ({ size, origSize }: NonNullable<OrderUpdate['left']>): string =>
   subtractDecimals(origSize, size)
 
-/** Filters by order id: the window starts before the task, because the account clock may be ahead of the fill clock. */
+/** Returns the fills of an order. They are read from before the task, since account and fill clocks can differ. */
 export async function fillsOfOrder(
   venue: Pick<PlaceOrderDeps['venue'], 'fillsSince'>,
   { account, sinceMs }: { account: string; sinceMs: number },
@@ -28,7 +28,7 @@ export async function fillsOfOrder(
   return fills.filter((fill) => fill.orderId === orderId)
 }
 
-/** Returns undefined while fills are missing; the venue shows them shortly after its reply. */
+/** Returns the fills of an entry; undefined while some are missing: the venue shows them soon after its reply. */
 export async function fillsOfEntry(
   { venue, readStreamedOrder }: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
   taskData: OrderTaskData,

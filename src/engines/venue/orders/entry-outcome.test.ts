@@ -4,7 +4,7 @@ import type { TaskView } from '#kernel/task/task.ts'
 import { effectKind } from './action-outcome.ts'
 import { exitsOfReply, landedMs, resolveExits } from './entry-outcome.ts'
 import type { OrderTaskData } from './order-task.ts'
-import { cloidOf } from './signed-action.ts'
+import { deriveCloid } from './signed-action.ts'
 
 test('the reply to a bracket states for each exit whether it waits for the entry or is open', () => {
   const states = (...legs: Parameters<typeof exitsOfReply>[1]) =>
@@ -44,7 +44,7 @@ const task: TaskView<OrderTaskData> = {
       id: 'e',
       step: 'begin',
       kind: effectKind,
-      externalId: cloidOf('t', 'exits'),
+      externalId: deriveCloid('t', 'exits'),
       intent: { nonce: '9000' },
       signed: {},
       status: 'prepared',

@@ -3,7 +3,7 @@ import { type Entry, type Exit, type ExitLeg, exitStateOf, sumFills } from '#eng
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { match } from '#kernel/match.ts'
+import { match } from '#kernel/match-union.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { effectOf } from './action-outcome.ts'
@@ -19,11 +19,11 @@ import {
 import type { OrderOutcome } from './order-result.ts'
 import { type ObservedEntry, type OrderTaskData, type PlacedExits, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
-import { cloidOf } from './signed-action.ts'
+import { deriveCloid } from './signed-action.ts'
 
 /** Determines the outcome of an entry and its exits, from the reply to the order and the venue's records. */
 
-/** The reply is authoritative: a later read that lacks the exit does not override it. */
+/** Returns an exit by the venue's reply to its order; a later read that lacks the exit does not override it. */
 function exitOfReply(leg: ExitLeg, reply: LegStatus | undefined): Exit {
   if (!reply) return { leg, orderId: null, state: 'unknown', error: null }
   return match(reply, {
@@ -39,7 +39,7 @@ function exitOfReply(leg: ExitLeg, reply: LegStatus | undefined): Exit {
 export const exitsOfReply = (wanted: readonly ExitLeg[], legs: readonly LegStatus[]): Exit[] =>
   wanted.map((leg, at) => exitOfReply(leg, legs[at]))
 
-/** The reply holds one status for each order, in the order in which they were sent. */
+/** Reads an entry and its exits from the reply, which has a status for each order in the order of sending. */
 export function entryOfReply(
   legs: LegStatus[],
   taskData: OrderTaskData,
@@ -74,7 +74,7 @@ const entryReplied = (
     },
   })
 
-/** Returns undefined if the record does not determine the state of the entry. */
+/** Returns the entry as a record shows it, or undefined if the record does not determine the entry's state. */
 function entryFound(
   { orderId, phase, status, filledSize }: FoundOrder,
   taskData: OrderTaskData,
@@ -89,7 +89,7 @@ function entryFound(
   })
   const isWhole = compareDecimals(filledSize, taskData.size) >= 0
   if (isWhole) return entry('filled', filledSize)
-  // An IOC order never rests, so an open status is stale.
+  // An IOC order never rests, so a status of an open order is stale.
   if (phase === 'open' || phase === 'waiting')
     return taskData.tif === 'ioc' ? undefined : entry('resting', null)
   if (phase === 'filling') return isLast ? entry('partial', filledSize) : undefined
@@ -102,8 +102,8 @@ function entryFound(
 type EntryLookUpDeps = Pick<PlaceOrderDeps, 'venue' | 'rejections'>
 
 /**
- * A cancelled order may have been filled in part while its status still shows the original size. Returns
- * undefined while its fills may not be visible yet.
+ * Adds the fills of a cancelled order, which may be filled in part while its status shows the original size.
+ * Returns undefined while its fills may not be visible yet.
  */
 async function withFills(
   venue: PlaceOrderDeps['venue'],
@@ -127,7 +127,7 @@ export async function lookUpEntry(
   const taskData = task.data
   const { account, since_ms: sinceMs, is_buy: isBuy } = taskData
   const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
-  const listed = await lookup.find({ cloid: cloidOf(task.executionId, 'entry') })
+  const listed = await lookup.find({ cloid: deriveCloid(task.executionId, 'entry') })
   const found = listed && (await withFills(venue, account, listed, { sinceMs, isLast }))
   const entry = found && entryFound(found, taskData, rejections, { isLast })
   if (entry) {
@@ -160,14 +160,14 @@ export async function lookUpEntry(
 type ExitResolution = {
   exits: readonly Exit[]
   entryRests: boolean
-  /** The suffix of the action key of each exit. */
+  /** The suffix of the exits' action keys; repaired exits have another one. */
   suffix?: string
   allRecords: boolean
-  /** The read lag since these orders landed has passed. */
+  /** Whether the read lag since the exits landed has passed. */
   isSettled: boolean
 }
 
-/** Returns the current state of each exit: `missing` only if the venue says so, or if no record contains it. */
+/** Returns each exit in its current state: `missing` only if the venue says so or no record contains the exit. */
 export async function resolveExits(
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
@@ -179,7 +179,7 @@ export async function resolveExits(
     exits.map(async (exit): Promise<Exit> => {
       const { leg, orderId, state } = exit
       if (state === 'missing' && exit.error !== null) return exit
-      const found = await lookup.find({ cloid: cloidOf(task.executionId, `${leg}${suffix}`), orderId })
+      const found = await lookup.find({ cloid: deriveCloid(task.executionId, `${leg}${suffix}`), orderId })
       // The end of the entry also cancels exits that wait for its remainder.
       if (!found) return state === 'waiting' && !entryRests ? { ...exit, state: 'unknown' } : exit
       const now = stateOf(found, { entryRests })
@@ -192,7 +192,7 @@ export async function resolveExits(
   return resolved.map((exit): Exit => {
     if (exit.state !== 'unknown') return exit
     if (hasFired) return { ...exit, state: 'closed' }
-    // If a record was seen once, a lagging read hides it: only the venue's own statement ends the order.
+    // An exit with an order id was seen before, so a lagging read hides it: only the venue's statement ends it.
     const isAbsent = isSettled && allRecords && exit.orderId === null
     return isAbsent ? { ...exit, state: 'missing', error: 'The venue has no such order' } : exit
   })
@@ -221,7 +221,7 @@ export async function landedMs(
 
 type ExitLookUp = { legs: readonly ExitLeg[]; suffix?: string; allRecords: boolean }
 
-/** Returns exits whose reply was lost, with the order ids on record, or undefined if no record contains any. */
+/** Returns exits whose reply was lost, with the order ids on record; undefined if no record contains any exit. */
 export async function lookUpExits(
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
@@ -230,7 +230,7 @@ export async function lookUpExits(
   const { account, since_ms: sinceMs } = task.data
   const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
   const found = await Promise.all(
-    legs.map((leg) => lookup.find({ cloid: cloidOf(task.executionId, `${leg}${suffix}`) })),
+    legs.map((leg) => lookup.find({ cloid: deriveCloid(task.executionId, `${leg}${suffix}`) })),
   )
   if (found.every((each) => each === undefined)) return undefined
   return {
@@ -249,7 +249,7 @@ const hasUnknown = (exits: readonly Exit[]): boolean => exits.some(({ state }) =
 
 const completeWithinMs = 1_500
 const pollBackoff = { firstMs: 100, maxMs: 400 }
-/** The lists cost more weight than the status of a single order, and lag as much. */
+/** Only these attempts read the venue's lists, which cost more weight than an order's status and lag as much. */
 const allRecordsAttempts = new Set([2, 4])
 
 type ExitCompletion = {
@@ -258,7 +258,7 @@ type ExitCompletion = {
   signal: AbortSignal
   suffix?: string
 }
-/** Returns exits that landed without an entry, with their order ids; `isComplete` is false if a record is missing. */
+/** Completes exits that landed without an entry with their order ids; `isComplete` is false while records lack. */
 export async function completeExits(
   venue: OrderLookupSource & Pick<PlaceOrderDeps['venue'], 'timeMs' | 'passedMs'>,
   task: TaskView<OrderTaskData>,
@@ -269,7 +269,7 @@ export async function completeExits(
   let exits = [...placed]
   for (let attempt = 0; ; attempt += 1) {
     const isSettled = await isShownByNow(venue, account, landedAtMs)
-    // The lists cost more weight, and an exit accepted by the reply lacks only its order id.
+    // The lists cost more weight, and they are not needed for an exit that only lacks its order id.
     const allRecords = isSettled || (allRecordsAttempts.has(attempt) && hasUnknown(exits))
     exits = await resolveExits(venue, task, { exits, entryRests: false, suffix, allRecords, isSettled })
     if (isResolved(exits)) return { exits, isComplete: true }
@@ -281,7 +281,7 @@ export async function completeExits(
 
 type StreamedExits = Pick<ExitResolution, 'exits' | 'entryRests'>
 
-/** The stream supplies the order ids of exits that the reply accepted without an id. */
+/** Adds, from the stream, the order ids of exits that the venue's reply accepted without an id. */
 async function streamedExits(
   { readStreamedOrder }: Pick<PlaceOrderDeps, 'readStreamedOrder'>,
   task: TaskView<OrderTaskData>,
@@ -293,7 +293,7 @@ async function streamedExits(
       if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'open')) return exit
       const orderId = await readStreamedOrder(
         account,
-        cloidOf(task.executionId, exit.leg),
+        deriveCloid(task.executionId, exit.leg),
         (update) => update.orderId,
       )
       return orderId === undefined ? exit : { ...exit, orderId, state: exitStateOf('open', { entryRests }) }
@@ -319,7 +319,7 @@ export async function completeOutcome(
   const entryRests = entry.status === 'resting'
   // The filled size is known, so the stream is current once it shows that size.
   const isStreamCurrent = replied || entry.filledSize !== null
-  // The remainder of a partly filled entry cancels its exits after their first stream message.
+  // An entry filled in part cancels its exits with its remainder, after the first message about the exits.
   if (replied && landedAtMs === null && entry.status !== 'partial')
     exits = await streamedExits(deps, task, { exits, entryRests })
   for (let attempt = 0; ; attempt += 1) {

@@ -4,7 +4,7 @@ import { fromUnits, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { OrderTaskData, WantedExit } from './order-task.ts'
 
-/** Rounds to lots and ticks; the venue's adapter supplies it. */
+/** Rounding to lots and ticks, which the venue's adapter supplies. */
 export type Sizing = {
   isOnTick(price: string, grid: Grid): boolean
   tickAt(price: string, grid: Grid): string
@@ -26,7 +26,7 @@ export function assertTick(price: string, grid: Grid, field: string, { isOnTick,
 
 type Priced = { order_type?: 'market' | 'limit'; limit_price?: string; tif?: OrderTaskData['tif'] }
 
-/** Returns undefined for a market order, which takes liquidity, as post-only forbids. */
+/** Returns the limit price of an order; undefined for a market order, which must not be post-only. */
 export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string | undefined {
   const { order_type = 'market', limit_price, tif } = input
   if (order_type === 'market') {
@@ -54,15 +54,15 @@ type Sized = { size: string | undefined; notional: string | undefined }
 type SizeRules = {
   market: Grid
   price: string
-  /** The price by which the venue computes the order's value; `price` by default. */
+  /** The price by which the venue values the order; if absent, `price`. */
   worthPrice?: string
   minimum: string
   notionalField: string
-  /** Rounds up to the minimum if the notional suffices and the rounded size is worth less. */
+  /** Whether a size is rounded up to the minimum, if the notional suffices and the rounded size is worth less. */
   mayRoundUp?: boolean
 }
 
-/** Rounds down to lots, and throws if the result is zero or below the minimum. */
+/** Returns the size of an order, rounded down to lots. Throws if the size is zero or below the minimum. */
 export function orderSize({ size, notional }: Sized, rules: SizeRules, sizing: Sizing): string {
   const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = rules
   if ((size === undefined) === (notional === undefined))
@@ -84,7 +84,7 @@ type Worth = { size: string; price: string; minimum: string; field: string; mark
 const isWorth = ({ size, price, minimum }: Worth, { notionalMicros }: Sizing): boolean =>
   compareDecimals(size, '0') > 0 && notionalMicros(price, size) >= toUnits(minimum, usdDecimals)
 
-/** Throws 422 with the rounded size and the smallest sufficient size. */
+/** Throws 422 with the rounded size and the smallest sufficient size if an order is worth too little. */
 export function assertWorth(worth: Worth, sizing: Sizing): void {
   if (isWorth(worth, sizing)) return
   const { size, price, minimum, field, market } = worth
@@ -112,11 +112,11 @@ type ExitCheck = {
   isBuy: boolean
   reference: string
   field: string
-  /** The reference is the limit of the entry, not the price of the market. */
+  /** Whether the reference is the limit price of the entry, and not the price of the market. */
   isLimit?: boolean
 }
 
-/** A trigger on the wrong side of the price would fire at once. */
+/** Throws if an exit's trigger is on the wrong side of the price, where it would fire at once. */
 export function assertExit({ leg, price, isBuy, reference, field, isLimit = false }: ExitCheck): void {
   const above = (leg === 'tp') === isBuy
   const order = compareDecimals(price, reference)

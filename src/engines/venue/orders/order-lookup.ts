@@ -1,5 +1,5 @@
 import { type Phase, requirePhase, sumFills } from '#engines/venue/records/bracket.ts'
-import { isAnyAdopted } from '#engines/venue/records/store.ts'
+import { isAnyAdopted } from '#engines/venue/records/order-store.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { subtractDecimals, toFixedPoint } from '#kernel/money/money.ts'
@@ -19,7 +19,7 @@ export type OrderLookupSource = Pick<Hyperliquid, 'order' | 'openOrders' | 'fill
 export type OrderRef = { cloid?: string; orderId?: number | null }
 export type FoundOrder = {
   orderId: number
-  /** `waiting` means that it waits for its entry; `filling`, that it has fills and may or may not still be open. */
+  /** `waiting` is an exit that waits for its entry; `filling` an order with fills that may still be open. */
   phase: Phase | 'waiting' | 'filling'
   status: string | null
   filledSize: string
@@ -28,7 +28,7 @@ export type FoundOrder = {
 type Scope = { account: string; sinceMs: number; allRecords: boolean }
 export type OrderLookup = { find(name: OrderRef): Promise<FoundOrder | undefined> }
 
-/** The clocks of accounts and of fills differ by at most this much. */
+/** The most that the venue's clocks of accounts and of fills differ. */
 export const clockToleranceMs = 1_000
 
 const filledOf = ({ origSize, size }: OpenOrder): string => subtractDecimals(origSize, size)
@@ -55,7 +55,7 @@ const fromFills = (fills: readonly [Fill, ...Fill[]]): FoundOrder => ({
   atMs: Math.max(...fills.map(({ atMs }) => atMs)),
 })
 
-/** Reads the lists once for all orders. */
+/** Creates look-ups of orders that read the venue's lists once for all orders. */
 export function createOrderLookup(
   venue: OrderLookupSource,
   { account, sinceMs, allRecords }: Scope,
@@ -96,7 +96,7 @@ export async function placedBefore<Data extends { account: string; since_ms: num
   const orders = await Promise.all(cloids.map((cloid) => venue.order(account, cloid)))
   const times = orders.flatMap((known) => (known ? [known.order.atMs - clockToleranceMs] : []))
   if (times.length === 0) {
-    // The venue denies some orders that exist.
+    // The venue denies some orders that exist; an order that a search has found here before counts as not shown.
     if (await isAnyAdopted(db, userId, cloids)) throw recordsDisagree()
     return undefined
   }
@@ -104,14 +104,14 @@ export async function placedBefore<Data extends { account: string; since_ms: num
   return { data: known as Partial<Data> }
 }
 
-/** The page size of the venue's recent fills; a fill that is not on the page may be older. */
+/** The page size of the venue's recent fills; on a full page, an absent fill may be older. */
 const recentFillsMax = 2_000
 const recordsDisagree = () =>
   new Fault('unavailable', 'The records of the venue are not consistent yet; try again in a second', {
     extras: { retry_after: 1 },
   })
 
-/** Throws if the venue may show the position in an unknown format. */
+/** Returns the position in a market. Throws if the venue may show it in an unknown format. */
 export function positionOf({ positions, unread }: Account, symbol: string): Position | undefined {
   const found = positions.find((each) => each.symbol === symbol)
   if (found || !unread.some((each) => each === null || each === symbol)) return found
@@ -121,11 +121,11 @@ export function positionOf({ positions, unread }: Account, symbol: string): Posi
 export const sizeOf = (account: Account, symbol: string): string =>
   positionOf(account, symbol)?.signedSize ?? '0'
 
-/** Returns the signed position after the fill. */
+/** Returns the signed size of the position after a fill. */
 export const sizeAfter = ({ startSize, isBuy, size }: Fill): bigint =>
   toFixedPoint(startSize) + (isBuy ? toFixedPoint(size) : -toFixedPoint(size))
 
-/** `sinceMs` is the time of a fill that is known to exist. */
+/** The account and market to read; `sinceMs` is the time of a fill that is known to exist. */
 type ConsistencyQuery = { account: string; symbol: string; sinceMs?: number }
 
 /** Returns the account and the newest fills, and throws while the fills do not match the position. */
@@ -143,13 +143,13 @@ export async function consistentRecord(
   }
   const lastMs = Math.max(...own.map(({ atMs }) => atMs))
   if (lastMs < sinceMs) throw recordsDisagree()
-  // Fills with the same timestamp have no order among themselves.
+  // Fills with the same timestamp have no order among themselves, so any of them may be the last.
   if (own.some((fill) => fill.atMs === lastMs && sizeAfter(fill) === toFixedPoint(seen)))
     return { state, fills }
   throw recordsDisagree()
 }
 
-/** Returns the position. It is undefined only if the fills agree, because one read may be older than a fill. */
+/** Returns the position in a market; undefined only if the fills show none too, as a read may be stale. */
 export async function findPosition(
   venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
   { account, symbol }: Pick<ConsistencyQuery, 'account' | 'symbol'>,

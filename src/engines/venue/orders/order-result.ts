@@ -1,10 +1,10 @@
 import { type Entry, type Exit, type FillSum, sumFills } from '#engines/venue/records/bracket.ts'
+import { venueName } from '#engines/venue/records/order-store.ts'
 import { realizedPnlOf } from '#engines/venue/records/realized-pnl.ts'
-import { venueName } from '#engines/venue/records/store.ts'
 import type { JsonObject } from '#kernel/task/task.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type OrderTaskData, roleOf } from './order-task.ts'
-import { cloidOf } from './signed-action.ts'
+import { deriveCloid } from './signed-action.ts'
 
 const shownStatus = { filled: 'filled', partial: 'filled', resting: 'resting', rejected: 'rejected' } as const
 
@@ -42,7 +42,7 @@ export function orderResult(
     resting: entry.status === 'resting',
     asset: taskData.symbol,
     order_id: entry.orderId === null ? null : String(entry.orderId),
-    cloid: cloidOf(executionId, 'entry'),
+    cloid: deriveCloid(executionId, 'entry'),
     order_status: shownStatus[entry.status],
     filled_size: sum.size,
     avg_price: sum.averagePrice,

@@ -1,25 +1,26 @@
 import type { Entry, Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
+import type { OwnPart } from '#engines/venue/records/reducible-part.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
-import type { PositionAfter } from './position-after.ts'
+import type { PositionAfter } from './position-after-fills.ts'
 import type { ActionPlan, ActionTaskData } from './signed-action.ts'
 
-/** What an order is in user-visible results and events. */
+/** The role of an order in results and events that the user sees. */
 export type OrderRole = 'entry' | 'close' | ExitLeg
 export type WantedExit = { price: string; isMarket: boolean }
-/** `replied` means that the entry comes from the reply to the order itself, so the stream is as recent. */
+/** An entry as last seen; `replied` means by the reply to the order itself, so that the stream is as recent. */
 export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
-/** Exits of which at least one landed. The task stores them until every record of them is available. */
+/** Exits of which at least one landed, as the task stores them until every record of them is available. */
 export type PlacedExits = { exits: Exit[]; landedAtMs: number }
-/** `at_ms` is the venue's time; it is null if only age clears the spending. */
+/** A spend at the venue; `at_ms` is the venue's time, or null if only age removes the spend from the list. */
 export type Spending = {
   balance_key: string
   amount: string
   noted_ms: number
   at_ms: number | null
-  /** A read with this total is newer than the spending. */
+  /** The total of a balance by which a read shows that it is newer than the spend. */
   shown_by: { balance_key: string; total: string } | null
 }
 export type SpendingTaskData = { spendings?: Spending[] }
@@ -28,11 +29,11 @@ export type TransferTaskData = ActionTaskData &
     account: string
     ahead_ms: number
     since_ms: number
-    /** The USDC to transfer from the other side: the upper limit until it is signed, and then the exact amount. */
+    /** The USDC to transfer from the other side: an upper limit until the signature, and then the exact amount. */
     transfer_usd: string | null
-    /** How much less may be transferred, which makes the amount unique. */
+    /** By how much the transfer may fall below the limit, so that its amount is unique. */
     transfer_jitter_micros?: string
-    /** The USDC of the spot side just before the transfer is signed. */
+    /** The USDC on the spot side just before the transfer is signed. */
     spot_before?: string
   }
 
@@ -49,27 +50,29 @@ export type OrderTaskData = TransferTaskData & {
   price: string
   tif: 'gtc' | 'ioc' | 'alo'
   reduce_only: boolean
-  /** The action reduces risk, and is allowed under a kill switch and above spent caps. */
+  /** Whether the order reduces risk, so that it is allowed under a kill switch and above spent caps. */
   exit: boolean
   usd_micros: string
-  /** Set for an order that opens or enlarges a position. */
+  /** The margin that the order takes; set if it opens or enlarges a position. */
   margin_micros?: string
-  /** Null if the account already has the wanted leverage. */
+  /** The leverage to set before the order; null if the account has this leverage already. */
   leverage: { is_cross: boolean; value: number } | null
-  /** Set if an exit is smaller than its entry, because a spot purchase pays its fee in the bought token. */
+  /** The size of the exits if smaller than that of the entry: a spot purchase pays its fee in the bought token. */
   exit_size?: string
   tp: WantedExit | null
   sl: WantedExit | null
   held_before?: HeldBefore
-  /** `entry` by default. It is an exit leg if a trigger held by the gateway fired and became this order. */
+  /** The role of the order, by default `entry`; an exit leg if a trigger of the gateway became the order. */
   role?: OrderRole
-  /** The requested size of a close that exceeds the position. */
+  /** The part of its schedule that a run reduces, which bounds the order when it is signed. */
+  own_part?: OwnPart
+  /** The requested size of a close, if it exceeds the position. */
   asked_size?: string
   /** The entry as it was last seen, until every record of it is available. */
   observed_entry?: ObservedEntry
-  /** The position after the fills, for later admissions. */
+  /** The position after the order's fills, for later admissions. */
   position_after?: PositionAfter
-  /** Shown to the user. */
+  /** The fills of the order, as the user sees them. */
   fills?: JsonObject[]
   note?: string
 }
@@ -86,13 +89,13 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
 
 export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 
-/** Whether the order is the first action of its task. */
-export const startsWithOrder = ({ transfer_usd, leverage }: OrderTaskData): boolean =>
-  transfer_usd === null && leverage === null
+/** Whether the order is signed with its acceptance: it is the first action of its task, and no own part bounds it. */
+export const startsWithOrder = ({ transfer_usd, leverage, own_part }: OrderTaskData): boolean =>
+  transfer_usd === null && leverage === null && own_part === undefined
 
 const orderTtlMs = 20_000
 
-/** Returns what an action does, as the policy evaluates it: an order and what belongs to it. */
+/** Returns the facts of an order for the policy; `change` adapts them to an action that belongs to the order. */
 export const factsOf = (
   taskData: OrderTaskData,
   change: Partial<ActionPlan['facts']> = {},
@@ -104,7 +107,7 @@ export const factsOf = (
   exit: taskData.exit,
   ...change,
 })
-/** Returns the same for an action that only reduces risk. */
+/** Returns the facts, for the policy, of an action that only reduces risk. */
 export const exitFacts = (operation: string, tokens: string[]): ActionPlan['facts'] => ({
   operation,
   tokens,

@@ -1,12 +1,12 @@
 import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
-import type { VenueGrouping } from '#kernel/money/venue.ts'
+import type { VenueGrouping } from '#kernel/money/venue-actions.ts'
 import type { TaskView } from '#kernel/task/task.ts'
-import { cloidOf } from './action-outcome.ts'
+import { deriveCloid } from './action-outcome.ts'
+import { exitOrder, type Pricing } from './bracket-action.ts'
 import { completeExits, exitsOfReply, landedMs, lookUpExits } from './entry-outcome.ts'
 import { type OrderLookupSource, placedBefore } from './order-lookup.ts'
 import { factsOf, type OrderTaskData, type PlacedExits, planOf, wantedExits } from './order-task.ts'
 import type { ActionSearch, VenuePlan } from './venue-effect.ts'
-import { exitOrder, type Pricing } from './venue-orders.ts'
 
 /** Places exits without an entry, as an effect of their task. */
 
@@ -35,7 +35,7 @@ export function exitsPlan(
   }
 }
 
-/** `placed` is what an earlier run of the step found. */
+/** Returns how to find exits at the venue; `placed` has the exits that an earlier run of the step found. */
 export const exitsSearch = (
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
@@ -51,12 +51,12 @@ export const exitsBefore = (deps: Parameters<typeof placedBefore>[0], task: Task
   placedBefore(
     deps,
     task,
-    wantedExits(task.data).map(({ leg }) => cloidOf(task.executionId, leg)),
+    wantedExits(task.data).map(({ leg }) => deriveCloid(task.executionId, leg)),
   )
 
 type Completion = {
   actionKey?: string
-  /** The exits as they are found now, and as an earlier run of the step stored them. */
+  /** The exits as they are found now; `placed` has them as an earlier run of the step stored them. */
   found: PlacedExits
   placed: PlacedExits | undefined
   signal: AbortSignal

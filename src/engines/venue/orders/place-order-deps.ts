@@ -3,10 +3,10 @@ import type { EndResult, StepContext, StepResultOf, TaskView, Tx } from '#kernel
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
+import type { Pricing } from './bracket-action.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { VenueDriverDeps } from './venue-effect.ts'
-import type { Pricing } from './venue-orders.ts'
 
 export type OrderStep = 'begin' | 'transferred' | 'leverage' | 'order' | 'confirm'
 /** `Data` is the section's task data, and `Repair` names its steps that continue with an incomplete bracket. */
@@ -38,14 +38,14 @@ export type PlaceOrderDeps<
   /** Reads the stream's update of an order, if the account is subscribed. */
   readStreamedOrder: VenueStreams['readOrder']
   pricing: Pricing
-  /** Returns the writes of the commit that continues after the leverage was set. */
+  /** Returns the writes for the commit that continues the task after its leverage was set. */
   onLeverageSet?(task: TaskView<Data>, now: Date): (tx: Tx) => Promise<void>
   repairBracket(
     task: TaskView<Data>,
     context: StepContext,
     orderOutcome: OrderOutcome,
   ): Promise<OrderStepResult<Data, Repair>>
-  /** Ends a task whose order is complete, or parks it at `confirm`; returns `result` by default. */
+  /** Ends a task whose order is complete, or parks the task at `confirm`; by default the task ends with `result`. */
   onFilled?(
     task: TaskView<Data>,
     context: StepContext,

@@ -1,7 +1,9 @@
 import { evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
-import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/task/one-effect.ts'
+import { assertReducible } from '#engines/venue/records/reducible-part.ts'
+import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/task/effect-steps.ts'
 import type { StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
-import { cloidOf } from './action-outcome.ts'
+import { deriveCloid } from './action-outcome.ts'
+import { bracketAction } from './bracket-action.ts'
 import { transferEffect } from './collateral-transfer.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
 import { failed } from './order-failures.ts'
@@ -12,11 +14,10 @@ import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './pla
 import { positionNote } from './read-after-write.ts'
 import { noteSpent } from './spending.ts'
 import { ofTask, type VenuePlan, venueDriver } from './venue-effect.ts'
-import { bracketAction } from './venue-orders.ts'
 
 /** Runs up to three effects, each only if it is needed: collateral transfer, leverage, and the order with its exits. */
 
-/** The first effect is signed in `begin`, and each further one where the previous one is confirmed. */
+/** Builds an order's steps. The first effect is signed in `begin`, each further one after the previous effect. */
 export function placeOrderSteps<Data extends OrderTaskData, Repair extends string>(
   deps: PlaceOrderDeps<Data, Repair>,
 ): Record<OrderStep, EffectStep<Data, OrderStep | Repair>> {
@@ -84,11 +85,16 @@ const orderEffect = <Data extends OrderTaskData, Repair extends string>(
         parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
         lookUp: (how) => lookUpEntry(deps, task, how),
       }),
-      before: (task) => placedBefore(deps, task, [cloidOf(task.executionId, 'entry')]),
+      before: (task) => placedBefore(deps, task, [deriveCloid(task.executionId, 'entry')]),
     }),
-    plan({ executionId, data, deadline }, { now }) {
+    plan({ id: taskId, userId, executionId, data, deadline }, { now }) {
       if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')
-      return { ...planOf(data), facts: factsOf(data), ...bracketAction(executionId, data, deps.pricing) }
+      return {
+        ...planOf(data),
+        facts: factsOf(data),
+        ...bracketAction(executionId, data, deps.pricing),
+        ...(data.own_part && { beforeSigning: (tx) => assertReducible(tx, { userId, taskId, data }) }),
+      }
     },
     async settle(task, observed, context) {
       const { entry } = observed

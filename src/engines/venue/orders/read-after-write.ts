@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { isVenueOrderId } from '#engines/venue/records/order-store.ts'
 import { recentTasks } from '#engines/venue/records/recent-tasks.ts'
-import { isVenueOrderId } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { toFixedPoint } from '#kernel/money/money.ts'
@@ -9,15 +9,15 @@ import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { consistentRecord, sizeOf } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
-import { type PositionAfter, positionAfter } from './position-after.ts'
+import { type PositionAfter, positionAfter } from './position-after-fills.ts'
 import { readLagMs } from './signed-action.ts'
 import { SpendingNotShown } from './spending.ts'
 
 /** Gives admissions read-your-writes, because a read of the venue may be older than the user's last task. */
 
-/** Each read may reach another node. */
+/** The waits before each further read of a stale account; each read may reach another node of the venue. */
 const rereadWaitsMs = [150, 300, 600] as const
-/** A read rarely lags longer than this. */
+/** A read of the venue rarely lags longer than this. */
 export const usualLagMs = rereadWaitsMs.reduce((sum: number, ms) => sum + ms, 0)
 
 export function positionNote(
@@ -71,7 +71,7 @@ export async function accountAfterTasks(
     await pause(waitMs)
     state = await venue.account(account)
   }
-  // An exit, a resting order or another client may have changed the position since.
+  // The read shows no position of the last task; an exit, a resting order or another client may have changed it.
   if (shows(state)) return state
   return (await consistentRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
 }

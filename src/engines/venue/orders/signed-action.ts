@@ -1,9 +1,9 @@
 import type { NonceSequences } from '#durable/run/nonces.ts'
-import { noteOrders, orderRows, venueName } from '#engines/venue/records/store.ts'
+import { noteOrders, orderRows, venueName } from '#engines/venue/records/order-store.ts'
 import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import { isAgentAction, type VenueAction } from '#kernel/money/venue.ts'
+import { isAgentAction, type VenueAction } from '#kernel/money/venue-actions.ts'
 import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
 import type {
   Action,
@@ -13,13 +13,13 @@ import type {
   VenueKeys,
   VenueSigner,
 } from '#kernel/task/signer.ts'
-import type { Intent, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
+import type { Intent, JsonObject, StepResultOf, TaskView, Tx } from '#kernel/task/task.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { settleAll } from '#store/query.ts'
 import {
   type ActionOutcome,
   type ActionTaskData,
-  cloidOf,
+  deriveCloid,
   effectIdOf,
   effectKind,
   effectOf,
@@ -28,7 +28,7 @@ import {
 import { type ActionSource, type ConfirmRequest, confirmAction, readLagMs } from './confirm-action.ts'
 
 export type { ActionOutcome, ActionTaskData }
-export { cloidOf, effectOf, readLagMs }
+export { deriveCloid, effectOf, readLagMs }
 
 /**
  * Runs one action at the venue as two task steps: sign and store, then send and confirm. Only the stored bytes
@@ -36,24 +36,26 @@ export { cloidOf, effectOf, readLagMs }
  */
 
 export type ActionPlan = {
-  /** Unique within the task; the client order id is derived from both. */
+  /** The key of the action, unique within its task; the client order id is derived from execution and action key. */
   actionKey: string
   action: VenueAction
   account: string
-  /** The key for actions that an agent may sign. */
+  /** The trading key that signs actions which need no signature of the user. */
   agent: string
   facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
   /** How far the venue's clock is ahead of ours: the venue checks nonces and expiries by its own clock. */
   skewMs: number
   ttlMs: number
-  /** The bracket leg of each order. */
+  /** The bracket legs of the orders in the action, by client order id. */
   notes?: { cloid: string; leg: string; symbol: string }[]
+  /** Called in the transaction that signs; a fault that it throws is a refusal. It is not called on acceptance. */
+  beforeSigning?: (tx: Tx) => Promise<void>
 }
 export type SignContinuation<Data, Name extends string> = {
   now: Date
   next: Name
   data?: Partial<Data>
-  /** Returns the step result if policy or custody refuses to sign. */
+  /** Returns the result of the step if policy or custody refuses to sign. */
   onRefused: (fault: Fault) => StepResultOf<Partial<Data>, Name>
 }
 type Polled = { polls: number }
@@ -79,7 +81,7 @@ export type SignedActions = {
     next: Name,
     unknownOutcome: UnknownOutcome,
   ): PollResult<Name>
-  /** Parks the task and stores `data`, while the records of an executed action lag behind. */
+  /** Parks the task and stores `data` while the venue's records of an executed action lag behind. */
   waitForRecords<Data extends ActionTaskData, Name extends string>(
     task: TaskView<Data>,
     next: Name,
@@ -101,7 +103,7 @@ export const nonceKind = 'hyperliquid'
 const openedSignersMax = 50_000
 const defaultGraceMs = 120_000
 const pollBackoff = { firstMs: 500, maxMs: 30_000 }
-/** This is about one hour of polling. */
+/** The polls, over about one hour, after which an operator reviews the task. */
 const reviewAfterPolls = 120
 
 const pollLater: SignedActions['pollLater'] = (task, next, { effects, cause, absence, nextMs }) => {
@@ -136,7 +138,7 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
       plan: ActionPlan,
       { now, next, data, onRefused }: SignContinuation<Data, Name>,
     ): Promise<SignedResult<Data, Name>> {
-      const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [] } = plan
+      const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [], beforeSigning } = plan
       const byAgent = isAgentAction(action)
       const signerAddress = (byAgent ? agent : account).toLowerCase()
       const nonceSequence = { kind: nonceKind, chain: chainId, signer: signerAddress }
@@ -177,12 +179,15 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
           txAttempt: { externalId: `${signerAddress}:${nonce}`, raw, nonce },
         }
       }
-      const build: Intent['build'] = async (tx) => async (nonce) => {
-        const intent = intentOf(nonce)
-        const keys = openKeys()
-        const receipt = await policy.authorize(tx, intent)
-        const [built] = await settleAll([signed(intent, receipt, keys), noteOrders(tx, notes, notedOrders)])
-        return built
+      const build: Intent['build'] = async (tx) => {
+        await beforeSigning?.(tx)
+        return async (nonce) => {
+          const intent = intentOf(nonce)
+          const keys = openKeys()
+          const receipt = await policy.authorize(tx, intent)
+          const [built] = await settleAll([signed(intent, receipt, keys), noteOrders(tx, notes, notedOrders)])
+          return built
+        }
       }
       const signOnAccept: Intent['signOnAccept'] = async () => {
         const keys = openKeys()

@@ -25,11 +25,11 @@ import { readLagMs } from './confirm-action.ts'
 import { clockToleranceMs, sizeAfter } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData, Spending, SpendingTaskData } from './order-task.ts'
-import { positionAfter } from './position-after.ts'
+import { positionAfter } from './position-after-fills.ts'
 
 /** Recent spends of the user's tasks at the venue, whose funds a read of the account may still show as free. */
 
-/** A task notes a spend up to this long before or after the venue executes it. */
+/** The most by which a task notes a spend before or after the venue executes it. */
 export const noteErrorMs = 2_000
 
 export class SpendingNotShown extends Fault {
@@ -45,7 +45,7 @@ const withSpendings = (
   added: Spending[],
 ): SpendingTaskData => (added.length === 0 ? {} : { spendings: [...spendings, ...added] })
 
-/** `before` is the spot balance when the transfer was signed. */
+/** A paid transfer; `before` is the spot balance when the transfer was signed. */
 type Paid = { side: 'perp' | 'spot'; amount: string; before?: string; atMs: number; now: Date }
 
 export function notePaid(
@@ -53,7 +53,7 @@ export function notePaid(
   { side, amount, before, atMs, now }: Paid,
 ): SpendingTaskData {
   const balanceKey = side === 'perp' ? cashBalanceKey : spotBalanceKey('USDC')
-  // Transfer amounts are unique, so no earlier state has this total.
+  // Transfer amounts are unique, so no earlier state of the balance has this total.
   const left = before === undefined ? undefined : subtractDecimals(before, amount)
   return withSpendings(task, [
     {
@@ -66,7 +66,7 @@ export function notePaid(
   ])
 }
 
-/** Returns the token balance after the last of these fills, from the venue's start sizes. */
+/** Returns the balance of a token after the last of the given fills, from the venue's start sizes. */
 function tokenAfter(fills: readonly Fill[], token: string): string {
   const atMs = Math.max(...fills.map((fill) => fill.atMs))
   const left = fills
@@ -111,7 +111,7 @@ function perpSpendings(
   fills: readonly Fill[],
   { rests }: { rests: boolean },
 ): Omit<Spending, 'noted_ms'>[] {
-  // A reducing order takes no margin; a read that shows its position is newer than all earlier spends.
+  // An order that reduces takes no margin; a read that shows its position is newer than all earlier spends.
   const { margin_micros: margin = '0', symbol } = taskData
   const after = rests ? undefined : positionAfter(fills)
   return [
@@ -143,20 +143,20 @@ export function noteSpent(
   )
 }
 
-/** `mayClear` means that a newer read may already include the spend. */
+/** A spend that reads may not show yet; `mayClear` means that a newer read may already include the spend. */
 export type PendingSpend = { amount: bigint; mayClear: boolean }
 
 type SpotHolding = Pick<SpotBalance, 'coin' | 'total' | 'hold'>
 export type Spendings = {
   /** Returns the pending spend of a token on the spot side, in units of 18 decimals. */
   onSpot(balances: readonly SpotHolding[], token: string): PendingSpend
-  /** Returns the pending USDC of the spot side, in micro-dollars. */
+  /** Returns the USDC of the spot side that is spent but may not be shown yet, in micro-dollars. */
   spotCash(balances: readonly SpotHolding[]): PendingSpend
-  /** Returns the pending USDC of the perp side, in micro-dollars. */
+  /** Returns the USDC of the perp side that is spent but may not be shown yet, in micro-dollars. */
   perpCash(account: Pick<Account, 'positions' | 'cashUsd' | 'timeMs'>): PendingSpend
 }
 
-/** The read includes everything before `shownUntilMs`, by the venue's clock. */
+/** A read of a balance, which includes everything before `shownUntilMs`, by the venue's clock. */
 type BalanceRead = { balanceKey: string; seen: ReadonlyMap<string, string>; shownUntilMs: number }
 
 function pendingSpend(
@@ -232,7 +232,7 @@ export async function recentSpendings(
   return spendingsOf(all.filter(({ noted_ms }) => noted_ms > nowMs - readLagMs - noteErrorMs))
 }
 
-/** Throws while another read may include the pending spend; on the last attempt it counts as spent. */
+/** Throws while a further read may include the pending spend; on the last attempt the amount counts as spent. */
 export function assertShown({ amount, mayClear }: PendingSpend, { isLast }: { isLast: boolean }): void {
   if (amount > 0n && mayClear && !isLast) throw new SpendingNotShown()
 }

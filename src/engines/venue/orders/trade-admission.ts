@@ -2,12 +2,12 @@ import { findAccount } from '#engines/venue/records/account-store.ts'
 import type { MarketKind } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Agent } from '#kernel/money/venue.ts'
+import type { Agent } from '#kernel/money/venue-actions.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
+import type { Pricing } from './bracket-action.ts'
 import type { OrderTaskData } from './order-task.ts'
-import type { Pricing } from './venue-orders.ts'
 
 /** Admission checks that every trade at the venue shares. */
 
@@ -23,7 +23,7 @@ export type AgentDeps = {
 
 type NextCall = { operation: string; method: 'POST'; path: string; body: Record<string, unknown> }
 
-/** Tasks of these kinds end with an approved key. */
+/** Tasks of these kinds end with an approved trading key. */
 const setupKinds = ['perp_setup', 'perp_fund', 'venue_key_renewal']
 
 async function nextSetupCall(
@@ -54,7 +54,7 @@ async function nextSetupCall(
   return { running, next: wasSetUp && !wasFunded && !expired ? fund : setUp }
 }
 
-/** Throws 409 with the missing step, the next call, and the running task that may complete it. */
+/** Returns the user's trading key; throws 409 with the missing step, the next call and a task completing it. */
 export async function requireAgent(deps: AgentDeps, userId: string): Promise<Agent> {
   const { agentOf, clock } = deps
   const agent = await agentOf(userId)
@@ -74,7 +74,7 @@ export async function requireAgent(deps: AgentDeps, userId: string): Promise<Age
   })
 }
 
-/** Reads only after the key check: anybody can register, and users without a key must not use up the request budget. */
+/** Runs reads only after the check of the trading key: users without a key must not use up the request budget. */
 export async function withAgent<T>(
   deps: AgentDeps,
   userId: string,
@@ -88,7 +88,7 @@ type ExitDeps<Venue> = Pick<AgentDeps, 'agentOf' | 'db'> & {
   venue: Venue & Pick<Hyperliquid, 'withUrgency'>
 }
 
-/** Returns the venue for the reads of an exit. Users without an account there must not use the budget of exits. */
+/** Returns the venue for the reads of an exit; users unknown at the venue do not get the budget of exits. */
 export async function venueForExit<Venue>(
   { venue, agentOf, db }: ExitDeps<Venue>,
   userId: string,
@@ -103,7 +103,7 @@ export const clockSkewMs = (clock: Clock, venueMs: number): number =>
 
 type PricedOrder = { limit: string | undefined; mid: string; isBuy: boolean; market: Grid }
 
-/** Returns the limit; for a market order it is the worst price that the slippage allows. */
+/** Returns an order's limit price; for a market order, the worst price that the slippage allows. */
 export const orderPrice = (
   { slippage_pct: percent = defaultSlippagePercent }: { slippage_pct?: string },
   { limit, mid, isBuy, market }: PricedOrder,
@@ -116,11 +116,11 @@ type OrderBasis = {
   market: Grid & { symbol: string; asset: number }
   account: string
   agent: string
-  /** The venue's time of the read that the order is based on. */
+  /** The venue's time of the account read on which the order is based. */
   sinceMs: number
 }
 
-/** Returns the data that an order has before its side, its size and its price. */
+/** Returns the task data that an order has before its side, size and price are known. */
 export const orderBasis = (
   { operation, kind, market, account, agent, sinceMs }: OrderBasis,
   clock: Clock,

@@ -1,8 +1,8 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { match } from '#kernel/match.ts'
+import { match } from '#kernel/match-union.ts'
+import { addToResult, type EffectDriver, type Settled } from '#kernel/task/effect-steps.ts'
 import { cloidExecutionId } from '#kernel/task/execution-id.ts'
 import { outsideId } from '#kernel/task/forgotten-execution.ts'
-import { addToResult, type EffectDriver, type Settled } from '#kernel/task/one-effect.ts'
 import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { EffectUpdate, StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { replaceAdopted } from '#store/found-effect.ts'
@@ -21,9 +21,9 @@ export const ofTask = <Part, Data extends Part, Names extends string>(
 ) => result as Result<Data, Names>
 
 export type VenuePlan<Data, Names extends string = 'sign' | 'confirm'> = Omit<ActionPlan, 'actionKey'> & {
-  /** The data is committed with the signature. */
+  /** The task data that is committed with the signature. */
   data?: Partial<Data>
-  /** Returns the result if policy or custody refuses to sign; by default the task fails. */
+  /** Returns the result of the step if policy or custody refuses to sign; by default the task fails. */
   onRefused?: (fault: Fault) => Result<Data, Names>
 }
 
@@ -32,19 +32,19 @@ export type ActionSearch<Proof> = Pick<ConfirmRequest<Proof>, 'parseReply' | 'lo
   known?: Proof | undefined
 }
 /**
- * `data` lets `search` find the action that was sent before. `note` means that this or an equal action was sent,
- * and only an operator can find out which.
+ * What is known of an action that was sent before: `data` lets `search` find it; `note` means that this or an equal
+ * action was sent, and only an operator can find out which.
  */
 export type SentBefore<Data> = { data: Partial<Data> } | { note: string }
 export type VenueAction<Data, Proof, Names extends string> = {
-  /** Unique within the task; a function computes it from the data that is committed with the signature. */
+  /** The key of the action, unique within its task, or a function of the data committed with the signature. */
   actionKey: string | ((data: Data) => string)
   search(task: TaskView<Data>): ActionSearch<Proof>
-  /** Called before the first send if an earlier task of the execution may have sent it; undefined if it did not. */
+  /** Called before the first send; returns a finding if an earlier task of the execution may have sent the action. */
   before?(task: TaskView<Data>): Promise<SentBefore<Data> | undefined>
-  /** Returns the data changes for signing an exit again after the request limit; false makes it count as rejected. */
+  /** Returns data changes for signing an exit again after the request limit; if false, the action is rejected. */
   retry?: false | ((data: Data) => Partial<Data>)
-  /** Returns the result if the venue did not execute the action; by default, or if undefined, the task fails. */
+  /** Returns the result of the step if the venue did not execute the action; if undefined, the task fails. */
   onRejected?(
     task: TaskView<Data>,
     outcome: NotExecutedOutcome,
@@ -54,7 +54,7 @@ export type VenueAction<Data, Proof, Names extends string> = {
 
 export type VenueDriverDeps = RejectionDeps & { signedActions: SignedActions }
 
-/** Signs an exit again if the venue's request limit rejected it. */
+/** Builds the driver of an action at the venue; it signs an exit again after the venue's request limit. */
 export const venueDriver = <
   Data extends ActionTaskData & { agent?: string },
   Proof,
@@ -108,9 +108,8 @@ type AskBefore<Data, Names> = {
 }
 
 /**
- * Looks up what this database may have forgotten: the venue may accept an order id again once the first order
- * has ended, and an action without an id any number of times. The step is repeated, and sends nothing before a
- * look-up.
+ * Looks up an action that this database may have forgotten: the venue may accept an order id again once the first
+ * order has ended, and an action without an id any number of times. Nothing is sent before a look-up.
  */
 async function stateBefore<Data extends ActionTaskData, Names extends string>(
   task: TaskView<Data>,

@@ -57,7 +57,7 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
   }
 }
 
-/** Runs work serially per account, and logs its failures. */
+/** Runs work on accounts, one at a time per account, and logs its failures. */
 export function createAccountQueue(log: Log, failed: () => void) {
   const { run, pending, drained } = createKeyedMutex()
   return {
@@ -83,10 +83,10 @@ export const factsFrom = (events: readonly UserFact[]): Facts => ({
 })
 
 const afterFaultMs = 20_000
-/** This is shorter, because an account without a baseline has no record at all. */
+/** The pause after a failure for a new account: it is shorter, as an account without a baseline has no record. */
 const newAfterFaultMs = 3_000
 
-/** Delays the next comparison after a failure, at least by the venue's `retry_after`. */
+/** Delays an account's next comparison after a failure, at least by the venue's `retry_after`. */
 export const postponeAfterFailure = (
   db: Queryable,
   account: store.VenueAccount,

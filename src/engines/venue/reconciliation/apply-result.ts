@@ -9,7 +9,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { ComparisonResult, Mismatch } from './compare-account.ts'
 
-/** Applies the result of a comparison: reconciled, a pending mismatch, or a freeze. */
+/** Applies the result of a comparison to an account: it is reconciled, has a pending mismatch, or is frozen. */
 
 export type ApplyDeps = {
   db: Queryable
@@ -17,7 +17,7 @@ export type ApplyDeps = {
   events: Pick<EventLog, 'add' | 'notify'>
   freeze: (tx: Tx, userId: string, reason: string) => Promise<void>
   unfreeze: (tx: Tx, userId: string) => Promise<void>
-  /** Whether a difference in cash or tokens alone freezes the account, or is only logged. */
+  /** Whether a difference in cash or tokens alone freezes the account; if not, the difference is only logged. */
   balancesFreeze: boolean
   clock: Clock
   log: Log
@@ -54,7 +54,7 @@ export async function freezeAccount(
   log.error({ userId: account.user_id, code, reason }, 'venue account frozen: reconciliation mismatch')
 }
 
-/** Records balances from before the record began as opening balances. */
+/** Records the balances that an account held before its record began as opening balances. */
 async function addOpeningBalances(
   { transact, log }: ApplyDeps,
   account: store.VenueAccount,
@@ -67,7 +67,7 @@ async function addOpeningBalances(
   return true
 }
 
-/** Adopts a difference caused by ledger entries that do not say which balance they changed. */
+/** Records a difference caused by ledger entries that do not say which balance they changed. */
 async function addAdjustments(
   { db, transact, log }: ApplyDeps,
   account: store.VenueAccount,
@@ -85,7 +85,7 @@ async function addAdjustments(
   return true
 }
 
-/** Lifts the policy's freeze in the commit that makes the account active again; nothing else would lift it. */
+/** Unfreezes an account at the policy, in the commit that makes it active again; nothing else would do so. */
 export const unfreezeAccount =
   ({ events, unfreeze }: Pick<ApplyDeps, 'events' | 'unfreeze'>) =>
   async (tx: Tx, account: store.VenueAccount): Promise<void> => {

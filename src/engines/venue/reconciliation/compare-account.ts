@@ -18,7 +18,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { rollBaseline } from './roll-baseline.ts'
 
-/** Compares an account's balances at the venue with the sum of its records. The lists are read only if they differ. */
+/** Compares an account's balances at the venue with the sum of its records; reads lists only for a difference. */
 
 export type Mismatch = {
   code: 'foreign_fill' | 'foreign_transfer' | 'position' | 'balance' | 'order_outcome'
@@ -28,7 +28,7 @@ export type ComparisonResult =
   | { type: 'matched'; atMs: number }
   | { type: 'mismatch'; found: Difference[]; atMs: number; mismatch: Mismatch }
   | { type: 'foreign'; mismatch: Mismatch }
-  /** A record has the same timestamp as the balances, so the order of the two is unknown. */
+  /** A record has the timestamp of the balances, so whether they include it is unknown. */
   | { type: 'indeterminate' }
 
 type AccountComparerDeps = {
@@ -39,11 +39,11 @@ type AccountComparerDeps = {
     'account' | 'spotHoldings' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'accountMode'
   >
   ingest: Ingest
-  /** Runs in the commit that makes the account active again. */
+  /** Called in the commit that makes an account active again after a freeze. */
   onUnfrozen: (tx: Tx, account: VenueAccount) => Promise<void>
 }
 
-/** The venue may add records with an earlier timestamp up to this much later. */
+/** The venue may add records with an earlier timestamp up to this long afterwards. */
 const overlapMs = 5_000
 const outcomeWindowMs = 24 * 3_600_000
 const separateModes = ['default', 'disabled']
@@ -51,7 +51,7 @@ const separateModes = ['default', 'disabled']
 type Comparing = Pick<VenueAccount, 'account' | 'checks_balances'>
 
 export const createAccountComparer = (deps: AccountComparerDeps) => ({
-  /** `thorough` reads the fills even if no difference exists, as after a gap in the stream. */
+  /** Compares an account; `thorough` reads its fills even without a difference, as after a gap in the stream. */
   compare: (account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> =>
     account.state === 'unfreezing' ? rebaseline(deps, account) : compare(deps, account, { thorough }),
 
@@ -96,7 +96,7 @@ const readChanges: Read = async ({ venue }, account, sinceMs) => ({
   updates: await readAllPages((from) => venue.ledgerSince(account, from), sinceMs, 'updates'),
 })
 
-/** Starts a new baseline; differences until then are recorded as adjustments. */
+/** Starts a new baseline for an account being unfrozen; differences until then are recorded as adjustments. */
 async function rebaseline(deps: AccountComparerDeps, account: VenueAccount): Promise<ComparisonResult> {
   const { transact, venue, ingest, onUnfrozen } = deps
   const sinceMs = Math.max(Number(account.reconciled_through_ms) - overlapMs, 0)
@@ -110,7 +110,7 @@ async function rebaseline(deps: AccountComparerDeps, account: VenueAccount): Pro
     return { type: 'indeterminate' }
   const isUnfrozen = await transact(async (tx) => {
     const current = await findAccount(tx, account.user_id, { lock: true })
-    // The account was frozen again meanwhile.
+    // The account was frozen again while its balances were read.
     if (current?.state !== 'unfreezing') return false
     const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
     const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
@@ -131,7 +131,7 @@ async function checkOutcomes(db: Queryable, account: VenueAccount, atMs: number)
   return { type: 'mismatch', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
 }
 
-/** `found` holds differences beyond the venue's rounding, and `rounding` those within it. */
+/** Finds differences to the record: `found` has those beyond the venue's rounding, `rounding` those within it. */
 async function findDifferences(
   db: Queryable,
   account: VenueAccount,
@@ -144,7 +144,7 @@ async function findDifferences(
   return { found, entries, rounding: compareBalances(expected, seen.observed, 0).filter(readable) }
 }
 
-/** If one balance serves both sides, only positions are comparable. */
+/** Returns the differences that count: if one balance serves both sides, only positions are comparable. */
 async function onlyComparable(
   { db, venue }: AccountComparerDeps,
   account: VenueAccount,
@@ -178,12 +178,12 @@ async function compare(
   const found = await onlyComparable(deps, account, compared.found)
   if (found.length > 0) {
     const code = found.some(isPosition) ? 'position' : 'balance'
-    // If balances do not freeze an account, the mismatch may last, and all lists were read.
+    // A mismatch of balances that freezes no account may last; all lists were read, so the baseline may roll.
     if (code === 'balance') await rollBaseline(deps, account, { ...compared, atMs, rounding: [] })
     return { type: 'mismatch', found, atMs, mismatch: { code, reason: describeDifferences(found) } }
   }
   const result = await checkOutcomes(db, account, atMs)
-  // Differences that are not comparable are not rounding.
+  // Differences that were left out as not comparable must not count as rounding.
   const rounding = compared.found.length > 0 ? [] : compared.rounding
   if (result.type === 'matched') await rollBaseline(deps, account, { ...compared, atMs, rounding })
   return result

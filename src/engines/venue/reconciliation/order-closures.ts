@@ -3,7 +3,7 @@ import type { Transact } from '#durable/transactions.ts'
 import type { VenueAccount } from '#engines/venue/records/account-store.ts'
 import { phaseOf } from '#engines/venue/records/bracket.ts'
 import { baseLeg } from '#engines/venue/records/ingest.ts'
-import { venueName } from '#engines/venue/records/store.ts'
+import { venueName } from '#engines/venue/records/order-store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
@@ -22,9 +22,9 @@ type OrderClosureDeps = {
 type OrderClosure = Pick<OrderEvent, 'orderId' | 'status' | 'atMs'> & { cloid: string }
 type OwnOrder = { cloid: string; task_id: string; leg: string; symbol: string }
 
-/** The stream or the task itself has reported the end by this age. */
+/** Orders are polled from this age on; before, the stream or the task itself reports their end. */
 const minAgeMs = 10_000
-/** Every action has expired by this age, so an order that the venue does not know cannot appear any more. */
+/** From this age on every action has expired, so an order that the venue does not know cannot appear any more. */
 const absentAfterMs = 3_600_000
 const pollBatch = 10
 const absentStatus = 'absent'
@@ -57,7 +57,7 @@ export function createOrderClosures({ db, transact, venue, events, clock }: Orde
     if (hasEvents) events.notify(userId)
   }
 
-  /** Whether an order that is no longer open has an unknown status. */
+  /** Whether an order that is not in the list of open orders has a status that the gateway does not know. */
   const isUnknownClosure = async (account: string, { order, status }: OrderState): Promise<boolean> =>
     phaseOf(status) === undefined &&
     !(await venue.openOrders(account)).some(({ orderId }) => orderId === order.orderId)
@@ -81,7 +81,7 @@ export function createOrderClosures({ db, transact, venue, events, clock }: Orde
         )
     },
 
-    /** Polls a random sample of the orders whose end is unknown. */
+    /** Polls a random sample of an account's orders whose end is unknown. */
     async poll({ user_id, account }: VenueAccount): Promise<void> {
       const now = clock.now()
       const rows = await query<{ cloid: string; at: Date }>(

@@ -22,9 +22,9 @@ import { createOrderClosures } from './order-closures.ts'
 
 export type Intervals = {
   tickMs: number
-  /** A difference counts once it has stayed the same for this long, which exceeds the venue's read lag. */
+  /** How long a difference has to stay the same until it counts; this exceeds the venue's read lag. */
   settleMs: number
-  /** The intervals between comparisons of an idle account, and of one that trades. */
+  /** The interval between comparisons of an account without recent orders; `tradingMs` is for trading accounts. */
   idleMs: number
   tradingMs: number
   /** An account counts as trading for this long after its last order. */
@@ -44,9 +44,9 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
   venue: Hyperliquid
   streams: Pick<VenueStreams, 'subscribe' | 'onOrders' | 'onFills'>
   instanceId: string
-  /** This instance polls for due accounts more often than the others. */
+  /** Whether this instance is on duty, and polls for due accounts more often than the others. */
   isOnDuty: () => boolean
-  /** The database may have lost orders of its own; until an operator has adopted them, no fill is foreign. */
+  /** Whether the database may have lost orders of its own; until an operator has adopted them, no fill is foreign. */
   isOnHold: () => boolean
   random: Random
   intervals?: Intervals
@@ -54,16 +54,16 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
 
 const concurrencyMax = 4
 const batchMax = 20
-/** While there is nothing to do, accounts are looked for only once in this many rounds. */
+/** While no account has work, rounds look for accounts only once in this many rounds. */
 const idleTicks = { onDuty: 2, others: 10 }
 /** The largest clock difference between two instances. */
 const clockToleranceMs = 10_000
 const waitingMax = 1_000
-/** What a batch drops is found by the next comparison. */
+/** The limits of a batch of streamed facts; facts beyond them are dropped, and found by the next comparison. */
 const batchLimits = { delayMs: 100, itemsMax: 2_000, keysMax: 1_000 }
 const ordersKey = 'orders'
 const usersMax = 20_000
-/** A trading account without a stream is compared this many times as often as an idle one. */
+/** A trading account without a stream is compared this many times as often as an idle account. */
 const unfollowedTimes = 5
 
 /** Runs comparisons and imports one at a time per account. */
@@ -108,7 +108,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     },
   }
 
-  /** Users whose facts were dropped during a hold; the balances may show no difference for them. */
+  /** Users whose streamed facts were dropped during a hold; balances may show no difference, so fills are read. */
   const missed = new Set<string>()
   const checkAccount = (userId: string, { thorough: isAsked = false }: { thorough?: boolean } = {}) =>
     queue.run(userId, async () => {
@@ -145,14 +145,14 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     if (queue.pending(name) < waitingMax) void queue.run(name, () => orders.onStreamed(update))
   })
 
-  /** The stream may lose events, so the account is compared after a gap. */
+  /** Handles an event of the stream: after a gap events may be lost, so the account is compared. */
   function onEvent(userId: string, update: UserEvent) {
     if (update.type === 'gap') void checkAccount(userId, { thorough: true })
     else userBatches.add(userId, [update])
   }
 
   const usersByAccount = new LRUCache<string, string>({ max: usersMax })
-  /** Streamed fills of an account without a lasting subscription save its next comparison a list read. */
+  /** Imports streamed fills of an account without a subscription; they save its next comparison a list read. */
   const onUserFills = async ({ user, fills }: { user: string; fills: Fill[] }) => {
     const userId = usersByAccount.get(user) ?? (await store.userOfAccount(db, user))
     if (userId === undefined) return
@@ -191,7 +191,7 @@ export function createReconciler(deps: ReconcilerDeps) {
   let foundWork = true
   let stopped = false
 
-  /** Makes accounts due that are new or have traded, and leases those that are due. */
+  /** Makes due the accounts that are new or have traded, and leases the accounts that are due. */
   const claimAccounts = async (): Promise<store.VenueAccount[]> => {
     const now = clock.now()
     const since = later(scheduledAt, -clockToleranceMs)

@@ -15,15 +15,15 @@ const ageMsMax = 24 * 3_600_000
 export const baselineLagMs = 10 * 60_000
 
 type Compared = {
-  /** The venue's time of the comparison. */
+  /** The time of the comparison by the venue's clock. */
   atMs: number
   /** The number of records that the comparison summed. */
   entries: number
-  /** Deviations within the venue's rounding. A later comparison sums fewer records and tolerates less. */
+  /** The deviations within the venue's rounding; a later comparison sums fewer records, and tolerates less. */
   rounding: readonly Difference[]
 }
 
-/** Takes over what the record expects, not what the venue shows, so that a mismatch stays the same. */
+/** Moves the baseline to the balances that the record expects, not those at the venue, so that a mismatch stays. */
 export async function rollBaseline(
   { db, transact }: { db: Queryable; transact: Transact },
   account: VenueAccount,
@@ -34,7 +34,7 @@ export async function rollBaseline(
   const rollAtMs = atMs - baselineLagMs
   if (rollAtMs <= Number(account.baseline_at_ms)) return
   const settled = await record.expectedAt(db, account, rollAtMs)
-  // Most records are recent, so later comparisons roll further.
+  // Most records are recent, so rolling now would save little; a later comparison rolls further.
   if (settled.entries < entriesMax / 2 && !isOld) return
   await transact(async (tx) => {
     const current = await findAccount(tx, account.user_id, { lock: true })

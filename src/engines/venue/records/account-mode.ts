@@ -1,14 +1,14 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Perp and spot are separate. In the discontinued `dexAbstraction`, only third-party perps draw on the perp side. */
+/** The modes with separate perp and spot sides. In the old `dexAbstraction`, only other dexes use the perp side. */
 const separateModes: readonly string[] = ['default', 'disabled', 'dexAbstraction']
 
 const unifiedModes: readonly string[] = ['unifiedAccount', 'portfolioMargin']
 
-/** Serves views only: an unknown mode is shown as separate balances. */
+/** Whether one balance serves both sides, for views only: an unknown mode is shown as separate balances. */
 export const isUnified = (mode: string): boolean => unifiedModes.includes(mode)
 
-/** Serves operations that move money: throws for an unknown mode, which does not say which side holds the USDC. */
+/** Whether one balance serves both sides, for moving money: throws for an unknown mode, as either may be true. */
 export function knownUnified(mode: string): boolean {
   if (isUnified(mode) || separateModes.includes(mode)) return isUnified(mode)
   throw new Fault(

@@ -1,14 +1,14 @@
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccountRow } from '#store/tables/venue.ts'
-import { venueName } from './store.ts'
+import { venueName } from './order-store.ts'
 
 /** Venue accounts: their reconciliation state, and the lease of the instance that reconciles them. */
 
 export type VenueAccount = VenueAccountRow
 type AccountKey = Pick<VenueAccountRow, 'user_id'>
 
-/** Adds the accounts whose trading key was approved, and marks the key so that each is examined once. */
+/** Adds the accounts whose trading key was approved, and marks these keys so that each is looked at once. */
 export const register = (db: Queryable, now: Date) =>
   query(
     db,
@@ -25,8 +25,8 @@ export const register = (db: Queryable, now: Date) =>
 type Funded = { userId: string; account: string; now: Date }
 
 /**
- * Runs in the commit that ends the first funding. The wallet is managed here and held nothing at the venue
- * before, so the record begins empty and every later fill belongs to it.
+ * Registers an account in the commit that ends its first funding. Its wallet is managed here and held nothing at
+ * the venue before, so the record begins empty and has every later fill.
  */
 export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
   query(
@@ -37,7 +37,7 @@ export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
     [userId, venueName, account, now],
   )
 
-/** Activates an account whose balances match its record from the start. */
+/** Activates a new account whose balances match its record from the start. */
 export const activate = (db: Queryable, { user_id }: AccountKey) =>
   query(db, `update venue_account set state = 'active' where user_id = $1 and venue = $2 and state = 'new'`, [
     user_id,
@@ -50,7 +50,7 @@ export const disableBalanceChecks = (db: Queryable, { user_id }: AccountKey) =>
     venueName,
   ])
 
-/** Returns what a round of the reconciler would find to do. It is one statement, because idle instances ask often. */
+/** Returns which work a round of the reconciler would find, in one statement, because idle instances ask often. */
 export async function findWork(
   db: Queryable,
   { owner, since, now }: { owner: string; since: Date; now: Date },
@@ -68,7 +68,7 @@ export async function findWork(
   return row ?? { hasNewKeys: true, hasTraded: true, hasDue: true }
 }
 
-/** Makes accounts that traded since then due soon, at most once per `pauseSeconds`. */
+/** Makes due soon the accounts that traded since a time, at most once per `pauseSeconds`. */
 export const scheduleActive = (
   db: Queryable,
   { since, now, pauseSeconds }: { since: Date; now: Date; pauseSeconds: number },
@@ -82,7 +82,7 @@ export const scheduleActive = (
     [venueName, since, now, pauseSeconds],
   )
 
-/** Makes an account due at once that traded in a time which the database has lost. */
+/** Makes an account due at once that traded in a time of which the database lost the records. */
 export const scheduleNow = (tx: Tx, userId: string, now: Date) =>
   query(tx, 'update venue_account set active_at = $3, next_at = $3 where user_id = $1 and venue = $2', [
     userId,
@@ -92,7 +92,7 @@ export const scheduleNow = (tx: Tx, userId: string, now: Date) =>
 
 type Claim = { owner: string; leaseSeconds: number; now: Date; limit: number }
 
-/** One instance reconciles each account; a lease that is not renewed expires. */
+/** Leases due accounts, so that one instance reconciles each; a lease that is not renewed expires. */
 export const claimDue = (db: Queryable, { owner, leaseSeconds, now, limit }: Claim) =>
   query<VenueAccount>(
     db,
@@ -104,7 +104,7 @@ export const claimDue = (db: Queryable, { owner, leaseSeconds, now, limit }: Cla
     [venueName, owner, leaseSeconds, now, limit],
   )
 
-/** Returns the accounts whose lease this instance still holds. */
+/** Renews leases of this instance, and returns the accounts whose lease it still holds. */
 export const renew = (
   db: Queryable,
   userIds: string[],
@@ -127,7 +127,7 @@ export const release = (db: Queryable, userIds: string[], owner: string) =>
 
 type Compared = Pick<VenueAccountRow, 'user_id' | 'state' | 'active_at'>
 
-/** An account that an operator unfroze after the comparison read it stays due. */
+/** Sets the next comparison of an account; one that an operator unfroze since the last comparison stays due. */
 export const recheckAt = (db: Queryable, { user_id, state }: Compared, at: Date) =>
   query(
     db,
@@ -164,7 +164,7 @@ type ComparisonRecord = {
   reconciledThroughMs: number | bigint
   now: Date
   nextAt: Date
-  /** When an account that traded after this comparison read it is compared next. */
+  /** The next comparison of an account that traded after this comparison had read it. */
   tradedAt: Date
 }
 

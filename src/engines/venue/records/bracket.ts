@@ -6,9 +6,9 @@ import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 export type ExitLeg = 'tp' | 'sl'
 export type Entry = {
   orderId: number | null
-  /** `partial` means filled in part, with the rest ended. */
+  /** `partial` means that the entry was filled in part, and that its remainder has ended. */
   status: 'filled' | 'partial' | 'resting' | 'rejected'
-  /** The size in the reply. It is null if only the fills show it. */
+  /** The filled size in the venue's reply; null if only the fills show the size. */
   filledSize: string | null
   error: { code: string; message: string } | null
 }
@@ -16,9 +16,9 @@ export type Exit = {
   leg: ExitLeg
   orderId: number | null
   /**
-   * `waiting` waits for its entry. `open` is active at the venue. `closed` means that it or its sibling fired.
-   * `missing` means that the venue says so, or that no record contains it. `unknown` means that no record contains
-   * it yet.
+   * `waiting` waits for the entry. `open` is active at the venue. `closed` means that the exit or its sibling fired.
+   * `missing` means that the venue says so, or that no record will contain the exit. `unknown` means that no record
+   * contains the exit yet.
    */
   state: 'waiting' | 'open' | 'closed' | 'missing' | 'unknown'
   error: string | null
@@ -44,8 +44,8 @@ export function sumFills(fills: readonly Fill[]): FillSum {
 export type BracketEvaluation = 'complete' | 'repair' | 'unwind' | 'nothing'
 
 /**
- * `repair` means that a position lacks a requested exit: the exits are placed again, or else the position is
- * closed. `unwind` means that the entry still rests, so an exit has nothing to reduce: the entry is cancelled.
+ * Evaluates an order with exits. `repair`: a position lacks a requested exit, so the exits are placed again, or the
+ * position is closed. `unwind`: the entry still rests, so an exit would reduce nothing, and the entry is cancelled.
  */
 export function evaluateBracket(entry: Entry, filled: string, exits: readonly Exit[]): BracketEvaluation {
   const missing = exits.some(({ state }) => state === 'missing')
@@ -57,14 +57,14 @@ export function evaluateBracket(entry: Entry, filled: string, exits: readonly Ex
 
 export type Phase = 'open' | 'triggered' | 'filled' | 'cancelled' | 'rejected'
 
-/** Returns undefined for an unknown status, from which nothing may be concluded. */
+/** Returns the phase of an order status; undefined for an unknown status, from which nothing may be concluded. */
 export function phaseOf(status: string): Phase | undefined {
   if (status === 'open' || status === 'triggered' || status === 'filled') return status
   if (/cancel(l?ed)?$/i.test(status)) return 'cancelled'
   return /reject(ed)?$/i.test(status) ? 'rejected' : undefined
 }
 
-/** Throws for an unknown status: the order exists, and an operator must review it. */
+/** Returns the phase of an order status; throws for an unknown one, as the order exists and needs a review. */
 export function requirePhase(status: string): Phase {
   const phase = phaseOf(status)
   if (phase) return phase
@@ -73,10 +73,10 @@ export function requirePhase(status: string): Phase {
 
 export const isEnding = (status: string): boolean => ['cancelled', 'rejected'].includes(phaseOf(status) ?? '')
 
-/** With these statuses an exit was cancelled because nothing was left to protect. */
+/** Statuses of exits that the venue cancelled because nothing was left to protect. */
 const obsoleteStatuses = ['siblingFilledCanceled', 'reduceOnlyCanceled']
 
-/** The venue also reports an exit as open while its entry rests. */
+/** Returns the state of an exit by its status; the venue shows an exit as open even while its entry rests. */
 export function exitStateOf(
   status: string,
   { entryRests = false }: { entryRests?: boolean } = {},

@@ -32,7 +32,7 @@ function paidBy(fill: FillRow, { isPerp }: { isPerp: boolean }): bigint {
   return -worth - (isPerp || fill.fee_token === 'USDC' ? toFixedPoint(fill.fee) : 0n)
 }
 
-/** Returns the total before, plus every entry after that time. */
+/** Returns the expected cash: the snapshot's total plus every fill and ledger entry after its time. */
 export function expectedCash(
   { balanceKey, total, sinceMs }: CashSnapshot,
   fills: readonly FillRow[],
@@ -47,7 +47,7 @@ export function expectedCash(
   return { total: fromFixedPoint(sum), entries: paid.length + moved.length }
 }
 
-/** Returns the account's transfers since then. Throws while balance and lists disagree, as one of them is stale. */
+/** Returns an account's transfers since a snapshot. Throws while balance and lists disagree, as one is stale. */
 export async function reconciledTransfers(
   venue: CashSource,
   account: string,

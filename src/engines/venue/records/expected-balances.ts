@@ -10,7 +10,7 @@ import type {
 
 /** Computes expected balances from fills, funding and transfers, and compares them with the venue's. */
 
-/** Balances by key: `cash`, `position:<market>` or `spot:<token>`. An absent key is zero. */
+/** Balances by key: `cash`, `position:<market>` or `spot:<token>`. A balance without a key in the map is zero. */
 export type Balances = ReadonlyMap<string, string>
 export type Difference = { balanceKey: string; expected: string; actual: string }
 
@@ -23,7 +23,7 @@ const floatDigits = 10n ** 15n
 /** The venue rounds cash to micro-dollars, so each entry may be off by one. */
 const roundingUnits = toFixedPoint('0.000001')
 
-/** `entries` is the number of summands in `expected`, each with its own rounding error. */
+/** Compares balances by key; `entries` is the number of summands in `expected`, each with a rounding error. */
 export function compareBalances(expected: Balances, actual: Balances, entries: number): Difference[] {
   const balanceKeys = [...new Set([...expected.keys(), ...actual.keys()])].sort()
   return balanceKeys.flatMap((balanceKey) => {
@@ -48,7 +48,7 @@ function describeBalance(balanceKey: string): string {
   return kind === 'position' ? `the position in ${name}` : `the balance of ${name}`
 }
 
-/** Returns the reason for a mismatch, which is shown to the user. */
+/** Returns the text that the user reads as the reason for a mismatch. */
 export const describeDifferences = (found: readonly Difference[]): string =>
   found
     .map(
@@ -57,7 +57,7 @@ export const describeDifferences = (found: readonly Difference[]): string =>
     )
     .join('; ')
 
-/** `balances` is false for an account with one balance for both sides, where only positions are comparable. */
+/** Returns the balances at the venue; `balances` is false if one balance serves both sides: then only positions. */
 export function observedBalances(
   { positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>,
   tokens: readonly Pick<SpotBalance, 'coin' | 'total'>[],
@@ -124,7 +124,7 @@ export const fundingRow = ({ symbol, paidUsd, atMs }: Funding): VenueLedgerEntry
   at_ms: atMs,
 })
 
-/** Returns one row per balance that changed, or one without a balance key if the venue does not say which did. */
+/** Returns a row for each balance that a ledger update changed, or one without a key if the venue names none. */
 export function ledgerUpdateRows({
   type,
   hash,

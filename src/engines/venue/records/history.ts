@@ -7,13 +7,13 @@ import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { phaseOf } from './bracket.ts'
 import { baseLeg } from './ingest.ts'
 import type { MarketKind } from './markets.ts'
+import { venueName } from './order-store.ts'
 import type { fillsQuery } from './schemas.ts'
-import { venueName } from './store.ts'
 
 /** The fill and order history from the gateway's record of the account, newest first. */
 
 export type HistoryInput = Static<ReturnType<typeof fillsQuery>>
-/** `symbol` is the market's name in its section; undefined means every market. */
+/** A request for history; `symbol` is the market's name in its section, undefined means every market. */
 export type HistoryQuery = {
   userId: string
   kind: MarketKind
@@ -24,7 +24,7 @@ export type HistoryQuery = {
 
 export const historyLimitDefault = 50
 
-/** Net profit is known only if the fee was taken in USDC. */
+/** Returns the profit less the fee; null unless the fee was taken in USDC. */
 const netOf = (gross: string | null, fee: string, feeToken: string): string | null =>
   gross === null || (feeToken !== 'USDC' && compareDecimals(fee, '0') !== 0)
     ? null
@@ -49,8 +49,8 @@ type FillRecord = {
 }
 
 /**
- * Keyset pagination by time and trade id, so that fills which arrive between two pages shift nothing. An absent
- * filter is also absent from the text, so that the planner uses the index of those that are present.
+ * Selects a page of fills by time and trade id, so that fills which arrive between two pages shift nothing. An
+ * absent filter is also absent from the SQL, so that the planner uses the index of the present filters.
  */
 const fillsPage = ({ symbol }: { symbol: boolean }) => `
   select f.trade_id::text, f.order_id::text, f.cloid, f.symbol, f.base, f.signed_size > 0 as is_buy,
@@ -147,7 +147,7 @@ const ordersPage = ({ symbol }: { symbol: boolean }) => `
     from venue_fill where cloid = p.cloid and user_id = p.user_id) f on true
   order by p.at desc, p.cloid desc`
 
-/** `unknown` means that neither the venue nor the task has reported a status. */
+/** Returns the status of an order; `unknown` if neither the venue nor the task has reported one. */
 function statusOf({
   venue_status: venueStatus,
   filled_size: filled,

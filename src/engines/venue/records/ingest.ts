@@ -5,9 +5,9 @@ import type { Queryable } from '#store/query.ts'
 import type { Fill, Funding, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { findAccount, type VenueAccount } from './account-store.ts'
 import { fillRow, fundingRow, isOutgoingTransfer, ledgerUpdateRows } from './expected-balances.ts'
+import { ownersOfOrders } from './order-store.ts'
 import { realizedPnlOf } from './realized-pnl.ts'
 import * as record from './record-store.ts'
-import { ownersOfOrders } from './store.ts'
 
 /** Imports fills, funding and transfers as rows and events, idempotently. */
 
@@ -29,10 +29,10 @@ export type IngestDeps = {
 }
 
 const marketsAgeMs = 3_600_000
-/** The tif of orders that the venue places to liquidate an account; their fills may not name that account. */
+/** The time in force of orders by which the venue liquidates an account, which their fills may not name. */
 const liquidationTif = 'LiquidationMarket'
 
-/** `none` means that the order exists and no task placed it; `unknown`, that the venue does not show it, or not yet. */
+/** The owner of an order: `none` if no task placed it, `unknown` if the venue does not show the order (yet). */
 type Owner = { taskId: string | null; leg: string | null } | 'none' | 'unknown'
 type Owners = Map<number, Owner>
 const isOurs = (owner: Owner | undefined): owner is Exclude<Owner, string> => typeof owner === 'object'
@@ -128,7 +128,7 @@ async function ownerOfOrder(
   return owner ?? 'none'
 }
 
-/** Keeps fills of listed markets and of our orders; others belong to exchanges that the gateway does not trade on. */
+/** Returns fills of listed markets and of our orders; others are of exchanges that the gateway does not serve. */
 async function onlyListed(
   { db, venue, skipped }: IngestDeps,
   { user_id }: VenueAccount,
@@ -206,7 +206,7 @@ const venueField = { venue: 'hyperliquid' }
 
 const noOwner = { taskId: null, leg: null }
 
-/** For example, `tp2` and `close1` are the second take-profit and the first close of a repaired bracket. */
+/** Returns a leg without its number: `tp2` is the second take-profit, and `close1` the first close, of a repair. */
 export const baseLeg = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
 
 function fillEvents(

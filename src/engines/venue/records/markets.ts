@@ -1,5 +1,5 @@
 import { Fault, invalid } from '#kernel/contract/fault.ts'
-import { alternatives, nearest } from '#kernel/contract/nearest.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest-names.ts'
 
 /**
  * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` name the same perp market. A spot
@@ -25,10 +25,10 @@ export const bareSymbol = (kind: MarketKind, asset: string): string => {
   return asset
 }
 
-/** A spot market can also be named by its token, `base`, or by the venue's pair name, `coin`. */
+/** The names of a market; a spot market also has its token, `base`, and the venue's pair name, `coin`. */
 type MarketNames = { symbol: string; base?: string; coin?: string }
 
-/** Returns an exact match, or else an unambiguous match that ignores case. */
+/** Returns the market of a name: an exact match, or else an unambiguous match that ignores case. */
 export function findMarket<M extends MarketNames>(
   kind: MarketKind,
   markets: readonly M[],
@@ -45,7 +45,7 @@ export function findMarket<M extends MarketNames>(
   return named.length === 1 ? named[0] : undefined
 }
 
-/** Names the markets that were probably meant. */
+/** Returns the message for an unknown market, which names the markets that were probably meant. */
 function unknownMarket(kind: MarketKind, markets: readonly MarketNames[], asset: string): string {
   const symbols = markets.map(({ symbol, base }) => base ?? symbol)
   const symbol = asset.replace(/[-_/:]?(?:USD[TC]?|PERP)$/i, '')
@@ -62,7 +62,7 @@ export const closedReason = ({ isDelisted }: { isDelisted?: boolean }): string |
 type TradedMarket = MarketNames & { isDelisted?: boolean; isStale?: boolean }
 type ReadMarkets<M> = { markets: readonly M[]; isComplete: boolean }
 
-/** Serves views, with only the markets of the last reply. */
+/** Returns the markets of the venue's last reply, for views. */
 export function currentMarkets<M extends TradedMarket>({
   markets,
   failure,
@@ -83,7 +83,7 @@ const unreadMarket = (asset: string): Fault =>
     },
   )
 
-/** An exit may use the market as an earlier reply showed it, as nothing may delay it; all else needs its prices. */
+/** Returns a market with present prices. An exit uses `requireKnownMarket`, since old data must not delay it. */
 export function requireMarket<M extends TradedMarket>(
   kind: MarketKind,
   list: ReadMarkets<M>,
@@ -94,7 +94,7 @@ export function requireMarket<M extends TradedMarket>(
   return market
 }
 
-/** Throws before a task exists if the market is missing or delisted. */
+/** Returns a market that may be known from an earlier reply; throws if it is missing or delisted. */
 export function requireKnownMarket<M extends TradedMarket>(
   kind: MarketKind,
   { markets, isComplete }: ReadMarkets<M>,

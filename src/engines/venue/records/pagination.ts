@@ -1,10 +1,10 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
 const pagesMax = 20
-/** The venue's largest pages. */
+/** The number of rows in the venue's largest page of each list. */
 const pageMax = { fills: 2_000, fundings: 500, updates: 500 } as const
 
-/** Reads a list oldest first. Throws if a full page has a single timestamp, as its rest cannot be requested. */
+/** Reads a list, oldest first. Throws if a full page has a single timestamp, as its rest cannot be requested. */
 export async function readAllPages<T extends { atMs: number }>(
   read: (sinceMs: number) => Promise<T[]>,
   sinceMs: number,
@@ -21,7 +21,7 @@ export async function readAllPages<T extends { atMs: number }>(
         'unavailable',
         `The list of ${list} cannot be read completely: one timestamp fills a page`,
       )
-    // The next page starts at the last timestamp, which may be truncated here.
+    // The next page starts at the last timestamp, whose rows may be cut off on this page.
     whole.push(...pageRows.filter(({ atMs }) => atMs < lastMs))
     from = lastMs
   }

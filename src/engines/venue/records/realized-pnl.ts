@@ -5,7 +5,7 @@ import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 export type RealizedPnl = { realized_pnl_gross_usd: string; realized_pnl_net_usd: string | null }
 
-/** The net profit is null if a fee was taken in another token than USDC. */
+/** Returns the profit of fills; the net profit is null if a fee was taken in another token than USDC. */
 export function realizedPnlOf(
   fills: readonly Pick<Fill, 'closedPnlUsd' | 'feeUsd' | 'feeToken'>[],
 ): RealizedPnl {

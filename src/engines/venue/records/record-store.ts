@@ -9,7 +9,7 @@ import {
   type FillRow,
   type VenueLedgerEntryRow,
 } from './expected-balances.ts'
-import { venueName } from './store.ts'
+import { venueName } from './order-store.ts'
 
 type AccountKey = Pick<VenueAccount, 'user_id'>
 
@@ -66,7 +66,7 @@ export async function lastFillMs(db: Queryable, { user_id }: AccountKey): Promis
   return Number(row?.at_ms ?? 0)
 }
 
-/** Returns the orders that already have another fill on record, whose liquidation event therefore exists. */
+/** Returns the orders with another liquidation fill on record, whose liquidation event therefore exists. */
 export async function reportedOrders(
   tx: Tx,
   { user_id }: AccountKey,
@@ -96,7 +96,7 @@ const expectation = `
   select balance_key, trim_scale(sum(amount))::text as amount, sum(entries)::integer as entries from moves
   where $5 or starts_with(balance_key, 'position:') group by balance_key`
 
-/** Returns the expected balances at that time of the venue's clock. */
+/** Returns the balances of an account that its records expect at a time of the venue's clock. */
 export async function expectedAt(
   db: Queryable,
   {
@@ -117,7 +117,7 @@ export async function expectedAt(
   return { expected: new Map(rows.map(({ balance_key, amount }) => [balance_key, amount])), entries }
 }
 
-/** Returns the kinds of ledger entries since then whose effect on a balance is unknown. */
+/** Returns the kinds of ledger entries since the last reconciliation whose effect on a balance is unknown. */
 export async function unexplainedSince(
   db: Queryable,
   { user_id, reconciled_through_ms }: Pick<VenueAccount, 'user_id' | 'reconciled_through_ms'>,
@@ -151,7 +151,7 @@ export const addAdjustments = (
   )
 
 const unfrozenKind = 'unfrozen'
-/** Records that an operator has examined everything until then, even if no balance differed. */
+/** Records that an operator has examined an account up to a time, even if no balance differed. */
 export const addUnfrozen = (
   tx: Tx,
   accountKey: AccountKey,
@@ -202,7 +202,7 @@ export async function replaceBaseline(
   ])
 }
 
-/** Begins the record anew: everything before counts as explained. */
+/** Begins the record of an account anew: everything before its new baseline counts as explained. */
 export async function setBaseline(
   tx: Tx,
   accountKey: AccountKey,
@@ -218,13 +218,13 @@ export async function setBaseline(
   )
 }
 
-/** This is more than the baseline leaves to compare. */
+/** The most recent fills that are compared: more than the rolling baseline leaves. */
 const recentFillsMax = 5_000
 
 /**
- * Returns tasks whose result contradicts the fills of their orders. It reads all fills of each order, since a
+ * Returns tasks whose result contradicts the fills of their orders. All fills of each order are read, since a
  * baseline may lie between two of them. The lateral joins keep the plan to look-ups by key, whatever the
- * statistics are.
+ * statistics.
  */
 export async function outcomeMismatches(
   db: Queryable,
@@ -248,7 +248,7 @@ export async function outcomeMismatches(
   )
 }
 
-/** `found` means that an operator has adopted the withdrawal, and this database knows no signature of it. */
+/** Returns who signed a withdrawal: `found` if an operator adopted it and this database has no signature. */
 export async function signatureOf(
   db: Queryable,
   account: string,

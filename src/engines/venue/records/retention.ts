@@ -1,7 +1,7 @@
 import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { venueName } from './store.ts'
+import { venueName } from './order-store.ts'
 
 /** Deletes old records of the venue accounts, account by account, once a day. */
 

@@ -12,7 +12,7 @@ import {
 } from '#kernel/contract/wire-types.ts'
 
 export const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
-/** The maximum exceeds any market value, and is safely within the range of the arithmetic. */
+/** The range of sizes and prices: above any market value, and safe for the arithmetic. */
 export const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 export const Slippage = T.Optional(
   DecIn({
@@ -33,7 +33,7 @@ export const VenueId = T.Unsafe<string | number>({
   maxLength: 64,
   description: 'Order id, as the list of orders shows it',
 })
-/** `asset` is the section's schema of a market. */
+/** Returns the schema of a cancel request; `asset` is the section's schema of a market. */
 export const cancelRequest = (asset: T.TSchema, options: T.TObjectOptions) =>
   T.Object(
     {

@@ -1,7 +1,7 @@
 import * as T from '#kernel/contract/schema.ts'
 import { Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull } from '#kernel/contract/wire-types.ts'
 
-/** The `result` of the tasks of both sections. Results may gain fields, so every object is open. */
+/** The results of tasks of both sections, perp and spot. Results may gain fields, so every object is open. */
 
 export const openResult = { additionalProperties: true }
 

@@ -1,5 +1,5 @@
 import type { Json } from '#kernel/wire/json.ts'
-import { bpsText, fractionText, legLines, numberText, spelled, usdText } from './values.ts'
+import { bpsText, fractionText, legLines, numberText, spelled, usdText } from './value-words.ts'
 
 export const yesOrNo = (value: Json): string =>
   value === true ? 'yes' : value === false ? 'no' : spelled(value)
@@ -15,7 +15,7 @@ const references = new Map<Json, string>([
   ['mark', 'what a sale would bring now (mark)'],
 ])
 
-/** These fields mean the same in every operation, and their lines need no other field. */
+/** These fields mean the same in every operation, so each is printed without regard to the others. */
 export const fieldWords: ReadonlyMap<string, (value: Json) => string> = new Map([
   ['slippage_bps', (value) => `Slippage: at most ${bpsText(value)}`],
   ['slippage_pct', (value) => `Slippage: at most ${numberText(value)} % from the middle price`],

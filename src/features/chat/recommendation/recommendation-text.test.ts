@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Operation } from '#kernel/contract/operation.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { recommendationText } from './recommendation-text.ts'
-import type { Lists } from './values.ts'
+import type { Lists } from './value-words.ts'
 
 const native = '0x0000000000000000000000000000000000000000'
 const usdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'

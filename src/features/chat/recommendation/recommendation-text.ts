@@ -3,7 +3,7 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 import { fieldWords } from './field-words.ts'
 import { tokenWriters } from './token-writers.ts'
-import { type Lists, spelled } from './values.ts'
+import { type Lists, spelled } from './value-words.ts'
 import { venueWriters } from './venue-writers.ts'
 
 /**
@@ -14,7 +14,7 @@ import { venueWriters } from './venue-writers.ts'
 
 export type RecommendationText = { title: string; detail: string }
 
-/** Nobody reads a longer text to its end, so nobody should have to accept one. */
+/** Nobody reads a longer text to its end, so a call with such a text is not recommended. */
 const detailMax = 20_000
 
 export function recommendationText(
@@ -51,7 +51,7 @@ function lineOf(field: string, value: Json): string {
   return words ? words(value) : `${spelled(field)} ${spelled(value)}`
 }
 
-/** A limit on losses is printed even if the call leaves it to its default. */
+/** These limits on losses are printed even if the call leaves one to its default. */
 const boundedLosses = ['slippage_bps', 'max_price_impact_bps']
 
 function defaultLines({ body }: Operation['entry'], input: JsonObject): string[] {

@@ -1,5 +1,5 @@
 import type { Json } from '#kernel/wire/json.ts'
-import { amountText, chainWords, numberText, spelled, tokenWords, usdText } from './values.ts'
+import { amountText, chainWords, numberText, spelled, tokenWords, usdText } from './value-words.ts'
 import { type Given, joined, type Line, type Writer } from './writer.ts'
 
 /** Writes a transfer between a wallet and the venue; the call may leave its token and the wallet's chain open. */

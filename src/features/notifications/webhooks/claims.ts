@@ -1,6 +1,6 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { WebhookCursorRow, WebhookRow } from '#store/tables/webhooks.ts'
-import { type Counts, type Kind, kinds, places, sharedMax } from './places.ts'
+import { type Counts, type Kind, kinds, places, sharedMax } from './delivery-slots.ts'
 
 /** This module lets instances claim webhooks. Each statement uses an index, and reads a bounded number of cursors. */
 
@@ -10,7 +10,7 @@ export type Claimed = Pick<WebhookRow, 'url' | 'types'> &
     kind: Kind
   }
 
-/** Includes the user `from`, and excludes the user `before`. */
+/** A range of user ids that includes `from` and excludes `before`. */
 export type UserRange = { from: string; before: string }
 /** Selects the webhooks of these users, those of a range of users, or those whose retry is due. */
 export type ClaimSource = { users: readonly string[] } | { range: UserRange } | 'retries'
@@ -21,13 +21,13 @@ export type ClaimRequest = {
   source: ClaimSource
   running: { webhooks: readonly string[]; users: readonly string[]; kinds: readonly Kind[] }
   counts: Counts
-  /** Users who have used up their delivery time: they get only the first half of each kind, after all others. */
+  /** Users with spent delivery time: they get only the first half of each kind's places, after all others. */
   spent: readonly string[]
 }
-/** `waiting` holds users with a webhook that is due but got no place. */
+/** The claimed webhooks; `waiting` holds users with a due webhook that got no place. */
 export type Claims = { claimed: Claimed[]; waiting: string[] }
 
-/** At most this many are read, beginning with those that are due longest; a claim takes fewer. */
+/** At most this many due retries are read, beginning with those that are due longest; a claim takes fewer. */
 const retriesMax = 1_000
 /** At most this many users of one claim are remembered as waiting; the polls find the others. */
 const waitingMax = 1_000

@@ -22,7 +22,7 @@ export type Settlement = Pick<
 }
 
 export type Settled = {
-  /** False if the webhook was changed, deleted or claimed by another instance meanwhile; then nothing is stored. */
+  /** False if the webhook was changed, deleted or claimed meanwhile; then no result is stored. */
   isStored: boolean
   isSuspended: boolean
 }

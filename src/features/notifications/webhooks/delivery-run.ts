@@ -26,20 +26,20 @@ export type RunDeps = PostDeps & {
 }
 export type RunStop = {
   isStopping: () => boolean
-  /** Aborted when the requests under way may take no longer. */
+  /** Aborts the requests under way when a stopping instance can wait no longer. */
   cutOff: AbortSignal
 }
-/** How the run has ended; `retryMs` is set after a failed attempt. */
+/** Whether more events wait after the run; `retryMs` is set after a failed attempt. */
 export type RunEnd = { hasMore: boolean; retryMs?: number }
 
-/** After so many messages, or so much time, the webhook is released, so that others that wait get its place. */
+/** A run releases its webhook after so many messages or so much time, so that waiting ones get its place. */
 const messagesMax = 20
 const runMsMax = 20_000
-/** An address that takes longer to answer makes its webhook a slow one. */
+/** An address that takes longer than this to answer makes its webhook a slow one. */
 const slowMs = 2_000
-/** How long to wait if a secret cannot be decrypted, which is no failure of the address. */
+/** The delay of a retry if a secret cannot be decrypted, which is no failure of the address. */
 const unopenedMs = 60_000
-/** An address answers with this status if it wants no more messages. */
+/** A receiver answers with this status if it wants no more messages. */
 const unsubscribedStatus = 410
 
 type Run = {
@@ -66,7 +66,7 @@ export async function deliverClaimed(deps: RunDeps, claim: Claimed, stop: RunSto
   return end ?? { hasMore: await release(db, claim, { seq: run.seq }) }
 }
 
-/** Returns undefined if the caller still has to release the webhook. */
+/** Delivers the waiting events; returns undefined if the caller still has to release the webhook. */
 async function deliverAll(run: Run): Promise<RunEnd | undefined> {
   const { deps, claim, stop } = run
   const { user_id: userId, webhook_id: webhookId } = claim
@@ -92,8 +92,8 @@ async function deliverAll(run: Run): Promise<RunEnd | undefined> {
 }
 
 /**
- * Returns undefined if the message was delivered and the run continues. The run ends if the webhook has become quick or
- * slow, because a webhook of another kind waits for a place of that kind.
+ * Delivers one message; returns undefined if it was delivered and the run continues. The run ends if the webhook
+ * has become quick or slow, because a webhook of another kind waits for a place of that kind.
  */
 async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd | undefined> {
   const { deps, claim, secrets } = run
@@ -139,7 +139,7 @@ async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd 
   return { hasMore: false, retryMs }
 }
 
-/** The event reaches the user's other webhooks, the stream and the list. */
+/** Disables the webhook; the event of that reaches the user's other webhooks, the stream and the list. */
 async function disable(
   { deps, claim }: Run,
   settlement: Omit<Settlement, 'status' | 'next_attempt_at' | 'disabledReason'>,

@@ -5,10 +5,10 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import { type Claimed, type ClaimSource, claimWebhooks, usersWithWebhooks } from './claims.ts'
+import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './cursor-sweep.ts'
 import type { RunEnd, RunStop } from './delivery-run.ts'
-import { createDeliveryTime, type DeliveryTime } from './delivery-time.ts'
-import { type Counts, countKinds, isFull, type Kind, kinds } from './places.ts'
-import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './sweep.ts'
+import { type Counts, countKinds, isFull, type Kind, kinds } from './delivery-slots.ts'
+import { createDeliveryTime, type DeliveryTime } from './delivery-time-budget.ts'
 
 /**
  * This module claims webhooks with events to deliver. Commits of this instance serve as hints, which cost nothing for
@@ -32,7 +32,7 @@ export type Dispatcher = {
   start(): AsyncDisposable
   onEvents(userId: string): void
   onWebhooks(userId: string): void
-  /** Call it when calls of `onWebhooks` may have been lost. */
+  /** Forgets which users have webhooks; it is called when calls of `onWebhooks` may have been lost. */
   forget(): void
   running(): Counts
   /** Counts the webhooks of all instances, as the last round of polls found them. */
@@ -41,20 +41,22 @@ export type Dispatcher = {
 
 const collectMs = 20
 const usersPerClaim = 1_000
-/** Beyond this number the poll finds the events. */
+/** At most this many users with hints are remembered; the poll finds the events of the others. */
 const pendingMax = 10_000
 const knownUsersMax = 50_000
 const knownMs = 600_000
-/** Longer delays are left to the poll. */
+/** A retry with a longer delay than this gets no timer; the poll finds it. */
 const timerMsMax = 60_000
 const timersMax = 1_000
-/** A pause after a round lasts this many times its last poll: if a poll is a round, it takes a fiftieth of the time. */
+/** After a round, the pause is at least this many times as long as the last poll of the round. */
 const pollPauseFactor = 50
 /** An instance that is off duty polls this many times less often, to help if the one on duty has no place left. */
 const offDutyFactor = 6
-/** The longest pause in usual pauses: a poll that waited for the database must not delay the next one without limit. */
+/**
+ * A pause is at most this many times `pollMs`, because a slow database must not delay the next poll without limit.
+ */
 const pauseFactorMax = 6
-/** The pause before the first heartbeat has registered the instance, and after a poll that found a kind full. */
+/** The pause before the first heartbeat, and after a poll that found all places of a kind taken. */
 const pollAgainMs = 250
 const drainMs = 2_000
 
@@ -132,7 +134,7 @@ function wake(state: State, userId: string): void {
   claimSoon(state)
 }
 
-/** Hints and ends of runs within a short time share a claim. */
+/** Claims after a short time, so that hints and ends of runs within that time share one claim. */
 function claimSoon(state: State): void {
   state.collecting ??= setTimeout(() => {
     state.collecting = undefined

@@ -5,7 +5,7 @@ const resetType = 'reset'
 
 export type Message = { id: string; type: string; body: string }
 
-/** A receiver that has seen the id has seen the event, whatever is sent again. */
+/** Returns the id of a message; a receiver that has seen the id has seen the event. */
 export const messageId = (webhookId: string, seq: bigint | string, type: string): string =>
   `msg_${webhookId}_${seq}${type === resetType ? '_reset' : ''}`
 
@@ -22,7 +22,7 @@ export const eventMessage = (
 const noticeOf = (type: string, id: string, data: object, at: Date) =>
   JSON.stringify({ id, type, task_id: null, subject: null, data, created_at: at.toISOString() })
 
-/** Stands for events that are no longer stored, as `reset` does in the stream. */
+/** Makes the message that stands for events which are no longer stored, as `reset` does in the stream. */
 export const resetMessage = (
   webhookId: string,
   { from, to }: { from: bigint; to: bigint },
@@ -33,7 +33,7 @@ export const resetMessage = (
   body: noticeOf(resetType, String(to), { from: String(from), to: String(to) }, at),
 })
 
-/** A test has the number 0, which no event of the log has. */
+/** Makes a test message; it has the number 0, which no event of the log has. */
 export const testMessage = (webhookId: string, testId: string, at: Date): Message => ({
   id: `msg_${webhookId}_test_${testId}`,
   type: 'webhook.test',

@@ -1,9 +1,9 @@
 import { createCounter, createHistogram, gauge, type Metric } from '#kernel/metrics.ts'
+import type { CursorCounts } from './cursor-sweep.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Attempt } from './post-message.ts'
-import type { CursorCounts } from './sweep.ts'
 
-/** Webhooks are counted over all instances, by this one; attempts and connections are those of this instance. */
+/** This instance counts the webhooks of all instances; attempts and connections are its own. */
 
 const secondBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 

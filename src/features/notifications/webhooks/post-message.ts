@@ -4,9 +4,9 @@ import type { Message } from './message.ts'
 import { signatureHeader } from './signature.ts'
 
 export type Attempt = {
-  /** Null if no answer came. */
+  /** The HTTP status of the answer; null if no answer came. */
   status: number | null
-  /** Null if the address accepted the message. */
+  /** Why the attempt failed; null if the address accepted the message. */
   error: string | null
   durationMs: number
   retryAfterMs: number
@@ -74,7 +74,7 @@ async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   }
 }
 
-/** Names the kind of failure, but never an IP address that a host name resolves to. */
+/** Returns the kind of a failure in words, but never an IP address that a host name resolves to. */
 function reasonOf(error: unknown): string {
   const { name, cause } = error as { name?: string; cause?: { name?: string; code?: string } }
   if (name === 'TimeoutError') return `no answer within ${attemptTimeoutMs / 1_000} seconds`

@@ -10,7 +10,7 @@ export const secretText = (secret: Uint8Array): string =>
 
 export type SignedMessage = { id: string; timestampSeconds: number; body: string }
 
-/** The header has one signature per secret; during a rotation a receiver needs only one of them. */
+/** Returns the header, with one signature per secret; during a rotation a receiver needs only one of them. */
 export const signatureHeader = (
   secrets: readonly Uint8Array[],
   { id, timestampSeconds, body }: SignedMessage,

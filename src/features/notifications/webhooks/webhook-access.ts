@@ -30,8 +30,8 @@ export async function find(db: Queryable, caller: Caller, webhookId: string): Pr
 }
 
 /**
- * Every change calls this first. All changes lock in the same order: the access of the caller, the webhooks of the
- * user, the cursor, the webhook, its secrets, and last the log.
+ * Every change of webhooks takes these locks first. All changes lock in the same order: the access of the caller,
+ * the webhooks of the user, the cursor, the webhook, its secrets, and last the log.
  */
 export async function lock(tx: Tx, caller: Caller, holdAccess: HoldAccess): Promise<void> {
   if (!(await holdAccess(tx, caller)))

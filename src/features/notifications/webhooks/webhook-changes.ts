@@ -23,7 +23,7 @@ export type WebhooksDeps = {
 }
 
 /** Returns the address in its canonical spelling, without a fragment, which is never sent. */
-export function urlOf(text: string, { http }: WebhooksDeps): string {
+export function parseWebhookUrl(text: string, { http }: WebhooksDeps): string {
   const reason = http.refusalOf(text)
   if (reason !== undefined)
     throw invalid(

@@ -18,7 +18,7 @@ const firstId = '00000000-0000-0000-0000-000000000000'
 
 export type NewSecret = { row: WebhookSecretRow; secret: Buffer }
 export type WebhookSecrets = {
-  /** Sealing may be a network call, so call it outside any transaction. */
+  /** Makes a sealed secret, outside any transaction, because sealing may be a network call. */
   make(webhookId: string): Promise<NewSecret>
   /** Returns the secrets that sign now, newest first. */
   signing(db: Queryable, webhookId: string): Promise<Buffer[]>

@@ -32,14 +32,14 @@ export const findWebhook = (db: Queryable, userId: string, webhookId: string): P
 
 const lockClass = 7_061_952
 
-/** Locks until the end of the transaction, so that two requests of a user cannot both take the last place. */
+/** Locks the user's webhooks until the transaction ends, so that two requests cannot both take the last place. */
 export const lockWebhooks = (db: Queryable, userId: string) =>
   query(db, 'select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, userId])
 
 export const insertWebhook = (db: Queryable, row: WebhookRow) =>
   fetchAll(db, builder.insertInto('webhook').values(row))
 
-/** Delivery begins after the newest event. */
+/** Inserts the cursor of a webhook; delivery begins after the newest event. */
 export const insertCursor = (db: Queryable, { webhook_id, user_id }: WebhookRow) =>
   query(
     db,
@@ -69,7 +69,7 @@ const fence = 'epoch = epoch + 1, owner = null'
 export const fenceDelivery = (db: Queryable, webhookId: string) =>
   query(db, `update webhook_cursor set ${fence} where webhook_id = $1`, [webhookId])
 
-/** Makes the next attempt count as the first one of its message. */
+/** Restarts delivery: the next attempt counts as the first one of its message. */
 async function restart(db: Queryable, webhookId: string, changes: string, values: unknown[]): Promise<void> {
   await query(
     db,
@@ -88,13 +88,13 @@ async function restart(db: Queryable, webhookId: string, changes: string, values
 export const restartDelivery = (db: Queryable, webhookId: string) =>
   restart(db, webhookId, 'is_slow = null', [])
 
-/** The event that failed may not be among the types that are wanted now. */
+/** Restarts the current message, because a failed event may not be among the wanted types any more. */
 export const restartMessage = (db: Queryable, webhookId: string) => restart(db, webhookId, 'seq = seq', [])
 
 export const enableWebhook = (db: Queryable, webhookId: string) =>
   restart(db, webhookId, `status = 'enabled', disabled_reason = null, disabled_at = null, is_slow = null`, [])
 
-/** The user disables the webhook, so the gateway states no reason. */
+/** Disables the webhook for its user, so the gateway states no reason. */
 export const stopWebhook = (db: Queryable, webhookId: string, at: Date) =>
   restart(db, webhookId, `status = 'disabled', disabled_at = $2`, [at])
 
@@ -144,7 +144,7 @@ export const secretsOf = (db: Queryable, webhookId: string, now: Date): Promise<
 export const insertSecret = (db: Queryable, row: WebhookSecretRow) =>
   fetchAll(db, builder.insertInto('webhook_secret').values(row))
 
-/** Lets the newest former secrets sign until then and deletes older ones, because a header has few signatures. */
+/** Lets the newest former secrets sign until `until`; deletes older ones, because a header has few signatures. */
 export async function expireSecrets(
   db: Queryable,
   webhookId: string,

@@ -6,7 +6,7 @@ import * as store from './webhook-store.ts'
 
 export type EndedWebhooks = {
   userId: string
-  /** Undefined stands for all webhooks of the user. */
+  /** The app whose webhooks end; undefined stands for all webhooks of the user. */
   clientId: string | undefined
   reason: EndReason
 }

@@ -2,15 +2,15 @@ import { webhooksContract } from '#features/notifications/contract.ts'
 import type { EventType } from '#features/notifications/event-types.ts'
 import { type ReplayInput, type UpdateInput, webhooksMax } from '#features/notifications/webhooks-contract.ts'
 import { createFairQueue } from '#kernel/async/fair-queue.ts'
-import { type ActScope, actOf, appOf, type Caller } from '#kernel/contract/caller.ts'
+import { type ActScope, appOf, type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import { implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { uuidv7 } from '#kernel/id.ts'
+import { create, rotate } from './create-and-rotate.ts'
 import { messageId, testMessage } from './message.ts'
 import { postMessage } from './post-message.ts'
-import { create, rotate } from './shown-secrets.ts'
 import { find, isVisible, lock } from './webhook-access.ts'
-import { addEvent, assertUnused, urlOf, view, type WebhooksDeps } from './webhook-changes.ts'
+import { addEvent, assertUnused, parseWebhookUrl, view, type WebhooksDeps } from './webhook-changes.ts'
 import { type ChangedField, deletedEvent, updatedEvent } from './webhook-events.ts'
 import * as store from './webhook-store.ts'
 
@@ -25,7 +25,7 @@ async function update(deps: WebhooksDeps, input: UpdateInput, caller: Caller, ac
   await lock(tx, caller, deps.holdAccess)
   const row = await find(tx, caller, id)
   const { types = row.types as EventType[] | null, description = row.description } = input
-  const url = input.url === undefined ? row.url : urlOf(input.url, deps)
+  const url = input.url === undefined ? row.url : parseWebhookUrl(input.url, deps)
   const isMoved = url !== row.url
   const hasOtherTypes = !isSameList(types, row.types)
   const fields: [ChangedField, boolean][] = [
@@ -77,7 +77,7 @@ const replay = (deps: WebhooksDeps) =>
       ...(await readReplay(deps, input, caller)),
     }),
     async ({ webhookId, from, events }, caller, request) => {
-      const { tx, afterCommit } = actOf(request)
+      const { tx, afterCommit } = toActScope(request)
       await lock(tx, caller, deps.holdAccess)
       await find(tx, caller, webhookId)
       await store.moveCursor(tx, webhookId, from)
@@ -129,8 +129,8 @@ export function createWebhooks(deps: WebhooksDeps): Operation[] {
     update: async (input, caller, request) =>
       request.isReplay
         ? view(await find(db, caller, input.webhook_id))
-        : update(deps, input, caller, actOf(request)),
-    delete: ({ webhook_id: id }, caller, request) => remove(deps, id, caller, actOf(request)),
+        : update(deps, input, caller, toActScope(request)),
+    delete: ({ webhook_id: id }, caller, request) => remove(deps, id, caller, toActScope(request)),
     rotate: rotate(deps),
     test: sendTest(deps),
     async deliveries({ webhook_id: id, skip = 0, limit = 50 }, caller) {

@@ -1,8 +1,8 @@
 import type { TokenAt } from '#kernel/contract/token-ref.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits } from '#kernel/money/money.ts'
-import type { ActionTerms } from '#kernel/task/action.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
+import type { ActionTerms } from '#kernel/task/policy-action.ts'
 import { swapLimits } from './limits.ts'
 import type { SwapTerms } from './terms.ts'
 

@@ -14,9 +14,9 @@ export type RouteTrust = {
   worthUnits: Promise<bigint | null>
 }
 
-/** A quote that promises more than this above the worth of the input is ranked last. */
+/** A quote that promises more than the worth of the input by this share, in basis points, is ranked last. */
 const aboveWorthBps = 1_000n
-/** The same limit above another provider's quote if the worth is unknown. Honest quotes for rare tokens differ much. */
+/** Without a known worth, the limit is this share above another quote; honest ones for rare tokens differ much. */
 const aboveOtherBps = 5_000n
 
 /**
@@ -82,7 +82,7 @@ function ranked(routes: readonly ProposedRoute[], worth: bigint | null): Propose
   return [...near.toSorted(byMinimum), ...far.toSorted(byMinimum).reverse()]
 }
 
-/** A quote that agrees with another is not too high, because the displayed price may be old. */
+/** Whether a quote promises too much; one that agrees with another quote does not, as the price may be old. */
 function isFarAbove(route: ProposedRoute, routes: readonly ProposedRoute[], worth: bigint | null): boolean {
   const others = routes.filter((each) => each !== route)
   const isAbove = (units: bigint, bps: bigint) => route.amountOutUnits > mulDiv(units, fullBps + bps, fullBps)
@@ -102,7 +102,7 @@ const isOfChain = ({ code, issues }: Fault): boolean =>
   code === 'validation' && issues.length > 0 && issues.every(({ type }) => type === 'unsupported_chain')
 
 /**
- * Returns the fault that says most: one about the request comes before a missing route or an unavailable
+ * Returns the most useful of the faults: a fault of the request comes before a missing route or an unavailable
  * provider. A chain counts as unsupported only if no provider serves it.
  */
 function faultOf(faults: readonly (Fault | undefined)[]): Fault {

@@ -6,16 +6,15 @@ import type { SwapTerms } from './terms.ts'
 
 type Valued = Pick<SwapTerms, 'valueInMicros' | 'maxImpactBps' | 'destination'>
 export type Received = {
-  /** The value of the output at a trusted price; null if there is none. */
+  /** The value of the output at a trusted price; null if its token has no trusted price. */
   outMicros: bigint | null
   /** The value that the pool of the bought token holds on its other side; null if it is unknown. */
   poolMicros: bigint | null
 }
 
 /**
- * Without a trusted price of the bought token, the loss is the part of the value that could not be sold back
- * along the curve of its pool. A pool made to trap one buyer is small, whatever price the token is said to
- * have.
+ * Returns the lost value. Without a trusted price of the bought token, that is the part of the value that could not
+ * be sold back along the curve of its pool. A pool made to trap one buyer is small, whatever price is claimed.
  */
 function lossOf({ valueInMicros }: Valued, { outMicros, poolMicros }: Received): bigint | null {
   if (valueInMicros === null) return null
@@ -26,14 +25,14 @@ function lossOf({ valueInMicros }: Valued, { outMicros, poolMicros }: Received):
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** Fees may take a large share of a small amount, but at most half. Whatever loss is accepted, a tenth is left. */
+/** Returns the accepted loss: fees may take up to half of a small amount, and a tenth always has to be left. */
 function acceptedLossMicros(valueMicros: bigint, maxImpactBps: number): bigint {
   const accepted = mulDiv(valueMicros, BigInt(maxImpactBps), fullBps)
   const exempt = smaller(exemptLossMicros, valueMicros / 2n)
   return smaller(larger(accepted, exempt), mulDiv(valueMicros, fullBps - remainingBpsMin, fullBps))
 }
 
-/** Whether what remains is worth the original value, less what a swap may lose and a refund may therefore cost. */
+/** Whether the remaining value is worth the original one, less the loss that a swap or refund may cost. */
 export const isLossAccepted = (remainingMicros: bigint, valueMicros: bigint): boolean =>
   valueMicros - remainingMicros <= acceptedLossMicros(valueMicros, swapLimits.priceImpactBps.default)
 

@@ -2,7 +2,7 @@ import type { FeeView, QuoteView } from '#features/swap/contract.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 
-/** Fees are whole units, and their values add up to `fees_usd` exactly. */
+/** A fee of a quote, in whole units; the values of all fees add up to `fees_usd` exactly. */
 
 export type QuotedFee = {
   type: FeeView['type']

@@ -95,7 +95,7 @@ function assertTerms(route: ProposedRoute, terms: SwapTerms): void {
   assert(route.settledBy === (isDirect ? 'receipt' : 'status'), 'another kind of settlement')
 }
 
-/** Checks the call. Returns whether its contract takes the sold amount, by an approval or as the value of the call. */
+/** Checks the call of a route; returns whether its contract takes the sold amount, by approval or by value. */
 function assertCall(read: DecodedCall, checked: Checked): boolean {
   const { terms, route, call } = checked
   const isDirect = route.settledBy === 'receipt'
@@ -135,7 +135,7 @@ const contractsOf = ({ origin }: SwapTerms): NonNullable<EvmChainRow['swaps']> =
 }
 const isSame = (terms: SwapTerms, a: string, b: string) => sameAddress(terms.origin.chain, a, b)
 
-/** A null token stands for the native coin. */
+/** Whether a decoded token is the bought one; a null token stands for the native coin. */
 const isToken = ({ chain, token, isNative }: SwapTerms['destination'], given: string | null): boolean =>
   given === null ? isNative : !isNative && sameAddress(chain, given, token.address)
 
@@ -174,7 +174,7 @@ function assertAggregate(read: CallOf<'aggregate'>, { terms, route, call }: Chec
   assert(isSame(terms, read.recipient, terms.recipient), 'a swap for another recipient')
 }
 
-/** The inner calls are unknown. What is checked is the payout that was added to them and who gets the rest. */
+/** The inner calls of a multicall are unknown, so the added payout and the receiver of the rest are checked. */
 function assertMulticall(read: CallOf<'multicall'>, { terms, route, call }: Checked): void {
   const { relayRouters } = contractsOf(terms)
   const known = relayRouters.find(({ router }) => isSame(terms, router, read.router))
@@ -212,7 +212,7 @@ function assertBridge(read: CallOf<'bridge'>, { terms, route, call }: Checked): 
   assert(read.requestId.toLowerCase() === route.depositId.toLowerCase(), 'a deposit for another request')
 }
 
-/** Providers may first reset an allowance, or ask for more than they take. An exact approval replaces theirs. */
+/** Checks a provider's approval, which may reset an allowance or ask for too much; an exact one replaces it. */
 function assertApproval(read: DecodedCall | undefined, approval: EvmCall, { terms, call }: Checked): void {
   assert(read?.name === 'approve' && approval.value === 0n, 'an approval that cannot be read')
   assert(isToken(terms.origin, read.token), 'an approval of another token')

@@ -4,7 +4,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 
 const unitFields = ['amountInUnits', 'amountOutUnits', 'amountOutMinUnits', 'amountUnits', 'value', 'gas']
 
-/** Stores integers as text and times as ISO text. */
+/** Returns a route as JSON, with integers as text and times as ISO text. */
 export const storedRoute = (route: ProposedRoute): JsonObject =>
   JSON.parse(
     JSON.stringify(route, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),

@@ -42,7 +42,7 @@ export function safeSvmRoute(rules: SvmRouteRules, route: ProposedRoute, terms: 
   const { steps } = route
   assert(steps.family === 'solana' && steps.chainId === terms.origin.chain.id, 'steps on another chain')
   const decoded = steps.instructions.map((each): Read => [each, decodedOf(rules.decoder, each)])
-  // The gateway sets the fees, so the provider's fee instructions are dropped.
+  // The gateway sets the priority fees, so the provider's fee instructions are dropped.
   const [first, ...others] = decoded.filter(([, { name }]) => !feeNames.includes(name))
   if (first?.[1].name !== 'bridge') return safeTransfer(rules, decoded, { route, terms, steps })
   assert(others.length === 0, 'an instruction beside the deposit')

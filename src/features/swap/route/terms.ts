@@ -9,7 +9,7 @@ export type SwapTerms = {
   /** The user's account on the destination chain. */
   recipient: string
   amountInUnits: bigint
-  /** The value in micro-dollars, rounded up; null if the price is unknown. */
+  /** The value of the sold amount in micro-dollars, rounded up; null if the price is unknown. */
   valueInMicros: bigint | null
   slippageBps: number
   /** How much of the value at trusted prices the route may lose, in basis points. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type EvmChainRow, nativeSentinel } from '#kernel/money/chains.ts'
-import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { BlockTransaction, Receipt } from '#upstreams/evm/evm.ts'
+import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 import { createArrivals, type Gain, isEarlier, paymentsOf, unnumberedGains } from './arrivals.ts'
 
 /** A chain whose node shows no calls, so that balances have to prove a payment in native coins. */

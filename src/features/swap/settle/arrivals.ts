@@ -1,20 +1,20 @@
 import { type Chain, type EvmChainRow, type SwapContracts, sameAddress } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { BlockTransaction, Evm, Log } from '#upstreams/evm/evm.ts'
 import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
-import { changesOf } from './changes.ts'
+import type { TransferLog } from '#upstreams/evm/token-calls.ts'
+import { changesOf } from './balance-changes.ts'
 
 /** One payment; `part` identifies it within its transaction. */
 export type Gain = {
   token: string
   amountUnits: bigint
   part: string
-  /** It is the sum of the other gains of its token. */
+  /** Set if this gain is the sum of the other gains of its token. */
   isSum?: true
 }
 export type Arrival = {
-  /** The gains by token address. One transaction can pay several swaps, each with its own transfer. */
+  /** The gains, each with its token. One transaction can pay several swaps, each by a transfer of its own. */
   gained: Gain[]
   isFinal: boolean
   block: number | null
@@ -33,7 +33,7 @@ export type Begin = {
   family: Chain['family']
   /** The newest block or slot of the chain at the admission; undefined if its node did not answer. */
   head: number | undefined
-  /** When that block was made; undefined if it was not stored. */
+  /** The time of the block `head`; undefined if it was not stored. */
   headAt: Date | undefined
 }
 
@@ -67,10 +67,9 @@ export function unnumberedGains(token: string, units: readonly bigint[], name: s
 export type Range = { minUnits: bigint; maxUnits: bigint }
 
 /**
- * Returns what one transaction has paid to a swap. It may pay other swaps too, so only the highest single
- * payment within the range is taken, or a sum that is within it. If nothing fits, a payment that is alone in
- * its transaction is taken whatever its amount, and of several those that are too small to belong to another
- * swap.
+ * Returns the gains of one transaction that belong to a swap. The transaction may pay other swaps too, so only the
+ * highest gain or sum within the range counts. If none fits, a lone gain counts whatever its amount, and of several
+ * the ones too small for another swap.
  */
 export function paymentsOf(
   { gained, free }: { gained: readonly Gain[]; free: readonly Gain[] },
@@ -92,13 +91,13 @@ export type ArrivalQuery = {
   chainId: string
   txHash: string
   owner: string
-  /** The expected token. Gains of the native coin are read only if it is the coin. */
+  /** The token that the swap expects; gains of the native coin are read only if the token is that coin. */
   token: string
-  /** Where only balances show the gain, a larger one is not attributed to the transaction. */
+  /** Where only balances show a gain, a gain above this is not attributed to the transaction. */
   unitsMax: bigint
 }
 export type Arrivals = {
-  /** Resolves to undefined while the chain does not show the transaction, and if it failed. */
+  /** Resolves to the gains of a transaction; undefined while the chain does not show it, and if it failed. */
   of(query: ArrivalQuery): Promise<Arrival | undefined>
 }
 type ArrivalChain = Pick<
@@ -178,7 +177,7 @@ function gainsOf(transfers: readonly TransferLog[], isOwn: (address: string) => 
 
 type AtBlock = OwnBatches & { block: bigint }
 
-/** A plain payment names its value, and a trace shows the calls by which a contract paid. */
+/** Returns payments in the native coin: a plain payment names its value, and a trace shows calls that paid. */
 async function nativeGains(chain: ArrivalChain, query: ArrivalQuery, at: AtBlock): Promise<bigint[]> {
   const { txHash, owner } = query
   const transaction = await chain.transaction(txHash)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
-import { soldFor } from './filled.ts'
 import { foundTerms } from './found-terms.ts'
+import { soldFor } from './swap-fill.ts'
 
 const planned = {
   amount_in: '400000000',

@@ -17,11 +17,11 @@ import {
 } from '#kernel/task/task.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, query } from '#store/query.ts'
-import { announcedOf } from './announced.ts'
-import { mayFollow } from './ends.ts'
-import { filledOf } from './filled.ts'
+import { announcedOf } from './announced-transactions.ts'
 import { type Late, lateOf, lateSentence, lateVerdict, resultAfter, totalsAfter } from './late-result.ts'
 import { allOf, claimPayments, findPayments, type Payment, withPayments } from './payments.ts'
+import { mayFollow } from './swap-end.ts'
+import { filledOf } from './swap-fill.ts'
 import { statusOf } from './track.ts'
 import { worthMicros } from './verdict.ts'
 
@@ -40,7 +40,7 @@ export type LatePaymentDeps = Pick<Engine, 'transact' | 'enqueue' | 'events'> & 
 
 const header = { kind: 'swap_late_payment', version: 1, priority: 2 } as const
 
-/** Runs in the commit that ends the swap. */
+/** Queues the watch for late payments, in the commit that ends the swap. */
 export const createLatePaymentWatch =
   ({ enqueue }: Pick<LatePaymentDeps, 'enqueue'>): SwapDeps['watchLatePayment'] =>
   async (tx, { id, userId, createdAt, data }) => {
@@ -88,7 +88,7 @@ const swapOf = ({ data, ...task }: WatchTask): SwapTask => ({
   data: data.swap,
 })
 
-/** Returns what came after the end. The result is also empty while the provider or a node is unavailable. */
+/** Returns payments after the swap's end; the list is empty while the provider or a node is unavailable. */
 async function latePayments(deps: SwapDeps, swap: SwapTask, signal: AbortSignal): Promise<Payment[]> {
   try {
     const status = await statusOf(deps, swap.data, signal)
@@ -103,7 +103,7 @@ async function latePayments(deps: SwapDeps, swap: SwapTask, signal: AbortSignal)
 }
 
 type Booking = { swap: SwapTask; payments: readonly Payment[]; at: Date }
-/** `all`: no further payment can follow. */
+/** How much of the late payments was booked; after `all`, no further payment can follow. */
 type Booked = 'nothing' | 'some' | 'all'
 
 /** Counts the payments for their swap and shows them in the swap and its events, once, in one commit. */
@@ -167,7 +167,7 @@ async function bookUnits(
     await recordFill(tx, filledOf(deps, { task: swap, outUnits, beforeUnits, at }))
   }
   const orderId = orderOf(swap)
-  // The end of the sale has counted these units as sold.
+  // The end of the sale has counted the refunded units as sold, so they return to the order's lot.
   if (orderId !== null && late.isDeposit) await takeFromLot(tx, orderId, -BigInt(late.view.amount))
 }
 
@@ -183,7 +183,7 @@ function orderOf({ data }: SwapTask): string | null {
 
 const notArmed = 'Its order is not armed again: leave a new one, if the token should still be sold'
 
-/** An order does not fire again days after its price was reached. Its owner decides. */
+/** Returns advice for a refunded order, which does not fire again days after its price: its owner decides. */
 const adviceOf = (
   orderId: string | null,
   { type }: Pick<Late, 'type'>,
@@ -192,7 +192,7 @@ const adviceOf = (
 
 type EndedTask = { result: JsonObject | null; error: JsonObject | null; data: Record<string, Json> }
 
-/** Returns undefined if the task has been deleted in the meantime. */
+/** Returns the ended task under a lock; undefined if the task has been deleted in the meantime. */
 async function endedTask(tx: Tx, id: string): Promise<EndedTask | undefined> {
   const [row] = await query<EndedTask>(
     tx,
@@ -202,7 +202,7 @@ async function endedTask(tx: Tx, id: string): Promise<EndedTask | undefined> {
   return row
 }
 
-/** The units that were counted so far, by the end of the swap and by the payments after it. */
+/** Returns the units that were counted so far, by the end of the swap and by the payments after it. */
 function totalsOf({ data: { paid } }: SwapTask, { data }: EndedTask): PaidUnits {
   const after = data.late_payment as PaidUnits | undefined
   return after?.fill === undefined ? (paid ?? { fill: '0', back: '0' }) : after

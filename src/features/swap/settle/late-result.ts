@@ -1,9 +1,9 @@
 import type { PaidUnits, SwapTaskData } from '#features/swap/task-data.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
-import { refundView } from './ends.ts'
-import { soldFor } from './filled.ts'
 import type { Payment } from './payments.ts'
+import { refundView } from './swap-end.ts'
+import { soldFor } from './swap-fill.ts'
 import { isDeposited, type Verdict, verdictOn, worthOfUnits } from './verdict.ts'
 
 export type Late = {
@@ -11,7 +11,7 @@ export type Late = {
   token: Token
   account: string
   view: { chain_id: string; token_address: string; amount: string; tx_hash: string }
-  /** Whether the payment is the deposit itself. `worthMicros` is what a payment in another token is worth. */
+  /** Whether the payment returns the deposited token; `worthMicros` is the value of a payment in another token. */
   isDeposit: boolean
   worthMicros: bigint
 }
@@ -50,7 +50,7 @@ export function lateVerdict(data: SwapTaskData, totals: PaidUnits, late: Late): 
 
 type After = { late: Late; totals: PaidUnits; verdict: Verdict; data: SwapTaskData }
 
-/** Returns the result of the ended task with the late payment. It has `remaining` if the swap was a leg of the task. */
+/** Returns the ended task's result with the late payment added; a swap that was a leg has `remaining` in it. */
 export function resultAfter(result: JsonObject, after: After): JsonObject {
   const { late, totals } = after
   if ('remaining' in result) return legResultAfter(result, after)
@@ -58,7 +58,7 @@ export function resultAfter(result: JsonObject, after: After): JsonObject {
   return { ...result, refunded: refundedAfter(result.refunded, late) }
 }
 
-/** Names the first refund, with the sum of all refunds in its token. */
+/** Returns the first refund, with the sum of all refunds in the same token as its amount. */
 function refundedAfter(shown: unknown, { view }: Late): JsonObject {
   if (!isRecord(shown)) return view
   const isSame = shown.chain_id === view.chain_id && shown.token_address === view.token_address
@@ -66,7 +66,7 @@ function refundedAfter(shown: unknown, { view }: Late): JsonObject {
   return { ...(shown as JsonObject), amount: String(amount) }
 }
 
-/** A partial payment leaves the rest at the place where it was. */
+/** Adds a late payment to the result of a leg; after a partial payment, the rest stays at its place. */
 function legResultAfter(result: JsonObject, { late, totals, verdict, data }: After): JsonObject {
   const { remaining, legs } = result
   const { type, token, account, view } = late

@@ -4,7 +4,7 @@ import type { SwapDeps } from '#features/swap/deps.ts'
 import { withFill } from '#features/swap/execution.ts'
 import type { SwapTask, SwapTaskData } from '#features/swap/task-data.ts'
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
-import { combineWrites } from '#kernel/task/one-effect.ts'
+import { combineWrites } from '#kernel/task/effect-steps.ts'
 import {
   type FoundPayment,
   isOwnTransaction,
@@ -55,7 +55,7 @@ export const operatorEndOfSwap =
     return partialEnd(deps, task, { ending: ofTask, finding })
   }
 
-/** Returns the terms of an execution from before the task, if the finding names it. */
+/** Returns the terms of an execution from before the task, if the operator's finding names its transaction. */
 const termsOf = ({ data }: SwapTask, { inUnits, txHash }: OperatorFinding) =>
   data.sought && txHash !== null ? foundTerms(data, inUnits ?? BigInt(data.amount_in)) : undefined
 const withTerms = (task: SwapTask, terms: ReturnType<typeof termsOf>): SwapTask => ({
@@ -78,7 +78,7 @@ function withDeposit(task: SwapTask, { txHash, at }: OperatorFinding): SwapTask 
   const made = {
     deposit_tx: txHash,
     deposited_at: at.toISOString(),
-    // An execution from before the task may also have been paid before it.
+    // An execution from before the task may also have been paid before the task, so any block may hold the payment.
     ...(data.sought && { heads: { [data.destination.chain_id]: 0, [origin.chain_id]: 0 } }),
   }
   return { ...task, data: { ...data, ...made, balance_changes: sumChanges([...balance_changes, spent]) } }
@@ -155,7 +155,7 @@ const changesWith = ({ balance_changes = [] }: SwapTaskData, more: readonly Json
 
 type Claimed = { txHash: string; writes: (tx: Tx) => Promise<void> }
 
-/** Counts the payment for its swap, so that it cannot end another one. */
+/** Counts the payment for its swap, so that the payment cannot end another swap. */
 function paidBy(
   { chains }: OperatorEndDeps,
   { id, data: { destination } }: SwapTask,
@@ -174,7 +174,7 @@ function paidBy(
   return { txHash, writes: (tx) => claimFound(tx, paid, { claimant: id, at }) }
 }
 
-/** Returns which part of its transaction the payment is, as the chain numbers them; undefined if no event is named. */
+/** Returns the part of its transaction that the payment is, as chains number them; undefined without an event. */
 export function paymentPart(
   { family }: Pick<OperatorEndDeps['chains'][number], 'family'>,
   { token, is_native: isNative }: SwapTaskData['destination'],

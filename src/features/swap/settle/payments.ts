@@ -9,29 +9,29 @@ import { fullBps, mulDiv } from '#kernel/money/money.ts'
 import type { ProviderStatus, ProviderTx } from '#kernel/money/swap-provider.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { announcedOn } from './announced.ts'
+import { announcedOn } from './announced-transactions.ts'
 import { type Arrival, type Begin, type Gain, isEarlier, paymentsOf, type Range } from './arrivals.ts'
 
 export type Found = { arrival: Arrival; gain: Gain; txHash: string }
 export type Place = {
   chain: Chain
   owner: string
-  /** A token that is on no list is known by its address alone. */
+  /** The paid token; if it is on no list, only its address is known. */
   token: Token
   task: SwapTask
-  /** Whether the payment is in the token that the swap asked for, on the chain where it asked for it. */
+  /** Whether the payment is in the token that the swap bought, on the destination chain. */
   isFill: boolean
 }
 export type Payment = { place: Place; found: Found[]; units: bigint }
 /** All final payments of every announced transaction that no other swap has counted. */
 export type Paid = {
   fill: Payment | undefined
-  /** What came back, or was paid in another token. */
+  /** The payments that came back to the origin chain, or were made in another token. */
   returns: Payment[]
   /** Whether a further payment is on a chain but not final yet. */
   isPending: boolean
 }
-/** With `late` the swap has ended, and the payments that it has counted itself are not found again. */
+/** A search for payments; with `late` the swap has ended, and payments that it has counted are not found again. */
 export type PaymentSearch = {
   status: ProviderStatus
   announced: readonly ProviderTx[]
@@ -43,7 +43,7 @@ type Side = {
   chain: Chain
   owner: string
   wanted: readonly Wanted[]
-  /** The most coins to attribute to the swap where only balances show them; undefined if coins cannot pay it. */
+  /** The most coins to attribute to the swap where only balances show a gain; undefined if coins cannot pay it. */
   coinMax: bigint | undefined
 }
 
@@ -52,7 +52,7 @@ export async function findPayments(deps: SwapDeps, task: SwapTask, search: Payme
   const isDirect = origin.chain_id === destination.chain_id
   const paid = await paymentsAt(deps, task, search, destinationSide(deps, task.data, search.status))
   const isWhole = paid.fill !== undefined && paid.fill.units >= BigInt(minimum)
-  // If one transaction was named and has paid everything, there is no other payment to look for.
+  // If the provider named one transaction and that has paid everything, there is no other payment to look for.
   const isOnly = new Set(search.announced.map(({ txHash }) => txHash)).size === 1
   if (isDirect || (isWhole && isOnly && search.status.state === 'success')) return paid
   const back = await paymentsAt(deps, task, search, originSide(deps, task.data, search.status))
@@ -63,7 +63,7 @@ export async function findPayments(deps: SwapDeps, task: SwapTask, search: Payme
   })
 }
 
-/** A payment that the provider names as a refund is not a fill, even in the requested token on its chain. */
+/** Turns a fill into a return if the provider names it as a refund, even in the bought token on its chain. */
 function asRefund({ state, destinationTxs }: ProviderStatus, { fill, returns, isPending }: Paid): Paid {
   const isNamed = ({ txHash }: Found) => destinationTxs.some((each) => each.txHash === txHash)
   if (state !== 'refunded' || returns.length > 0 || !fill?.found.every(isNamed))

@@ -2,7 +2,7 @@ import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** The fields that every result of a swap has. An amount that did not move is 0. */
+/** Returns the fields that every result of a swap has; an amount that did not move is 0. */
 export const resultOf = (data: SwapTaskData): JsonObject => ({
   amount_in: data.amount_in,
   amount_out: '0',

@@ -4,9 +4,9 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { ProviderStatus, ProviderTx, SwapProvider } from '#kernel/money/swap-provider.ts'
 import { pollAgain, reviewPollMs } from '#kernel/task/poll-again.ts'
 import type { StepContext, StepResultOf } from '#kernel/task/task.ts'
-import { announcedOf, remembered } from './announced.ts'
-import { endOfSwap, failedSwap } from './ends.ts'
+import { announcedOf, remembered } from './announced-transactions.ts'
 import { allOf, chainOf, findPayments, hasPaid, type Paid } from './payments.ts'
+import { endOfSwap, failedSwap } from './swap-end.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 /**
@@ -24,12 +24,12 @@ const reviewPollMinMs = 60_000
 const unprovenAfterMs = 10 * 60_000
 /** A provider may withdraw a failure or refund after it, so the failure has to last this long before the swap ends. */
 const failureLastsMs = 10 * 60_000
-/** Less than agreed may be a first part or somebody else's payment, so the rest or a refund can still follow. */
+/** A payment of too little ends the swap only after this time, because the rest or a refund may follow. */
 const shortLastsMs = 10 * 60_000
 /** A refund that would cost more than the deposit never follows; the short wait covers a wrong answer. */
 const hopelessLastsMs = 2_000
 
-/** `next` is the name of this step in its task. */
+/** Follows a swap by one poll; `next` is the name that this step has in its task. */
 export async function trackSwap<Names extends string>(
   deps: SwapDeps,
   task: SwapTask,
@@ -48,7 +48,7 @@ export async function trackSwap<Names extends string>(
       return endOfSwap(deps, ending, 'short')
     return waitForProvider(deps, task, { now, next, said, status, verdict })
   } catch (fault) {
-    // The provider or a node is unavailable, which does not lose the deposit.
+    // The provider or a node is unavailable, and the deposit is not lost by that, so the poll is repeated.
     if (!(fault instanceof Fault)) throw fault
     const { failed_since = null, paid_since = null, short = null, announced = [] } = data
     const said = { failed_since, paid_since, short, announced }
@@ -93,7 +93,7 @@ type Said = Required<Pick<SwapTaskData, 'failed_since' | 'paid_since' | 'short' 
 const isPaid = ({ state }: ProviderStatus): boolean => state === 'success' || state === 'refunded'
 const ageOf = (since: string | Date, now: Date): number => now.getTime() - new Date(since).getTime()
 
-/** Keeps the time since which every answer has said the same: failed, paid, or paid too little. */
+/** Returns since when every answer has said the same: failed, paid, or paid too little. */
 function saidSince(
   { failed_since: failedSince, paid_since: paidSince, short }: SwapTaskData,
   { status, announced, paid, verdict, now }: Announcement & Judged & { now: Date },

@@ -1,15 +1,14 @@
 import type { SwapDeps } from '#features/swap/deps.ts'
 import { isLossAccepted } from '#features/swap/route/loss.ts'
-import { valueAtPrice } from '#features/swap/route/request.ts'
+import { valueAtPrice } from '#features/swap/route/request-terms.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { mulDiv } from '#kernel/money/money.ts'
 import { allOf, type Paid, type Payment, quotedOut } from './payments.ts'
 
 /**
- * What the payments of a swap amount to. `filled`: at least the minimum arrived. `returned`: what arrived is
- * worth the deposit, less what a refund may cost. `short`: less arrived, which may also be somebody else's
- * dust payment.
+ * The verdict on all payments of a swap. `filled`: at least the minimum arrived. `returned`: the payments are worth
+ * the deposit, less the cost of a refund. `short`: less arrived, which may also be dust from a stranger.
  */
 export type Verdict = 'filled' | 'returned' | 'short' | 'none'
 

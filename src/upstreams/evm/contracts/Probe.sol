@@ -30,7 +30,7 @@ interface IToken {
     function owner() external view returns (address);
 }
 
-/// ERC-2535.
+/// A diamond (ERC-2535) names the contract that runs each of its functions.
 interface IDiamondLoupe {
     function facetAddress(bytes4 selector) external view returns (address);
 }
@@ -49,7 +49,7 @@ contract Probe {
         address wrapped;
         address usdc;
         address token;
-        /// Has no code and no history.
+        /// The address that receives the simulated transfer has no code and no history.
         address receiver;
         uint256 spendWei;
     }
@@ -64,11 +64,11 @@ contract Probe {
     struct Report {
         uint256 blockNumber;
         address owner;
-        /// Of a diamond: the contract that runs its transfers, which it can replace. 0 for other tokens.
+        /// The contract that runs the transfers of a diamond, which the diamond can replace; 0 for other tokens.
         address facet;
-        /// 0: no pool; 2: a pool with the wrapped coin; 3: a pool with USDC.
+        /// The length of the path of the trade: 0 without a pool, 2 over the wrapped coin, 3 over USDC.
         uint256 pathLength;
-        /// What the token's pool holds of the other token, and what that token's own pool with the coin holds.
+        /// What the token's pool holds of the other token, and what the pool of USDC and the wrapped coin holds.
         uint256 poolQuoteUnits;
         uint256 poolUsdcUnits;
         uint256 poolWrappedUnits;
@@ -146,7 +146,7 @@ contract Probe {
         step.got = address(this).balance - before;
     }
 
-    /// The path that returns more of the token; none where neither quotes any.
+    /// Returns the path that yields more of the token, or an empty path if the router quotes neither.
     function _path(Request calldata request) private returns (address[] memory) {
         address[] memory direct = new address[](2);
         direct[0] = request.wrapped;
@@ -182,14 +182,14 @@ contract Probe {
     function _quote(address router, uint256 amount, address[] memory path) private returns (uint256, bool) {
         (bool done, bytes memory answer) =
             _call(router, 0, READ_GAS, abi.encodeCall(IRouter.getAmountsOut, (amount, path)));
-        // The list has a head of two words.
+        // The returned list has a head of two words: its offset and its length.
         uint256 last = 32 * (path.length + 1);
         if (!done || answer.length < last + 32) return (0, false);
         uint256 units = _word(answer, last);
         return (units, units > 0);
     }
 
-    /// 0 where the token has no such function.
+    /// Returns the address that a view of the token returns, or 0 if the token has no such function.
     function _addressOf(address token, bytes memory question) private returns (address) {
         (bool done, bytes memory answer) = _call(token, 0, READ_GAS, question);
         return done && answer.length == 32 ? address(uint160(_word(answer, 0))) : address(0);

@@ -1,0 +1,206 @@
+import { type Answer, answerOf } from '#grammar/answer.ts'
+import type { PlanStep } from '#grammar/intent-frame.ts'
+import { inputsOf } from '#grammar/plan.ts'
+import { changes, type Registry } from '#grammar/registry.ts'
+import type { Outputs, StepOutput } from '#grammar/step-outputs.ts'
+import { remember } from '#grammar/thread.ts'
+import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
+import type { Ask, Intent, Understanding } from '#grammar/understanding.ts'
+import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
+import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
+import { startedText } from './started-text.ts'
+
+type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
+
+export const grammarAnswerer = (registryOf: () => Promise<Registry>): Answerer => ({
+  async run(turn, tools, emit, signal): Promise<TurnEnd> {
+    const registry = await registryOf()
+    const nowMs = turn.askedAt.getTime()
+    const understanding = readTurn(turn, registry)
+    const run: Run = { turn, tools, emit, signal, registry, nowMs }
+    const said = createSaid(emit)
+    if (understanding.intents.length > 0)
+      emit.planning('plan_started', { id: 'plan', text: planText(understanding) })
+    const proposed: Proposed[] = []
+    const started: Started[] = []
+    let earlier: Outputs = {}
+    let asked = understanding.ask
+    for (const [at, intent] of understanding.intents.entries()) {
+      if (signal.aborted) break
+      const { outputs, open } = await perform(run, { intent, at, earlier, proposed, started })
+      await said.answer(answer(intent, outputs, run))
+      if (open) {
+        asked ??= open.ask ?? null
+        await said.text(open.text)
+      }
+      earlier = { ...earlier, ...outputs }
+    }
+    if (understanding.intents.length > 0) emit.planning('plan_finished', { id: 'plan', text: 'Done' })
+    for (const text of closingsOf({ ...understanding, ask: asked }, { proposed, started }))
+      await said.text(text)
+    if (said.isEmpty()) await said.text('There is nothing to do.')
+    const state = remember(stateOf(turn), { ...understanding, ask: asked }, nowMs)
+    const memory = {
+      ...state,
+      ...(proposed.length > 0 && {
+        recommendations: { items: proposed.map(({ id }) => ({ id })), atMs: nowMs },
+      }),
+      ...(started.length > 0 && { started: { taskId: started.at(-1)?.taskId, atMs: nowMs } }),
+    }
+    return {
+      stopReason: 'end',
+      citations: said.citations,
+      memory: JSON.parse(JSON.stringify(memory)) as JsonObject,
+    }
+  },
+})
+
+const planText = ({ intents }: Understanding): string =>
+  intents.map(({ intent }) => intent.replaceAll('_', ' ')).join(', then ')
+
+type Performing = {
+  intent: Intent
+  at: number
+  earlier: Outputs
+  proposed: Proposed[]
+  started: Started[]
+}
+type Started = { taskId: string; text: string }
+/** A recommendation that was made; `reason` says why an ordered call was not started at once. */
+type Proposed = { id: string; reason?: string }
+type Open = { text: string; ask?: Ask }
+
+/**
+ * Runs the steps of an intent one after the other, reads before changes. After a failure no further call is made.
+ */
+async function perform(
+  { tools, emit, signal, registry }: Run,
+  { intent, at, earlier, proposed, started }: Performing,
+): Promise<{ outputs: Outputs; open?: Open }> {
+  const outputs: Record<string, StepOutput> = {}
+  const { slots } = intent
+  for (const step of intent.steps) {
+    if (signal.aborted) break
+    const calls = inputsOf(step, { slots, names: registry.names, outputs, earlier })
+    if (calls.state === 'skipped') continue
+    if (calls.state === 'problem') {
+      const { problem } = calls
+      if (problem.problem === 'stop') return { outputs, open: { text: problem.reason } }
+      const { slot, question, choices } = problem
+      const ask: Ask = { intent: intent.intent, slots, slot, question, choices }
+      return { outputs, open: { text: '', ask } }
+    }
+    for (const [n, input] of calls.inputs.entries()) {
+      const output = await callStep({ tools, emit }, { step, at, n, input })
+      const proposal = proposalOf(output)
+      if (proposal) proposed.push(proposal)
+      else outputs[n === 0 ? step.id : `${step.id}.${n + 1}`] = output
+      const task = changes(step, registry) ? startedTask(output) : undefined
+      if (task) started.push(task)
+      if (output.fault) return { outputs }
+    }
+  }
+  return { outputs }
+}
+
+type StepCall = { step: PlanStep; at: number; n: number; input: JsonObject }
+
+async function callStep(
+  { tools, emit }: Pick<Run, 'tools' | 'emit'>,
+  { step, at, n, input }: StepCall,
+): Promise<StepOutput> {
+  const { operation } = step
+  const id = `${at + 1}.${step.id}${n === 0 ? '' : `.${n + 1}`}`
+  emit.planning('plan_step', { id, text: operation.replaceAll('_', ' ') })
+  const call: ToolCall = { id, name: operation, input }
+  return stepOutputOf(call, await tools.call(call))
+}
+
+const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
+  if (!isRecord(output) || typeof output.recommendation_id !== 'string') return undefined
+  return {
+    id: output.recommendation_id,
+    ...(typeof output.reason === 'string' && { reason: output.reason }),
+  }
+}
+/** Returns the task that an order has started; calls that only restrict, such as a cancel, have other answers. */
+const startedTask = ({ operation, output }: StepOutput): Started | undefined =>
+  operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
+    ? { taskId: output.task_id, text: startedText(output as JsonObject) }
+    : undefined
+
+const reasonTexts: Readonly<Record<string, string>> = {
+  chat_per_day_usd: 'It is more than is left of what chats may start by themselves.',
+  approval_required: 'It needs the approval of a person.',
+  insufficient_scope: 'The access of this chat does not allow it.',
+}
+
+/**
+ * Writes the answer to an intent. Ages are counted from the newest result, so that a repeated run writes the same.
+ */
+function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
+  if (intent.decision) return { text: decisionText, spans: [] }
+  if (intent.route) return { text: routeText(intent.route), spans: [] }
+  if (Object.keys(outputs).length === 0 && intent.steps.length > 0) return undefined
+  const newestMs = Math.max(nowMs, ...Object.values(outputs).map(({ fetchedAtMs }) => fetchedAtMs))
+  return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
+}
+
+/** Names the agent that answers an intent; the user has to choose that agent, because it costs more credits. */
+const routeText = (agent: string): string =>
+  `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message. It takes more credits.`
+
+const decisionText =
+  'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, and `chat_decide` is its call.'
+
+type Ended = { proposed: readonly Proposed[]; started: readonly Started[] }
+
+function closingsOf({ notes, ask, refusal }: Understanding, { proposed, started }: Ended): string[] {
+  const reasons = new Set(proposed.flatMap(({ reason }) => reasonTexts[reason ?? ''] ?? []))
+  const waits = started.length > 0 ? 'The rest waits' : 'It waits'
+  const recommended = [
+    ...(started.length > 0
+      ? [
+          `It was started at once, within what chats may start by themselves.${started.map(({ text }) => text).join('')}`,
+        ]
+      : []),
+    ...reasons,
+    ...(proposed.length > 0
+      ? [`${waits} for you: accept the recommendation to start it, or decline it.`]
+      : []),
+  ]
+  const question = ask
+    ? [[ask.question, ...ask.choices.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n')]
+    : []
+  return [...recommended, ...notes.map(({ text }) => text), ...(refusal ? [refusal.text] : []), ...question]
+}
+
+function createSaid(emit: Emit) {
+  let isEmpty = true
+  const citations: Citation[] = []
+  const text = async (part: string): Promise<void> => {
+    if (part === '') return
+    await emit.chunk(`${isEmpty ? '' : '\n'}${part}`)
+    isEmpty = false
+  }
+  return {
+    citations,
+    isEmpty: () => isEmpty,
+    text,
+    async answer(part: Answer | undefined) {
+      if (!part) return
+      for (const { operation, pointers, fetchedAtMs } of part.spans)
+        for (const pointer of pointers)
+          if (citations.length < citationsMax)
+            citations.push({
+              n: citations.length + 1,
+              tool: operation,
+              pointer,
+              fetched_at: new Date(fetchedAtMs).toISOString(),
+            })
+      await text(part.text)
+    },
+  }
+}
+
+const citationsMax = 200

@@ -1,0 +1,129 @@
+import type { ActScope } from '#kernel/contract/caller.ts'
+import type { NewEvent, Tx } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
+import type { SkipReason } from '#store/tables/strategies.ts'
+import {
+  finishedEvents,
+  type Pause,
+  pausedEvent,
+  scheduleOf,
+  skippedEvents,
+  statusReason,
+} from './run-events.ts'
+import { type RunEnd, type StartedTask, type Trouble, troubleInARow, troublesMax } from './run-outcome.ts'
+import { summaryOf } from './run-report.ts'
+import * as store from './run-store.ts'
+
+/** This module stores the end of a run, in the transaction that ends its task. */
+
+export type StopStrategy = (
+  tx: Tx,
+  strategyId: string,
+  stop: { status: 'paused'; reason: string },
+) => Promise<boolean>
+export type CancelTasks = (
+  userId: string,
+  taskIds: readonly string[],
+  act: Pick<ActScope, 'tx'>,
+) => Promise<string[]>
+/** `disarm` returns whether it has stopped the schedule. */
+export type RecordDeps = { disarm: StopStrategy; cancelNotSent: CancelTasks }
+
+export type RunRecord = {
+  run: store.Run
+  end: RunEnd
+  started: readonly StartedTask[]
+  answer: string | null
+  creditsUsed: number
+  chatId: string | null
+  report?: { id: string; size: number }
+  /** Why the schedule is paused at once with this run; trouble that has to repeat pauses it otherwise. */
+  pause?: Pause
+  at: Date
+}
+const troubleTexts: Readonly<Record<Trouble, string>> = {
+  no_credits: 'there were no credits for it: buy a pack by `credits_recharge`, then activate it again',
+  insufficient_balance: 'the balance did not cover it: fund the account, then activate it again',
+  failed: 'it failed: `schedules_executions` says why',
+}
+
+/** Stores the end of a run and returns its events; rows are locked in the order of all other transactions. */
+export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Promise<NewEvent[]> {
+  const { run, end, started, answer, creditsUsed, chatId, at } = record
+  // Tasks that the chat has started go on by themselves, whereas the chat itself answers nobody any more.
+  if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })
+  const locked = await store.lockSchedule(tx, run)
+  const ended = {
+    status: end.status,
+    outcome: end.outcome,
+    skip_reason: end.skipReason,
+    error: end.error,
+    decision: end.decision,
+    summary: summaryOf({ answer, end }),
+    answer,
+    credits_used: creditsUsed,
+  }
+  await store.storeEnd(tx, run.id, ended, at)
+  if (chatId !== null) {
+    await store.copyChatEvents(tx, run.id, chatId, at)
+    await store.storeFiles(tx, { run, chatId, report: record.report, at })
+  }
+  await store.addEvents(tx, run.id, [...started.map(tradeEvent), lastEvent(end)], at)
+  const schedule = scheduleOf(run)
+  const shown = { ...run, ...ended, chat_id: chatId, skipped_slots: 0 }
+  const past = await store.pastRuns(tx, run, locked)
+  const previous = past.find(({ number }) => number < run.number)
+  const isSkip = isSkipped(record)
+  // A run that a user starts by hand counts neither as a run of a slot nor as a slot that did not run.
+  if (run.execution_type !== 'manual')
+    await store.countEnd(tx, run, { hasRun: chatId !== null && !isSkip, at })
+  const events = isSkip
+    ? skippedEvents(schedule, shown, { previousReason: previous?.skip_reason ?? null })
+    : finishedEvents(schedule, shown)
+  const pause = record.pause ?? pauseAfter(run, past)
+  if (!pause || !isOfActivation(run, locked)) return events
+  const stop = { status: 'paused', reason: statusReason(pause) } as const
+  return (await deps.disarm(tx, run.strategy_id, stop)) ? [...events, pausedEvent(schedule, pause)] : events
+}
+
+/** A run that has started something is no skipped one, whatever ended it. */
+const isSkipped = ({ end: { status, skipReason }, started }: RunRecord): boolean =>
+  status === 'cancelled' && skipReason !== null && started.length === 0
+
+/** Whether the schedule is still active by the activation in whose name the run went: trouble ends no later one. */
+const isOfActivation = (run: store.Run, { status, version, activated_at: at }: store.LockedSchedule) =>
+  status === 'active' && version === run.version && at?.getTime() === run.activated_at?.getTime()
+
+function pauseAfter(run: store.Run, past: readonly store.PastRun[]): Pause | undefined {
+  // The trouble of a run that a user starts by hand pauses no schedule.
+  if (run.execution_type === 'manual') return undefined
+  const trouble = troubleInARow(past)
+  return (
+    trouble && {
+      reason: trouble === 'failed' ? 'failures' : trouble,
+      text: `${troublesMax} times in a row ${troubleTexts[trouble]}`,
+    }
+  )
+}
+
+const tradeEvent = ({ task_id, kind, status, outcome }: StartedTask): store.RunEvent => ({
+  type: 'trade',
+  data: { task_id, kind, status, outcome },
+})
+
+function lastEvent({ status, outcome, skipReason, error, decision }: RunEnd): store.RunEvent {
+  if (status === 'failed' && error) return { type: 'error', data: { ...error } }
+  return {
+    type: 'done',
+    data: { status, outcome, skip_reason: skipReason, decision: decision as JsonObject | null },
+  }
+}
+
+/** The end of a run that has done nothing. */
+export const skippedEnd = (skipReason: SkipReason, code: string, message: string): RunEnd => ({
+  status: 'cancelled',
+  outcome: 'not_executed',
+  skipReason,
+  error: { code, message, retryable: false },
+  decision: null,
+})

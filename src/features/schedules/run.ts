@@ -1,0 +1,293 @@
+import type { Files } from '#engines/files/files.ts'
+import { currentCaller } from '#engines/stored-callers/stored-caller.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import {
+  type Admission,
+  defineTaskKind,
+  type EndResult,
+  type StepContext,
+  type StepEnd,
+  type StepResult,
+  type TaskKind,
+  type TaskView,
+  type Tx,
+} from '#kernel/task/task.ts'
+import type { Queryable } from '#store/query.ts'
+import { type Pause, scheduleOf, startedEvents } from './run-events.ts'
+import { cutShort, judgeRun, type RunEnd } from './run-outcome.ts'
+import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './run-record.ts'
+import { reportText, summaryOf } from './run-report.ts'
+import * as store from './run-store.ts'
+import { approvedBefore } from './standing-approval.ts'
+
+/**
+ * A run of a slot: it checks that the slot may run, starts the chat that observes, decides and acts, waits for the chat
+ * and for what the chat has started, and reports. The commit of the check accepts the chat, which draws its credits, so
+ * that a run has one chat or none.
+ */
+
+export type AdmittedChat = { chatId: string; threadId: string; admission: Admission }
+export type RunDeps = RecordDeps & {
+  db: Queryable
+  /** The clock of schedules, which the local world can advance. */
+  clock: Clock
+  files: Pick<Files, 'put'>
+  isPaused: (userId: string) => Promise<boolean>
+  /** Whether money is on hold until an operator lets it go on; throws, so that the run waits, if the hold is short. */
+  isOnHold: () => boolean
+  admitChat: (
+    input: { query: string; agent: string; thread_id?: string },
+    caller: Caller,
+  ) => Promise<AdmittedChat>
+  /** Accepts the chat of a run, or throws `insufficient_credits`. */
+  enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
+  announceQueued: () => void
+  /** Computes the slot that follows the next slot, ahead of its time. */
+  computeFollowing: (strategyId: string) => Promise<void>
+}
+type RunData = {
+  chat_id: string
+  /** Why the chat was not accepted. */
+  refusal?: { code: string; message: string }
+  /** The schedule was stopped while the run was checked. */
+  is_stopped?: true
+}
+type RunTask = TaskView<RunData>
+
+export const runKindName = 'schedule_run'
+/** The chat and what it starts wake the run when they end; this poll finds an end whose hint was lost. */
+const pollMs = 5_000
+/** The last check of the chat is this long before the task's deadline, which would end the run without a check. */
+const lastLookMs = 2_000
+
+export const createRunKind = (deps: RunDeps): TaskKind =>
+  defineTaskKind<RunData, 'check' | 'settle' | 'report'>({
+    kind: runKindName,
+    version: 1,
+    priority: 3,
+    isResumable: true,
+    steps: {
+      check: (task, context) => check(deps, task, context),
+      settle: (task, context) => settle(deps, task, context),
+      report: (task) => report(deps, task),
+    },
+    completeEnd: (task, end) => completeEnd(deps, task as RunTask, end),
+  })
+
+type Names = 'check' | 'settle' | 'report'
+type Ended = { end: RunEnd; pause?: Pause }
+
+async function check(
+  deps: RunDeps,
+  task: RunTask,
+  context: StepContext,
+): Promise<StepResult<RunData, Names>> {
+  const run = await store.findRun(deps.db, task.id)
+  const chat = await admitUnlessStopped(deps, run, context)
+  if ('end' in chat) return endOf(deps, { run, ...nothing, ...chat })
+  const { chatId, threadId } = chat
+  const at = deps.clock.now()
+  const shown = { ...run, status: 'running', outcome: null, skip_reason: null, skipped_slots: 0 } as const
+  return {
+    next: 'settle',
+    state: 'waiting',
+    data: { chat_id: chatId },
+    async complete(tx) {
+      // A pause or end of the schedule that was committed before this transaction keeps the chat from being accepted.
+      if (!(await store.mayBegin(tx, run))) return { data: { is_stopped: true } }
+      const refusal = await deps.enqueueChat(tx, run, chat).then(() => undefined, refusalOf)
+      if (refusal) return { data: { refusal } }
+      await store.storeBegin(tx, { run, chatId, threadId, at })
+      return { events: startedEvents(scheduleOf(run), { ...shown, chat_id: chatId }) }
+    },
+  }
+}
+
+/** No credits are the only reason for which the acceptance of a chat refuses what its admission has allowed. */
+function refusalOf(error: unknown) {
+  if (!(error instanceof Fault) || error.code !== 'insufficient_credits') throw error
+  return { code: error.code, message: error.message }
+}
+
+/** Returns the admitted chat, or the end of a run that may not have one. */
+async function admitUnlessStopped(
+  deps: RunDeps,
+  run: store.Run,
+  { now }: StepContext,
+): Promise<AdmittedChat | Ended> {
+  const { db, clock } = deps
+  if (!store.isRunnable(run.strategy_status, run)) return stopped
+  if (deps.isOnHold())
+    return skipped('frozen', 'unavailable', 'Money is on hold until the operator lets it go on')
+  if (await store.hasOlderRun(db, run)) return skipped('overlap', 'conflict', 'An earlier run has not ended')
+  const caller = await callerOf(deps, run, now).catch(endOfAccess(run))
+  if ('end' in caller) return caller
+  if (await deps.isPaused(run.user_id)) return skipped('frozen', 'trading_paused', 'A kill switch is set')
+  const cooldownMs = (run.guards?.cooldown_seconds ?? 0) * 1_000
+  const acted = cooldownMs > 0 ? await store.lastActed(db, run.strategy_id) : undefined
+  if (acted && later(acted, cooldownMs) > clock.now())
+    return skipped('cooldown', 'conflict', 'The last run that acted ended a short time ago')
+  return admitChat(deps, run, caller).catch((error: unknown) => {
+    if (!(error instanceof Fault)) throw error
+    const { code, message, retryable } = error
+    // The admission reads the daily credits that a person allows an app, and refuses if too few are left.
+    if (code === 'insufficient_credits') return skipped('no_credits', code, message)
+    if (retryable) throw error
+    return { end: { ...stopped.end, status: 'failed', error: { code, message, retryable } } }
+  })
+}
+
+const skipped = (...given: Parameters<typeof skippedEnd>): Ended => ({ end: skippedEnd(...given) })
+
+/** The end of a run whose schedule was paused or disabled after the slot, so that no chat begins. */
+const stopped: Ended = {
+  end: {
+    status: 'cancelled',
+    outcome: 'not_executed',
+    skipReason: null,
+    error: {
+      code: 'cancelled_by_user',
+      message: 'The schedule was stopped before the run began',
+      retryable: false,
+    },
+    decision: null,
+  },
+}
+
+/** Returns the caller who has activated the schedule or started the run, with the access that this caller still has. */
+async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date): Promise<Caller> {
+  const { authority } = run
+  if (!authority) throw new Fault('invalid_token', 'Nobody has activated this version of the schedule')
+  const { personId, linkedAt } = authority
+  const approved = approvedBefore({ ...run, id: run.strategy_id }, { access: authority, now })
+  const via = {
+    schedule: run.strategy_id,
+    run: run.id,
+    approvedMicros: approved.approvedMicros ?? null,
+    ...(personId !== undefined && { personId }),
+    ...(linkedAt !== undefined && { linkedAt }),
+  }
+  return currentCaller(db, run.user_id, { ...authority, run: via }, now)
+}
+
+const endOfAccess =
+  ({ execution_type: type }: store.Run) =>
+  (error: unknown): Ended => {
+    if (!(error instanceof Fault) || (error.code !== 'invalid_token' && error.code !== 'suspended'))
+      throw error
+    const text = `${error.message}; activate it again to let it act for you`
+    return {
+      end: skippedEnd('access_ended', error.code, error.message),
+      // A run by hand has an access of its own, whose end says nothing about that of the schedule.
+      ...(type !== 'manual' && { pause: { reason: 'access_ended', text } }),
+    }
+  }
+
+/** Admits the chat of a run; once the thread is full, the runs go on in a new thread. */
+async function admitChat(deps: RunDeps, run: store.Run, caller: Caller): Promise<AdmittedChat> {
+  if (!caller.scopes.has('chat'))
+    throw new Fault('insufficient_scope', 'The schedule may not chat any more', { extras: { scope: 'chat' } })
+  const { query, agent, thread_id: threadId } = run
+  const input = { query, agent }
+  if (threadId === null) return deps.admitChat(input, caller)
+  return deps.admitChat({ ...input, thread_id: threadId }, caller).catch((error: unknown) => {
+    if (error instanceof Fault && (error.code === 'conflict' || error.code === 'not_found'))
+      return deps.admitChat(input, caller)
+    throw error
+  })
+}
+
+async function settle(
+  deps: RunDeps,
+  task: RunTask,
+  { now }: StepContext,
+): Promise<StepResult<RunData, Names>> {
+  const { refusal, is_stopped: isStopped } = task.data
+  const run = await store.findRun(deps.db, task.id)
+  if (isStopped) return endOf(deps, { run, ...nothing, ...stopped })
+  if (refusal)
+    return endOf(deps, { run, ...nothing, ...skipped('no_credits', refusal.code, refusal.message) })
+  const ended = await callerOf(deps, run, now).catch(endOfAccess(run))
+  if ('end' in ended) return endOf(deps, { ...ended, ...(await endedEarly(deps.db, run, ended.end)) })
+  if (!run.has_following) await deps.computeFollowing(run.strategy_id)
+  const leftMs = task.deadline.getTime() - lastLookMs - now.getTime()
+  if (leftMs <= 0 || !(await store.hasOpenTasks(deps.db, task.id)))
+    return { next: 'report', state: 'waiting' }
+  // The commit of the check has queued the chat's task.
+  deps.announceQueued()
+  return { park: { afterMs: Math.min(pollMs, leftMs), next: 'settle' }, state: 'waiting' }
+}
+
+async function report(deps: RunDeps, task: RunTask): Promise<EndResult> {
+  const { db, clock, files } = deps
+  const { chat_id: chatId } = task.data
+  const run = await store.findRun(db, task.id)
+  const ordered = run.compiled?.operations ?? []
+  const [chat, started] = await Promise.all([
+    store.findChat(db, chatId, ordered),
+    store.startedTasks(db, task.id, chatId),
+  ])
+  const { answer, creditsUsed } = chat
+  const ended = {
+    started,
+    answer,
+    creditsUsed,
+    end: judgeRun({ chat, started, hasOrders: ordered.length > 0 }),
+  }
+  const text = reportText({ ...run, ...ended, startedAt: run.started_at, endedAt: clock.now() })
+  const { id, size } = await files.put(task.userId, 'report.md', reportType, Buffer.from(text))
+  return endOf(deps, { run, chatId, ...ended, report: { id, size } })
+}
+
+const reportType = 'text/markdown; charset=utf-8'
+
+type Ending = Omit<RunRecord, 'at'>
+/** The results of a run that began no chat. */
+const nothing = { started: [], answer: null, creditsUsed: 0, chatId: null }
+
+/** Returns the end of a run that ends before its chat, with what the chat has said and started by then. */
+async function endedEarly(db: Queryable, run: store.Run, end: RunEnd): Promise<Ending> {
+  const { chat_id: chatId } = run
+  const started = await store.startedTasks(db, run.id, chatId)
+  const said = await store.chatSoFar(db, chatId)
+  return { run, started, chatId, ...said, end: cutShort(end, started) }
+}
+
+/** Returns the end of the task, whose commit stores the record of the run. */
+const endOf = (deps: RunDeps, ending: Ending): EndResult => ({
+  ...taskEnd(ending),
+  complete: async (tx) => ({ events: await recordEnd(deps, tx, { ...ending, at: deps.clock.now() }) }),
+})
+
+function taskEnd({ run, end, answer }: Ending): StepEnd {
+  const { status, outcome, error, skipReason } = end
+  const result = { execution_id: run.id, summary: summaryOf({ answer, end }) }
+  const isPartial = outcome === 'partial' || outcome === 'unknown'
+  if (status === 'completed') return { end: status, outcome: isPartial ? 'partial' : 'executed', result }
+  return {
+    end: status,
+    outcome: isPartial ? 'partial' : 'not_executed',
+    error: { ...(error ?? unknownError), ...(skipReason && { details: { skip_reason: skipReason } }) },
+    result,
+  }
+}
+
+const unknownError = { code: 'internal', message: 'The run has no end of its own' }
+
+/** Completes the end of a task that was cancelled, was over its deadline, or failed too often. */
+const completeEnd = (deps: RunDeps, task: RunTask, end: EndResult): EndResult => ({
+  ...end,
+  async complete(tx) {
+    const run = await store.findRun(tx, task.id)
+    const error = 'error' in end ? { retryable: false, ...end.error } : null
+    // The end of the access has cancelled the run.
+    const isRevoked = end.end === 'cancelled' && run.authority?.endedAt !== undefined
+    const runEnd: RunEnd = isRevoked
+      ? skippedEnd('access_ended', 'invalid_token', 'The access behind this was revoked')
+      : { ...stopped.end, status: end.end, error }
+    const ended = await endedEarly(tx, run, runEnd)
+    return { events: await recordEnd(deps, tx, { ...ended, at: deps.clock.now() }) }
+  },
+})

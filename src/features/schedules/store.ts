@@ -1,0 +1,149 @@
+import type { Tx } from '#kernel/task/task.ts'
+import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
+import type { StrategyRow, StrategyStatus, StrategyVersionRow } from '#store/tables/strategies.ts'
+import type { Calendar } from './recurrence/calendar.ts'
+
+/** A schedule with its present version, and the statuses of its newest runs, the newest first. */
+export type ScheduleRow = StrategyRow &
+  Pick<
+    StrategyVersionRow,
+    | 'query'
+    | 'agent'
+    | 'calendar'
+    | 'max_runs'
+    | 'guards'
+    | 'on_missed'
+    | 'catch_up_seconds'
+    | 'compiled'
+    | 'authority'
+  > & { recent: string[] }
+
+/** The success rate counts this many of the newest runs. */
+const recentMax = 50
+
+const versionColumns =
+  'v.query, v.agent, v.calendar, v.max_runs, v.guards, v.on_missed, v.catch_up_seconds, v.compiled, v.authority'
+const selection = `select s.*, ${versionColumns}, array(
+    select case when e.status = 'cancelled' and e.skip_reason is not null then 'skipped' else e.status end
+    from strategy_execution e where e.strategy_id = s.id order by e.number desc limit ${recentMax}) as recent
+  from strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`
+
+export async function findSchedule(
+  db: Queryable,
+  userId: string,
+  id: string,
+): Promise<ScheduleRow | undefined> {
+  const [row] = await query<ScheduleRow>(db, `${selection} where s.id = $1 and s.user_id = $2`, [id, userId])
+  return row
+}
+
+type Filter = { statuses: readonly StrategyStatus[] | null; skip: number; limit: number }
+
+export async function schedulesOf(
+  db: Queryable,
+  userId: string,
+  { statuses, skip, limit }: Filter,
+): Promise<{ rows: ScheduleRow[]; total: number }> {
+  const matching = 's.user_id = $1 and ($2::text[] is null or s.status = any($2))'
+  const [rows, [counted]] = await Promise.all([
+    query<ScheduleRow>(
+      db,
+      `${selection} where ${matching} order by s.id desc offset $3::bigint limit $4::integer`,
+      [userId, statuses, skip, limit],
+    ),
+    query<{ total: number }>(db, `select count(*)::integer as total from strategy s where ${matching}`, [
+      userId,
+      statuses,
+    ]),
+  ])
+  return { rows, total: counted?.total ?? 0 }
+}
+
+/** Locks the schedules of a user; changes that count schedules or end several of them wait for each other here. */
+export async function lockSchedules(tx: Tx, userId: string): Promise<StrategyRow[]> {
+  return query<StrategyRow>(tx, 'select * from strategy where user_id = $1 order by id for no key update', [
+    userId,
+  ])
+}
+
+export type NewVersion = Pick<
+  StrategyVersionRow,
+  'strategy_id' | 'version' | 'query' | 'agent' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'created_at'
+> & { calendar: Calendar | null; guards: object; compiled: object }
+
+/** The column must not be null, although only types that trade have a paper account. */
+const paperBalanceUsd = '1000'
+
+export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> {
+  const row = { ...version, type: 'prompt', mode: 'live', paper_balance_usd: paperBalanceUsd }
+  const text = `insert into strategy_version select * from jsonb_populate_record(null::strategy_version, $1)`
+  await query(tx, text, [jsonText(row)])
+}
+
+export type NewSchedule = Pick<
+  StrategyRow,
+  'id' | 'user_id' | 'title' | 'thread_id' | 'notify' | 'created_at'
+>
+
+export const insertSchedule = (tx: Tx, { id, user_id, title, thread_id, notify, created_at }: NewSchedule) =>
+  query(
+    tx,
+    `insert into strategy (id, user_id, title, version, status, thread_id, notify, created_at, updated_at)
+     values ($1, $2, $3, 1, 'draft', $4, $5, $6, $6)`,
+    [id, user_id, title, thread_id, notify, created_at],
+  )
+
+export const updateSchedule = (tx: Tx, id: string, values: Partial<StrategyRow>) =>
+  fetchAll(tx, builder.updateTable('strategy').set(values).where('id', '=', id))
+
+/** Stores the authority in whose name a version runs; each activation replaces it. */
+export const storeAuthority = (
+  tx: Tx,
+  { id, version }: Pick<StrategyRow, 'id' | 'version'>,
+  authority: object,
+) =>
+  query(tx, 'update strategy_version set authority = $3 where strategy_id = $1 and version = $2', [
+    id,
+    version,
+    jsonText(authority),
+  ])
+
+/** Returns the ids of open runs: those that wait or, with `hasStarted`, those that run as well. */
+export async function openRuns(
+  tx: Tx,
+  scheduleIds: readonly string[],
+  { hasStarted }: { hasStarted: boolean },
+): Promise<string[]> {
+  const statuses = hasStarted ? "('pending', 'running')" : "('pending')"
+  const rows = await query<{ id: string }>(
+    tx,
+    `select id from strategy_execution where strategy_id = any($1::uuid[]) and status in ${statuses}`,
+    [scheduleIds],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Counts schedules in a statement after the lock, because the locking one does not see rows inserted meanwhile. */
+export async function countSchedules(tx: Tx, userId: string): Promise<{ all: number; active: number }> {
+  const text = `select count(*)::integer as all, (count(*) filter (where status = 'active'))::integer as active
+    from strategy where user_id = $1`
+  const [row] = await query<{ all: number; active: number }>(tx, text, [userId])
+  return row ?? { all: 0, active: 0 }
+}
+
+export async function insertManualRun(
+  tx: Tx,
+  { id, row, authority, at }: { id: string; row: ScheduleRow; authority: object; at: Date },
+): Promise<void> {
+  const [counted] = await query<{ number: number }>(
+    tx,
+    'update strategy set execution_count = execution_count + 1 where id = $1 returning execution_count as number',
+    [row.id],
+  )
+  await query(
+    tx,
+    `insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, status, authority, created_at)
+     values ($1, $2, $3, $4, $5, 'manual', 'live', 'pending', $6, $7)`,
+    [id, row.id, row.user_id, row.version, counted?.number, jsonText(authority), at],
+  )
+}

@@ -1,0 +1,27 @@
+import type { Slots } from './clause-reader.ts'
+import type { Mood } from './clauses.ts'
+import { type Frame, isMutating } from './intent-frame.ts'
+import { stepsOf } from './plan.ts'
+import { changes, type Registry } from './registry.ts'
+import type { Intent } from './understanding.ts'
+
+/**
+ * Makes the intent of a frame with these slots; an intent that is only a thought has no step that changes anything.
+ */
+export function intentOf(
+  frame: Frame,
+  slots: Slots,
+  { mood, registry }: { mood: Mood; registry: Registry },
+): Intent {
+  const steps = stepsOf(frame, slots, registry.names)
+  const isThought = mood !== 'do' && isMutating(frame)
+  const intent: Intent = {
+    intent: frame.intent,
+    effect: isThought ? 'quote' : frame.effect,
+    mood,
+    slots,
+    steps: isThought ? steps.filter((step) => !changes(step, registry)) : steps,
+  }
+  if (frame.route) intent.route = frame.route
+  return intent
+}

@@ -1,0 +1,182 @@
+import { canonicalAddress } from '#kernel/money/chains.ts'
+import { isDecimal } from '#kernel/money/money.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
+import { parseAmount, partOfDecimal } from './amount-text.ts'
+import { assetNamed } from './asset-and-chain-names.ts'
+import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './input-formula.ts'
+import { legPrice, marketOf } from './input-formulas-venue.ts'
+import { outputOf, rowsAt, textAt } from './step-outputs.ts'
+
+/**
+ * Fills the fields that close positions, leave the vault or cancel orders, from the positions and orders that
+ * exist.
+ */
+
+const positionsMax = 5
+
+const positions = ({ outputs }: FormulaContext): JsonObject[] =>
+  rowsAt(outputOf(outputs, 'orders'), '/positions').map(({ row }) => row)
+
+/** Returns the position that the user named, or the only position. */
+function positionOf(context: FormulaContext): JsonObject | Problem {
+  if (context.row) return context.row
+  const found = positions(context)
+  if (context.slots.asset !== undefined)
+    return (
+      found.find(({ asset }) => asset === context.slots.asset) ??
+      stop(`There is no open position in ${context.slots.asset}.`)
+    )
+  const [only, ...others] = found
+  if (!only) return stop('There is no open position.')
+  if (others.length === 0) return only
+  return {
+    problem: 'ask',
+    slot: 'asset',
+    question: 'Which position?',
+    choices: found
+      .slice(0, positionsMax)
+      .map(({ asset }) => ({ label: String(asset), fill: { asset: String(asset) } })),
+  }
+}
+
+const closeAsset: Formula = (context) => {
+  const position = positionOf(context)
+  return isProblem(position) ? position : position.asset
+}
+
+/**
+ * Returns the size to close; undefined closes all of a position. A share is rounded down to the places of its
+ * market.
+ */
+const closeSize: Formula = (context) => {
+  const { slots } = context
+  const amount = parseAmount(slots.amount)
+  if (!amount || amount.kind === 'all') return undefined
+  const position = positionOf(context)
+  if (isProblem(position)) return position
+  if (amount.kind === 'token')
+    return amount.symbol === position.asset ? amount.value : stop(`The amount counts ${amount.symbol}.`)
+  if (amount.kind === 'usd')
+    return stop('Say how much to close as a share or in the coin, such as "half" or "0.5 ETH".')
+  const size = textAt(position, '/size')
+  const market = marketOf(position.asset, context.outputs)
+  const places = typeof market?.size_decimals === 'number' ? market.size_decimals : undefined
+  const part = size !== undefined && isDecimal(size) ? partOfDecimal(size, amount, places) : undefined
+  if (part === undefined) return stop('The size of the position is unknown.')
+  return part === '0' ? stop('That part of the position is smaller than the venue trades.') : part
+}
+
+/** Returns every position only if the user said all; otherwise the one position that is meant. */
+const positionsToClose: Formula = (context) => {
+  const { slots } = context
+  if (slots.asset !== undefined || slots.amount !== 'all') {
+    const position = positionOf(context)
+    return isProblem(position) ? position : [position]
+  }
+  const found = positions(context)
+  if (found.length > positionsMax)
+    return stop(`There are more than ${positionsMax} positions: name those to close.`)
+  return found.length === 0 ? stop('There is no open position.') : found
+}
+
+function positionLeg(context: FormulaContext, leg: 'stop' | 'target'): string | undefined | Problem {
+  const position = positionOf(context)
+  if (isProblem(position)) return position
+  const reference = textAt(position, '/entry_price') ?? textAt(position, '/mark_price')
+  return legPrice(context.slots[leg], reference, {
+    isAbove: (position.side === 'long') === (leg === 'target'),
+    placesMax: 6,
+  })
+}
+
+const activePositions = ({ outputs }: FormulaContext): JsonObject[] =>
+  rowsAt(outputOf(outputs, 'earn'), '/positions')
+    .map(({ row }) => row)
+    .filter(({ status }) => status === 'active')
+
+/** Returns all positions in the vault if the user said everything, otherwise the only position. */
+const positionsToWithdraw: Formula = (context) => {
+  const found = activePositions(context)
+  const [only, ...others] = found
+  if (!only) return stop('There is nothing in the vault.')
+  if (others.length === 0) return [only]
+  if (context.slots.amount === 'all') return found.slice(0, positionsMax)
+  return stop('There are several positions in the vault: say "everything", or name one over the interface.')
+}
+
+const earnAmount: Formula = ({ slots, row }) => {
+  const amount = parseAmount(slots.amount)
+  if (amount?.kind === 'usd') return amount.value
+  if (!amount || amount.kind === 'token') return stop('The vault pays USDC. Say the amount in dollars.')
+  if (amount.kind === 'all' || amount.kind === 'rest') return null
+  const value = row && textAt(row, '/current_value_usdc')
+  const part = value !== undefined && isDecimal(value) ? partOfDecimal(value, amount, 6) : undefined
+  return part ?? stop('The value of the position is unknown.')
+}
+
+/** Returns the ids of hooks and limit orders of an asset or of a kind. */
+function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
+  if (slots.id !== undefined) return [slots.id]
+  const asset = assetNamed(slots.asset, names)
+  const addresses = new Set(asset?.tokens.map(({ address }) => canonicalAddress(address)))
+  const concerns = (row: JsonObject): boolean =>
+    [row.token_address, row.token_in, row.token_out].some(
+      (address) => typeof address === 'string' && addresses.has(canonicalAddress(address)),
+    )
+  return rowsAt(outputOf(outputs, 'outstanding'), '/outstanding_orders').flatMap(({ row }) => {
+    const isKind =
+      slots.venue === undefined || row.order_kind === (slots.venue === 'limit' ? 'limit_order' : 'hook')
+    return isKind && (!asset || concerns(row)) && typeof row.id === 'string' ? [row.id] : []
+  })
+}
+const isEverything = ({ asset, venue, id }: FormulaContext['slots']): boolean =>
+  asset === undefined && venue === undefined && id === undefined
+
+/** Asks the user before several orders are cancelled by words that meant one order. */
+function unlessSeveral(context: FormulaContext, matching: number): boolean | Problem {
+  const holds = matching > 0
+  const { slots, outputs } = context
+  if (slots.one === undefined || slots.all !== undefined) return holds
+  const atVenue = (['orders', 'spot'] as const).flatMap((step) =>
+    rowsAt(outputOf(outputs, step), '/orders').filter(({ row }) => row.asset === slots.asset),
+  )
+  if (atVenue.length + outstandingIds(context).length <= 1) return holds
+  return {
+    problem: 'ask',
+    slot: 'all',
+    question: `Several orders of ${slots.asset} wait. Cancel all of them?`,
+    choices: [{ label: 'all of them', fill: { all: 'yes' } }],
+  }
+}
+
+const hasOrders =
+  (step: 'orders' | 'spot', field: 'asset' | 'order_id'): Formula =>
+  (context) => {
+    const { slots, outputs } = context
+    const wanted = field === 'asset' ? slots.asset : slots.id
+    if (wanted === undefined || outputs[step] === undefined) return true
+    return unlessSeveral(
+      context,
+      rowsAt(outputOf(outputs, step), '/orders').filter(({ row }) => row[field] === wanted).length,
+    )
+  }
+
+export const closeFormulas = {
+  close_asset: closeAsset,
+  close_size: closeSize,
+  positions_to_close: positionsToClose,
+  position_stop: (context) => positionLeg(context, 'stop'),
+  position_target: (context) => positionLeg(context, 'target'),
+  positions_to_withdraw: positionsToWithdraw,
+  earn_position: ({ row }) => row?.id ?? stop('There is no such position.'),
+  earn_amount: earnAmount,
+  outstanding_ids: (context) => (isEverything(context.slots) ? undefined : outstandingIds(context)),
+  all_outstanding: ({ slots }) => (isEverything(slots) ? true : undefined),
+  has_outstanding: (context) =>
+    isEverything(context.slots) || unlessSeveral(context, outstandingIds(context).length),
+  has_perp_orders: hasOrders('orders', 'asset'),
+  has_spot_orders: hasOrders('spot', 'asset'),
+  has_perp_id: hasOrders('orders', 'order_id'),
+  has_spot_id: hasOrders('spot', 'order_id'),
+} satisfies Record<string, Formula>
+export type CloseFormulaName = keyof typeof closeFormulas

@@ -1,0 +1,30 @@
+import type { Frame } from './intent-frame.ts'
+import { accountFrames } from './intents-account.ts'
+import { earnFrames } from './intents-earn.ts'
+import { marketFrames, researchFrames, tokenFrames } from './intents-market.ts'
+import { orderFrames } from './intents-orders.ts'
+import { perpFrames } from './intents-perp.ts'
+import { earnReadFrames, perpReadFrames, portfolioFrames } from './intents-portfolio.ts'
+import { spotFrames } from './intents-spot.ts'
+import { swapFrames } from './intents-swap.ts'
+import { refusalFrames, talkFrames } from './intents-talk.ts'
+
+/** Every intent of the chat, as a frame. A read stands before an order, so that the read wins a tie. */
+export const frames: readonly Frame[] = [
+  marketFrames,
+  researchFrames,
+  tokenFrames,
+  portfolioFrames,
+  perpReadFrames,
+  earnReadFrames,
+  accountFrames,
+  talkFrames,
+  refusalFrames,
+  swapFrames,
+  orderFrames,
+  perpFrames,
+  spotFrames,
+  earnFrames,
+].flat()
+
+export const frameOf = (intent: string): Frame | undefined => frames.find((frame) => frame.intent === intent)

@@ -1,0 +1,74 @@
+import type { Names } from './asset-and-chain-names.ts'
+import { featuresOf } from './clause-features.ts'
+import { createReader, leftOver, type Slots } from './clause-reader.ts'
+import type { Clause } from './clauses.ts'
+import { type Feature, matches } from './feature-rules.ts'
+import { type Frame, isMutating, type SlotRule } from './intent-frame.ts'
+import { frames } from './intents.ts'
+import { slotReaders } from './slot-readers.ts'
+import type { Token } from './tag.ts'
+
+/** How well a frame fits a clause, with the slots that it reads from the clause. */
+export type Scored = {
+  frame: Frame
+  slots: Slots
+  left: readonly Token[]
+  score: number
+}
+
+const weights = { group: 2, required: 2, optional: 1, missing: -3, left: -2, readOfOrder: -4 }
+
+export const isFilled = ({ name, anyOf, onlyWith }: SlotRule, slots: Slots): boolean =>
+  (onlyWith !== undefined && slots[onlyWith] === undefined) ||
+  (anyOf ?? [name]).some((slot) => slots[slot] !== undefined)
+
+export const missingOf = (frame: Frame, slots: Slots): SlotRule[] =>
+  (frame.required ?? []).filter((rule) => !isFilled(rule, slots))
+
+export function readSlots(
+  frame: Frame,
+  clause: Clause,
+  { names, nowMs }: { names: Names; nowMs: number },
+): { slots: Slots; left: Token[] } {
+  const reader = createReader(clause.tokens, names, clause.head)
+  const read: Slots = {}
+  for (const name of frame.readers) slotReaders[name](reader, read, nowMs)
+  const slots: Slots = {}
+  for (const name of frame.slots) if (read[name] !== undefined) slots[name] = read[name]
+  return { slots, left: leftOver(reader) }
+}
+
+function fits({ when, not, head, effect }: Frame, clause: Clause, found: ReadonlySet<Feature>): boolean {
+  if (!when.every((rule) => matches(rule, found))) return false
+  if (not && matches(not, found)) return false
+  if (!isMutating({ effect })) return true
+  // A clause about another time is no order for now.
+  return !found.has('@timed') && clause.head.some((verb) => head?.includes(verb))
+}
+
+/** Scores the frames that fit a clause, best first. A read stands before an order of the same score. */
+export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
+  const found = featuresOf(clause, names)
+  return frames
+    .filter((frame) => fits(frame, clause, found))
+    .map((frame) => {
+      const { slots, left } = readSlots(frame, clause, { names, nowMs })
+      const missing = missingOf(frame, slots)
+      const required = (frame.required ?? []).length - missing.length
+      const cues = Object.entries(frame.cues ?? {}).reduce(
+        (sum, [cue, weight]) => sum + (found.has(cue as Feature) ? weight : 0),
+        0,
+      )
+      const optional = Math.max(0, Object.keys(slots).length - required)
+      const total =
+        weights.group * frame.when.length +
+        cues +
+        weights.required * required +
+        weights.optional * optional +
+        weights.missing * missing.length +
+        weights.left * left.length +
+        (clause.head.length > 0 && frame.effect === 'read' ? weights.readOfOrder : 0)
+      return { frame, slots, left, score: total }
+    })
+    .sort((a, b) => b.score - a.score)
+}

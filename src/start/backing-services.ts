@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import type { UpstreamUrls } from '#compose/upstream-urls.ts'
+import { type Config, usesWorld } from '#config.ts'
+import { embeddedPostgres } from '#store/embedded-server.ts'
+import type { WorldUrls } from '#world/world.ts'
+import type { Stop } from './stop-signals.ts'
+
+export class WorldRefusal extends Error {}
+
+type Progress = (line: string) => void
+
+export async function openDatabaseEndpoint(
+  config: Config,
+  progress: Progress,
+  stop?: Stop,
+): Promise<{ url: string } & AsyncDisposable> {
+  if (config.DATABASE_URL) return { url: config.DATABASE_URL, [Symbol.asyncDispose]: async () => {} }
+  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress, ...stop })
+  return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
+}
+
+/** Starts a local world for the upstreams that are `local`; the others are reached by their URL. */
+export async function openUpstreamEndpoints(
+  config: Config,
+  progress: Progress,
+  stop?: Stop,
+): Promise<{ urls: UpstreamUrls } & AsyncDisposable> {
+  const resolveUrl = (value: string | undefined, local: string | undefined) =>
+    value === 'local' ? local : value
+  const resolveUrls = (local: WorldUrls | undefined, worldId?: string): UpstreamUrls => ({
+    evm: {
+      '1': resolveUrl(config.ETHEREUM_RPC_URL, local?.evm['1']),
+      '8453': resolveUrl(config.BASE_RPC_URL, local?.evm['8453']),
+      '42161': resolveUrl(config.ARBITRUM_RPC_URL, local?.evm['42161']),
+      '421614': config.HYPERLIQUID_NETWORK === 'testnet' ? config.ARBITRUM_SEPOLIA_RPC_URL : undefined,
+      '137': resolveUrl(config.POLYGON_RPC_URL, local?.evm['137']),
+    },
+    solana: resolveUrl(config.SOLANA_RPC_URL, local?.solana),
+    hyperliquid: resolveUrl(config.HYPERLIQUID_URL, local?.hyperliquid),
+    relay: resolveUrl(config.RELAY_URL, local?.solver),
+    honeypot: resolveUrl(config.HONEYPOT_URL, local?.honeypot),
+    rugcheck: resolveUrl(config.RUGCHECK_URL, local?.rugcheck),
+    lifi: resolveUrl(config.LIFI_URL, local?.lifi),
+    prices: resolveUrl(config.PRICES_URL, local?.prices),
+    coinbase: resolveUrl(config.COINBASE_URL, local?.prices),
+    model: resolveUrl(config.MODEL_URL, local?.model),
+    images: resolveUrl(config.IMAGES_URL, local?.images),
+    faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
+    ...(local?.control && { control: local.control }),
+    ...(worldId && { worldId }),
+  })
+  if (!usesWorld(config)) return { urls: resolveUrls(undefined), [Symbol.asyncDispose]: async () => {} }
+  const { startWorld } = await import('#world/world.ts')
+  const options = {
+    dataDir: join(config.DATA_DIR, 'world'),
+    port: config.WORLD_PORT,
+    realism: config.WORLD_REALISM,
+    // Only the launcher of `npm start` holds an IPC channel; there a person is about to try a first swap.
+    isEager: process.channel !== undefined,
+    progress,
+    ...stop,
+  }
+  const world = await startWorld(options).catch((cause: Error) => {
+    throw new WorldRefusal(cause.message, { cause })
+  })
+  return {
+    urls: resolveUrls(world.urls, world.worldId),
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  }
+}

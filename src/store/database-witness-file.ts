@@ -1,0 +1,63 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isRecord } from '#kernel/wire/json.ts'
+
+/**
+ * What this instance saw of a database, one file per database in the data folder. It is outside the database,
+ * and outside what `backup` copies and `restore` replaces, since both know only the folder of the embedded
+ * cluster.
+ */
+export type TimeMemory = {
+  read(database: string): TimeRecord | undefined
+  write(database: string, record: TimeRecord): void
+  /** Records that a backup is restored here, for as long as the database's tables do not, or cannot, say so. */
+  markRestored(): void
+  isRestored(): boolean
+  forgetRestored(): void
+}
+export type TimeRecord = {
+  witness: string
+  generation: number
+  beat: number
+  system: string | null
+  timeline: number | null
+  lsn: string | null
+  point?: string | null
+}
+
+export function timeFile(dataDir: string): TimeMemory {
+  const folder = join(dataDir, 'database-time')
+  const pathOf = (database: string) => join(folder, `${database}.json`)
+  const mark = join(folder, 'restored')
+  return {
+    markRestored() {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      writeFileSync(mark, '', { mode: 0o600, flush: true })
+    },
+    isRestored: () => existsSync(mark),
+    forgetRestored: () => rmSync(mark, { force: true }),
+    read(database) {
+      try {
+        const found: unknown = JSON.parse(readFileSync(pathOf(database), 'utf8'))
+        return isTimeRecord(found) ? found : undefined
+      } catch (error) {
+        // A file that was cut by a loss of power counts as missing, so the chains are compared.
+        if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
+          return undefined
+        throw error
+      }
+    },
+    write(database, record) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      const draft = `${pathOf(database)}.new`
+      writeFileSync(draft, JSON.stringify(record), { mode: 0o600 })
+      renameSync(draft, pathOf(database))
+    },
+  }
+}
+
+const isTimeRecord = (found: unknown): found is TimeRecord =>
+  isRecord(found) &&
+  typeof found.witness === 'string' &&
+  typeof found.generation === 'number' &&
+  typeof found.beat === 'number'
