@@ -109,12 +109,7 @@ export type SvmCrashApp = Awaited<ReturnType<typeof createSvmCrashApp>>
 
 export const sendUnits = 1_000_000n
 
-export const send = (
-  url: string,
-  sender: Sender,
-  key: string,
-  { wait = true, units = sendUnits } = {},
-) =>
+export const send = (url: string, sender: Sender, key: string, { wait = true, units = sendUnits } = {}) =>
   http<TaskBody>(`${url}/v1/test/send?wait=${wait}&timeout=60`, {
     method: 'POST',
     headers: { ...bearer(sender), 'idempotency-key': key },

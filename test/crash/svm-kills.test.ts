@@ -23,7 +23,8 @@ async function submit(
   for (let turn = 0; performance.now() < until; turn++) {
     const ready = gateways()
     const gateway = ready[turn % Math.max(1, ready.length)]
-    const answer = gateway && (await send(gateway.url, sender, key, { wait: false, units }).catch(() => undefined))
+    const answer =
+      gateway && (await send(gateway.url, sender, key, { wait: false, units }).catch(() => undefined))
     if (answer?.status === 200) return answer.body
     const passing =
       answer === undefined || answer.status >= 500 || answer.status === 429 || answer.status === 409
@@ -48,7 +49,7 @@ test(`${users * sendsPerUser} transfers survive nodes that lag and instances tha
   await Promise.all(
     senders.map(async (sender, user) => {
       for (let n = 0; n < sendsPerUser; n++) {
-        // Equal amounts of one wallet do not tell which of them an expired transaction would have moved.
+        // Equal amounts of one wallet do not show which of them an expired transaction would have moved.
         const units = sendUnits + BigInt(n)
         accepted.push(await submit(pool.ready, sender, { key: `storm-${user}-${n}`, units }))
         if (accepted.length % sendsPerKill === 0) pool.killOne()
