@@ -33,7 +33,8 @@ test('a slot runs by the version that has it or not at all, and none after the e
       .items
   const slots = new Map<number, number>()
   const once = () => {
-    const atMs = Date.now() + leadMs
+    // A time has whole seconds.
+    const atMs = Math.ceil((Date.now() + leadMs) / 1_000) * 1_000
     return { atMs, schedule: { type: 'once', at: new Date(atMs).toISOString() } }
   }
   const first = once()
