@@ -28,7 +28,7 @@ type ChatParts = Pick<
 export type ChatOverrides = {
   /** Answers chats in place of the agent service. */
   chatAnswerer?: Answerer
-  /** What the tokens of `chatAnswerer` cost. */
+  /** The prices of the tokens that `chatAnswerer` uses. */
   chatPrices?: ModelPrices
   /** How long an answer goes on without a listener. */
   chatGraceMs?: number

@@ -28,7 +28,7 @@ export type ComposeDeps = CoreDeps &
     /** The URLs of the upstreams; only an upstream with a URL is served. */
     urls: UpstreamUrls
   }
-/** What a test or a bench replaces; without an override the value of production applies. */
+/** A test or a bench replaces these parts; a part without an override is that of production. */
 export type Overrides = CoreOverrides &
   ChainOverrides &
   CustodyOverrides &
@@ -137,7 +137,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     probe,
     features,
     runtime,
-    /** What the sections and the parts below them bring to the gateway. */
+    /** The sections and the parts below them bring these to the gateway. */
     joined: joinSections([features, ...belowSections]),
     /** Throws where database, nodes or keys do not match, before anything is written or signed. */
     async assertConsistent(): Promise<void> {

@@ -24,7 +24,7 @@ export type CoreDeps = {
   /** The base URL is a function, because the port is known only once the server listens. */
   baseUrl: () => string
 }
-/** What a test or a bench replaces; without an override the value of production applies. */
+/** A test or a bench replaces these parts; a part without an override is that of production. */
 export type CoreOverrides = {
   clock?: Clock
   random?: Random

@@ -51,7 +51,7 @@ export function holdNotice({ scope, reason, since }: MoneyHold): string {
 /** Thrown while money is on hold: nothing was accepted, signed or sent. A task waits, and no attempt counts. */
 export class MoneyHeld extends Fault {
   readonly hold: MoneyHold
-  /** With the `key` of a request: the database may have forgotten what an earlier call under it executed. */
+  /** The `key` names a request of which the database may have forgotten what an earlier call executed. */
   constructor(hold: MoneyHold, key?: string) {
     const { scope, reason, since } = hold
     const sent =

@@ -11,7 +11,7 @@ import { processWorld } from '../../harness/process-world.ts'
 import { isNightly } from '../support/seed.ts'
 import { type Customer, openAttackedApp, orderOf, readOf } from './attacked-chats.ts'
 import { type Call, foreignHost, type Row, rows } from './injections.ts'
-import { limits, urlsOf } from './judged-chats.ts'
+import { chatIdOf, limits, urlsOf } from './judged-chats.ts'
 
 /** What would plan another run, or leave somebody else a way in. */
 const planning: readonly Call[] = [
@@ -28,7 +28,9 @@ test('a text in the name of a token inside a run moves nothing and plans nothing
   const cases = new Map<string, { row: Row; calls: Call[] }>()
   const answerer: Answerer = {
     async run({ query: words }, tools) {
-      const { row, calls } = cases.get(words)!
+      const found = cases.get(words)
+      if (!found) return { stopReason: 'end', citations: [], memory: null }
+      const { row, calls } = found
       const all = row.timing === 'with' ? [...calls, readOf(row)] : [readOf(row), ...calls]
       for (const [at, { name, arguments: input }] of all.entries())
         await tools.call({ id: `${at}`, name, input: input as never, isFromModel: true })
@@ -37,7 +39,7 @@ test('a text in the name of a token inside a run moves nothing and plans nothing
   }
   await using attacked = await openAttackedApp(urlsOf(await processWorld()), answerer)
   const instance = attacked.app.instances[0]!
-  const [user] = await attacked.customers(1, async () => crypto.randomUUID())
+  const [user] = await attacked.customers(1, async ({ ask }) => chatIdOf(await ask('hello')))
   await attacked.setLimit(user!, limits[setting]!)
   const customer: Customer = { ...user!, before: await attacked.snapshotOf(user!) }
   const chosen = rows.filter(({ surface, wording }) => surface === 'symbol' && wording < perGoal)

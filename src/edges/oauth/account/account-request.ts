@@ -15,6 +15,6 @@ export type AccountRequest = {
   caller: Caller | undefined
   mayChangePasskeys: boolean
 }
-/** What the account page says to a person after an act; `form` is what was typed, so that it can be corrected. */
+/** The account page shows this to a person after an act; `form` has the typed values, so that they can be corrected. */
 export type Message = { notice?: string; error?: string; status?: number; form?: Form }
 export type AccountStep = (asked: AccountRequest, form: Form) => void | Promise<void>
