@@ -91,7 +91,10 @@ function createRegistryReader() {
 async function readUniverse({ version, read }: NamesOfGateway): Promise<Universe> {
   const universe: unknown = await read()
   if (!fits(UniverseForm, universe) || versionOf(universe) !== version)
-    throw new Fault('upstream_changed', 'The names of the gateway are not those of their version')
+    throw new Fault(
+      'upstream_changed',
+      'The chains and assets that the gateway sent do not match their version; ask again',
+    )
   return universe
 }
 

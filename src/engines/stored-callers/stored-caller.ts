@@ -93,7 +93,8 @@ export async function currentCaller(
      from app_user u left join agent_link l on l.user_id = u.id where u.id = $1`,
     [userId, tokenHash === undefined ? null : Buffer.from(tokenHash, 'hex'), grantId ?? null],
   )
-  if (!row || row.suspended_at) throw new Fault('suspended', 'The account is suspended')
+  if (!row || row.suspended_at)
+    throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
   const expiresAt = new Date(stored.tokenExpiresAt ?? now)
   const isPerson = grantId !== undefined
   const isRevoked =

@@ -209,7 +209,8 @@ const toCall = ({ id, name, arguments: input }: JsonObject): ToolCall => ({
 })
 
 function endingOf(stop: Stop): Ending {
-  if (stop === 'suspended') throw new Fault('suspended', 'The account is suspended')
+  if (stop === 'suspended')
+    throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
   return {
     status: stop === 'deadline' ? 'completed' : 'cancelled',
     stopReason: stop === 'deadline' ? 'length' : 'end',

@@ -129,7 +129,11 @@ async function check(
 ): Promise<Trigger[]> {
   const [{ field } = { field: '' }] = legs
   if (!sellsTokens(chain))
-    throw invalid(field, 'unsupported_chain', `Hooks do not serve ${chain.displayName}`)
+    throw invalid(
+      field,
+      'unsupported_chain',
+      `Hooks do not serve ${chain.displayName}: \`chains_list\` shows what each chain serves`,
+    )
   if (sameAddress(chain, token.address, chain.usdc))
     throw invalid(field, 'unsupported_asset', 'Hooks sell into USDC: `token_out` should be another token')
   for (const leg of legs) assertSide(leg, price)

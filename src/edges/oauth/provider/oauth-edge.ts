@@ -107,7 +107,10 @@ function createOwnRequests() {
 /** Only the script for passkeys may request passkey options; every other address must be opened in a window. */
 const assertNavigation = (request: FastifyRequest): void => {
   if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
-    throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
+    throw new Fault(
+      'origin_not_allowed',
+      'Open this address in a browser window: scripts and frames cannot read it.',
+    )
 }
 
 export type OAuthEdge = {
