@@ -67,13 +67,14 @@ const approveKey: ApproveKey = (tx, userId, fact) => approveAgent(tx, { userId, 
 /** A kind without an effect outside of the database has an outcome that is always known. */
 const hasNoEffect = undefined
 
-/** The chains with their facts alone, without nodes that could be asked. */
+/** Returns the chains as data alone. Their URLs are placeholders, so no node can be called. */
 export const namedChains = ({ FINALITY: finality }: Pick<Config, 'FINALITY'>) =>
   chainList({ urls: Object.fromEntries(chainIds.map((id) => [id, 'unused'])), finality })
 
 /**
- * Returns, by kind of task, how an operator ends a task with what the kind's own end would have booked; undefined
- * for a kind that no operator ends. No upstream is used: the operator's command runs beside the gateway.
+ * Returns, by kind of task, the function by which an operator ends a task. It books what the last step of the kind
+ * itself would have booked; it is undefined for a kind that no operator ends. No upstream is called, because the
+ * operator's command runs in a process beside the gateway.
  */
 export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
   const chains = namedChains(config)

@@ -40,7 +40,10 @@ export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({
   allowLoopback: WEBHOOK_LOOPBACK === 'allowed',
 })
 
-/** The local world names addresses of this machine for images; the addresses of a public service are public. */
+/**
+ * Allows images at loopback addresses only if the image service itself is local: a public service must name public
+ * addresses.
+ */
 export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'control'>) => ({
   timeoutMs: 15_000,
   connections: 16,

@@ -53,7 +53,10 @@ async function sellingOrders(db: Queryable, userId: string): Promise<SellingOrde
   })
 }
 
-/** Opens the hooks (stop-losses and take-profits) that swaps leave and cancel. */
+/**
+ * Opens the hooks (stop-losses and take-profits) of swaps: a swap arms hooks on the token that it bought, and cancels
+ * hooks on the token that it sold.
+ */
 export const openSwapHooks = ({ core, chains, custody, orderPrices: prices }: SwapHookParts): SwapHooks =>
   createSwapHooks({
     db: core.db,

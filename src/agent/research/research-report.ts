@@ -84,7 +84,7 @@ const readable: Readonly<Record<string, string>> = {
   api_unavailable: 'not proven',
 }
 
-/** Prints a word that a claim holds in plain English, with its mark. */
+/** Prints the value of a claim in plain English if it is a code word, with the mark of the claim. */
 const wordCell = (claim: Claim, text: string | undefined): string => {
   const value = text ?? (claim.unit === 'word' ? (readable[claim.value] ?? claim.value) : undefined)
   return value === undefined ? (say`${claim}` ?? '') : `${value} [${claim.id.slice(1)}]`

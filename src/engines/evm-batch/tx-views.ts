@@ -13,7 +13,10 @@ type TxSource = {
 }
 type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
 
-/** Returns views of the task's earlier transactions and the effect's attempts; of one nonce, one can be mined. */
+/**
+ * Returns views of the task's earlier transactions and of the effect's attempts. Of several attempts with one nonce
+ * only one can be mined, so the others are then shown as replaced.
+ */
 export function transactionsOf(
   { task, effect, port }: TxSource,
   { receipts, mined }: ReceiptState,

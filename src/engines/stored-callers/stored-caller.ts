@@ -17,7 +17,7 @@ export type StoredCaller = {
   personId?: string
   /** When the agent was linked: another link, even to the same person, is another access. */
   linkedAt?: string
-  /** When this access was ended for good, with what runs by it. */
+  /** When this access was ended for good, together with everything that runs under it. */
   endedAt?: string
   run?: StoredRun
 }
@@ -120,7 +120,7 @@ export async function currentCaller(
         clientId: stored.clientId ?? '',
         oauthScopes: stored.oauthScopes ?? [],
         hasSignedUp: true,
-        // A scheduled run never confirms an act that allows more, so it has no time of sign-in.
+        // A scheduled run never confirms an act that raises limits or permissions, so it has no time of sign-in.
         signIn: { at: null, ageMaxSeconds: 0 },
       },
     }),

@@ -60,7 +60,10 @@ export type SvmTrial =
       feeLamports: bigint
       rentLamports: bigint
       charge: GasCharge
-      /** Signs the transaction that the trial has simulated; undefined if that is outdated. */
+      /**
+       * Signs, at the acceptance, the transaction that was simulated for the admission. Returns undefined if that
+       * transaction is too old.
+       */
       signOnAccept: SignFirst<'confirm'>
     }
   | { ok: false; reason: string }
@@ -203,7 +206,9 @@ const portsOf =
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 
-/** Finds a transaction that names the reference, and that is missing in this database or was taken for dead. */
+/**
+ * Finds a transaction on the chain that names the reference, although this database lacks it or counts it as dropped.
+ */
 const referenceFinder =
   (portOf: (chainId: string) => SvmPort) =>
   async (userId: string, { chainId, account }: SvmPlan, reference: string | undefined) =>
@@ -220,7 +225,10 @@ async function executedTransaction(
   return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
 }
 
-/** Whether a transaction may name the reference. Only a cheap look: the step finds out which transaction it is. */
+/**
+ * Whether the chain may have a transaction that names the reference. This check is cheap and serves the admission; the
+ * step that signs finds the transaction itself.
+ */
 const isNamed = async (
   { chain }: SvmPort,
   { reference, since }: { reference: string | undefined; since: Date },

@@ -97,7 +97,10 @@ export type FlowDeps = { vault: Pick<Vault, 'chainId' | 'address'> } & Pick<
   'shareToken' | 'clock'
 >
 
-/** Ends a task whose `flow` was proven; `sign` is 1 for a deposit and -1 for a withdrawal. */
+/**
+ * Ends a task whose deposit or withdrawal is proven. `flow` has the amounts; `sign` is 1 for a deposit and -1 for a
+ * withdrawal.
+ */
 export function settledFlow(
   { vault, shareToken, clock }: FlowDeps,
   task: VaultTask,

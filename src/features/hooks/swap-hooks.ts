@@ -24,7 +24,10 @@ import type { Queryable } from '#store/query.ts'
 import { hookRow } from './hook-row.ts'
 import { type HookInput, hookEvent, hookKind } from './view.ts'
 
-/** This module arms the hooks of a swap for what it received at the price that it paid, and cancels others. */
+/**
+ * This module arms the hooks of a swap for the units that the swap received, at the price that it paid. It also cancels
+ * the hooks on a token that have not fired, if the swap requests that.
+ */
 
 export type SwapHookDeps = {
   db: Queryable

@@ -230,7 +230,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
   }
 }
 
-/** Ends the withdrawal with its payout, or goes on with the swap of it. */
+/** Ends the withdrawal once its payout has arrived, or continues with the swap of the payout. */
 function arrived(
   { chain, route, changed }: WithdrawDeps,
   task: WithdrawTask,

@@ -17,7 +17,7 @@ import type { PreparedSwap } from './route/prepare-swap.ts'
 import type { SwapTerms } from './route/terms.ts'
 import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
 
-/** Returns the hook legs of a request, after the checks that need no read. */
+/** Returns the stop-loss and take-profit legs of a request, after the checks that need no data. */
 export const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
   [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
 

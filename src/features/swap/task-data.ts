@@ -66,7 +66,7 @@ export type SwapTaskData = BatchTaskData &
     announced?: { chain_id: string; tx_hash: string }[]
     /** The units that the end of the swap has counted: `fill` of the bought token, `back` of the deposited one. */
     paid?: PaidUnits
-    /** A sentence behind the task's message, about the missing amount or the place of the money. */
+    /** A sentence that is added to the task's message, about the missing amount or the place of the money. */
     note?: string | null
   }
 export type PaidUnits = { fill: string; back: string }
@@ -103,7 +103,10 @@ export const actionOf = (data: SwapTaskData) => ({
 
 type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }
 
-/** The action that arrives on the destination chain; its value counts on the origin chain. */
+/**
+ * The action on the destination chain, where the output arrives. Its value is 0, because the value counts on the origin
+ * chain.
+ */
 export const arrivalAction = ({ userId, chainId, token, recipient }: ArrivalAction): PlannedAction => ({
   userId,
   operation: 'swap',

@@ -71,7 +71,8 @@ export async function accountAfterTasks(
     await pause(waitMs)
     state = await venue.account(account)
   }
-  // The read shows no position of the last task; an exit, a resting order or another client may have changed it.
+  // The read does not show the position that the last task left; an exit, a resting order or another client may have
+  // changed it.
   if (shows(state)) return state
   return (await consistentRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
 }

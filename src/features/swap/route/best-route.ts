@@ -82,7 +82,10 @@ function ranked(routes: readonly ProposedRoute[], worth: bigint | null): Propose
   return [...near.toSorted(byMinimum), ...far.toSorted(byMinimum).reverse()]
 }
 
-/** Whether a quote promises too much; one that agrees with another quote does not, as the price may be old. */
+/**
+ * Whether a quote promises too much. A quote that another quote confirms does not, because the trusted price may be
+ * outdated.
+ */
 function isFarAbove(route: ProposedRoute, routes: readonly ProposedRoute[], worth: bigint | null): boolean {
   const others = routes.filter((each) => each !== route)
   const isAbove = (units: bigint, bps: bigint) => route.amountOutUnits > mulDiv(units, fullBps + bps, fullBps)

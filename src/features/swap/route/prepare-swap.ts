@@ -189,8 +189,8 @@ async function worthUnits(
 }
 
 /**
- * Returns the urgency of the quotes. A sale for USDC closes a position, so it may use the budget reserved for
- * exits. Anybody can make a token without a price or hold dust, so amounts too small to swap are only watched.
+ * Returns the urgency of the quotes. A sale for USDC closes a position, so it may use the budget reserved for exits.
+ * Anybody can create a token without a price or hold dust, so such amounts get the lowest urgency, `watch`.
  */
 export const urgencyOf = (
   { origin, destination, valueInMicros }: Pick<SwapTerms, 'origin' | 'destination' | 'valueInMicros'>,
