@@ -1,5 +1,5 @@
-import { openTimeComparison } from '#compose/chain-comparison.ts'
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
+import { openTimeComparison } from '#compose/forgotten-execution-search.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'

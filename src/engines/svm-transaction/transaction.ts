@@ -31,13 +31,7 @@ import { type ConfirmDeps, confirmTransaction, endOfDropped } from './confirm.ts
 import type { LamportBudget } from './lamport-budget.ts'
 import { settleFound } from './settle-found-transaction.ts'
 import type { SvmPort } from './svm-port.ts'
-import {
-  effectKind,
-  nonceKind,
-  type SvmOptions,
-  type SvmPlan,
-  type SvmTaskData,
-} from './transaction-rules.ts'
+import { effectKind, nonceKind, type SvmOptions, type SvmPlan, type SvmTaskData } from './transaction-plan.ts'
 import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /** Runs instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */

@@ -9,9 +9,9 @@ import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { consistentRecord, sizeOf } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
+import { SpendingNotShown } from './pending-spends.ts'
 import { type PositionAfter, positionAfter } from './position-after-fills.ts'
 import { readLagMs } from './signed-action.ts'
-import { SpendingNotShown } from './spending.ts'
 
 /** Gives admissions read-your-writes, because a read of the venue may be older than the user's last task. */
 

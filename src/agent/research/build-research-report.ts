@@ -2,7 +2,6 @@ import type { Claim } from './claim.ts'
 import type { CriterionId } from './criteria.ts'
 import { fixedTerms } from './exempt-terms.ts'
 import { type Facts, known, say } from './facts.ts'
-import { exposureBlocks, securityOf, yieldBlocks } from './holdings-sections.ts'
 import { perpFacts } from './market-analysis.ts'
 import {
   type Cost,
@@ -14,6 +13,7 @@ import {
 } from './market-sections.ts'
 import type { Block, Report } from './report.ts'
 import type { Scope } from './research-scope.ts'
+import { exposureBlocks, securityOf, yieldBlocks } from './security-and-holdings-sections.ts'
 import {
   type RuleFacts,
   regimeText,
