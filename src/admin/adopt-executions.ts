@@ -21,8 +21,8 @@ import { firedExecutionId, rearmedExecutionId } from '#kernel/task/execution-id.
 import type { TaskKind, Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { adoptedKind, recordFoundEffect } from '#store/found-effect.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
+import { adoptedKind, recordFoundEffect } from '#store/record-found-effect.ts'
 import { raiseCounter } from './raise-nonce-counter.ts'
 import type { Session } from './session.ts'
 

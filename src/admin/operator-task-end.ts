@@ -13,7 +13,7 @@ import {
 } from '#kernel/task/operator-end.ts'
 import type { Effect, EffectUpdate, EndResult, JsonObject, Move, TaskView } from '#kernel/task/task.ts'
 import { isLive } from '#kernel/task/task-state.ts'
-import type { FoundEffect } from '#store/found-effect.ts'
+import type { FoundEffect } from '#store/record-found-effect.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
 
 /**

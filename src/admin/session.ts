@@ -10,8 +10,8 @@ import type { Operator } from '#kernel/task/operator-text.ts'
 import { openDatabaseEndpoint } from '#start/backing-services.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { appliedMigrations, readMigrations } from '#store/migrate.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
-import { StoreRefusal } from '#store/refusal.ts'
 import { type Row, rowLines } from './output.ts'
 
 export type AdminAction = { command: string; subject?: string | undefined; details?: object }

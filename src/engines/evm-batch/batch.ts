@@ -25,7 +25,7 @@ import type {
   Tx,
 } from '#kernel/task/task.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import type { ComparedHash } from '#store/found-effect.ts'
+import type { ComparedHash } from '#store/record-found-effect.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
 import {

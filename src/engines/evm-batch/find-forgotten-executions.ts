@@ -10,7 +10,7 @@ import type {
   NonceRange,
   SearchOptions,
   SentTransaction,
-} from '#upstreams/evm/sent-transactions.ts'
+} from '#upstreams/evm/transactions-by-nonce.ts'
 import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '#kernel/task/forgotten-execution.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
-import { type ComparedHash, recordFoundEffect } from '#store/found-effect.ts'
+import { type ComparedHash, recordFoundEffect } from '#store/record-found-effect.ts'
 import {
   type BatchOptions,
   type BatchPlan,

@@ -4,7 +4,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
-import type { NonceRange, SentTransaction } from '#upstreams/evm/sent-transactions.ts'
+import type { NonceRange, SentTransaction } from '#upstreams/evm/transactions-by-nonce.ts'
 import type { EvmPort } from './evm-port.ts'
 
 /**

@@ -3,7 +3,7 @@ import type { BatchPlan } from '#engines/evm-batch/batch-plan.ts'
 import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import type { Payment } from '#upstreams/evm/till.ts'
+import type { Payment } from '#upstreams/evm/till-contract.ts'
 import {
   actionOf,
   type PaymentProof,

@@ -1,7 +1,7 @@
 import { signatureOf, unfrozenMs } from '#engines/venue/records/record-store.ts'
 import { toUnits, usdDecimals } from '#kernel/money/money.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 type SearchDeps = { db: Queryable; venue: Pick<Hyperliquid, 'ledgerSince'> }

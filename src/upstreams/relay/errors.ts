@@ -48,7 +48,8 @@ export function faultOf({ errorCode, message }: RelayError): Fault {
       extras,
     })
   if (errorCode === 'INSUFFICIENT_FUNDS')
-    // The error names no amounts, and the gateway's own reading of the balance did cover the amount.
+    // The gateway has read a balance that covers the amount, and the error states no amounts, so the fault is a
+    // conflict of the two readings.
     return new Fault('conflict', 'The solver sees a balance that does not cover the amount', { extras })
   if (errorCode === 'UNSUPPORTED_CHAIN')
     return invalid(
@@ -56,7 +57,7 @@ export function faultOf({ errorCode, message }: RelayError): Fault {
       'unsupported_chain',
       'Swaps do not serve one of these chains: `chains_list` shows what each chain serves',
     )
-  // The chain is in the gateway's table, so Relay normally serves it.
+  // Relay normally serves every chain of the gateway's table, so a chain that is switched off is a temporary failure.
   if (switchedOff.includes(errorCode))
     return new Fault('unavailable', 'Swaps on this chain are switched off at present', { extras })
   const field = fields[errorCode]

@@ -1,8 +1,8 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/money/venue-actions.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import { recentTasks } from './recent-tasks.ts'
 
 export const venueName = 'hyperliquid'

@@ -1,6 +1,6 @@
 import type { Tx } from '#kernel/task/task.ts'
-import { foundReceipt } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { foundReceipt } from '#store/record-found-effect.ts'
 import type { VenueAccount } from './account-store.ts'
 import {
   type Balances,

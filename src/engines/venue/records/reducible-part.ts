@@ -3,8 +3,8 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import { venueName } from './order-store.ts'
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { encodeAbiParameters, encodeEventTopics, parseAbi, parseAbiParameters } from 'viem/utils'
-import { isTrueWord, paymentsOf, taskOfWord, taskWord } from './till.ts'
+import { isTrueWord, paymentsOf, taskOfWord, taskWord } from './till-contract.ts'
 import type { Hex } from './wire.ts'
 
 const abi = parseAbi(['event Paid(address payer, uint256 amount, bytes32 task)'])

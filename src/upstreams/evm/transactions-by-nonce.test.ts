@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Fault } from '#kernel/contract/fault.ts'
-import { findSent, nonceAt, sentMax } from './sent-transactions.ts'
+import { findSent, nonceAt, sentMax } from './transactions-by-nonce.ts'
 
 const signer = '0xAa00000000000000000000000000000000000001'
 

@@ -26,8 +26,8 @@ export function parseStatuses(result: unknown, count: number): StatusReading {
 function statusOf(value: unknown): SignatureStatus | undefined {
   if (value === null) return undefined
   if (!isRecord(value)) throw broken('a malformed status')
-  // A node without `confirmationStatus` still counts confirmations; no count means that the root has passed the
-  // slot.
+  // Older nodes send no `confirmationStatus`, but still count confirmations; a count of null means that the slot is
+  // final.
   const commitment = value.confirmationStatus ?? (value.confirmations === null ? 'finalized' : undefined)
   if (commitment !== 'processed' && commitment !== 'confirmed' && commitment !== 'finalized')
     throw broken('a status without a commitment')

@@ -17,8 +17,8 @@ import {
 } from 'viem/utils'
 import type { EvmBatch } from '#kernel/task/signer.ts'
 import { batchHash, executeData, executedBatchIn, executionOf, nonceKeyOf, nonceOf } from './batch.ts'
+import { evmCrypto } from './custody-crypto.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
-import { evmCrypto } from './sign.ts'
 import { approveData, readCall, transferData } from './token-calls.ts'
 import type { Hex } from './wire.ts'
 

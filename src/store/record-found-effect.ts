@@ -5,7 +5,9 @@ import type { NonceSequence, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from './query.ts'
 
-/** An effect that was found outside and that this database did not know. It is recorded as confirmed. */
+/**
+ * An effect that was executed on a chain or at the venue and is missing in this database. It is recorded as confirmed.
+ */
 
 export type FoundEffect = {
   taskId: string
@@ -19,10 +21,15 @@ export type FoundEffect = {
   at: Date
 }
 
-/** The kind of the tasks that `time adopt` makes. */
+/**
+ * The kind of the tasks that the operator's command `time adopt` creates for executions which the database has lost.
+ */
 export const adoptedKind = 'adopted'
 
-/** `foundReceipt` stands for the policy's receipt, which is lost; `noBytes` for bytes that are never sent again. */
+/**
+ * Placeholders of a found effect: `foundReceipt` for the policy receipt, which is lost, and `noBytes` for the signed
+ * bytes, which are never sent again.
+ */
 export const foundReceipt = 'found'
 const noBytes = '0x'
 
@@ -60,8 +67,9 @@ export async function recordFoundEffect(tx: Tx, found: FoundEffect): Promise<voi
 }
 
 /**
- * Effects outlive tasks and their keys. The execution of a deleted task is already booked: a repeat under its
- * key books nothing more, and waits for an operator.
+ * Throws if another task has already confirmed this transaction. Effects outlive tasks and their idempotency keys, so
+ * the execution of a deleted task is already booked. A repeat under the same key books nothing more, and waits for an
+ * operator.
  */
 async function assertForgotten(tx: Tx, taskId: string, externalId: string): Promise<void> {
   const [known] = await query<{ task_id: string }>(
@@ -78,7 +86,10 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
 }
 
 type ComparedExecution = { chainId: string; executionId: string; sequence: number }
-/** Returns the transaction that the comparison of the chains found, so that no node with its block is needed. */
+/**
+ * Returns the transaction of an execution that the comparison of the database with the chains has found. A node that
+ * still has its block is then not needed.
+ */
 export type ComparedHash = (execution: ComparedExecution) => Promise<string | undefined>
 
 export const comparedHashes =
@@ -93,8 +104,9 @@ export const comparedHashes =
   }
 
 /**
- * Puts a task in the place of those that `time adopt` made of its execution, which moved nothing themselves.
- * `executionIds` are those of its orders and of its withdrawal at a venue, each of which is a separate execution.
+ * Replaces the adopted tasks of this task's execution, which `time adopt` created and which moved no money, by the
+ * task. `executionIds` are the executions of its orders and of its withdrawal at a venue; each of these is an execution
+ * of its own.
  */
 export async function replaceAdopted(
   tx: Tx,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressOf, callData, flowOf, parseUint } from './wire.ts'
+import { addressOf, callData, flowOf, parseUint } from './erc4626-abi.ts'
 
 const vault = '0xeA12000000000000000000000000000000008453'
 const owner = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'

@@ -104,7 +104,10 @@ async function readBack(
   return read.found
 }
 
-/** Returns the next nonce that an account had at a time, for a sequence of nonces of which nothing is stored. */
+/**
+ * Returns the next nonce that an account had at a given time. The gateway starts there if it has stored no nonce of the
+ * account.
+ */
 export const nonceAt = (
   chain: Chain,
   signer: string,
