@@ -1,4 +1,4 @@
-import { openTimeComparison } from '#compose/chain-comparison.ts'
+import { openTimeComparison } from '#compose/forgotten-execution-search.ts'
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { retentionJobs } from '#compose/retention.ts'

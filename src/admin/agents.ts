@@ -7,7 +7,7 @@ import { endLink } from '#features/policy/end-link.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { pauseSchedules } from './ended-access.ts'
+import { pauseSchedules } from './end-schedules-and-webhooks.ts'
 import { userOf } from './users.ts'
 
 const rowsMax = 1_000

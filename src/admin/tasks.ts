@@ -13,7 +13,7 @@ import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
-import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './task-ending.ts'
+import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './operator-task-end.ts'
 
 /** Selects tasks that only an operator or a silent upstream ends: what they signed can no longer execute. */
 const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'

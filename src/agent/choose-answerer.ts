@@ -3,7 +3,7 @@ import { memoryAfter, readTurn } from '#grammar/turn.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import type { Agent, Answerer, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isTimeframe, type Timeframe } from '#market/candle.ts'
-import { analyseMarket } from './research/analyst.ts'
+import { analyseMarket } from './research/market-analyzer-agent.ts'
 import { researchAsset } from './research/researcher.ts'
 
 /**

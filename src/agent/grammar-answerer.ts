@@ -8,7 +8,7 @@ import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Ask, Intent, Understanding } from '#grammar/understanding.ts'
 import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
-import { startedText } from './started-text.ts'
+import { startedText } from './started-task-text.ts'
 
 type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
 

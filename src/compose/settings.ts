@@ -16,7 +16,7 @@ import { isRemote } from '#kernel/wire/remote-url.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createVaultTransit } from '#upstreams/kms/kms.ts'
-import { svmCaps, swapCaps, swapContractsOf } from './swap-limits.ts'
+import { svmCaps, swapCaps, swapContractsOf } from './custody-swap-caps.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 /** Converts the settings into the form that each part needs. */

@@ -7,7 +7,7 @@ import { createPricer, displayPricesOf } from '#engines/trigger-orders/pricer.ts
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { createOrderKind } from '#engines/trigger-orders/run-order.ts'
 import { openOrdersOf } from '#engines/trigger-orders/store.ts'
-import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { createHooks } from '#features/hooks/hooks.ts'
 import { createSwapHooks, type SwapHooks } from '#features/hooks/swap-hooks.ts'

@@ -1,7 +1,7 @@
 import { reserveSpend } from '#durable/accept/reserve-spend.ts'
 import { createPerp } from '#features/perp/perp.ts'
 import { createSpotVenue } from '#features/spot-venue/spot-venue.ts'
-import { openBridge } from './bridge.ts'
+import { openBridge } from './venue-bridge.ts'
 import type { SharedParts } from './section-parts.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Swaps } from './swap.ts'

@@ -1,5 +1,5 @@
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
-import { failed } from '#durable/run/runner-results.ts'
+import { failed } from '#durable/run/synthetic-step-results.ts'
 import { createCommitter } from '#durable/run/step-committer.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'

@@ -10,7 +10,7 @@ import {
 import { type Line, toLine } from '#kernel/wire/agent-socket.ts'
 import type { Agent, Answerer, Emit, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { createEventQueue } from './event-queue.ts'
-import { createNamesReader, type NamesReader } from './gateway-names.ts'
+import { createNamesReader, type NamesReader } from './read-asset-names.ts'
 import { createOpenRequests } from './open-requests.ts'
 import { remoteTools } from './remote-tools.ts'
 

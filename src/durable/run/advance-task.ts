@@ -10,7 +10,7 @@ import type { Log } from '#kernel/log.ts'
 import { isLookingUp } from '#kernel/task/forgotten-execution.ts'
 import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task/task.ts'
 import { isExposed, isLive, type LiveState } from '#kernel/task/task-state.ts'
-import { cancelled, deferToNewerVersion, failed } from './runner-results.ts'
+import { cancelled, deferToNewerVersion, failed } from './synthetic-step-results.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
 import type { Committed, Committer } from './step-committer.ts'
 

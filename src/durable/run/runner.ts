@@ -10,7 +10,7 @@ import type { Effect, TaskKind } from '#kernel/task/task.ts'
 import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './advance-task.ts'
 import type { Capacity } from './claims.ts'
 import { createLeases, type Leases } from './lease.ts'
-import { deferToNewerVersion } from './runner-results.ts'
+import { deferToNewerVersion } from './synthetic-step-results.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
 type RunnerDeps = TaskRunDeps & {

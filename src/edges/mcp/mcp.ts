@@ -10,7 +10,7 @@ import type { ServerDeps } from './server.ts'
 import { serverCard } from './server-card.ts'
 import { createSseTransport, type Known, type Mailboxes } from './sse-transport.ts'
 import { createTaskRequests } from './task-requests.ts'
-import { isToolList, withTools } from './tool-list.ts'
+import { isToolList, withTools } from './tool-list-answer.ts'
 import { createToolbox } from './tools.ts'
 
 export type McpEdgeDeps = {

@@ -26,7 +26,7 @@ import { declaresTasks, tasksExtension } from './protocol-task.ts'
 import type { Resources } from './resources.ts'
 import { serverInfo } from './server-card.ts'
 import type { TaskRequests } from './task-requests.ts'
-import { allTools, isToolList } from './tool-list.ts'
+import { allTools, isToolList } from './tool-list-answer.ts'
 import { bugResult } from './tool-result.ts'
 import type { Toolbox } from './tools.ts'
 

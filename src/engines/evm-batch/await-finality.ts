@@ -7,7 +7,7 @@ import type { EffectNames } from '#kernel/task/effect-steps.ts'
 import type { Effect, JsonObject, TaskView, TxAttempt } from '#kernel/task/task.ts'
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
 import type { ReceiptReading } from '#upstreams/evm/receipt-watcher.ts'
-import type { BatchTaskData } from './batch-rules.ts'
+import type { BatchTaskData } from './batch-plan.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 

@@ -35,12 +35,12 @@ import {
   batchGas,
   type ExecutedBatch,
   effectKind,
-} from './batch-rules.ts'
+} from './batch-plan.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
-import { costRose, failureOf } from './refusals.ts'
+import { costRose, failureOf } from './failures-before-signing.ts'
 import { type ExecutedOrder, executedBatch, settleFound } from './settle-found-batch.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 

@@ -25,7 +25,7 @@ import {
   receiptStateOf,
   sequenceOf,
 } from './await-finality.ts'
-import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
+import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-plan.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'

@@ -17,7 +17,7 @@ import {
   type BatchTaskData,
   type ExecutedBatch,
   effectKind,
-} from './batch-rules.ts'
+} from './batch-plan.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { nonceKind } from './sponsor-load.ts'

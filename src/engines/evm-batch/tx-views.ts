@@ -4,7 +4,7 @@ import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject } from '#kernel/task/task.ts'
 import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
 import { hashesOf } from './await-finality.ts'
-import type { BatchTaskData } from './batch-rules.ts'
+import type { BatchTaskData } from './batch-plan.ts'
 
 type TxSource = {
   task: { data: BatchTaskData }

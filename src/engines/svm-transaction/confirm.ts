@@ -24,7 +24,7 @@ import { attemptOf, awaitLanding, isFinal, type LandingState, resendMs } from '.
 import { type ExpiryFinding, findExpiry } from './expiry.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
-import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
+import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-plan.ts'
 import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'
 
 /** The most signatures of one task; all of them but the last can never land. */

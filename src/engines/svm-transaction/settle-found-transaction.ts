@@ -12,7 +12,7 @@ import {
   type SvmOptions,
   type SvmPlan,
   type SvmTaskData,
-} from './transaction-rules.ts'
+} from './transaction-plan.ts'
 import { balanceChangesOf } from './transaction-views.ts'
 
 /** A transaction that names the reference of an execution, although its task has not signed any. */

@@ -37,7 +37,7 @@ import {
   type SvmOptions,
   type SvmPlan,
   type SvmTaskData,
-} from './transaction-rules.ts'
+} from './transaction-plan.ts'
 import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /** Runs instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */

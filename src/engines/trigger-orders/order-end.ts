@@ -3,7 +3,7 @@ import { rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { JsonObject, StepAddition, Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { Attempts, OrderEnding, OrderRules, OrderTask } from './order-rules.ts'
+import type { Attempts, OrderEnding, OrderRules, OrderTask } from './order-kind-rules.ts'
 import { quoteKeyOf, tradeOf } from './quote-key.ts'
 import { type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
 

@@ -16,7 +16,7 @@ import {
   fireTogether,
   type MarketLease,
 } from './fire-orders.ts'
-import { createOrderTasks } from './order-tasks.ts'
+import { createOrderTasks } from './fired-order-tasks.ts'
 
 type PriceTriggerDeps = {
   transactions: Transactions

@@ -35,9 +35,9 @@ import {
   type OrderTaskData,
   orderKindVersion,
   type PricedTrade,
-} from './order-rules.ts'
+} from './order-kind-rules.ts'
 import { ordersById } from './store.ts'
-import type { Amounts, SwapExecution } from './swap-execution.ts'
+import type { Amounts, SwapExecution } from './swap-port.ts'
 import { bandAround } from './trigger-price.ts'
 
 /** The task of an order that fired: a swap whose amount, price, safety and permission are checked once more. */

@@ -1,5 +1,5 @@
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
-import type { SvmPlan } from '#engines/svm-transaction/transaction-rules.ts'
+import type { SvmPlan } from '#engines/svm-transaction/transaction-plan.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import type { SvmInstruction } from '#kernel/task/signer.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchOptions, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchOptions, BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { invalid, notFound } from '#kernel/contract/fault.ts'
 import { isUuid, type Random } from '#kernel/id.ts'

@@ -1,4 +1,4 @@
-import { expiryOf } from '#engines/trigger-orders/expiry.ts'
+import { expiryOf } from '#engines/trigger-orders/requested-expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf, type QuotedTrade, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import {
@@ -7,7 +7,7 @@ import {
   orderRoom,
   ordersById,
 } from '#engines/trigger-orders/store.ts'
-import type { OrderSwap, PreparedOrder, SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { OrderSwap, PreparedOrder, SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/contract/fault.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Attempts } from '#engines/trigger-orders/order-rules.ts'
+import type { Attempts } from '#engines/trigger-orders/order-kind-rules.ts'
 import { isPriceStale, type OrderRow, type StatusFilter } from '#engines/trigger-orders/store.ts'
 import { unitPrice } from '#engines/trigger-orders/trigger-price.ts'
 import { toUnits, usdDecimals } from '#kernel/money/money.ts'

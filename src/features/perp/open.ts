@@ -4,7 +4,7 @@ import { checkedExits, limitPriceOf, orderSize, type Sizing } from '#engines/ven
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { recentSpendings } from '#engines/venue/orders/spending.ts'
+import { recentSpendings } from '#engines/venue/orders/pending-spends.ts'
 import {
   type AgentDeps,
   orderBasis,

@@ -1,4 +1,4 @@
-import { effectKind } from '#engines/evm-batch/batch-rules.ts'
+import { effectKind } from '#engines/evm-batch/batch-plan.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { SwapFields } from '#features/swap/route/request-terms.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'

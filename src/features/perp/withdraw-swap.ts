@@ -1,6 +1,6 @@
 import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import { effectKind } from '#engines/evm-batch/batch-rules.ts'
+import { effectKind } from '#engines/evm-batch/batch-plan.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import { Fault } from '#kernel/contract/fault.ts'

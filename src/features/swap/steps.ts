@@ -1,5 +1,5 @@
-import type { ExecutedBatch } from '#engines/evm-batch/batch-rules.ts'
-import type { ProvenLanding } from '#engines/svm-transaction/transaction-rules.ts'
+import type { ExecutedBatch } from '#engines/evm-batch/batch-plan.ts'
+import type { ProvenLanding } from '#engines/svm-transaction/transaction-plan.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { chainNotServed } from '#kernel/contract/token-ref.ts'

@@ -1,5 +1,5 @@
-import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
-import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
+import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
+import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-plan.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import type { EvmCall, PlannedAction, SvmInstruction } from '#kernel/task/signer.ts'
 import type { TaskView } from '#kernel/task/task.ts'

@@ -21,7 +21,7 @@ import { accountErrorPage, disconnectedText, signedOutPage } from './account-pag
 import { accountPasskeys } from './account-passkeys.ts'
 import { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, AccountStep } from './account-request.ts'
-import { type AccountViewsDeps, createAccountViews, viewPattern } from './account-views.ts'
+import { type AccountViewsDeps, createAccountViews, viewPattern } from './show-account-view.ts'
 
 export type AccountEdgeDeps = PageSessionDeps &
   AccountViewsDeps & {

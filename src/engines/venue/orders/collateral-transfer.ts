@@ -17,7 +17,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { TransferTaskData } from './order-task.ts'
 import type { ActionPlan } from './signed-action.ts'
-import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
+import { notePaid, type PendingSpend, type Spendings } from './pending-spends.ts'
 import {
   type ActionSearch,
   type VenueAction,

@@ -11,7 +11,7 @@ import { consistentRecord, sizeOf } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
 import { type PositionAfter, positionAfter } from './position-after-fills.ts'
 import { readLagMs } from './signed-action.ts'
-import { SpendingNotShown } from './spending.ts'
+import { SpendingNotShown } from './pending-spends.ts'
 
 /** Gives admissions read-your-writes, because a read of the venue may be older than the user's last task. */
 

@@ -4,10 +4,10 @@ import {
   type EvmProgress,
   type FoundExecution,
   findExecutions,
-} from '#engines/evm-batch/find-unknown-executions.ts'
-import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/find-unknown-executions.ts'
+} from '#engines/evm-batch/find-forgotten-executions.ts'
+import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/find-forgotten-executions.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
-import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/find-unknown-executions.ts'
+import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/find-forgotten-executions.ts'
 import { triggerKind } from '#features/spot-venue/trigger-store.ts'
 import { changesOf } from '#features/swap/settle/balance-changes.ts'
 import { repeat } from '#kernel/async/repeat.ts'

@@ -9,7 +9,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { accessTopics, endWebhooksOfApps, webhookTopics } from './ended-access.ts'
+import { accessTopics, endWebhooksOfApps, webhookTopics } from './end-schedules-and-webhooks.ts'
 import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 

@@ -2,7 +2,7 @@ import type { Claim } from './claim.ts'
 import type { CriterionId } from './criteria.ts'
 import { fixedTerms } from './exempt-terms.ts'
 import { type Facts, known, say } from './facts.ts'
-import { exposureBlocks, securityOf, yieldBlocks } from './holdings-sections.ts'
+import { exposureBlocks, securityOf, yieldBlocks } from './security-and-holdings-sections.ts'
 import { perpFacts } from './market-analysis.ts'
 import {
   type Cost,
