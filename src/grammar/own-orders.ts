@@ -5,8 +5,9 @@ import { type Proposal, permits } from './mandate.ts'
 import { inputsOf } from './plan.ts'
 import { changes, type Registry } from './registry.ts'
 import type { Outputs, StepOutput } from './step-outputs.ts'
+import type { ThreadState } from './thread.ts'
 import { understand } from './understand.ts'
-import type { ThreadState, Understanding } from './understanding.ts'
+import type { Understanding } from './understanding.ts'
 
 /**
  * An own order is one that a message gives by itself. Only the message's own words count: nothing that the thread
