@@ -5,7 +5,6 @@ import { type Proposal, permits } from './mandate.ts'
 import { inputsOf } from './plan.ts'
 import { changes, type Registry } from './registry.ts'
 import type { Outputs, StepOutput } from './step-outputs.ts'
-import type { ThreadState } from './thread.ts'
 import { understand } from './understand.ts'
 import type { Understanding } from './understanding.ts'
 
@@ -49,14 +48,12 @@ const ordersIn = ({ intents, notes, ask, refusal }: Understanding, registry: Reg
  */
 export function ownOrders(
   text: string,
-  { nowMs, state }: { nowMs: number; state: ThreadState },
+  { nowMs, understanding }: { nowMs: number; understanding?: Understanding },
   registry: Registry,
 ): OwnOrder[] {
   if (!isPlain(text)) return []
-  const ordersWith = (known: ThreadState) =>
-    ordersIn(understand(text, { nowMs, state: known }, registry), registry)
-  const own = ordersWith({})
-  const inThread = ordersWith(state)
+  const own = ordersIn(understand(text, { nowMs, state: {} }, registry), registry)
+  const inThread = understanding ? ordersIn(understanding, registry) : own
   return canonicalJson(own) === canonicalJson(inThread) ? own : []
 }
 
