@@ -53,10 +53,9 @@ export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
       await inTurn()
       return registry
     }
-    const grammar = grammarAnswerer(own)
-    if (!models) return chooseAnswerer(own, grammar)
+    if (!models) return chooseAnswerer(own, grammarAnswerer)
     const limits = { tokensMax: models.tokensMax, prices: models.prices }
-    return chooseAnswerer(own, createModelAnswerer({ model: models.model, grammar, registryOf: own, limits }))
+    return chooseAnswerer(own, createModelAnswerer({ model: models.model, grammar: grammarAnswerer, limits }))
   }
 }
 

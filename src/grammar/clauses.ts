@@ -14,6 +14,8 @@ export type Clause = {
   hasCondition: boolean
   isPriceCondition: boolean
   isQuestion: boolean
+  /** Whether the clause names an order, whatever its mood is. */
+  holdsOrder: boolean
   /** Whether the verb was mistyped, or taken over from the clause before. */
   isGuess: boolean
 }
@@ -230,14 +232,13 @@ function split(tokens: readonly Token[]): Part[] {
 const first = (tokens: readonly Token[]): Token | undefined =>
   tokens.find((token) => token.kind !== 'mark' && (!has(token, 'FILLER') || has(token, ...questions)))
 
-export const holdsOrder = (tokens: readonly Token[]): boolean =>
+const holdsOrder = (tokens: readonly Token[]): boolean =>
   tokens.some((token) => isAction(token) || isInflected(token)) || isLegOrder(tokens)
 
 function moodOf(
   { tokens, isQuestion }: Part,
-  { head, isReported }: { head: number; isReported: boolean },
+  { head, isAct, isReported }: { head: number; isAct: boolean; isReported: boolean },
 ): Mood {
-  const isAct = holdsOrder(tokens)
   const polite = tokens.slice(0, Math.max(head, 0)).some((token) => has(token, 'POLITE', 'WANT'))
   const starts = first(tokens)
   if (isAct && (isReported || tokens.some((token) => has(token, 'REPORT')))) return 'reported'
@@ -286,13 +287,14 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
     const at = headOf(part.tokens)
     const verb = part.tokens[at]
     const starts = first(part.tokens)
+    const isAct = holdsOrder(part.tokens)
     const isCarried = at < 0 && carried.length > 0 && starts?.kind === 'quantity'
-    const ownMood = isCarried && !part.isQuestion ? 'do' : moodOf(part, { head: at, isReported })
+    const ownMood = isCarried && !part.isQuestion ? 'do' : moodOf(part, { head: at, isAct, isReported })
     // In `what if i sold it and bought that` the mood of the first order holds for the orders that are joined to
     // it.
     const mood =
       part.isJoined && before?.isOrder && before.mood !== 'do' && ownMood === 'do' ? before.mood : ownMood
-    before = { mood, isOrder: holdsOrder(part.tokens) || asksHow(starts) }
+    before = { mood, isOrder: isAct || asksHow(starts) }
     isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
     const isOwnLeg = isLegOrder(part.tokens) && part.tokens.some((token) => has(token, 'MINE'))
     const given = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? setting : [])
@@ -313,6 +315,7 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
       hasCondition: part.tokens.some((token) => has(token, 'IF')),
       isPriceCondition: conditionsArePrices(part.tokens),
       isQuestion: part.isQuestion,
+      holdsOrder: isAct,
       isGuess: verb?.isGuess === true,
     }
   })

@@ -101,13 +101,15 @@ const opensQuote = (text: string, at: number): boolean =>
 
 const marks = '.!?;:,\n@<>=&+/()~|#*'
 
-export type Reading = { lexemes: Lexeme[]; isCut: boolean }
+/** The lexemes of a text, and the part of the text that they cover. */
+export type Reading = { text: string; lexemes: Lexeme[]; isCut: boolean }
 
 /** Reads a text once from left to right; each step takes at least one character. */
-export function lex(source: string): Reading {
-  const text = normalise(source)
-  const { lexemes, end } = lexemesOf(text)
-  return { lexemes, isCut: end < text.length || source.length > textLengthMax }
+export function lex(text: string): Reading {
+  const normalised = normalise(text)
+  const { lexemes, end } = lexemesOf(normalised)
+  const isCut = end < normalised.length || text.length > textLengthMax
+  return { text: text.slice(0, textLengthMax), lexemes, isCut }
 }
 
 /**

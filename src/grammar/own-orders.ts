@@ -6,7 +6,7 @@ import { inputsOf } from './plan.ts'
 import { changes, type Registry } from './registry.ts'
 import type { Outputs, StepOutput } from './step-outputs.ts'
 import { understand } from './understand.ts'
-import type { ThreadState, Understanding } from './understanding.ts'
+import type { Understanding } from './understanding.ts'
 
 /**
  * An own order is one that a message gives by itself. Only the message's own words count: nothing that the thread
@@ -48,14 +48,12 @@ const ordersIn = ({ intents, notes, ask, refusal }: Understanding, registry: Reg
  */
 export function ownOrders(
   text: string,
-  { nowMs, state }: { nowMs: number; state: ThreadState },
+  { nowMs, understanding }: { nowMs: number; understanding?: Understanding },
   registry: Registry,
 ): OwnOrder[] {
   if (!isPlain(text)) return []
-  const ordersWith = (known: ThreadState) =>
-    ordersIn(understand(text, { nowMs, state: known }, registry), registry)
-  const own = ordersWith({})
-  const inThread = ordersWith(state)
+  const own = ordersIn(understand(text, { nowMs, state: {} }, registry), registry)
+  const inThread = understanding ? ordersIn(understanding, registry) : own
   return canonicalJson(own) === canonicalJson(inThread) ? own : []
 }
 

@@ -1,6 +1,6 @@
 import type { Slots } from './clause-reader.ts'
 import type { Mood } from './clauses.ts'
-import type { Effect, Frame, Place, PlanStep } from './intent-frame.ts'
+import type { Effect, Frame, PlanStep } from './intent-frame.ts'
 import type { Choice } from './question-choice.ts'
 
 /** One thing that a message asks for, with the steps that do it. */
@@ -44,18 +44,6 @@ export type Understanding = {
 export const nothing: Understanding = { intents: [], ask: null, refusal: null, notes: [] }
 
 export const note = (kind: NoteKind): Note => ({ kind, text: noteTexts[kind] })
-
-/** What a thread remembers between two messages. */
-export type ThreadState = {
-  last?: { intent: string; slots: Slots; effect: Effect; atMs: number }
-  pending?: Ask & { atMs: number }
-  /** The last quote that the user asked for, which "do it" executes. */
-  quote?: { slots: Slots; atMs: number }
-  focus?: { asset: string; market: Place; atMs: number }
-  recommendations?: { items: readonly { id: string }[]; atMs: number }
-  /** The task that a message of the thread has started last. */
-  started?: { taskId: string; atMs: number }
-}
 
 /** Whether a note is printed only if the answer has nothing else. */
 export const isQuiet = ({ kind }: Note): boolean => kind === 'question' || kind === 'unclear'

@@ -12,9 +12,9 @@ import type { Queryable } from '#store/query.ts'
 import { findAppCredits, reserveAppCredits } from './app-credits.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
 import { sized } from './event-writer.ts'
-import { excerptOf, turnDeadlineMs } from './run-turn.ts'
 import * as store from './store.ts'
 import { creditsOfAgent, creditsOfModel, defaultAgent } from './turn-prices.ts'
+import { turnDeadlineMs } from './turn-times.ts'
 
 type AdmissionDeps = {
   db: Queryable
@@ -78,7 +78,7 @@ export async function admitTurn(
 }
 
 function newThread({ thread_id, user_id, agent, query, created_at }: JsonObject): JsonObject {
-  const excerpt = excerptOf(String(query))
+  const excerpt = store.excerptOf(String(query))
   const title = excerpt.length > titleCharacters ? `${excerpt.slice(0, titleCharacters - 1)}…` : excerpt
   return {
     thread_id: thread_id!,

@@ -8,6 +8,8 @@ export type MadeCall = { call: ToolCall; result: ToolResult }
  */
 export type Mandate = {
   take(call: ToolCall, made: readonly MadeCall[]): boolean
+  /** Whether the message orders a call by its own words, beyond the calls that were begun for the message. */
+  orders(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
   /** Whether a text is the name of an asset or a chain that the gateway itself lists. */
   isListed(text: string): boolean
 }

@@ -7,11 +7,10 @@ import { assertScope } from '#kernel/contract/scope.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatRecommendationRow } from '#store/tables/chat.ts'
-import { keyOfCall } from './call-key.ts'
+import { intentHash, keyOfCall } from './call-key.ts'
 import type { contract } from './contract.ts'
 import { isKeyUsed } from './store.ts'
 import type { Tool } from './tool-registry.ts'
-import { intentHash } from './tool-runner.ts'
 
 /**
  * This module stores the decision about a recommendation; the first decision is final. An accepted call is started

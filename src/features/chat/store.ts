@@ -157,6 +157,13 @@ export const noteListeners = (db: Queryable, chatIds: readonly string[], at: Dat
     [chatIds, at],
   )
 
+const excerptCharacters = 140
+
+export const excerptOf = (text: string): string => {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > excerptCharacters ? `${line.slice(0, excerptCharacters - 1)}…` : line
+}
+
 /** A question is the latest message of its thread as soon as its turn begins. */
 export const noteQuestion = (db: Queryable, turn: ChatTurnRow, excerpt: string) =>
   query(

@@ -12,7 +12,7 @@ import type { PlannedAction } from '#kernel/task/signer.ts'
 import { type AccountRef, externalAccount, type TaskView } from '#kernel/task/task.ts'
 import type { EarnInput } from './contract.ts'
 import { cashStateOf, type EarnAccount, minBlockFor, vaultRefOf } from './earn-account.ts'
-import { cashAsset, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
+import { cashAsset, positionAccount, shareAsset, usdcToken, walletAccount } from './ledger-accounts.ts'
 import { openPositionsMax } from './limits.ts'
 import { adoptedPosition } from './store.ts'
 import {
@@ -26,7 +26,6 @@ import {
   type VaultTaskDeps,
   vaultDriver,
 } from './vault-task.ts'
-import { usdcToken } from './withdrawal-plan.ts'
 
 /** A deposit holds cash of the wallet until the vault's events show the shares that it bought. */
 

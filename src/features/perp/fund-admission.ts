@@ -2,7 +2,7 @@ import type { ReservedSpend, ReserveSpend } from '#durable/accept/reserve-spend.
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
-import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import { clockSkewMs } from '#engines/venue/orders/order-task.ts'
 import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'

@@ -1,5 +1,5 @@
 import { unclaimed, venuePayouts } from '#engines/chain-arrivals/claims.ts'
-import { type ActionTaskData, effectOf } from '#engines/venue/orders/signed-action.ts'
+import { type ActionTaskData, effectOf } from '#engines/venue/orders/action-outcome.ts'
 import { recordsDisagree } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedTransferKeys } from '#engines/venue/records/order-store.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'

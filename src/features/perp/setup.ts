@@ -1,6 +1,6 @@
+import type { ActionTaskData } from '#engines/venue/orders/action-outcome.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
-import type { ActionTaskData } from '#engines/venue/orders/signed-action.ts'
-import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import { clockSkewMs } from '#engines/venue/orders/order-task.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { createAdmission } from '#kernel/task/admission.ts'

@@ -1,9 +1,13 @@
 import { assertWorth, checkedExits } from '#engines/venue/orders/order-checks.ts'
-import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import { exitFacts, type OrderTaskData, type PlacedExits } from '#engines/venue/orders/order-task.ts'
+import { findPosition, readLagMs } from '#engines/venue/orders/order-lookup.ts'
+import {
+  exitFacts,
+  type OrderTaskData,
+  orderBasis,
+  type PlacedExits,
+} from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
-import { readLagMs } from '#engines/venue/orders/signed-action.ts'
-import { orderBasis, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, recentOrders } from '#engines/venue/records/order-store.ts'

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { closesMax } from '#engines/venue/orders/action-outcome.ts'
-import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
+import { closesMax, deriveCloid } from '#engines/venue/orders/action-outcome.ts'
 import { type CancelOutcome, cancelOf, cancelReplied, lookUpEnd } from '#engines/venue/orders/cancel.ts'
-import { isShownByNow, readLagMs } from '#engines/venue/orders/confirm-action.ts'
-import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
+import { isShownByNow } from '#engines/venue/orders/confirm-action.ts'
+import type { Pricing } from '#engines/venue/orders/order-checks.ts'
+import { consistentRecord, createOrderLookup, readLagMs, sizeOf } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import {
   factsOf,
@@ -12,7 +12,6 @@ import {
   type PlacedExits,
   planOf,
 } from '#engines/venue/orders/order-task.ts'
-import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'

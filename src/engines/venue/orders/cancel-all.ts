@@ -9,20 +9,14 @@ import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Admission, EndResult, FailedResult, JsonObject, Steps } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { ActionTaskData } from './action-outcome.ts'
 import { cancelOf } from './cancel.ts'
 import { type CancelTarget, cancelSearch, cancelView, type OrderCancelled } from './cancel-batch.ts'
 import { failed, failedBy, rejectedResult, upstreamName } from './order-failures.ts'
-import type { OrderLookupSource } from './order-lookup.ts'
-import { exitFacts, planOf } from './order-task.ts'
+import { type OrderLookupSource, readLagMs } from './order-lookup.ts'
+import { clockSkewMs, exitFacts, planOf } from './order-task.ts'
 import { recentlyCancelled } from './read-after-write.ts'
-import { type ActionTaskData, readLagMs } from './signed-action.ts'
-import {
-  type AgentDeps,
-  clockSkewMs,
-  requireAgent,
-  tradeDeadlineMs,
-  venueForExit,
-} from './trade-admission.ts'
+import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelAllSection = {

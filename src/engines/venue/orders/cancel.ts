@@ -11,18 +11,12 @@ import { oneEffect, type Settled } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { ActionTaskData } from './action-outcome.ts'
 import type { LookUpScope } from './confirm-action.ts'
 import { failed } from './order-failures.ts'
-import { createOrderLookup, type FoundOrder, type OrderLookupSource } from './order-lookup.ts'
-import { exitFacts, planOf } from './order-task.ts'
-import { type ActionTaskData, readLagMs } from './signed-action.ts'
-import {
-  type AgentDeps,
-  clockSkewMs,
-  requireAgent,
-  tradeDeadlineMs,
-  venueForExit,
-} from './trade-admission.ts'
+import { createOrderLookup, type FoundOrder, type OrderLookupSource, readLagMs } from './order-lookup.ts'
+import { clockSkewMs, exitFacts, planOf } from './order-task.ts'
+import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelInput = Static<ReturnType<typeof cancelRequest>>

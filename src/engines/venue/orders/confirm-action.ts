@@ -4,6 +4,7 @@ import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { Effect, JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from './action-outcome.ts'
+import { readLagMs } from './order-lookup.ts'
 
 /**
  * Determines the outcome of a signed action. The reply to the first send is trusted; after any ambiguity the
@@ -37,8 +38,6 @@ export type ConfirmRequest<T> = {
 export type ActionSource = Pick<Hyperliquid, 'send' | 'timeMs' | 'passedMs'>
 type ConfirmDeps = { venue: ActionSource; graceMs: number }
 
-/** The largest lag of any read at the venue: an action that executed just before its expiry is visible within it. */
-export const readLagMs = 5_000
 /** The time between the two look-ups that prove an absence, since both may reach a lagging server. */
 const secondLookUpMs = 3_000
 /** The waits before each look-up in the first run of the step. */

@@ -6,8 +6,8 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { match } from '#kernel/match-union.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { effectOf } from './action-outcome.ts'
-import { isShownByNow, type LookUpScope, readLagMs } from './confirm-action.ts'
+import { deriveCloid, effectOf } from './action-outcome.ts'
+import { isShownByNow, type LookUpScope } from './confirm-action.ts'
 import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
 import {
   assertBalanceExplained,
@@ -15,11 +15,11 @@ import {
   createOrderLookup,
   type FoundOrder,
   type OrderLookupSource,
+  readLagMs,
 } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import { type ObservedEntry, type OrderTaskData, type PlacedExits, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
-import { deriveCloid } from './signed-action.ts'
 
 /** Determines the outcome of an entry and its exits, from the reply to the order and the venue's records. */
 

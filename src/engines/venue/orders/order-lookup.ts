@@ -28,6 +28,8 @@ export type FoundOrder = {
 type Scope = { account: string; sinceMs: number; allRecords: boolean }
 export type OrderLookup = { find(name: OrderRef): Promise<FoundOrder | undefined> }
 
+/** The largest lag of any read at the venue: an action that executed just before its expiry is visible within it. */
+export const readLagMs = 5_000
 /** The most that the venue's clocks of accounts and of fills differ. */
 export const clockToleranceMs = 1_000
 

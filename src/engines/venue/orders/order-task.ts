@@ -1,11 +1,13 @@
 import type { Entry, Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
 import type { OwnPart } from '#engines/venue/records/reducible-part.ts'
+import type { Clock } from '#kernel/clock.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
+import type { ActionTaskData } from './action-outcome.ts'
 import type { HeldBefore } from './order-lookup.ts'
 import type { PositionAfter } from './position-after-fills.ts'
-import type { ActionPlan, ActionTaskData } from './signed-action.ts'
+import type { ActionPlan } from './signed-action.ts'
 
 /** The role of an order in results and events that the user sees. */
 export type OrderRole = 'entry' | 'close' | ExitLeg
@@ -82,6 +84,41 @@ export type OrderTaskData = TransferTaskData & {
   fills?: JsonObject[]
   note?: string
 }
+
+/** Returns how far the venue's clock is ahead of ours, never negative. */
+export const clockSkewMs = (clock: Clock, venueMs: number): number =>
+  Math.max(0, venueMs - clock.now().getTime())
+
+type OrderBasis = {
+  operation: string
+  kind: MarketKind
+  market: Grid & { symbol: string; asset: number }
+  account: string
+  agent: string
+  /** The venue's time of the account read on which the order is based. */
+  sinceMs: number
+}
+
+/** Returns the task data that an order has before its side, size and price are known. */
+export const orderBasis = (
+  { operation, kind, market, account, agent, sinceMs }: OrderBasis,
+  clock: Clock,
+): Omit<OrderTaskData, 'is_buy' | 'size' | 'price' | 'tif' | 'reduce_only' | 'exit' | 'usd_micros'> => ({
+  operation,
+  market: kind,
+  symbol: market.symbol,
+  asset: market.asset,
+  account,
+  agent,
+  size_decimals: market.sizeDecimals,
+  price_decimals: market.priceDecimals,
+  ahead_ms: clockSkewMs(clock, sinceMs),
+  since_ms: sinceMs,
+  transfer_usd: null,
+  leverage: null,
+  tp: null,
+  sl: null,
+})
 
 export const gridOf = ({ size_decimals, price_decimals }: OrderTaskData): Grid => ({
   sizeDecimals: size_decimals,

@@ -12,7 +12,7 @@ import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-r
 import { factsOf, type ObservedEntry, type OrderTaskData, planOf } from './order-task.ts'
 import { noteSpent } from './pending-spends.ts'
 import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
-import { positionNote } from './read-after-write.ts'
+import { positionNote } from './position-after-fills.ts'
 import { ofTask, type VenuePlan, venueDriver } from './venue-effect.ts'
 
 /** Runs up to three effects, each only if it is needed: collateral transfer, leverage, and the order with its exits. */

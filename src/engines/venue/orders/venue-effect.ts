@@ -6,10 +6,10 @@ import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { EffectUpdate, StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { replaceAdopted } from '#store/record-found-effect.ts'
-import { effectOf, type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
+import { type ActionTaskData, effectOf, type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
 import type { ConfirmRequest } from './confirm-action.ts'
 import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
-import type { ActionPlan, ActionTaskData, SignedActions } from './signed-action.ts'
+import type { ActionPlan, SignedActions } from './signed-action.ts'
 
 /** A signed action at the venue, as the driver of an effect. */
 
