@@ -3,12 +3,13 @@ import { memoryAfter, readTurn } from '#grammar/turn.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import type { Agent, Answerer, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isTimeframe, type Timeframe } from '#market/candle.ts'
-import { analyseMarket } from './research/analyst.ts'
+import { analyseMarket } from './research/market-analyzer-agent.ts'
 import { researchAsset } from './research/researcher.ts'
 
 /**
- * This module gives a turn to the agent that it names. Analyses and reports have their own answerer, with and
- * without a model, because their figures are claims. Every other turn goes to the grammar or to a model.
+ * This module chooses the answerer of a turn by the agent that the turn names. Analyses and reports have an answerer of
+ * their own, whether or not there is a model, because each of their figures is a claim that can be computed again.
+ * Every other turn goes to the grammar or to a model.
  */
 
 const defaultTimeframe: Timeframe = '4h'

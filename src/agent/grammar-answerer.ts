@@ -8,7 +8,7 @@ import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Ask, Intent, Understanding } from '#grammar/understanding.ts'
 import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
-import { startedText } from './started-text.ts'
+import { startedText } from './started-task-text.ts'
 
 type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
 
@@ -123,7 +123,10 @@ const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
     ...(typeof output.reason === 'string' && { reason: output.reason }),
   }
 }
-/** Returns the task that an order has started; calls that only restrict, such as a cancel, have other answers. */
+/**
+ * Returns the task that a call has started. The answer to a cancel also has a task id, but of a task that existed
+ * before.
+ */
 const startedTask = ({ operation, output }: StepOutput): Started | undefined =>
   operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
     ? { taskId: output.task_id, text: startedText(output as JsonObject) }

@@ -119,7 +119,10 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   }
 }
 
-/** Returns users by account in lower case; since addresses are stored with a checksum, all wallets are read. */
+/**
+ * Returns users by account in lower case. The query reads all wallets, because addresses are stored with a checksum and
+ * no index has them in lower case.
+ */
 export async function usersOfAccounts(
   db: Queryable,
   accounts: readonly string[],

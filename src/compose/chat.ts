@@ -22,7 +22,7 @@ type ChatParts = Pick<
 > & {
   credits: Credits
   files: Files
-  /** Returns all operations, which are read with the first call of a tool. */
+  /** Returns all operations. It is a function, because the list is complete only once every section is built. */
   operations: () => readonly Operation[]
 }
 export type ChatOverrides = {
@@ -40,7 +40,7 @@ export const openChat = (
 ): Section => {
   const { venue, chains, credits, files, operations, innerCalls } = parts
   const inTurn = createLoopTurns()
-  // The caller next reads a text without a pause, so this user waits for a turn on the event loop first.
+  // Reading a whole text blocks the event loop, so users take turns on it, and other work goes on between two texts.
   const registryFor = (userId: string) => async () => {
     const { registry } = await universe()
     await inTurn(userId)

@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import { createEvmBatches } from '#engines/evm-batch/batch.ts'
 import { createGasBudget } from '#engines/evm-batch/gas-budget.ts'
-import { gasDeletions, gasTaskTables } from '#engines/evm-batch/retention.ts'
+import { gasDeletions, gasTaskTables } from '#engines/evm-batch/gas-charge-retention.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { createLamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
 import { createSvmTransactions } from '#engines/svm-transaction/transaction.ts'

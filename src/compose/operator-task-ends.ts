@@ -3,7 +3,7 @@ import { contracts } from '#contracts.ts'
 import type { IntakeDeps } from '#durable/accept/build-acceptance.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { createGasBudget } from '#engines/evm-batch/gas-budget.ts'
-import { unquotedEnd } from '#engines/trigger-orders/end-unquoted-sale.ts'
+import { unquotedEnd } from '#engines/trigger-orders/operator-end-of-found-sale.ts'
 import { endOrder } from '#engines/trigger-orders/order-end.ts'
 import { venueName } from '#engines/venue/records/order-store.ts'
 import { chainIds, chainList } from '#features/chains/chain-list.ts'
@@ -29,9 +29,9 @@ import { operatorEndOfTransfer } from '#features/wallets/transfer-operator-end.t
 import { type Entry, operationName } from '#kernel/contract/operation.ts'
 import { type OperatorEnd, reportedEnd } from '#kernel/task/operator-end.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { fundingRouteOn } from './bridge.ts'
 import { shareTokenAt } from './earn.ts'
 import { bridgeOf, perpLimitsOf } from './settings.ts'
+import { fundingRouteOn } from './venue-bridge.ts'
 
 type Deps = IntakeDeps & { config: Config }
 
@@ -77,13 +77,14 @@ const reportedEnds = contracts.flatMap(({ group, entries }) =>
   ),
 )
 
-/** The chains with their facts alone, without nodes that could be asked. */
+/** Returns the chains as data alone. Their URLs are placeholders, so no node can be called. */
 export const namedChains = ({ FINALITY: finality }: Pick<Config, 'FINALITY'>) =>
   chainList({ urls: Object.fromEntries(chainIds.map((id) => [id, 'unused'])), finality })
 
 /**
- * Returns, by kind of task, how an operator ends a task with what the kind's own end would have booked; undefined
- * for a kind that no operator ends. No upstream is used: the operator's command runs beside the gateway.
+ * Returns, by kind of task, the function by which an operator ends a task. It books what the last step of the kind
+ * itself would have booked; it is undefined for a kind that no operator ends. No upstream is called, because the
+ * operator's command runs in a process beside the gateway.
  */
 export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
   const chains = namedChains(config)

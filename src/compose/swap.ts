@@ -1,5 +1,5 @@
 import { ownCallsOf } from '#engines/chain-arrivals/own-batches.ts'
-import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import type { SwapCalls, SwapDeps } from '#features/swap/deps.ts'
 import { createSwapExecution, createSwapLegs, type SwapLegs } from '#features/swap/execution.ts'
 import { swapDeletions } from '#features/swap/retention.ts'

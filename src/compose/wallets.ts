@@ -9,7 +9,7 @@ import { createFaucet } from '#upstreams/faucet/faucet.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { deriveTokenAccount } from '#upstreams/solana/program-address.ts'
 import { openEarn } from './earn.ts'
-import { recipientAddresses, sendingChains } from './recipients.ts'
+import { recipientAddresses, sendingChains } from './recipient-addresses.ts'
 import type { SharedParts } from './section-parts.ts'
 import { holdingFacts } from './trigger-orders.ts'
 

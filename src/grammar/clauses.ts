@@ -91,7 +91,7 @@ function isLegOrder(tokens: readonly Token[]): boolean {
 
 /** What the look-ahead finds between a position and the end of its sentence. */
 type Ahead = {
-  /** The first token behind the joints and fillers that begin at the position. */
+  /** The first token after the conjunctions, commas and fillers that begin at the position. */
   next: number
   saysAnd: boolean
   saysThen: boolean
@@ -162,7 +162,7 @@ function createBefore() {
 }
 type Before = ReturnType<typeof createBefore>
 
-/** Whether a joint begins a new clause: `and`, a comma or `then` does, if an order or a question follows. */
+/** Whether a conjunction begins a new clause: `and`, a comma or `then` does, if an order or a question follows. */
 function beginsClause(
   { tokens, aheads, from }: { tokens: readonly Token[]; aheads: readonly Ahead[]; from: number },
   { seen }: Before,
@@ -170,7 +170,8 @@ function beginsClause(
   const ahead = aheads[from]
   const at = ahead?.next ?? from
   const next = tokens[at]
-  // `on base, buy` is one order, and so is a clause that begins with a condition or a negation.
+  // A clause does not end before it says what it is about: `on base, buy` is one order, and so is a clause that begins
+  // with a condition or a negation.
   if (!ahead || !next || at === from || !seen.isAbout) return false
   if (ahead.saysAnd && has(next, 'MINE') && has(tokens[at + 1], ...nouns)) return true
   if (has(next, 'QUESTION')) return ahead.saysAnd || ahead.saysThen
@@ -295,7 +296,7 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
     isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
     const isOwnLeg = isLegOrder(part.tokens) && part.tokens.some((token) => has(token, 'MINE'))
     const given = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? setting : [])
-    // `tp 3000 for my eth long` is about a position that exists already.
+    // `tp 3000 for my eth long` is about a position that exists already, so it sets an exit and opens nothing.
     const own = isOwnLeg ? setting : given
     const thought = part.tokens.find((token) => isAction(token) || isInflected(token))?.concepts ?? []
     const head =

@@ -39,7 +39,7 @@ export function interpret(clause: Clause, setting: Setting): Found {
   const refused = noteFor[clause.mood]
   if (refused) return { note: refused }
   const opening = clause.tokens.find((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
-  // A clause that is only a condition belongs to the order beside it.
+  // A clause that only states a condition belongs to another clause's order; the note keeps that order from running.
   if (clause.head.length === 0 && clause.mood === 'ask' && has(opening, 'IF'))
     return { note: note('conditional') }
   const scored = score(clause, { names: setting.registry.names, nowMs: setting.nowMs }).filter(

@@ -9,7 +9,7 @@ import { has, type Token } from './tag.ts'
 import * as thread from './thread.ts'
 import { note, nothing, type ThreadState, type Understanding } from './understanding.ts'
 
-/** A reply is a short message, with the thread whose last request it may complete. */
+/** A short message that may complete the last request of its thread, with the state of the thread. */
 type Reply = { tokens: readonly Token[]; text: string; nowMs: number; state: ThreadState; registry: Registry }
 
 /** Returns the meaning of a message as a reply; undefined if the message is a request of its own. */
@@ -61,7 +61,7 @@ function decided({ tokens, nowMs, state, registry }: Reply): Understanding | und
 }
 
 type Decision = { open: readonly { id: string }[]; tokens: readonly Token[]; accepts: boolean }
-/** Decides about one of the recommendations; such a decision is no intent of a frame. */
+/** Returns the user's decision about one of the recommendations, as an intent that has no frame. */
 function decision({ open, tokens, accepts }: Decision): Understanding {
   const intent = accepts ? 'recommend_accept' : 'recommend_decline'
   const at = thread.ordinalOf(tokens, open.length) ?? (open.length === 1 ? 0 : undefined)
@@ -89,7 +89,7 @@ function changed({ tokens, nowMs, state, registry }: Reply): Understanding | und
   const slots = thread.override(frame, last.slots, tokens, { names: registry.names })
   if (!slots) return undefined
   const isRepeat = !thread.isDoubtful(tokens) && tokens.some((token) => has(token, 'AGAIN'))
-  // An order that was given once is not given again by a fragment of a sentence.
+  // A fragment such as "make it 50" does not repeat an order by itself: the user confirms the changed order.
   if (isMutating(frame) && !isRepeat) {
     const question = 'Do you want one more order like that?'
     const choices = [{ label: 'yes', fill: {} }]

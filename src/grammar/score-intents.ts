@@ -42,11 +42,11 @@ function fits({ when, not, head, effect }: Frame, clause: Clause, found: Readonl
   if (!when.every((rule) => matches(rule, found))) return false
   if (not && matches(not, found)) return false
   if (!isMutating({ effect })) return true
-  // A clause about another time is no order for now.
+  // A clause about another time, such as "every monday", orders nothing now.
   return !found.has('@timed') && clause.head.some((verb) => head?.includes(verb))
 }
 
-/** Scores the frames that fit a clause, best first. A read stands before an order of the same score. */
+/** Scores the frames that fit a clause, best first. Of two frames with the same score, a read comes before an order. */
 export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
   const found = featuresOf(clause, names)
   return frames

@@ -54,7 +54,7 @@ export const hasValue = (tokens: readonly Token[]): boolean =>
       token.concepts.some((concept) => concept.startsWith('~')),
   )
 
-/** Returns the slot that a new asset fills: it replaces the traded asset, never the dollars that pay. */
+/** Returns the slot that a new asset fills: the new asset replaces the traded asset, never the dollars that pay. */
 function assetSlot(frame: Frame, slots: Slots): string | undefined {
   for (const slot of ['assets', 'asset', 'token']) if (frame.slots.includes(slot)) return slot
   if (!frame.slots.includes('asset_out')) return undefined
@@ -67,7 +67,7 @@ function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
   const amount = findAmount(reader)
   if (!amount || !frame.slots.includes('amount')) return
   const before = parseAmount(slots.amount)
-  // An intent without a plan only asks for the place, so its amount stays as the user said it.
+  // A frame without a plan only asks in which market to trade, so its amount is not converted to dollars.
   const isDollars = frame.plan !== undefined && frame.readers.includes('dollars')
   if (amount.kind !== 'number')
     slots.amount =
@@ -190,8 +190,8 @@ export function ordinalOf(tokens: readonly Token[], count: number): number | und
 
 const simple = (text: string): string => text.toLowerCase().replace(leadingWords, '').trim()
 /**
- * Returns a text without the marks at its end. A pattern for them would read a run of marks from each of its
- * characters.
+ * Returns a text without the full stops and exclamation marks at its end. The loop takes linear time; a regular
+ * expression would start again at each mark of a long run.
  */
 function withoutEnd(text: string): string {
   let end = text.length

@@ -25,7 +25,7 @@ export const noteTexts = {
     'That depends on something that is not watched here, so nothing is done. A limit order or a stop waits for a price.',
   supposed: 'That is a thought, so nothing is done.',
   question: 'That is a question, so nothing is done. Say it as an instruction if you want it.',
-  /** For a clause that neither asks for anything known nor orders anything. */
+  /** The note of a clause that neither orders anything nor asks for anything that the grammar knows. */
   unclear: 'That was not understood. Ask "what can you do" for what there is.',
   dropped: 'The open question is dropped.',
   not_understood: 'That was not understood. Ask "what can you do" for what there is.',

@@ -233,8 +233,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/evm-batch/batch-rules.ts',
-    ['src/engines/evm-batch/batch-rules.test.ts'],
+    'src/engines/evm-batch/batch-plan.ts',
+    ['src/engines/evm-batch/batch-plan.test.ts'],
     [
       ['min(gasMin, simulatedGas * gasMinFactorMax)', 'gasMin', 'a quote sets the gas of its transaction'],
       [', txMax)', ', txMax * 2n)', 'a batch gets more gas than one transaction may have'],

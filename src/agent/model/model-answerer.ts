@@ -76,7 +76,7 @@ export function createModelAnswerer({ model, grammar, registryOf, limits }: Mode
       const { session } = run
       emit.planning('plan_started', { id: 'model', text: 'answer with a language model' })
       const ended = await answer(run).catch((error: unknown): Ended => {
-        // The request under way has to be paid, and the answer ends with what it has said so far.
+        // A stopped turn also pays for the request under way, and its answer ends with the text that was sent so far.
         if (!signal.aborted) throw error
         run.usage = addUsage(run.usage, session.pending)
         return { type: 'answered', stopReason: 'end' }

@@ -34,7 +34,8 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
   const key = options.key ?? (options.duplicates && uuidv7(deps.clock.now(), deps.random))
   if (key === undefined) {
     const { request } = await prepareAct(call)
-    // The internal key only shows later that the database still has the act; no request repeats under this key.
+    // The internal key is stored only to show later whether the database still has this act; no request repeats under
+    // this key.
     const own = internalKey('act', uuidv7(deps.clock.now(), deps.random))
     const keyed = { userId, key: own, operation: operation.name, hash: '' }
     const body = await runInTransaction(deps, userId, async (tx, afterCommit) => {

@@ -39,7 +39,10 @@ export type TaskIntake = {
 }
 
 const batchSizeMax = 32
-/** How often a grant is renewed that changed limits or other counted acceptances of the user made outdated. */
+/**
+ * The most grants that one acceptance asks of the policy. A grant is outdated once the user's limits change, or once
+ * another acceptance that counts against these limits is committed.
+ */
 const grantsMax = 10
 
 type AcceptanceContext = {

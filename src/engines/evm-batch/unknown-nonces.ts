@@ -80,7 +80,7 @@ async function lostAmong(
   return undefined
 }
 
-/** Holds the money of the chain on all instances. */
+/** Puts the chain's money on hold on all instances: nothing on the chain is accepted or signed until the hold ends. */
 export async function holdChain(
   { db, holds, storeHold, clock, log }: UnknownNoncesDeps,
   { chain }: EvmPort,

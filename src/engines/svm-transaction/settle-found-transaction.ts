@@ -6,13 +6,7 @@ import { recordFoundEffect } from '#store/found-effect.ts'
 import type { FoundTransaction } from '#upstreams/solana/execution-reference.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
-import {
-  effectKind,
-  nonceKind,
-  type SvmOptions,
-  type SvmPlan,
-  type SvmTaskData,
-} from './transaction-rules.ts'
+import { effectKind, nonceKind, type SvmOptions, type SvmPlan, type SvmTaskData } from './transaction-plan.ts'
 import { balanceChangesOf } from './transaction-views.ts'
 
 /** A transaction that names the reference of an execution, although its task has not signed any. */

@@ -7,7 +7,7 @@ import { isConflict } from '#store/conflict.ts'
 import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import type { OrderTasks } from './order-tasks.ts'
+import type { OrderTasks } from './fired-order-tasks.ts'
 
 /** Fires the orders that a price crossed: all in one transaction, or each on its own if one of them cannot fire. */
 

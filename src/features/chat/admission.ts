@@ -19,7 +19,9 @@ import { creditsOfAgent, creditsOfModel, defaultAgent } from './turn-prices.ts'
 type AdmissionDeps = {
   db: Queryable
   credits: Pick<Credits, 'draw'>
-  /** The token prices of the model; present if one answers, since tokens may cost more than the agent's price. */
+  /**
+   * The token prices of the model, because tokens may cost more than the agent's price; undefined if no model answers.
+   */
   prices: ModelPrices | undefined
   clock: Clock
   random: Random
@@ -42,7 +44,8 @@ export async function admitTurn(
   const now = clock.now()
   const min = creditsOfAgent[agent]
   const max = (prices ? creditsOfModel : creditsOfAgent)[agent]
-  // The chat of a run may still be refused by the transaction that accepts it, which then reserves what was found.
+  // The transaction that accepts the chat of a run may still refuse it. So the credits are only looked up here, and
+  // that transaction reserves them.
   const allow = typeof caller.via === 'object' ? findAppCredits : reserveAppCredits
   const ofApp = await allow(db, caller, { min, max, now })
   const draw = await credits.draw(userId, min, 'chat', ofApp ?? max)

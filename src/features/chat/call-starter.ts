@@ -75,7 +75,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
       input: call.input,
       caller,
       key: deps.keyOf(call.id),
-      // The idempotency key contains the id of the turn, so it is as old as the turn.
+      // The idempotency key contains the id of the turn, so nothing was executed under this key before the turn.
       keyMadeAt: turn.askedAt,
       signal: AbortSignal.timeout(startMs),
     })
@@ -102,7 +102,10 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   }
 }
 
-/** Returns the caller as whom a turn starts a call; a call that reduces is one of the schedule, not of a chat. */
+/**
+ * Returns the caller in whose name a turn starts a call; undefined if the turn may not start it. In a run, a call that
+ * reduces a position counts as the schedule's, and any other call as that of a chat.
+ */
 function starterOf(caller: Caller, name: string): Caller | undefined {
   const { via } = caller
   if (typeof via !== 'object') return startable.has(name) ? { ...caller, via: 'chat' } : undefined

@@ -2,8 +2,9 @@ import type { OwnedTurn, ToolCall, ToolResult } from '#kernel/wire/answerer.ts'
 
 export type MadeCall = { call: ToolCall; result: ToolResult }
 /**
- * A mandate is the calls that the user's own words allow in one turn. Each use consumes a part of the mandate, and
- * no output of a tool widens it; but an amount that the words name by a result is known only with that result.
+ * A mandate is the set of calls that the user's own words allow in one turn. Each use consumes a part of it, and no
+ * output of a tool widens it. If the words name an amount by the result of another call, the amount is known only after
+ * that call.
  */
 export type Mandate = {
   take(call: ToolCall, made: readonly MadeCall[]): boolean

@@ -14,8 +14,9 @@ import type { Tool } from './tool-registry.ts'
 import { intentHash } from './tool-runner.ts'
 
 /**
- * This module stores the decision about a recommendation; the first one is final. An accepted call is started under its
- * own key before the decision is stored, so that a repeat after a crash finds the same task.
+ * This module stores the decision about a recommendation; the first decision is final. An accepted call is started
+ * under an idempotency key of its own before the decision is stored, so that a repeat after a crash finds the same
+ * task.
  */
 
 type Deps = {

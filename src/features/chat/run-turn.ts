@@ -47,7 +47,10 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   append: AppendEvents
   listeners: ChatListeners
   answerer: Answerer
-  /** Waits until it is the user's turn: questions of one user delay those of another by one alone. */
+  /**
+   * Waits for a turn of the user on the event loop. The users take turns, so many questions of one user delay a
+   * question of another user by no more than one.
+   */
   inTurn: (userId: string) => Promise<void>
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
@@ -120,7 +123,8 @@ export async function runTurn(
     let late: TurnEnd | undefined
     if (typeof first === 'string') {
       ended.abort(new Error('The turn is stopped', { cause: first }))
-      // The text of these last moments belongs to the answer, and the model's tokens until then have to be paid.
+      // A stopped answerer may write for a moment longer. That text belongs to the answer, and its tokens have to be
+      // paid.
       late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
     }
     signal.throwIfAborted()
@@ -209,7 +213,8 @@ const toCall = ({ id, name, arguments: input }: JsonObject): ToolCall => ({
 })
 
 function endingOf(stop: Stop): Ending {
-  if (stop === 'suspended') throw new Fault('suspended', 'The account is suspended')
+  if (stop === 'suspended')
+    throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
   return {
     status: stop === 'deadline' ? 'completed' : 'cancelled',
     stopReason: stop === 'deadline' ? 'length' : 'end',

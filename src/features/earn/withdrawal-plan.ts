@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { BatchTrial, EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchPlan } from '#engines/evm-batch/batch-plan.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'

@@ -1,7 +1,7 @@
 import type { ReservedSpend, ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'

@@ -1,5 +1,5 @@
 import { collateralFor, transferFor } from '#engines/venue/orders/collateral-shortfall.ts'
-import type { Spendings } from '#engines/venue/orders/spending.ts'
+import type { Spendings } from '#engines/venue/orders/pending-spends.ts'
 import { fromUnits, mulDiv, toMicros, usdDecimals } from '#kernel/money/money.ts'
 import type { BalanceAttempt } from '#kernel/task/admission.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'

@@ -3,8 +3,8 @@ import type { TransferAmount } from '#engines/venue/orders/collateral-transfer.t
 import { checkedExits, limitPriceOf, orderSize, type Sizing } from '#engines/venue/orders/order-checks.ts'
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import { recentSpendings } from '#engines/venue/orders/pending-spends.ts'
 import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import {
   type AgentDeps,
   orderBasis,

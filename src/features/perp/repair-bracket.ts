@@ -110,7 +110,8 @@ async function planRepair(
   const size = sumFills(fills).size
   const missing = missingLegs(exits)
   const held = positionOf(state, symbol)?.signedSize.replace('-', '')
-  // Position exits are OCO and end with the position, so they must not apply to an older part of it.
+  // Exits with the grouping `position` are OCO and cover the whole position, so they are used only if the entry opened
+  // all of it.
   const coversPosition = held !== undefined && compareDecimals(held, size) === 0
   const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
   const only = (leg: ExitLeg) => missing.includes(leg)

@@ -125,7 +125,7 @@ export async function earlierExits(
     venue.openOrders(account),
     recentOrders(db, { userId, kind: 'perp', since: later(now, -readLagMs) }),
   ])
-  // Order ids ascend, so that the later of two concurrent replacements stays.
+  // Order ids ascend and a replacement cancels only older exits, so of two concurrent replacements the later one stays.
   const newest = Math.max(...placed)
   const found = new Map<number, EarlierExit>()
   const protects = ({ symbol: orderSymbol, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>

@@ -36,7 +36,7 @@ export type PerpOrderTaskData = OrderTaskData & {
   /** How many orders have closed a part of the position; `closed_size` is their filled size. */
   closings?: number
   closed_size?: string
-  /** A time of the venue's clock at which the cancelled entry had ended. */
+  /** A time on the venue's clock by which the cancelled entry had certainly ended. */
   entry_ended_ms?: number
 }
 export type PerpOrderTask = TaskView<PerpOrderTaskData>
@@ -129,7 +129,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
     },
     settle(task, { isCancelled }, context) {
       const { entry, exits } = storedOutcome(task)
-      // An entry that was not cancelled has been filled first; a cancelled one may have been filled in part.
+      // An entry that could not be cancelled had been filled before; a cancelled one may have been filled in part.
       const ended: Entry = isCancelled
         ? { ...entry, status: 'partial' }
         : { ...entry, status: 'filled', filledSize: task.data.size }
@@ -175,7 +175,7 @@ async function planClose(
   const { executionId, data } = task
   const { closings = 0, closed_size: closedSize = '0' } = data
   const { entry, exits } = storedOutcome(task)
-  // Finality is asked before the records are read, so that the records are newer than the answer.
+  // `isEntryShown` is evaluated before the records are read, so that the records are newer than its answer.
   const isFinal = await isEntryShown(venue, data, entry)
   const size = await openSize(venue, task, { entry, closedSize })
   // The entry is stored as ended, so that no later step cancels it again.
@@ -214,7 +214,10 @@ async function planClose(
   }
 }
 
-/** Whether every read shows the entry's fills; the reply to its cancel reports no size. */
+/**
+ * Whether every read of the venue now includes the entry's fills: their size is known, or enough time has passed since
+ * the entry ended. The reply to a cancel reports no filled size.
+ */
 async function isEntryShown(
   venue: UnwindDeps['venue'],
   { account, entry_ended_ms: endedMs }: PerpOrderTaskData,

@@ -79,7 +79,10 @@ export function withGatewayTriggers(
   }
 }
 
-/** Whether every read of the balance includes the trigger's purchase; a resting entry has no known fill time. */
+/**
+ * Whether every read of the balance includes the purchase that the trigger protects, because the read lag has passed.
+ * This is unknown for a resting entry, whose fill time is not recorded.
+ */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
 

@@ -36,8 +36,9 @@ export const admitSwap = (deps: SwapDeps) =>
         data: { ...data, ...attached.data },
         spend,
         ...(attached.orders && { orders: attached.orders }),
-        // Neither of two cases can sign on accept: of several tasks for one quote, which one signs shows only later; and a
-        // signature on accept does not ask the policy about a loss larger than the default.
+        // A swap of a stored quote and a swap with a loss above the default do not sign on accept. Of several tasks for
+        // one quote, only a later step shows which one signs; and a signature on accept does not ask the policy about
+        // the loss.
         ...(quoteId === null
           ? signOnAccept && prepared.action.acceptedLossBps === undefined && { signOnAccept }
           : {
@@ -110,7 +111,10 @@ const quoteOf = (
     values: { inMicros: terms.valueInMicros, outMicros },
   })
 
-/** Returns the task data of a swap that was executed before and is therefore not funded. */
+/**
+ * Returns the task data of a swap that was executed before the database was restored from a backup; nothing is reserved
+ * for it.
+ */
 export const soldData = (deps: SwapDeps, prepared: PreparedSwap): SwapTaskData => ({
   ...taskData(deps, prepared),
   quote: quoteOf(deps, prepared, { quoteId: null, fees: prepared.fees }),
@@ -194,7 +198,7 @@ async function simulateSwap({ evmOf, calls }: SwapDeps, prepared: PreparedSwap):
     })
 }
 
-/** Returns the fee of the platform: the most gas that the sponsor pays for the transaction. */
+/** Returns the fee that the gateway pays for the user: the most gas that the sponsor pays for the transaction. */
 async function sponsorFee(deps: SwapDeps, chain: Chain, { wei }: GasCharge): Promise<QuotedFee> {
   const token = chain.native
   const micros = await valueAtPrice(deps, { chain, token, isNative: true }, wei)

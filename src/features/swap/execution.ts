@@ -1,13 +1,13 @@
 import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
 import { recordFill } from '#engines/cost-basis/store.ts'
-import { effectKind as batchKind } from '#engines/evm-batch/batch-rules.ts'
-import { effectKind as transactionKind } from '#engines/svm-transaction/transaction-rules.ts'
+import { effectKind as batchKind } from '#engines/evm-batch/batch-plan.ts'
+import { effectKind as transactionKind } from '#engines/svm-transaction/transaction-plan.ts'
 import type {
   OrderSwap,
   OrderTrade,
   PreparedOrder,
   SwapExecution,
-} from '#engines/trigger-orders/swap-execution.ts'
+} from '#engines/trigger-orders/swap-port.ts'
 import { chainNotServed, type TokenAt } from '#kernel/contract/token-ref.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { combineWrites } from '#kernel/task/effect-steps.ts'

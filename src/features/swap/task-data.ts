@@ -1,5 +1,5 @@
-import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
-import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
+import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
+import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-plan.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import type { EvmCall, SvmInstruction } from '#kernel/task/signer.ts'
 import type { TaskView } from '#kernel/task/task.ts'
@@ -66,7 +66,7 @@ export type SwapTaskData = BatchTaskData &
     announced?: { chain_id: string; tx_hash: string }[]
     /** The units that the end of the swap has counted: `fill` of the bought token, `back` of the deposited one. */
     paid?: PaidUnits
-    /** A sentence behind the task's message, about the missing amount or the place of the money. */
+    /** A sentence that is added to the task's message, about the missing amount or the place of the money. */
     note?: string | null
   }
 export type PaidUnits = { fill: string; back: string }

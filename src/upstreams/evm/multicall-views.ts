@@ -131,6 +131,9 @@ export async function readExecuted(
   // An account without code returns no word, so it has executed nothing.
   const times = (found && wordOf(found)) ?? 0n
   if (found && !found.success)
-    throw new Fault('unavailable', `The ${node.row.displayName} node returned no sequence`)
+    throw new Fault(
+      'unavailable',
+      `The ${node.row.displayName} node did not return the nonce of the account's batches; try again`,
+    )
   return { times, timestampSeconds: head.timestampSeconds }
 }

@@ -45,7 +45,12 @@ export function createLifi({
 
   function rowOf(chainId: string, field: string) {
     const row = rows.get(chainId)
-    if (!row) throw invalid(field, 'unsupported_chain', 'Swaps do not serve this chain')
+    if (!row)
+      throw invalid(
+        field,
+        'unsupported_chain',
+        'Swaps do not serve this chain: `chains_list` shows what each chain serves',
+      )
     return row
   }
 

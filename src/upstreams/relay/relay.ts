@@ -56,7 +56,12 @@ export function createRelay({
 
   function foreignIdOf(chainId: string, field: string): number {
     const id = names.chainId(chainId)
-    if (id === undefined) throw invalid(field, 'unsupported_chain', 'Swaps do not serve this chain')
+    if (id === undefined)
+      throw invalid(
+        field,
+        'unsupported_chain',
+        'Swaps do not serve this chain: `chains_list` shows what each chain serves',
+      )
     return id
   }
 

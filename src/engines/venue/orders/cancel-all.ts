@@ -30,7 +30,10 @@ export type CancelAllSection = {
   operation: string
   /** The symbol of the one market whose orders are cancelled, or undefined for all markets. */
   symbol: string | undefined
-  /** Returns the market of an order, or undefined for an order of another section. */
+  /**
+   * Returns the market of an order, or undefined if the order belongs to another part of the interface, such as spot
+   * instead of perp.
+   */
   marketOf(order: OpenOrder): { symbol: string; asset: number } | undefined
 }
 export type CancelAllDeps = {

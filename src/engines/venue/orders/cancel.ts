@@ -30,7 +30,10 @@ export type CancelInput = Static<ReturnType<typeof cancelRequest>>
 export type Section = {
   kind: MarketKind
   operation: string
-  /** Finds the market of an order by the market's name at the venue; undefined for a market of another section. */
+  /**
+   * Finds the market of an order by the market's name at the venue. Returns undefined if the market belongs to another
+   * part of the interface, such as spot instead of perp.
+   */
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
 export type CancelAdmissionDeps = {
@@ -87,7 +90,8 @@ async function checkCancel(
     { kind, marketOf },
     { userId, account, orderId, open },
   )
-  // An order of another section is cancelled by the operation of that section.
+  // An order of another part of the interface, such as spot instead of perp, is cancelled by the operation of that
+  // part.
   if (!market) throw orderNotFound(kind)
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())

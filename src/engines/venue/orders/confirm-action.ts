@@ -15,7 +15,10 @@ import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from 
 export type LookUpScope = {
   /** Whether the look-up reads every record that could show the action, and not only its status. */
   allRecords: boolean
-  /** Whether the action can no longer execute: an absent record stays absent, and contradicting records throw. */
+  /**
+   * Whether the action can no longer execute. An action that no record contains is then absent for good, and
+   * contradicting records cause a fault.
+   */
   isLast: boolean
 }
 
@@ -163,7 +166,8 @@ async function timingOf(
   const at = (atMs: number): Timing => ({
     atMs,
     isExpired: typeof ends === 'number' && atMs > ends,
-    // An agent's action has an expiry. A user's action must be rejected, and have no record for a grace period.
+    // The look-ups of an action that the agent signed end when the read lag after its expiry has passed. An action that
+    // the user signed has no expiry: its look-ups end when the venue has rejected it and a grace period has passed.
     isLast:
       typeof ends === 'number'
         ? atMs > ends + readLagMs

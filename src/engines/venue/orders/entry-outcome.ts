@@ -258,7 +258,7 @@ type ExitCompletion = {
   signal: AbortSignal
   suffix?: string
 }
-/** Completes exits that landed without an entry with their order ids; `isComplete` is false while records lack. */
+/** Adds order ids to exits that were placed without an entry; `isComplete` is false while an exit lacks a record. */
 export async function completeExits(
   venue: OrderLookupSource & Pick<PlaceOrderDeps['venue'], 'timeMs' | 'passedMs'>,
   task: TaskView<OrderTaskData>,
@@ -317,9 +317,10 @@ export async function completeOutcome(
   let { exits, landedAtMs } = observed
   let fills: Fill[] | undefined
   const entryRests = entry.status === 'resting'
-  // The filled size is known, so the stream is current once it shows that size.
+  // The stream is current after a reply. If the filled size is known, it is current once it shows that size.
   const isStreamCurrent = replied || entry.filledSize !== null
-  // An entry filled in part cancels its exits with its remainder, after the first message about the exits.
+  // If the entry was filled in part, the venue cancels the exits with the remainder, after the stream's first message
+  // about them. So the stream is not asked for these exits.
   if (replied && landedAtMs === null && entry.status !== 'partial')
     exits = await streamedExits(deps, task, { exits, entryRests })
   for (let attempt = 0; ; attempt += 1) {

@@ -96,7 +96,8 @@ export async function placedBefore<Data extends { account: string; since_ms: num
   const orders = await Promise.all(cloids.map((cloid) => venue.order(account, cloid)))
   const times = orders.flatMap((known) => (known ? [known.order.atMs - clockToleranceMs] : []))
   if (times.length === 0) {
-    // The venue denies some orders that exist; an order that a search has found here before counts as not shown.
+    // The venue sometimes denies an order that exists. If a search for unknown orders has found this order before, the
+    // venue merely does not show it now.
     if (await isAnyAdopted(db, userId, cloids)) throw recordsDisagree()
     return undefined
   }

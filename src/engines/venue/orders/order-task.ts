@@ -10,7 +10,10 @@ import type { ActionPlan, ActionTaskData } from './signed-action.ts'
 /** The role of an order in results and events that the user sees. */
 export type OrderRole = 'entry' | 'close' | ExitLeg
 export type WantedExit = { price: string; isMarket: boolean }
-/** An entry as last seen; `replied` means by the reply to the order itself, so that the stream is as recent. */
+/**
+ * An entry as it was last seen. `replied` means that it was seen in the reply to the order itself, so that the stream
+ * of orders is as recent.
+ */
 export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
 /** Exits of which at least one landed, as the task stores them until every record of them is available. */
 export type PlacedExits = { exits: Exit[]; landedAtMs: number }
@@ -64,7 +67,10 @@ export type OrderTaskData = TransferTaskData & {
   held_before?: HeldBefore
   /** The role of the order, by default `entry`; an exit leg if a trigger of the gateway became the order. */
   role?: OrderRole
-  /** The part of its schedule that a run reduces, which bounds the order when it is signed. */
+  /**
+   * For a scheduled run that reduces a position: the part of the position that its schedule has opened. This part
+   * limits the order when it is signed.
+   */
   own_part?: OwnPart
   /** The requested size of a close, if it exceeds the position. */
   asked_size?: string
@@ -89,7 +95,10 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
 
 export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 
-/** Whether the order is signed with its acceptance: it is the first action of its task, and no own part bounds it. */
+/**
+ * Whether the order is signed with its acceptance: it is the first action of its task, and `own_part` does not limit
+ * it.
+ */
 export const startsWithOrder = ({ transfer_usd, leverage, own_part }: OrderTaskData): boolean =>
   transfer_usd === null && leverage === null && own_part === undefined
 

@@ -9,9 +9,9 @@ import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { consistentRecord, sizeOf } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
+import { SpendingNotShown } from './pending-spends.ts'
 import { type PositionAfter, positionAfter } from './position-after-fills.ts'
 import { readLagMs } from './signed-action.ts'
-import { SpendingNotShown } from './spending.ts'
 
 /** Gives admissions read-your-writes, because a read of the venue may be older than the user's last task. */
 
@@ -71,7 +71,8 @@ export async function accountAfterTasks(
     await pause(waitMs)
     state = await venue.account(account)
   }
-  // The read shows no position of the last task; an exit, a resting order or another client may have changed it.
+  // The read does not show the position that the last task left; an exit, a resting order or another client may have
+  // changed it.
   if (shows(state)) return state
   return (await consistentRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
 }

@@ -88,7 +88,10 @@ type ExitDeps<Venue> = Pick<AgentDeps, 'agentOf' | 'db'> & {
   venue: Venue & Pick<Hyperliquid, 'withUrgency'>
 }
 
-/** Returns the venue for the reads of an exit; users unknown at the venue do not get the budget of exits. */
+/**
+ * Returns the venue for the reads of an exit. A user who is unknown at the venue does not get the request budget that
+ * is reserved for exits.
+ */
 export async function venueForExit<Venue>(
   { venue, agentOf, db }: ExitDeps<Venue>,
   userId: string,

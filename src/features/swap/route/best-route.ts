@@ -23,8 +23,8 @@ export type RouteTrust = {
 }
 
 /**
- * Returns the urgency of the quotes. A sale for USDC closes a position, so it may use the budget reserved for
- * exits. Anybody can make a token without a price or hold dust, so amounts too small to swap are only watched.
+ * Returns the urgency of the quotes. A sale for USDC closes a position, so it may use the budget reserved for exits.
+ * Anybody can create a token without a price or hold dust, so such amounts get the lowest urgency, `watch`.
  */
 export const urgencyOf = (
   { origin, destination, valueInMicros }: Pick<SwapTerms, 'origin' | 'destination' | 'valueInMicros'>,
@@ -141,7 +141,10 @@ function ranked(found: readonly CheckedRoute[], worth: bigint | null): CheckedRo
   return [...near.toSorted(byMinimum), ...far.toSorted(byMinimum).reverse()]
 }
 
-/** Whether a quote promises too much; one that agrees with another quote does not, as the price may be old. */
+/**
+ * Whether a quote promises too much. A quote that another quote confirms does not, because the trusted price may be
+ * outdated.
+ */
 function isFarAbove(route: ProposedRoute, routes: readonly ProposedRoute[], worth: bigint | null): boolean {
   const others = routes.filter((each) => each !== route)
   const isAbove = (units: bigint, bps: bigint) => route.amountOutUnits > mulDiv(units, fullBps + bps, fullBps)

@@ -52,7 +52,7 @@ export async function termsOf(
   return { ...asked, legs, ...(await amountOf(deps, asked, fields)) }
 }
 
-/** Returns the hook legs of a request, after the checks that need no read. */
+/** Returns the stop-loss and take-profit legs of a request, after the checks that need no data. */
 const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
   [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
 

@@ -57,7 +57,10 @@ export function swapAction(terms: SwapTerms, { amountInUnits, target, usdMicros 
 
 type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }
 
-/** The action that arrives on the destination chain; its value counts on the origin chain. */
+/**
+ * The action on the destination chain, where the output arrives. Its value is 0, because the value counts on the origin
+ * chain.
+ */
 export const arrivalAction = ({ userId, chainId, token, recipient }: ArrivalAction): PlannedAction => ({
   userId,
   operation: 'swap',

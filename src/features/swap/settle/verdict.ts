@@ -40,7 +40,10 @@ export async function verdictOf(deps: SwapDeps, { data, paid }: Judged): Promise
   })
 }
 
-/** Values a payment in a token of the swap by its terms, another token at its trusted price, or at 0 without one. */
+/**
+ * Returns the value of a payment: by the terms of the swap for its own tokens, otherwise at the trusted price, or 0
+ * without a price.
+ */
 export async function worthMicros(
   deps: SwapDeps,
   data: SwapTaskData,

@@ -20,7 +20,7 @@ function withoutUnknown(head: readonly string[], rows: readonly (readonly string
   return { type: 'table', head: pick(head), rows: rows.map(pick) }
 }
 
-/** Shows the gateway's own name for an id that a claim holds. */
+/** Shows the gateway's name of a chain in place of the chain id that is the value of the claim. */
 const namedCell = (claim: Claim | undefined, names: ReadonlyMap<string, string>): string => {
   const name = claim && names.get(claim.value)
   return claim && name !== undefined ? `${plainName(name)} [${claim.id.slice(1)}]` : cellOf(claim)

@@ -11,7 +11,7 @@ import { policyDeletions, policyTaskTables } from '#features/policy/retention.ts
 import { endSchedules } from '#features/schedules/access-end.ts'
 import { readWallets } from '#features/wallets/store.ts'
 import { approvalPage, ownPages } from './page-urls.ts'
-import { recipientAddresses, sendingChains } from './recipients.ts'
+import { recipientAddresses, sendingChains } from './recipient-addresses.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
 

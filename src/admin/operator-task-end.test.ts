@@ -4,7 +4,7 @@ import { namedChains } from '#compose/operator-task-ends.ts'
 import { operatorEndOfSwap } from '#features/swap/settle/operator-end.ts'
 import type { SoughtExecution } from '#kernel/task/forgotten-execution.ts'
 import type { TaskView } from '#kernel/task/task.ts'
-import { endingOf, type Resolution, soughtEffect, withSought } from './task-ending.ts'
+import { endingOf, type Resolution, soughtEffect, withSought } from './operator-task-end.ts'
 
 /** A repeated bridge whose deposit was found, and that does not say to which request of its provider it belongs. */
 

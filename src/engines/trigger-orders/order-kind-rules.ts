@@ -2,7 +2,7 @@ import type { JsonObject, NewEvent, StepResultOf, TaskView, Tx } from '#kernel/t
 import type { Queryable } from '#store/query.ts'
 import type { QuotedTrade } from './quote-key.ts'
 import type { OrderRow } from './store.ts'
-import type { AvailableUnits, OrderSwap, SwapStep } from './swap-execution.ts'
+import type { AvailableUnits, OrderSwap, SwapStep } from './swap-port.ts'
 
 export type PricedTrade = Pick<QuotedTrade, 'tokenIn' | 'tokenOut' | 'priced'>
 

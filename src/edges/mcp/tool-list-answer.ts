@@ -2,8 +2,9 @@ import { acceptsGzip, type GzipPart, gzipOf, gzipPart } from '#invoke/gzip.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /**
- * The list of tools is by far the longest answer of this door. The protocol library answers with one entry in place of
- * all tools; their text, which is built once for each set of scopes, then replaces that entry.
+ * The list of tools is by far the longest MCP answer. The protocol library therefore writes a list with this
+ * placeholder as its only entry. The text of all tools, which is built once for each set of scopes, then replaces the
+ * placeholder.
  */
 export const allTools = { name: 'all_tools', inputSchema: { type: 'object' as const } }
 const entry = JSON.stringify(allTools)

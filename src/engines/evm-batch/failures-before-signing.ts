@@ -2,7 +2,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { notExecuted, wouldFail } from '#kernel/task/effect-steps.ts'
 import type { AccountState, Simulation } from '#upstreams/evm/evm.ts'
-import type { BatchPlan } from './batch-rules.ts'
+import type { BatchPlan } from './batch-plan.ts'
 
 type Readings = { account: Pick<AccountState, 'hasOtherCode'>; simulation: Simulation }
 

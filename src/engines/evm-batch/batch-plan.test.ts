@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { batchGas } from './batch-rules.ts'
+import { batchGas } from './batch-plan.ts'
 
 const limits = { txMax: 16_777_216n }
 

@@ -4,10 +4,10 @@ import {
   type EvmProgress,
   type FoundExecution,
   findExecutions,
-} from '#engines/evm-batch/find-unknown-executions.ts'
-import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/find-unknown-executions.ts'
+} from '#engines/evm-batch/find-forgotten-executions.ts'
+import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/find-forgotten-executions.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
-import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/find-unknown-executions.ts'
+import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/find-forgotten-executions.ts'
 import { triggerKind } from '#features/spot-venue/trigger-store.ts'
 import { changesOf } from '#features/swap/settle/balance-changes.ts'
 import { repeat } from '#kernel/async/repeat.ts'
@@ -24,12 +24,15 @@ import { venueChainId } from './settings.ts'
 import type { Venue } from './venue.ts'
 
 /**
- * While money is on hold one instance writes down what the chains and the venue did and the database does not know.
- * Each of them is searched by itself, so that one that does not answer stays on hold alone.
+ * While money is on hold, one instance searches the chains and the venue for executions that the database does not
+ * know, and stores them. Each chain is searched by itself: if one does not answer, only this chain stays on hold.
  */
 
 const everyMs = 1_000
-/** The time limit of a search. A slower search goes on later, while only its chain stays on hold. */
+/**
+ * The time limit of one run of a search. A slower search continues in a later run, and until it is done only its chain
+ * stays on hold.
+ */
 const searchMsMax = 600_000
 
 type ComparisonDeps = { core: Core; chains: Chains; venue: Pick<Venue, 'client'> | undefined }
@@ -40,16 +43,22 @@ type FoundRow = Omit<FoundAtVenue, 'venue'> & {
   venue: FoundAtVenue['venue'] | null
 }
 /**
- * A search keeps what it has found: called again after it was aborted, it goes on. It returns by signer the numbers
- * to which `time resume` raises the counters.
+ * Searches one chain. When a search is called again after it was aborted, it continues with what it has found. It
+ * returns, by signer, the nonces to which `time resume` raises the nonce counters.
  */
 type Search = (signal: AbortSignal) => Promise<JsonObject>
 type Store = (executions: readonly FoundRow[]) => Promise<void>
 type BeginSearch = (point: Date | null, store: Store) => Search
-/** `isAlone` is true if only single chains are on hold: tasks go on, and the search omits their transactions. */
+/**
+ * A search that has begun. `isAlone` is true if only single chains are on hold: tasks still run then, so the search
+ * omits the transactions that the tasks of this database have sent.
+ */
 type Begun = SearchOf & { search: Search; count: number }
 type Findings = { used: JsonObject; count: number }
-/** `searches` and `begun` have the searches by chain id; the venue counts as a chain. */
+/**
+ * `searches` begins the search of each chain, and `begun` has the searches that are not done, both by chain id; the
+ * venue counts as a chain.
+ */
 type State = {
   core: Core
   searches: ReadonlyMap<string, BeginSearch>
@@ -68,10 +77,12 @@ export function openTimeComparison({ core, chains, venue }: ComparisonDeps) {
   const compareIfWanted = async () => {
     if (!core.taskEngine.isOnDuty()) return
     const holds = core.taskEngine.holds.list()
-    // Where `comparedAt` is undefined, the hold is one of this instance alone, which compares the nonces by itself.
+    // A hold whose `comparedAt` is undefined exists in this instance alone. It ends when this instance has compared the
+    // nonces, so nothing is searched for it here.
     const uncompared = holds.filter(({ comparedAt }) => comparedAt === null)
     const all = holds.find(({ scope }) => scope === everything)
-    // The search of a chain that is no longer on hold is dropped, since a later hold is about later transactions.
+    // The search of a chain that is no longer on hold is dropped, because a later hold needs a search for later
+    // transactions.
     for (const id of state.begun.keys())
       if (!all && !holds.some(({ scope }) => scope === id)) state.begun.delete(id)
     if (all && uncompared.includes(all)) await compareAll(state, all)
@@ -175,7 +186,10 @@ const searchVenue =
     }
   }
 
-/** Adds the user of each account, and omits accounts that were made after the moment of the database. */
+/**
+ * Adds the user of each account. An account that the database does not know, because it was made after the moment to
+ * which the database went back, is omitted.
+ */
 async function ofUsers(db: Core['db'], executions: readonly FoundExecution[]): Promise<FoundRow[]> {
   const users = await usersOfAccounts(
     db,
@@ -258,7 +272,10 @@ async function compareAll(state: State, { point = null }: MoneyHold): Promise<vo
   )
 }
 
-/** Compares one chain. An operator adopts its findings alone, unless everything is on hold. */
+/**
+ * Compares one chain that is on hold. If everything is on hold, its findings are added to that hold; if not, an
+ * operator adopts the findings of this chain by themselves.
+ */
 async function compareOne(
   state: State,
   { scope, point = null }: MoneyHold,

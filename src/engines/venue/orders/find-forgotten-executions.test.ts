@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findAtVenue } from './find-unknown-executions.ts'
+import { findAtVenue } from './find-forgotten-executions.ts'
 
 const pageMax = 2_000
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createQuoteOwners } from './quote-owners.ts'
+import { createQuoteOwners } from './choose-quote-owner.ts'
 
 const quote = 'token:1:0x q'
 

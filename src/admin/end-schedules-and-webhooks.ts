@@ -22,13 +22,16 @@ export const pauseSchedules = (tx: Tx, ended: Ended): Promise<NewEvent[]> =>
       ),
   })
 
-/** Ends what runs for a suspended user; the caller notifies after the commit. */
+/**
+ * Pauses the schedules of a suspended user and cancels their runs; the caller notifies the instances after the commit.
+ */
 export async function endRuns(tx: Tx, ended: Ended): Promise<void> {
   await appendEvents(tx, ended.userId, await pauseSchedules(tx, ended), ended.at)
 }
 
 /**
- * Ends webhooks and schedules, which a thief may have made, with the tokens. The caller notifies after the commit.
+ * Ends webhooks and schedules together with the tokens of apps, because a thief of a token may have made them. The
+ * caller notifies the instances after the commit.
  */
 export const endWebhooksOfApps =
   ({ clock }: Pick<Session, 'clock'>): EndApps =>

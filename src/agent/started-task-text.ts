@@ -1,6 +1,9 @@
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
-/** Returns the lines to print about a call that the gateway has started by itself; the text may be empty. */
+/**
+ * Returns the lines to print about a task that a call has started at once, without a recommendation to accept; returns
+ * an empty text if the output shows no such task.
+ */
 export function startedText(output: Json): string {
   const started = isRecord(output) ? output.started : undefined
   if (!isRecord(started) || typeof started.title !== 'string' || typeof started.detail !== 'string') return ''

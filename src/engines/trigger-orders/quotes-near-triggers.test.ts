@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createNearQuotes } from './near-quotes.ts'
+import { createNearQuotes } from './quotes-near-triggers.ts'
 import type { Band } from './store.ts'
 
 const ordersMax = 10

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { OperatorFinding } from '#kernel/task/operator-end.ts'
 import type { EndResult, TaskView } from '#kernel/task/task.ts'
-import { unquotedEnd } from './end-unquoted-sale.ts'
+import { unquotedEnd } from './operator-end-of-found-sale.ts'
 
 const error = { code: 'ended_by_operator', message: 'A part was executed', retryable: false }
 const endedBy = (finding: Partial<OperatorFinding>) => {

@@ -1,8 +1,9 @@
 import type { Band, NearQuote } from './store.ts'
 
 /**
- * The quotes near the prices of many markets. One read takes a limited number of orders from all markets together.
- * If there are more orders, the markets take turns, and awaited markets are read in addition.
+ * Reads the quotes whose triggers are near the prices of their markets. One read takes a limited number of orders from
+ * all markets together. If there are more orders, the next read begins with the market at which this one stopped, and
+ * markets that await a second quote are read in addition.
  */
 
 export type NearRead = {

@@ -7,7 +7,7 @@ import { isUuid } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { paymentOption, unitsOption } from './task-ending.ts'
+import { paymentOption, unitsOption } from './operator-task-end.ts'
 
 const addPayment: AdminCommand['run'] = async (session, args) => {
   const { config, database, clock } = session

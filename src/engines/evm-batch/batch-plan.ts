@@ -5,7 +5,7 @@ import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-ef
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 
-/** What a section supplies for its sponsored batches: the plan of the calls, and the events that prove them. */
+/** What a feature supplies for its sponsored batches: the plan of the calls, and the events that prove them. */
 
 export const effectKind = 'evm_batch'
 
@@ -38,14 +38,18 @@ export type BatchOptions<Data extends BatchTaskData, Proof> = {
   /** Returns the events that prove the execution, or undefined if incomplete. A successful status proves nothing. */
   prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined | Promise<Proof | undefined>
   /**
-   * Proves a batch that was executed before its task existed, under its execution id but perhaps on other terms, and
-   * says which terms the task data takes over. If absent, such a batch must prove what is planned now.
+   * Proves a batch that the account executed before this task existed, because the database lost the earlier task. The
+   * batch has the execution id of this task, but may have other terms; the result says which of them the task data
+   * takes over. If this function is absent, `prove` decides by the present terms.
    */
   found?(
     task: TaskView<Data>,
     batch: ExecutedBatch,
   ): FoundProof<Data, Proof> | Promise<FoundProof<Data, Proof>>
-  /** The task holds units of the ledger, which no chain knows; a batch that was executed before spends them too. */
+  /**
+   * Set if the task reserves units of the gateway's own ledger, which no chain shows. A batch that was executed before
+   * its task existed spends such units too.
+   */
   spendsLedger?: true
   /** Returns what a proven batch changed; the default is the token transfers of the receipt. */
   balanceChanges?(task: TaskView<Data>, receipt: Receipt): JsonObject[]

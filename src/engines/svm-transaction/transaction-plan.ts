@@ -5,7 +5,7 @@ import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-ef
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
 
-/** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances as proof. */
+/** What a feature supplies for its sponsored transactions on Solana: the instructions, and the balances as proof. */
 
 export const effectKind = 'svm_transaction'
 export const nonceKind = 'svm'
@@ -29,8 +29,9 @@ export type SvmOptions<Data extends SvmTaskData, Proof> = {
   /** Returns balance changes that prove the execution, or undefined if incomplete. Success alone proves nothing. */
   prove(task: TaskView<Data>, landing: ProvenLanding): Proof | undefined
   /**
-   * Proves a transaction that was executed before its task existed, under its execution id but perhaps on other
-   * terms, and says which terms the task data takes over. If absent, it must prove what is planned now.
+   * Proves a transaction that the wallet executed before this task existed, because the database lost the earlier task.
+   * The transaction has the execution id of this task, but may have other terms; the result says which of them the task
+   * data takes over. If this function is absent, `prove` decides by the present terms.
    */
   found?(
     task: TaskView<Data>,

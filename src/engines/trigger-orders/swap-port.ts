@@ -13,7 +13,10 @@ export type OrderSwap = {
   slippageBps: number
   /** The part of the value at trusted prices that may be lost; if undefined, the default of swaps applies. */
   maxImpactBps?: number | undefined
-  /** Whether the swap is an exit, which caps and switches do not stop while it accepts at most the default loss. */
+  /**
+   * Whether the policy treats the swap as an exit. Spending caps and kill switches do not stop an exit that accepts at
+   * most the default loss.
+   */
   isExit: boolean
 }
 type TokenAt = { chain: Chain; token: Token }

@@ -16,7 +16,10 @@ import { isLive } from '#kernel/task/task-state.ts'
 import type { FoundEffect } from '#store/found-effect.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
 
-/** The part of an operator's end of a task that is the same for every kind of task. */
+/**
+ * Ends a task as an operator found it: reads the finding from the options, checks it, and makes the parts of the end
+ * that are the same for every kind of task.
+ */
 
 export type Resolution = OperatorFinding & { evidence: string }
 
@@ -86,8 +89,8 @@ function assertOwnTransaction({ effects }: Pick<TaskView, 'effects'>, { txHash }
 }
 
 /**
- * Completes the operator's finding for a task that looks up an earlier execution. The task has no effect that the
- * finding could contradict; the account's sequence, or the transaction that was found, may contradict it.
+ * Completes the operator's finding for a task that looks up an earlier execution of its account. Such a task has no
+ * effect of its own, so the finding is checked against what the look-up has found on the chain.
  */
 export function withSought(task: Pick<TaskView, 'data'>, resolution: Resolution): Resolution {
   const sought = soughtOf(task)
@@ -107,7 +110,10 @@ export function withSought(task: Pick<TaskView, 'data'>, resolution: Resolution)
   return { ...resolution, txHash }
 }
 
-/** Makes the effect of a task without one, as an operator found it. `withSought` has completed `resolution`. */
+/**
+ * Makes an effect for a task that looks up an earlier execution and has no effect of its own, from the operator's
+ * finding. `withSought` must have completed `resolution` before.
+ */
 export function soughtEffect(
   { id: taskId, data, step }: Pick<TaskView, 'id' | 'data'> & { step: string },
   { txHash, evidence, at }: Resolution,
@@ -121,7 +127,7 @@ export function soughtEffect(
     kind,
     externalId: txHash,
     intent: { chainId, usdMicros: '0' },
-    // The number of a found effect belongs to no sequence that the database knows.
+    // The nonce of the found transaction is not known, so the effect gets a nonce sequence of its own.
     nonceSequence: { kind: 'found', chain: chainId, signer: txHash },
     nonce: 0n,
     proof: { tx_hash: txHash, evidence },
@@ -163,7 +169,7 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
   const moved = outcome === 'executed' || (sent !== undefined && !isPreparation(sent))
   const shared = {
     effects,
-    // An earlier execution had left the balance before the task held from it, so its holds are not posted.
+    // An earlier execution had spent the units before this task held any, so the holds of the task are not posted.
     moves: moved && !soughtOf(task) ? pending.map(({ key }): Move => ({ move: 'post', key })) : [],
   }
   const data = { operator: proof, ...shownTransactions(task, effects) }

@@ -5,11 +5,11 @@ import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { type Caller, isOwnClient } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { shownApp } from './account-apps.ts'
 import { accountPage } from './account-pages.ts'
 import type { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, Message } from './account-request.ts'
 import { agentPage, linkPage } from './agent-pages.ts'
+import { shownApp } from './connected-app-view.ts'
 
 /** The parts of the page that a sign-in may return to. */
 export const viewPattern = /^(?:link|agents\/agt_[0-9A-HJKMNP-TV-Z]{26})$/

@@ -215,7 +215,10 @@ const noOwner: OwnerFields = { trigger_order_id: null, task_execution_id: null }
 /** The most attempts of an order that are expected: more than an exit that never lands has. */
 const attemptsMax = 200
 
-/** Returns, by client order id, the orders that tasks place next, and triggers whose next attempts may be lost. */
+/**
+ * Returns, by client order id, who may have placed an order that the database does not know: a running task that places
+ * it next, or a gateway trigger whose later attempts may be lost.
+ */
 async function expectedOwners(
   { db, triggerKind }: FindDeps,
   userId: string,

@@ -2,7 +2,6 @@ import type { Claim } from './claim.ts'
 import type { CriterionId } from './criteria.ts'
 import { fixedTerms } from './exempt-terms.ts'
 import { type Facts, known, say } from './facts.ts'
-import { exposureBlocks, securityOf, yieldBlocks } from './holdings-sections.ts'
 import { perpFacts } from './market-analysis.ts'
 import {
   type Cost,
@@ -14,6 +13,7 @@ import {
 } from './market-sections.ts'
 import type { Block, Report } from './report.ts'
 import type { Scope } from './research-scope.ts'
+import { exposureBlocks, securityOf, yieldBlocks } from './security-and-holdings-sections.ts'
 import {
   type RuleFacts,
   regimeText,
@@ -84,7 +84,7 @@ const readable: Readonly<Record<string, string>> = {
   api_unavailable: 'not proven',
 }
 
-/** Prints a word that a claim holds in plain English, with its mark. */
+/** Prints the value of a claim in plain English if it is a code word, with the mark of the claim. */
 const wordCell = (claim: Claim, text: string | undefined): string => {
   const value = text ?? (claim.unit === 'word' ? (readable[claim.value] ?? claim.value) : undefined)
   return value === undefined ? (say`${claim}` ?? '') : `${value} [${claim.id.slice(1)}]`

@@ -6,8 +6,9 @@ import { marginBlocks } from './expiry.ts'
 import type { SvmPort } from './svm-port.ts'
 
 /**
- * Finds executions of users' wallets on Solana that the database does not know. No counter shows what is missing,
- * so everything that the sponsors sent since a moment is examined, once nothing older can still land.
+ * Finds executions of users' wallets on Solana that the database does not know. Solana has no nonce that would show
+ * what is missing, so everything that the sponsors have sent since a given time is examined, after a wait until no
+ * older transaction can still land.
  */
 
 type FoundExecution = NamedExecution & {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LandedTransaction } from '#upstreams/solana/solana.ts'
-import { findSvmExecutions, type SvmProgress } from './find-unknown-executions.ts'
+import { findSvmExecutions, type SvmProgress } from './find-forgotten-executions.ts'
 
 const never = new AbortController().signal
 

@@ -9,7 +9,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { accessTopics, endWebhooksOfApps, webhookTopics } from './ended-access.ts'
+import { accessTopics, endWebhooksOfApps, webhookTopics } from './end-schedules-and-webhooks.ts'
 import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 
@@ -35,7 +35,10 @@ function oauthOf(session: Session) {
   const { of } = createRecords({ db, clock, grants })
   return {
     grants,
-    /** Only this record makes the gateway refuse the tokens of an external server. */
+    /**
+     * Records that the access of a person has ended. The tokens of an external server stay valid there, and the gateway
+     * refuses them only because of this record.
+     */
     refuseTokensOf: (tx: Tx, id: string) => refuseExternal(of('EndedGrant', tx), id, clock.now()),
   }
 }
@@ -66,7 +69,8 @@ async function revokeUser(session: Session, name: string): Promise<void> {
     if (isPerson) await refuseTokensOf(tx, id)
     const ended = { tokens: removed.length, ...(isPerson && { connections }), webhooks }
     await record(tx, { command, subject: id, details: ended })
-    // The last statement of `endAll` writes the events of the webhooks.
+    // `endAll` comes last, because it ends by appending the events of the webhooks, which locks the event log of the
+    // user.
     await grants.endAll(id, actIn(tx))
     return { hashes: removed, counts: found! }
   })

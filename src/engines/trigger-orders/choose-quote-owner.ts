@@ -8,9 +8,9 @@ import { monotonicMs } from '#kernel/clock.ts'
 
 export type QuoteOwners = {
   /**
-   * Returns some of the users who can be asked for the quote now, in their order if nobody was asked before.
-   * Otherwise they are ordered by id, from the last user who answered, or from the one after the last who failed:
-   * each of them is asked before any fails twice.
+   * Returns some of the users to whom the quote can be charged now, in the given order if it was charged to nobody
+   * before. Otherwise they are ordered by id, beginning with the last user whose quote was answered, or with the one
+   * after the last user whose quote failed, so that each of them is tried before any fails twice.
    */
   inTurn(quote: string, userIds: readonly string[]): string[]
   answered(quote: string, userId: string): void
@@ -20,7 +20,7 @@ export type QuoteOwners = {
 
 /** The most owners that are tried for one quote in a round; only the last one reaches a provider. */
 const triesMax = 5
-/** The longest wait for a share, since another provider may have a quote for the share sooner. */
+/** The longest pause of a user whose share is used up: another provider may have a quote in that share sooner. */
 const waitMsMax = 10_000
 const usersMax = 10_000
 const quotesMax = 20_000
