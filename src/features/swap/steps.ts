@@ -14,13 +14,13 @@ import type { SwapDeps } from './deps.ts'
 import { signatureMsMin } from './route/limits.ts'
 import { isFirstClaim, quoteUsed } from './route/quote-store.ts'
 import { storedCalls } from './route/stored-route.ts'
+import { arrivalAction } from './route/swap-action.ts'
 import { changesOf } from './settle/balance-changes.ts'
 import { errorOf } from './settle/failure-reason.ts'
 import { foundTerms } from './settle/found-terms.ts'
 import { resultOf } from './settle/result.ts'
 import { trackSwap } from './settle/track.ts'
 import {
-  arrivalAction,
   batchPlan,
   callsOf,
   type SwapStep,

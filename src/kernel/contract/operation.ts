@@ -91,6 +91,8 @@ export type TaskShape = Shape & {
   /** The form of `result` once the task has ended. It is documentation and does not filter: a step may add fields. */
   result?: T.TSchema
   priority?: TaskPriority
+  /** True if an operator who ends such a task only reports its outcome, because other records show what it did. */
+  isEndReported?: true
   /** True if the call always waits for the end of its task, and answers with the object that `finish` makes. */
   isAnswered?: true
 }

@@ -1,6 +1,6 @@
 import type { SwapDeps } from '#features/swap/deps.ts'
 import { isLossAccepted } from '#features/swap/route/loss.ts'
-import { valueAtPrice } from '#features/swap/route/request-terms.ts'
+import { valueAtPrice } from '#features/swap/route/token-value.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { mulDiv } from '#kernel/money/money.ts'

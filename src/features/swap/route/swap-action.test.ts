@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { termsOfSwap } from './approval-terms.ts'
 import { swapLimits } from './limits.ts'
+import { termsOfSwap } from './swap-action.ts'
 import type { SwapTerms } from './terms.ts'
 
 const usdc = { address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', symbol: 'USDC', decimals: 6 }

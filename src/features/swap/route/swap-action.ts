@@ -2,7 +2,7 @@ import type { TokenAt } from '#kernel/contract/token-ref.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits } from '#kernel/money/money.ts'
 import { actionTerms } from '#kernel/task/approval.ts'
-import type { ActionTerms } from '#kernel/task/policy-action.ts'
+import type { ActionTerms, PlannedAction } from '#kernel/task/policy-action.ts'
 import { swapLimits } from './limits.ts'
 import type { SwapTerms } from './terms.ts'
 
@@ -34,3 +34,39 @@ export function termsOfSwap(
     cost: `The fees of the route are part of the price: it loses at most ${maxImpactBps / 100} % of the value, and at most ${slippageBps / 100} % less arrives than was quoted. The gateway pays the network fee`,
   })
 }
+
+type Sold = { amountInUnits: bigint; target: string; usdMicros: bigint }
+
+/** The action on the chain that the value leaves. */
+export function swapAction(terms: SwapTerms, { amountInUnits, target, usdMicros }: Sold): PlannedAction {
+  const { userId, origin, destination, maxImpactBps } = terms
+  const isDirect = origin.chain.id === destination.chain.id
+  return {
+    userId,
+    operation: 'swap',
+    chainId: origin.chain.id,
+    tokens: isDirect ? [origin.token.address, destination.token.address] : [origin.token.address],
+    recipients: [target],
+    usdMicros,
+    exit: false,
+    terms: termsOfSwap(terms, amountInUnits),
+    // A loss above the default needs the approval of a person if an agent asks for the swap.
+    ...(maxImpactBps > swapLimits.priceImpactBps.default && { acceptedLossBps: maxImpactBps }),
+  }
+}
+
+type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }
+
+/**
+ * The action on the destination chain, where the output arrives. Its value is 0, because the value counts on the origin
+ * chain.
+ */
+export const arrivalAction = ({ userId, chainId, token, recipient }: ArrivalAction): PlannedAction => ({
+  userId,
+  operation: 'swap',
+  chainId,
+  tokens: [token],
+  recipients: [recipient],
+  usdMicros: 0n,
+  exit: false,
+})
