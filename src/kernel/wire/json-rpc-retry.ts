@@ -1,3 +1,5 @@
+import { createLatch } from '#kernel/async/latch.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import {
@@ -7,8 +9,6 @@ import {
   type RpcAnswer,
   type RpcCall,
 } from '#kernel/wire/json-rpc.ts'
-import { createLatch } from './latch.ts'
-import { withTimeLimit } from './time-limit.ts'
 
 type Outcome = RpcAnswer | { fault: Fault }
 type RepeatOptions = {

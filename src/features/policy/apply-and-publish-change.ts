@@ -5,7 +5,7 @@ import { confirmedText, type MailKind } from '#engines/person-mails/mail-text.ts
 import type { Clock } from '#kernel/clock.ts'
 import { type ActScope, actorOf, type Caller } from '#kernel/contract/caller.ts'
 import type { Random } from '#kernel/id.ts'
-import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { ActRequests } from '#kernel/task/act-approval-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { fieldNames, type View } from './policy-view.ts'
