@@ -38,6 +38,7 @@ const skipReasons: Readonly<Record<string, SkipReason>> = {
   approval_required: 'policy_denied',
   chat_per_day_usd: 'policy_denied',
   own_position: 'policy_denied',
+  insufficient_scope: 'access_ended',
 }
 /** The codes of refusals after which nothing is left to be done: there is nothing to reduce, or its user decides. */
 const idleCodes = ['no_position', 'recommended']
