@@ -7,7 +7,7 @@ import { createPricer, displayPricesOf } from '#engines/trigger-orders/pricer.ts
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { createOrderKind } from '#engines/trigger-orders/run-order.ts'
 import { openOrdersOf } from '#engines/trigger-orders/store.ts'
-import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { createHooks } from '#features/hooks/hooks.ts'
 import { createSwapHooks, type SwapHooks } from '#features/hooks/swap-hooks.ts'
@@ -53,7 +53,10 @@ async function sellingOrders(db: Queryable, userId: string): Promise<SellingOrde
   })
 }
 
-/** Opens the hooks (stop-losses and take-profits) that swaps leave and cancel. */
+/**
+ * Opens the hooks (stop-losses and take-profits) of swaps: a swap arms hooks on the token that it bought, and cancels
+ * hooks on the token that it sold.
+ */
 export const openSwapHooks = ({ core, chains, custody, orderPrices: prices }: SwapHookParts): SwapHooks =>
   createSwapHooks({
     db: core.db,

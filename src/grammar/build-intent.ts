@@ -6,7 +6,8 @@ import { changes, type Registry } from './registry.ts'
 import type { Intent } from './understanding.ts'
 
 /**
- * Makes the intent of a frame with these slots; an intent that is only a thought has no step that changes anything.
+ * Makes the intent of a frame with these slots. In another mood than `do`, as in a question or a supposition, its steps
+ * that would change something are left out.
  */
 export function intentOf(
   frame: Frame,

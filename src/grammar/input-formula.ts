@@ -16,7 +16,7 @@ export type FormulaContext = {
   names: Names
   /** The outputs of the orders that come earlier in the same message. */
   earlier: Outputs
-  /** The row that a step is about which runs once for each row. */
+  /** The current row of a step that runs once for each row of a list. */
   row?: JsonObject
 }
 type Value = JsonObject[string]

@@ -37,7 +37,10 @@ const atMost = wordSet(
 )
 /** Technical fields of a call, which the user's words never contain. */
 const technical = wordSet('wait timeout idempotency_key quote_id client_order_id confirm_repeat')
-/** The values that the contracts fill in: a proposal that spells one out asks for nothing more. */
+/**
+ * The values that the contracts use for absent fields. A proposal that contains such a value asks for nothing more than
+ * a proposal without the field.
+ */
 const defaults: Readonly<Record<string, Json>> = {
   order_type: 'market',
   tif: 'gtc',
@@ -104,7 +107,9 @@ function excess(call: JsonObject, proposal: JsonObject, names: Names): string | 
 
 type Judged = { names: Names; outputs: Outputs; earlier?: Outputs }
 
-/** Whether the user's words allow a proposed call. A call beyond the mandate needs the user's word again. */
+/**
+ * Decides whether the user's words allow a proposed call. A call beyond the mandate needs another message of the user.
+ */
 export function permits(
   mandate: Mandate,
   proposal: Proposal,

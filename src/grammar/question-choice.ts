@@ -1,7 +1,10 @@
 import type { Names } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
 
-/** One choice that answers a question: the slots that it fills, and the intent that goes on with them. */
+/**
+ * One choice that answers a question: the slots that the choice fills, and the intent that continues with them if it is
+ * another than the intent that asks.
+ */
 export type Choice = { label: string; fill: Slots; intent?: string }
 
 /** Makes the choices that fill a slot, from the values of the slot and the label of each value. */

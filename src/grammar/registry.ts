@@ -76,8 +76,8 @@ const ruleMistakes = (): string[] =>
   )
 
 /**
- * Creates the registry. Throws if a frame names an unknown operation, field or concept, so that no conversation
- * finds it first.
+ * Creates the registry. Throws if a frame names an unknown operation, field or concept, because otherwise only a
+ * conversation would reveal the mistake.
  */
 export function createRegistry(contracts: readonly Contract[], universe: Universe): Registry {
   const operations = operationsOf(contracts)

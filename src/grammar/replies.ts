@@ -5,11 +5,13 @@ import type { Concept } from './feature-rules.ts'
 import { type Frame, isMutating } from './intent-frame.ts'
 import { frameOf, frames } from './intents.ts'
 import type { Registry } from './registry.ts'
+import { choiceOf, hasValue, isDoubtful, isElliptic, ordinalOf } from './reply-words.ts'
+import { override } from './slot-override.ts'
 import { has, type Token } from './tag.ts'
-import * as thread from './thread.ts'
-import { note, nothing, type ThreadState, type Understanding } from './understanding.ts'
+import { contextMs, isFresh, lastStarted, pendingMs, type ThreadState } from './thread.ts'
+import { note, nothing, type Understanding } from './understanding.ts'
 
-/** A reply is a short message, with the thread whose last request it may complete. */
+/** A short message that may complete the last request of its thread, with the state of the thread. */
 type Reply = { tokens: readonly Token[]; text: string; nowMs: number; state: ThreadState; registry: Registry }
 
 /** Returns the meaning of a message as a reply; undefined if the message is a request of its own. */
@@ -20,19 +22,19 @@ export const meaningOfReply = (reply: Reply): Understanding | undefined =>
 function answered({ tokens, text, nowMs, state, registry }: Reply): Understanding | undefined {
   const { pending } = state
   const frame = pending && frameOf(pending.intent)
-  if (!pending || !frame || !thread.isFresh(pending, nowMs, thread.pendingMs)) return undefined
+  if (!pending || !frame || !isFresh(pending, nowMs, pendingMs)) return undefined
   if (isOnly(tokens, 'DECLINE')) return { ...nothing, notes: [note('dropped')] }
-  if (thread.isDoubtful(tokens)) return undefined
-  const choice = thread.choiceOf(pending, tokens, text)
+  if (isDoubtful(tokens)) return undefined
+  const choice = choiceOf(pending, tokens, text)
   if (choice || (pending.slot === 'confirm' && isOnly(tokens, 'ACCEPT'))) {
     const chosen = choice?.intent === undefined ? frame : frameOf(choice.intent)
     if (!chosen) return undefined
     const slots = choice?.intent === undefined ? { ...pending.slots, ...choice?.fill } : choice.fill
     return finish(chosen, slots, registry)
   }
-  const isValue = thread.isElliptic(tokens) && thread.hasValue(tokens)
+  const isValue = isElliptic(tokens) && hasValue(tokens)
   const slots = isValue
-    ? thread.override(frame, pending.slots, tokens, { names: registry.names, asked: pending.slot })
+    ? override(frame, pending.slots, tokens, { names: registry.names, asked: pending.slot })
     : undefined
   return slots && finish(frame, slots, registry)
 }
@@ -42,29 +44,29 @@ function answered({ tokens, text, nowMs, state, registry }: Reply): Understandin
  * shown.
  */
 function decided({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
-  if (thread.isDoubtful(tokens)) return undefined
+  if (isDoubtful(tokens)) return undefined
   const accepts = isOnly(tokens, 'ACCEPT', 'RECOMMENDATION', 'IT')
   const declines = !accepts && isOnly(tokens, 'DECLINE', 'RECOMMENDATION', 'IT')
   if (!accepts && !declines) return undefined
-  const taskId = tokens.some((token) => has(token, 'CALLOFF')) && thread.lastStarted(state, nowMs)
+  const taskId = tokens.some((token) => has(token, 'CALLOFF')) && lastStarted(state, nowMs)
   const cancel = frames.find(({ takesBack }) => takesBack)
   if (declines && taskId && cancel) return finish(cancel, { id: taskId }, registry)
   const { recommendations, quote } = state
-  const open = thread.isFresh(recommendations, nowMs, thread.contextMs) ? (recommendations?.items ?? []) : []
+  const open = isFresh(recommendations, nowMs, contextMs) ? (recommendations?.items ?? []) : []
   const isNewer = quote === undefined || (recommendations?.atMs ?? 0) >= quote.atMs
   if (open.length > 0 && isNewer) return decision({ open, tokens, accepts })
   const quoted = frames.find(({ executedBy }) => executedBy)
   const executing = quote && quoted?.executedBy ? frameOf(quoted.executedBy(quote.slots)) : undefined
-  if (accepts && quote && executing && thread.isFresh(quote, nowMs, thread.pendingMs))
+  if (accepts && quote && executing && isFresh(quote, nowMs, pendingMs))
     return finish(executing, quote.slots, registry)
   return { ...nothing, notes: [note(declines ? 'dropped' : 'not_understood')] }
 }
 
 type Decision = { open: readonly { id: string }[]; tokens: readonly Token[]; accepts: boolean }
-/** Decides about one of the recommendations; such a decision is no intent of a frame. */
+/** Returns the user's decision about one of the recommendations, as an intent that has no frame. */
 function decision({ open, tokens, accepts }: Decision): Understanding {
   const intent = accepts ? 'recommend_accept' : 'recommend_decline'
-  const at = thread.ordinalOf(tokens, open.length) ?? (open.length === 1 ? 0 : undefined)
+  const at = ordinalOf(tokens, open.length) ?? (open.length === 1 ? 0 : undefined)
   const chosen = at === undefined ? undefined : open[at]
   if (!chosen) {
     const choices = open.map(({ id }, index) => ({ label: `number ${index + 1}`, fill: { id } }))
@@ -84,12 +86,12 @@ function decision({ open, tokens, accepts }: Decision): Understanding {
 function changed({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
   const { last } = state
   const frame = last && frameOf(last.intent)
-  if (!last || !frame || !thread.isFresh(last, nowMs, thread.contextMs)) return undefined
-  if (!thread.isElliptic(tokens) || !thread.hasValue(tokens)) return undefined
-  const slots = thread.override(frame, last.slots, tokens, { names: registry.names })
+  if (!last || !frame || !isFresh(last, nowMs, contextMs)) return undefined
+  if (!isElliptic(tokens) || !hasValue(tokens)) return undefined
+  const slots = override(frame, last.slots, tokens, { names: registry.names })
   if (!slots) return undefined
-  const isRepeat = !thread.isDoubtful(tokens) && tokens.some((token) => has(token, 'AGAIN'))
-  // An order that was given once is not given again by a fragment of a sentence.
+  const isRepeat = !isDoubtful(tokens) && tokens.some((token) => has(token, 'AGAIN'))
+  // A fragment such as "make it 50" does not repeat an order by itself: the user confirms the changed order.
   if (isMutating(frame) && !isRepeat) {
     const question = 'Do you want one more order like that?'
     const choices = [{ label: 'yes', fill: {} }]

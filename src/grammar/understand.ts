@@ -2,11 +2,12 @@ import { clausesOf } from './clauses.ts'
 import { isMutating } from './intent-frame.ts'
 import { frameOf } from './intents.ts'
 import { type Found, interpret } from './interpret-clause.ts'
-import { lex, textLengthMax } from './lex.ts'
+import { lex } from './lex.ts'
 import type { Registry } from './registry.ts'
 import { meaningOfReply } from './replies.ts'
 import { tag } from './tag.ts'
-import { type Intent, isQuiet, note, nothing, type ThreadState, type Understanding } from './understanding.ts'
+import type { ThreadState } from './thread.ts'
+import { type Intent, isQuiet, note, nothing, type Understanding } from './understanding.ts'
 
 const mutationsMax = 5
 /** The most tokens of an order: an order is short, and a longer text was pasted and is not the user's own order. */
@@ -17,19 +18,18 @@ const orderTokensMax = 120
  * registry.
  */
 export function understand(
-  source: string,
+  text: string,
   { nowMs, state }: { nowMs: number; state: ThreadState },
   registry: Registry,
 ): Understanding {
-  const { lexemes, isCut } = lex(source)
-  const tokens = tag(lexemes, registry.vocabulary)
+  const read = lex(text)
+  const tokens = tag(read.lexemes, registry.vocabulary)
   if (tokens.every(({ kind }) => kind === 'mark')) return { ...nothing, notes: [note('not_understood')] }
-  const text = source.slice(0, textLengthMax)
-  const short = meaningOfReply({ tokens, text, nowMs, state, registry })
+  const short = meaningOfReply({ tokens, text: read.text, nowMs, state, registry })
   if (short) return short
   const found: Found[] = []
   const before: Intent[] = []
-  const isLong = isCut || tokens.length > orderTokensMax
+  const isLong = read.isCut || tokens.length > orderTokensMax
   for (const clause of clausesOf(tokens)) {
     const part = interpret(clause, { nowMs, state, registry, before, isLong })
     found.push(part)

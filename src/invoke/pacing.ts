@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LimitName, RateLimits } from './rate-limits.ts'
 
-/** The share of time for which the event loop may work before it makes everybody wait. */
+/** The utilization of the event loop above which the principals with the most requests are paused. */
 const busyMax = 0.75
 const sampleMs = 100
 const windowMs = 10_000
@@ -78,7 +78,9 @@ export function startPacing(): Pacing {
   }
 }
 
-/** Pauses each request where it is counted: once, whatever door the request comes by, and even if it is refused. */
+/**
+ * Pauses each request where it is counted: once, over whatever transport it arrives, and even if it is then refused.
+ */
 export const pacedLimits = (limits: RateLimits, pacing: Pacing): RateLimits => ({
   consume(name, key, points) {
     const paused = pacing.pause(key, name)

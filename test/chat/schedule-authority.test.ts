@@ -1,7 +1,7 @@
 /** In whose name runs of schedules act, what a person has approved for them, and how both end. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { endRuns } from '#admin/ended-access.ts'
+import { endRuns } from '#admin/end-schedules-and-webhooks.ts'
 import { activateApproved, type ScheduleDeps } from '#features/schedules/activation.ts'
 import { termsHash, versionHash } from '#features/schedules/standing-approval.ts'
 import { findSchedule } from '#features/schedules/store.ts'

@@ -109,7 +109,7 @@ export const grammarMutations = [
   ]),
   ...mutationsOf('src/grammar/understand.ts', threads, [
     [
-      'const isLong = isCut || tokens.length > orderTokensMax',
+      'const isLong = read.isCut || tokens.length > orderTokensMax',
       'const isLong = false',
       'a pasted text holds orders',
     ],

@@ -307,7 +307,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/admin/task-ending.ts',
+    'src/admin/operator-task-end.ts',
     ['test/durable/operator-ends-by-kind.test.ts'],
     [
       [
@@ -430,8 +430,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/quote-owners.ts',
-    ['src/engines/trigger-orders/quote-owners.test.ts'],
+    'src/engines/trigger-orders/choose-quote-owner.ts',
+    ['src/engines/trigger-orders/choose-quote-owner.test.ts'],
     [
       [
         'userId > last.userId ||',
@@ -446,8 +446,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/near-quotes.ts',
-    ['src/engines/trigger-orders/near-quotes.test.ts'],
+    'src/engines/trigger-orders/quotes-near-triggers.ts',
+    ['src/engines/trigger-orders/quotes-near-triggers.test.ts'],
     [
       [
         'Math.max(last, 1)',

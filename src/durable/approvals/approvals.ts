@@ -92,7 +92,7 @@ async function requestApproval(
   if ((await approvers.personOf(transactions.pool, userId)) === undefined)
     throw new Fault(
       'approval_required',
-      `${required.message}; no person belongs to this agent, so nobody could approve it`,
+      `${required.message}; no person is linked to this agent, so nobody could approve it: link one by \`agents_link_code\`, or stay below the limit`,
       { cause: required, extras: required.extras },
     )
   const intent = intentOf(operation.name, asker, required)

@@ -7,7 +7,10 @@ export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
   MarketAnalyzerAgent: 2n,
 }
 
-/** The credits that are held if a model answers, whose tokens cost; a user with fewer credits has all of them held. */
+/**
+ * The credits that are held for a turn if a model answers, because its tokens cost credits. If the user has fewer
+ * credits, all of them are held.
+ */
 export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   ProAgent: 5n,
   MarketAnalyzerAgent: 10n,
@@ -27,8 +30,8 @@ export const defaultAgent: Agent = 'ProAgent'
 
 type Costs = { usage: Usage | undefined; prices: ModelPrices | undefined; isHeld: boolean }
 /**
- * Returns the price of a turn: that of its agent or of its tokens, and never more than was drawn for the turn. A
- * turn whose calls a money hold refused costs only its tokens.
+ * Returns the price of a turn: the price of its agent or the cost of its tokens, whichever is higher, and never more
+ * than was held for the turn. If a money hold refused calls of the turn, it costs only its tokens.
  */
 export function chargeOf(agent: Agent, heldUnits: bigint, { usage, prices, isHeld }: Costs): bigint {
   const base = isHeld ? 0n : creditsOfAgent[agent]

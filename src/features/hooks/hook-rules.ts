@@ -1,6 +1,6 @@
-import type { OrderRules } from '#engines/trigger-orders/order-rules.ts'
+import type { OrderRules } from '#engines/trigger-orders/order-kind-rules.ts'
 import { takeFromLot } from '#engines/trigger-orders/store.ts'
-import type { AvailableUnits } from '#engines/trigger-orders/swap-execution.ts'
+import type { AvailableUnits } from '#engines/trigger-orders/swap-port.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
 import { toAssetId } from '#kernel/money/chains.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'

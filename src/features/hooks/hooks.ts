@@ -1,9 +1,9 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import { assertUncontested, personOf } from '#engines/agent-links/owners.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
-import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
+import { expiryOf } from '#engines/trigger-orders/requested-expiry.ts'
 import { assertSide, type CheckedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import {
   assertOrderLimit,
@@ -12,7 +12,7 @@ import {
   type NewTriggerOrder,
   ordersById,
 } from '#engines/trigger-orders/store.ts'
-import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import type { Clock } from '#kernel/clock.ts'
 import {
   type ActScope,

@@ -1,4 +1,4 @@
-import type { OrderRules } from '#engines/trigger-orders/order-rules.ts'
+import type { OrderRules } from '#engines/trigger-orders/order-kind-rules.ts'
 import { toAssetId } from '#kernel/money/chains.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { type LimitOrderData, limitOrderEvent, limitOrderKind } from './view.ts'

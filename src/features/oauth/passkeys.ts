@@ -19,9 +19,9 @@ import type { Records } from './records.ts'
 import { guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 
 /**
- * A sign-in with a passkey names no account; the credential does. An account gets a passkey in a browser that has
- * proven its email address by a code, or in a session that has just signed in. `holder` names that browser, as its door
- * has found it.
+ * A sign-in with a passkey names no account; the credential identifies it. An account gets a passkey in a browser that
+ * has proven its email address by a code, or in a session that has just signed in. `holder` is the id of the
+ * interaction or the session that the browser's cookie names.
  */
 
 export type NewPasskey = { credential: string; name: string }

@@ -9,7 +9,10 @@ import type { Grants } from './grant-revocation.ts'
 
 export type Payload = Record<string, unknown>
 export type RecordStore = {
-  /** Stores a record. Of the records that one address, the `opener`, has opened, only the newest live ones stay. */
+  /**
+   * Stores a record. `opener` is the network address that opened it; beyond a number of records of one opener, the
+   * oldest are deleted.
+   */
   upsert(id: string, payload: Payload, expiresInSeconds?: number, opener?: string): Promise<void>
   find(id: string): Promise<Payload | undefined>
   findByUid(uid: string): Promise<Payload | undefined>
@@ -74,7 +77,7 @@ export function createRecords({ db, clock, grants }: RecordsDeps): Records {
     query(
       on,
       `update oauth_record set expires_at = $2 where model = 'Client' and id = $1 and expires_at < $3 returning id`,
-      // The end of an idle client is moved at most once a day.
+      // The expiry of a client is moved at most once a day.
       [clientId, later(clock.now(), idleClientMs), later(clock.now(), idleClientMs - dayMs)],
     )
 

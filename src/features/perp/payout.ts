@@ -1,5 +1,5 @@
 import { unclaimed, venuePayouts } from '#engines/chain-arrivals/claims.ts'
-import { type ActionTaskData, effectOf } from '#engines/venue/orders/signed-action.ts'
+import { type ActionTaskData, effectOf } from '#engines/venue/orders/action-outcome.ts'
 import { recordsDisagree } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedTransferKeys } from '#engines/venue/records/order-store.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
@@ -27,9 +27,12 @@ export type PayoutTaskData = ActionTaskData & {
   from_block: string
 }
 
-/** The number of polls of the chain between two reads of the venue's transfer list. */
+/** While the chain shows a possible payout, the venue's transfer list is read once in this many polls. */
 const repollAfter = 6
-/** Polls between two list reads while the chain shows no payout: a node may lack the logs of some blocks. */
+/**
+ * While the chain shows no payout, the list is read once in this many polls, because a node may lack the logs of some
+ * blocks.
+ */
 const unseenRepollAfter = 24
 /** An arrival that falls short of the amount by more than this many fees is not the payout. */
 const feeMultipleMax = 5n

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { closesMax } from '#engines/venue/orders/action-outcome.ts'
-import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
+import { closesMax, deriveCloid } from '#engines/venue/orders/action-outcome.ts'
 import { type CancelOutcome, cancelOf, cancelReplied, lookUpEnd } from '#engines/venue/orders/cancel.ts'
-import { isShownByNow, readLagMs } from '#engines/venue/orders/confirm-action.ts'
-import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
+import { isShownByNow } from '#engines/venue/orders/confirm-action.ts'
+import type { Pricing } from '#engines/venue/orders/order-checks.ts'
+import { consistentRecord, createOrderLookup, readLagMs, sizeOf } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import {
   factsOf,
@@ -12,7 +12,6 @@ import {
   type PlacedExits,
   planOf,
 } from '#engines/venue/orders/order-task.ts'
-import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import type { RestingExit } from '#engines/venue/records/trim-exits.ts'
@@ -37,7 +36,7 @@ export type PerpOrderTaskData = OrderTaskData & {
   /** How many orders have closed a part of the position; `closed_size` is their filled size. */
   closings?: number
   closed_size?: string
-  /** A time of the venue's clock at which the cancelled entry had ended. */
+  /** A time on the venue's clock by which the cancelled entry had certainly ended. */
   entry_ended_ms?: number
   /** The end of the task of a run that has closed its part, before the exits of that part have ended. */
   closed_end?: { outcome: 'executed' | 'partial'; result: JsonObject }
@@ -135,7 +134,7 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
     },
     settle(task, { isCancelled }, context) {
       const { entry, exits } = storedOutcome(task)
-      // An entry that was not cancelled has been filled first; a cancelled one may have been filled in part.
+      // An entry that could not be cancelled had been filled before; a cancelled one may have been filled in part.
       const ended: Entry = isCancelled
         ? { ...entry, status: 'partial' }
         : { ...entry, status: 'filled', filledSize: task.data.size }
@@ -181,7 +180,7 @@ async function planClose(
   const { executionId, data } = task
   const { closings = 0, closed_size: closedSize = '0' } = data
   const { entry, exits } = storedOutcome(task)
-  // Finality is asked before the records are read, so that the records are newer than the answer.
+  // `isEntryShown` is evaluated before the records are read, so that the records are newer than its answer.
   const isFinal = await isEntryShown(venue, data, entry)
   const size = await openSize(venue, task, { entry, closedSize })
   // The entry is stored as ended, so that no later step cancels it again.
@@ -220,7 +219,10 @@ async function planClose(
   }
 }
 
-/** Whether every read shows the entry's fills; the reply to its cancel reports no size. */
+/**
+ * Whether every read of the venue now includes the entry's fills: their size is known, or enough time has passed since
+ * the entry ended. The reply to a cancel reports no filled size.
+ */
 async function isEntryShown(
   venue: UnwindDeps['venue'],
   { account, entry_ended_ms: endedMs }: PerpOrderTaskData,

@@ -16,9 +16,9 @@ export type EndedLink = {
 }
 
 /**
- * Runs in the transaction that unlinks an agent from its person. Pending raises and recipients are dropped, because
- * the person who decided them is no longer there. The settings of a young link end with it; after an older link, a
- * stopped agent stays stopped.
+ * Runs in the transaction that unlinks an agent from its person. Pending raises and recipients are dropped, because the
+ * person who decided them is no longer there. With `isUndone`, as for a young link, the limits and the kill switch of
+ * the person are undone; otherwise an agent that the person's switch stops stays stopped.
  */
 export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void> {
   const { userId, isUndone, limitsBefore } = link

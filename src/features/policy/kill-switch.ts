@@ -28,7 +28,10 @@ const stoppedByOperator = (): Fault =>
     'stopped by the operator',
   )
 
-/** Any caller sets the kill switch at once; a person confirms its end. Only the operator ends the operator's. */
+/**
+ * Any caller sets the kill switch at once, and a person confirms that it is lifted. A switch that the operator has set
+ * is lifted only by the operator.
+ */
 export const createKill = (deps: OperationsDeps) =>
   confirmedAct(
     (input: KillInput, caller: Caller, facts: RequestFacts) => kill(deps, input, caller, facts),

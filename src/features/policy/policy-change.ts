@@ -62,7 +62,7 @@ export async function change<T>(
     userId,
     changed.map((each) => changedEvent(userId, actorOf(caller), each)),
   )
-  // A person reads what was loosened for them. Without sign-in there is no person to read it.
+  // The mail tells the person what was loosened. A caller without sign-in has no person, so no mail is sent.
   if (mail && caller.person)
     await mailQueue.add(tx, caller.userId, mail.kind, { ...mail, text: mail.text + confirmedText(caller) })
   if (changed.length > 0) afterCommit(() => events.notify(userId))

@@ -32,8 +32,8 @@ const confirmationOf = ({ task_id, approval, message }: RequestedAct) => ({
 })
 
 /**
- * A person confirms the limits that the page shows, so a raise fails if they have changed since: what another
- * change removed from a list would come back.
+ * A person confirms a raise of the limits that the page shows, so it fails if these limits have changed since.
+ * Otherwise it could restore an entry that another change has removed from a list.
  */
 function assertSameBasis(asked: JsonObject | undefined, now: JsonObject): void {
   if (asked === undefined || canonicalJson(asked) === canonicalJson(now)) return

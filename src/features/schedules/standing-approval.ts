@@ -55,7 +55,10 @@ export function approvedBefore(
     : {}
 }
 
-/** Returns a hash of what an approval is given for; an approval that the access itself has is no part of it. */
+/**
+ * Returns a hash of the version and the access that an approval is given for. The access is hashed without the approval
+ * that it already contains.
+ */
 export function termsHash(row: Version, access: object): string {
   const {
     approvedMicros: _micros,

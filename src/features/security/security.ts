@@ -36,7 +36,8 @@ export function createSecurity(deps: SecurityDeps) {
   }
 
   const verdicts: SecurityVerdicts = {
-    // A trade has a turn apart from the user's other checks, so that a check of many tokens does not delay it.
+    // A trade waits in the queue under a key of its own, so that a check of many tokens by the same user does not delay
+    // it.
     verdictOf: (tokens, { userId }) =>
       checker.check(tokens, { owner: `trade:${userId}`, maxAgeMs: tradeFreshMs, isTrade: true }),
   }

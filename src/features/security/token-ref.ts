@@ -1,11 +1,11 @@
 import { isNativeCoin } from '#kernel/contract/token-ref.ts'
 import { type Chain, toAssetId } from '#kernel/money/chains.ts'
 
-/** This module accepts the spellings of a token, which is a chain and an address. */
+/** This module checks addresses of tokens, and whether the operator has reviewed a token. */
 
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 
-/** The adapter of Solana decides what its addresses are. */
+/** Whether a text is an address on Solana; the adapter of Solana implements it. */
 export type IsSolanaAddress = (text: string) => boolean
 
 export const isAddressOn = (chain: Chain, text: string, isSolanaAddress: IsSolanaAddress): boolean =>

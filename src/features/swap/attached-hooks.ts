@@ -1,31 +1,16 @@
 import { fillPrice, swapValue } from '#engines/cost-basis/store.ts'
-import {
-  checkLeg,
-  type FixedLeg,
-  type LegInput,
-  listedLegs,
-  singleLeg,
-} from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import { orderRoom } from '#engines/trigger-orders/store.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import type { StepAddition, Tx } from '#kernel/task/task.ts'
-import type { SwapHookView, SwapInput } from './contract.ts'
+import type { SwapHookView } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import type { PreparedSwap } from './route/prepare-swap.ts'
-import type { SwapTerms } from './route/terms.ts'
+import type { AskedTerms } from './route/terms.ts'
 import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
 
-/** Returns the hook legs of a request, after the checks that need no read. */
-export const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
-  [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
-
-const wanted = (given: LegInput | LegInput[] | undefined, type: 'stop_loss' | 'take_profit') =>
-  Array.isArray(given) ? listedLegs(given, type, type) : singleLeg(given, type)
-
 export type Attached = {
-  legs: readonly FixedLeg[]
   /** The hooks as they would be armed at the price of the quote. */
   views: SwapHookView[]
   /** The ids of hooks on the sold token that the swap cancels; null if the request leaves them in place. */
@@ -35,10 +20,9 @@ export type Attached = {
 /** Checks the hooks that a request attaches to a swap; throws if a leg could not be armed after the swap. */
 export async function checkAttached(
   { hooks }: SwapDeps,
-  { input, legs }: { input: SwapInput; legs: readonly FixedLeg[] },
   { terms, route, usdMicros }: PreparedSwap,
 ): Promise<Attached> {
-  const { userId, origin, destination } = terms
+  const { userId, origin, destination, legs, cancelsHooks } = terms
   const [bought, sold] = [destination, origin].map(({ chain, token }, at) => ({
     decimals: token.decimals,
     units: at === 0 ? route.amountOutUnits : route.amountInUnits,
@@ -48,7 +32,7 @@ export async function checkAttached(
   const { chain, token } = destination
   const [triggers, cancelledIds] = await Promise.all([
     legs.length === 0 ? [] : hooks.check({ userId, legs, chain, token, price }),
-    input.cancel_conditional_orders ? hooks.openOn(userId, origin) : null,
+    cancelsHooks ? hooks.openOn(userId, origin) : null,
   ])
   const views = legs.map(({ type, sell }, at) => ({
     id: null,
@@ -56,14 +40,14 @@ export async function checkAttached(
     trigger_price_usd: triggers[at]!.triggerPrice,
     sell_percentage: sell,
   }))
-  return { legs, views, cancelledIds }
+  return { views, cancelledIds }
 }
 
 /** Returns attached hooks as task data, with the number of orders that counts against the user's limit. */
 export function attachedData(
   { clock, random }: SwapDeps,
-  { legs, views, cancelledIds }: Attached,
-  { slippageBps, maxImpactBps }: SwapTerms,
+  { views, cancelledIds }: Attached,
+  { legs, slippageBps, maxImpactBps }: AskedTerms,
 ) {
   const now = clock.now()
   const attached: AttachedLegs = {

@@ -31,7 +31,7 @@ export type SigningChain = {
   contracts: readonly string[]
   /** The contracts of swaps; absent if nothing is swapped on the chain. */
   swaps?: SigningSwaps
-  /** The till for credits; absent if no credits are sold on the chain. */
+  /** The contract that takes payments for credits; absent if no credits are sold on the chain. */
   till?: SigningTill
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>

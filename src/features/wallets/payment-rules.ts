@@ -1,7 +1,7 @@
 import type { EvmIntent, PaymentCall } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './custody-rule.ts'
 
-/** Custody takes the contract for payments and the most of one payment from configuration. */
+/** Custody takes the contract for payments of credits, and the most units of one payment, from configuration. */
 
 export type SigningTill = {
   address: string

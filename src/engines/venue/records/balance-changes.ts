@@ -1,4 +1,4 @@
-import { adoptedKind } from '#store/found-effect.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 
 /** Parts of statements that say how a holding changed, and whose change each one is. $1 is the user, $2 the venue. */
 

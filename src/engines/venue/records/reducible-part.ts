@@ -9,13 +9,17 @@ import { venueName } from './order-store.ts'
 import { type Move, ownAfter } from './own-part.ts'
 
 /**
- * The part of a holding that a scheduled run may reduce, whatever its limits are: what its schedule has opened. What
- * is not known counts as reduced, so that a run reduces less rather than something that the schedule has not opened.
+ * This module computes which part of a holding a run of a schedule may reduce, whatever its limits are: the part that
+ * the schedule has opened. If it is not known whether the schedule still holds a size, the size counts as reduced, so
+ * that a run reduces too little rather than something that the schedule has not opened.
  */
 
-/** Under which key the records have the balance of a holding. */
+/** The key under which the records have the balance of a holding. */
 export type HoldingRecord = { balance_key: string }
-/** The part as the data of a reducing task keep it: whose it is, and what the account held at the admission. */
+/**
+ * What the data of a reducing task stores about the part: its schedule, the key of the holding, and the size that the
+ * account held at the admission.
+ */
 export type OwnPart = HoldingRecord & { schedule: string; total: string }
 
 type Holding = HoldingRecord & {
@@ -24,12 +28,18 @@ type Holding = HoldingRecord & {
   symbol: string
   /** Whether the holding is a long position or a spot balance; false for a short position. */
   isLong: boolean
-  /** The size that the account holds with what its open orders reserve, and without it; neither has a sign. */
+  /**
+   * Sizes without a sign: `total` is the whole holding, and `held` is what the open orders of the account do not
+   * reserve.
+   */
   total: string
   held: string
 }
 
-/** Returns the part that the schedule of the run may reduce, or the whole holding if no schedule bounds the caller. */
+/**
+ * Returns the size that a caller may reduce: the part that the schedule of the run has opened, or all that is held if
+ * no schedule bounds the caller.
+ */
 export async function reduciblePart(
   db: Queryable,
   run: ScheduleRun | undefined,
@@ -42,7 +52,10 @@ export async function reduciblePart(
   return compareDecimals(own, held) < 0 ? own : held
 }
 
-/** Returns the part for the data of a task, or nothing if no schedule bounds the caller. */
+/**
+ * Returns what the data of a reducing task stores about the part of the schedule; nothing if no schedule bounds the
+ * caller.
+ */
 export const ownPartOf = (
   run: ScheduleRun | undefined,
   { balance_key, total }: HoldingRecord & { total: string },
@@ -56,8 +69,9 @@ type Reducer = {
 }
 
 /**
- * Throws, in the transaction that signs a reducing order, if the part has become smaller than the order. The lock lets
- * one transaction of a schedule sign at a time, so each sees the orders that were signed before its own.
+ * Throws, in the transaction that signs a reducing order, if the part of the schedule has become smaller than the
+ * order. A lock lets one transaction of a schedule sign at a time, so each sees the orders that were signed before its
+ * own.
  */
 export async function assertReducible(tx: Tx, { userId, taskId, data }: Reducer): Promise<void> {
   const { own_part: part, market, symbol, is_buy: isBuy, size } = data
@@ -132,7 +146,7 @@ async function ownPart(db: Queryable, asked: Asked): Promise<string> {
   const shown = toFixedPoint(total)
   const explained = moves.reduce((sum, { change }) => sum + change, side * toFixedPoint(row.baseline))
   const recorded = row.is_compared ? explained : shown
-  // What the account holds less than its record says was reduced by an order whose fills are not known yet.
+  // If the account holds less than its record says, orders whose fills are not known yet have reduced the difference.
   const unexplained = recorded > shown ? recorded - shown : 0n
   const ownBefore = side * toFixedPoint(row.own_before)
   const own = ownAfter(moves, { position: recorded, ownBefore: ownBefore > 0n ? ownBefore : 0n })

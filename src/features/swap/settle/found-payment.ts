@@ -36,7 +36,10 @@ export async function addFoundPayment(
   const receiver = { chain, account: side.account, claimant: '' }
   const free = await unclaimed(tx, receiver, [{ txHash, part }])
   if (free.length === 0)
-    throw new Fault('conflict', `The payment ${txHash} is counted already, or it is our own`)
+    throw new Fault(
+      'conflict',
+      `The payment ${txHash} is counted already for a task, or the gateway sent it itself: check the hash and the number of the log`,
+    )
   const task = { id, userId, createdAt, data } as SwapTask
   const arrival = { gained: [], isFinal: true, block: null, at: undefined }
   const found: Payment = {

@@ -5,8 +5,9 @@ import { mulDiv } from '#kernel/money/money.ts'
 type Terms = Pick<SwapTaskData, 'amount_in' | 'amount_out_min' | 'usd_micros' | 'quote'>
 
 /**
- * Returns the terms by which an execution from before its task is judged. Its quote is forgotten and the price has moved,
- * so a payment is complete if it is worth the part of the sold amount below which no swap may pay.
+ * Returns the terms for an execution that is older than its task, because the database was restored from a backup. Its
+ * quote is lost and the price has moved, so a payment counts as complete if it is worth the least part of the sold
+ * amount that any swap must pay.
  */
 export function foundTerms(data: Omit<SwapTaskData, 'steps'>, inUnits: bigint): Terms {
   const part = (units: string): bigint => mulDiv(BigInt(units), inUnits, BigInt(data.amount_in)) || 1n
