@@ -8,7 +8,6 @@ import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { SpotDeps } from './deps.ts'
-import { requireKnownSpotMarket } from './market.ts'
 import {
   type ArmedTrigger,
   armedTriggersIn,
@@ -16,6 +15,7 @@ import {
   insertTriggers,
   triggerId,
 } from './trigger-store.ts'
+import { requireKnownSpotMarket } from './usdc-markets.ts'
 
 /** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 
