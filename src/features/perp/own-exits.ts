@@ -1,6 +1,6 @@
-import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import { cancelOf } from '#engines/venue/orders/cancel.ts'
 import { cancelSearch, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
+import type { Pricing } from '#engines/venue/orders/order-checks.ts'
 import type { OrderLookupSource } from '#engines/venue/orders/order-lookup.ts'
 import { factsOf, type PlacedExits, planOf } from '#engines/venue/orders/order-task.ts'
 import { exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
