@@ -1,7 +1,7 @@
 import { appendEvents } from '#durable/events/append-events.ts'
 import { taskTopic, userTopic } from '#durable/events/notifier.ts'
 import { asTask, type Task } from '#durable/task/task-row.ts'
-import { addFoundPayment, foundTypes } from '#features/swap/settle/found-payment.ts'
+import { addFoundPayment, foundTypes } from '#features/swap/settle/operator-found-payment.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid } from '#kernel/id.ts'
 import { query } from '#store/query.ts'

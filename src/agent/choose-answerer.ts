@@ -1,5 +1,5 @@
-import type { Registry } from '#grammar/registry.ts'
-import { memoryAfter, readTurn, type TurnReading } from '#grammar/turn.ts'
+import type { Registry } from '#grammar/operation-registry.ts'
+import { memoryAfter, readTurn, type TurnReading } from '#grammar/read-turn.ts'
 import type { Agent, Answerer, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isTimeframe, type Timeframe } from '#market/candle.ts'
 import type { ReadAnswerer } from './grammar-answerer.ts'

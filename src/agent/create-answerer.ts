@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { contracts } from '#contracts.ts'
 import { type Universe, versionOf } from '#grammar/asset-and-chain-names.ts'
-import { createRegistry, type Registry } from '#grammar/registry.ts'
+import { createRegistry, type Registry } from '#grammar/operation-registry.ts'
 import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { Fault } from '#kernel/contract/fault.ts'

@@ -1,8 +1,8 @@
 import type { Slots } from './clause-reader.ts'
 import type { Mood } from './clauses.ts'
 import { type Frame, isMutating } from './intent-frame.ts'
-import { stepsOf } from './plan.ts'
-import { changes, type Registry } from './registry.ts'
+import { changes, type Registry } from './operation-registry.ts'
+import { stepsOf } from './resolve-plan.ts'
 import type { Intent } from './understanding.ts'
 
 /**

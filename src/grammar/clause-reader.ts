@@ -1,5 +1,5 @@
 import type { Asset, NamedChain, Names } from './asset-and-chain-names.ts'
-import { countingWords, placeWords } from './english/words.ts'
+import { countingWords, placeWords } from './english/word-lists.ts'
 import { type Concept, list } from './feature-rules.ts'
 import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'

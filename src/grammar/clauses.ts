@@ -1,5 +1,5 @@
 import { actions } from './english/lexicon.ts'
-import { questionWords } from './english/words.ts'
+import { questionWords } from './english/word-lists.ts'
 import { type Concept, list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 

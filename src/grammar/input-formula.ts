@@ -1,7 +1,7 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Names } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
-import type { Choice } from './question-choice.ts'
+import type { Choice } from './question-choices.ts'
 import type { Outputs } from './step-outputs.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { canonicalAddress } from '#kernel/money/chains.ts'
 import { isDecimal } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { parseAmount, partOfDecimal } from './amount-text.ts'
 import { assetNamed } from './asset-and-chain-names.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './input-formula.ts'
 import { legPrice, marketOf } from './input-formulas-venue.ts'
+import { parseAmount, partOfDecimal } from './parse-amount-text.ts'
 import { outputOf, rowsAt, textAt } from './step-outputs.ts'
 
 /**

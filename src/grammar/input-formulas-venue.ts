@@ -1,9 +1,9 @@
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { fractionText, parseAmount, partOf, partOfDecimal } from './amount-text.ts'
 import { assetNamed, dollarSymbol, tokenOn } from './asset-and-chain-names.ts'
 import { type Formula, type FormulaContext, type Problem, stop } from './input-formula.ts'
 import { heldOf, largestOf, priceOf } from './input-formulas-swap.ts'
+import { fractionText, parseAmount, partOf, partOfDecimal } from './parse-amount-text.ts'
 import { type Outputs, outputOf, rowsAt, textAt } from './step-outputs.ts'
 
 /** Fills the fields of orders at the venue, of the vault, of credits and of limits. */

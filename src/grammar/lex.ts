@@ -1,4 +1,4 @@
-import { contractions } from './english/words.ts'
+import { contractions } from './english/word-lists.ts'
 import { type Quantity, readQuantity, runEnd } from './quantity.ts'
 
 /**

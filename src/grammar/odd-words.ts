@@ -1,4 +1,4 @@
-import { harmlessWords } from './english/words.ts'
+import { harmlessWords } from './english/word-lists.ts'
 import { list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 

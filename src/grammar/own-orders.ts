@@ -2,10 +2,10 @@ import { canonicalJson } from '#kernel/wire/json.ts'
 import type { Slots } from './clause-reader.ts'
 import type { PlanStep } from './intent-frame.ts'
 import { type Proposal, permits } from './mandate.ts'
-import { inputsOf } from './plan.ts'
-import { changes, type Registry } from './registry.ts'
+import { changes, type Registry } from './operation-registry.ts'
+import { inputsOf } from './resolve-plan.ts'
 import type { Outputs, StepOutput } from './step-outputs.ts'
-import { understand } from './understand.ts'
+import { understand } from './understand-message.ts'
 import type { Understanding } from './understanding.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { isShare, parseAmount } from './amount-text.ts'
 import { type Asset, assetNamed, dollarSymbol, type Names, sharedChains } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
+import { isShare, parseAmount } from './parse-amount-text.ts'
 
 /** A condition on the slots, under which a step is part of a plan. */
 type Condition = (slots: Slots, names: Names) => boolean

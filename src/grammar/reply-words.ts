@@ -1,6 +1,6 @@
-import { leadingWords } from './english/words.ts'
+import { leadingWords } from './english/word-lists.ts'
 import { list } from './feature-rules.ts'
-import type { Choice } from './question-choice.ts'
+import type { Choice } from './question-choices.ts'
 import { has, type Token } from './tag.ts'
 import type { Ask } from './understanding.ts'
 

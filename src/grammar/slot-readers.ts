@@ -11,7 +11,7 @@ import {
   type Slots,
   take,
 } from './clause-reader.ts'
-import { isPlural, plainWords } from './english/words.ts'
+import { isPlural, plainWords } from './english/word-lists.ts'
 import type { Concept } from './feature-rules.ts'
 import { topics } from './help-topics.ts'
 import * as orderTerms from './order-terms.ts'

@@ -1,5 +1,5 @@
 import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
-import { weekdays } from './english/words.ts'
+import { weekdays } from './english/word-lists.ts'
 import { list } from './feature-rules.ts'
 import type { Quantity } from './quantity.ts'
 import { has } from './tag.ts'

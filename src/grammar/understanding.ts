@@ -1,7 +1,7 @@
 import type { Slots } from './clause-reader.ts'
 import type { Mood } from './clauses.ts'
 import type { Effect, Frame, PlanStep } from './intent-frame.ts'
-import type { Choice } from './question-choice.ts'
+import type { Choice } from './question-choices.ts'
 
 /** One thing that a message asks for, with the steps that do it. */
 export type Intent = {

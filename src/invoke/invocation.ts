@@ -11,11 +11,11 @@ import {
 } from '#kernel/contract/operation.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
-import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authenticate.ts'
+import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authorize.ts'
+import { type Pacing, pacedLimits, startPacing } from './heavy-caller-pacing.ts'
 import { inputLocations, locateIssues } from './input-location.ts'
 import { inputReaders, type ReadFlatInput, type ReadInput } from './input-validation.ts'
 import { createOverload, type LoadSettings } from './load-shedding.ts'
-import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
 import {
   type BudgetState,
   defaultLimits,

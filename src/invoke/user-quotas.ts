@@ -2,7 +2,7 @@ import { createKeyCounts } from '#kernel/async/key-counts.ts'
 import { repeat } from '#kernel/async/repeat.ts'
 import { budgetSpent, Fault } from '#kernel/contract/fault.ts'
 import type { StreamItem } from '#kernel/contract/operation.ts'
-import type { Authenticate } from './authenticate.ts'
+import type { Authenticate } from './authorize.ts'
 
 export type Quotas = {
   streamsPerUser: number

@@ -168,8 +168,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/async/rate-limit-retry.ts',
-    ['src/kernel/async/rate-limit-retry.test.ts'],
+    'src/kernel/wire/json-rpc-retry.ts',
+    ['src/kernel/wire/json-rpc-retry.test.ts'],
     [
       [
         'if (refused.length === 0 || monotonicMs() + waitMs >= endMs) break',

@@ -34,8 +34,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/hooks/hook-rules.ts',
-    ['src/features/hooks/hook-rules.test.ts', 'test/durable/swap-hooks.test.ts'],
+    'src/features/hooks/hook-execution.ts',
+    ['src/features/hooks/hook-execution.test.ts', 'test/durable/swap-hooks.test.ts'],
     [
       ['atMost(wanted, sellableUnits)', 'wanted', 'a hook sells what is not there'],
       [
@@ -89,8 +89,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/limit-orders/limit-order-rules.ts',
-    ['src/features/limit-orders/limit-order-rules.test.ts'],
+    'src/features/limit-orders/limit-order-execution.ts',
+    ['src/features/limit-orders/limit-order-execution.test.ts'],
     [
       [
         'toAssetId({ id: chain_id_out }, token_out)',
@@ -345,7 +345,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/settle/found-payment.ts',
+    'src/features/swap/settle/operator-found-payment.ts',
     ['test/durable/operator-ends-by-kind.test.ts'],
     [["claimant: ''", 'claimant: id', 'an operator adds a payment twice']],
   ),

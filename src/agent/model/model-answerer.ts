@@ -1,5 +1,5 @@
 import type { ReadAnswerer } from '#agent/grammar-answerer.ts'
-import { memoryAfter } from '#grammar/turn.ts'
+import { memoryAfter } from '#grammar/read-turn.ts'
 import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type {
   Agent,

@@ -12,7 +12,7 @@ import { type ActScope, type Asker, type Caller, pagesClientId } from '#kernel/c
 import { budgetSpent, conflict, Fault } from '#kernel/contract/fault.ts'
 import { sha256, uuidv7 } from '#kernel/id.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
-import type { ActRequest, ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
+import type { ActRequest, ActRequests, RequestedAct } from '#kernel/task/act-approval-request.ts'
 import { type ApprovalRequired, actionTerms } from '#kernel/task/approval.ts'
 import { personRequired } from '#kernel/task/fresh-sign-in.ts'
 import type { Tx } from '#kernel/task/task.ts'

@@ -11,9 +11,9 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { findAppCredits, reserveAppCredits } from './app-credits.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
+import { creditsOfAgent, creditsOfModel, defaultAgent } from './credits-per-turn.ts'
 import { sized } from './event-writer.ts'
 import * as store from './store.ts'
-import { creditsOfAgent, creditsOfModel, defaultAgent } from './turn-prices.ts'
 import { turnDeadlineMs } from './turn-times.ts'
 
 type AdmissionDeps = {

@@ -21,6 +21,7 @@ import type { Queryable } from '#store/query.ts'
 import { createEmit } from './answer-emitter.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
+import { chargeOf } from './credits-per-turn.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -35,7 +36,6 @@ import { usageOfNotes } from './memoized-values.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tool-runner.ts'
 import { createPublish } from './turn-files.ts'
-import { chargeOf } from './turn-prices.ts'
 import type { ChatListeners, StopCause } from './turn-streams.ts'
 import { turnMs } from './turn-times.ts'
 

@@ -1,8 +1,8 @@
 import type { Random } from '#kernel/id.ts'
 import type { ExternalIdentity, OpenIdProvider, PendingSignIn } from '#upstreams/openid/openid.ts'
+import type { Records } from './authorization-server-records.ts'
 import type { Outcome, Person } from './email-sign-in.ts'
 import type { Identities } from './identities.ts'
-import type { Records } from './records.ts'
 
 /** This module handles the sign-in at an external identity provider, from the departure of a browser to its return. */
 

@@ -1,6 +1,6 @@
 import type { Random } from '#kernel/id.ts'
+import type { Records } from './authorization-server-records.ts'
 import { hashOfChallenge } from './passkey-verification.ts'
-import type { Records } from './records.ts'
 
 /**
  * A passkey challenge belongs to one browser and one purpose, and is used once. `holder` identifies the browser: it is

@@ -1,6 +1,6 @@
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Queryable, query } from '#store/query.ts'
-import type { Payload, RecordStore, Records } from './records.ts'
+import type { Payload, RecordStore, Records } from './authorization-server-records.ts'
 
 /**
  * This module stores sessions of browsers at the authorization server. A request that began before the end of its

@@ -13,7 +13,7 @@ import { createEffect, type EffectStep } from '#kernel/task/effect-steps.ts'
 import type { StepResult } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { PerpOrderTask, PerpOrderTaskData } from './unwind.ts'
+import type { PerpOrderTask, PerpOrderTaskData } from './unwind-unprotected-entry.ts'
 
 /**
  * When a run has closed its part, the exits that the schedule has placed for it end, so that they sell nothing of what

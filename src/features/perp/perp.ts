@@ -26,7 +26,7 @@ import { createPositionOperations } from './position-operations.ts'
 import { createBracketRepair, type RepairStep } from './repair-bracket.ts'
 import { admitSetup, setupRetry, setupSteps } from './setup.ts'
 import { createSetupStatus } from './setup-status.ts'
-import type { PerpOrderTaskData } from './unwind.ts'
+import type { PerpOrderTaskData } from './unwind-unprotected-entry.ts'
 import { marketView } from './views.ts'
 import { admitWithdraw, withdrawSteps } from './withdraw.ts'
 

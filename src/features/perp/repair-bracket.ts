@@ -22,7 +22,7 @@ import {
   type UnwindDeps,
   type UnwindStep,
   unwindSteps,
-} from './unwind.ts'
+} from './unwind-unprotected-entry.ts'
 
 /** This module repairs a position without its requested stop: it places the exits again, or closes the position. */
 

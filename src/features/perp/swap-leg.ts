@@ -3,7 +3,7 @@ import type { SwapLegs } from '#features/swap/execution.ts'
 import type { SwapFields } from '#features/swap/route/request-terms.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { soldPart } from '#kernel/money/sold-part.ts'
+import { soldPart } from '#kernel/money/partial-fill.ts'
 import { executedBefore, outsideId } from '#kernel/task/forgotten-execution.ts'
 import type {
   EndResult,

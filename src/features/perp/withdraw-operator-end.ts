@@ -22,7 +22,7 @@ import { isLive } from '#kernel/task/task-state.ts'
 import { query } from '#store/query.ts'
 import { adoptedKind, replaceAdopted } from '#store/record-found-effect.ts'
 import type { PerpLimits } from './limits.ts'
-import { arrivedView, isNear, isPaid, type Payout } from './payout.ts'
+import { arrivedView, isNear, isPaid, type Payout } from './payout-search.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
 

@@ -27,7 +27,13 @@ import { withdrawnBefore } from './forgotten-withdrawal.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import { arrivedView, createPayoutSearch, type FoundPayout, findPayout, type Payout } from './payout.ts'
+import {
+  arrivedView,
+  createPayoutSearch,
+  type FoundPayout,
+  findPayout,
+  type Payout,
+} from './payout-search.ts'
 import {
   type Destination,
   prepareLeg,

@@ -1,7 +1,7 @@
 import type { Subject } from '#engines/agent-links/owners.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
-import type { ApprovalDetail } from '#kernel/task/act-request.ts'
+import type { ApprovalDetail } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { type AgentsRule, type Limits, usd, type Wanted } from './rules.ts'
 

@@ -5,7 +5,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { ActRequests } from '#kernel/task/act-approval-request.ts'
 import { ApprovalRequired } from '#kernel/task/approval.ts'
 import {
   intentHash,
@@ -19,12 +19,12 @@ import {
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
 import { approvalNeeded, evaluateSignature } from './approval-rules.ts'
-import { dropPending, type EndedLink, endLink } from './end-link.ts'
 import { createOperations } from './operations.ts'
 import { createReceipts, type Receipts } from './receipt.ts'
 import { effectiveRecipientsOf } from './recipient-store.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
+import { dropPending, type EndedLink, endLink } from './unlink-agent.ts'
 
 const receiptMs = 60_000
 

@@ -10,7 +10,7 @@ import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/co
 import { chainByRef } from '#kernel/contract/token-ref.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { type Chain, sameAddress } from '#kernel/money/chains.ts'
-import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { ActRequests } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'

@@ -1,7 +1,7 @@
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { sha256 } from '#kernel/id.ts'
 import { toMicros } from '#kernel/money/money.ts'
-import type { ActRequest } from '#kernel/task/act-request.ts'
+import type { ActRequest } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import { briefOf, runsADay } from './recurrence/brief.ts'

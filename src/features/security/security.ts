@@ -3,8 +3,8 @@ import { type InputOf, implement } from '#kernel/contract/operation.ts'
 import { findChain, unservedChain } from '#kernel/contract/token-ref.ts'
 import type { SecurityVerdicts, TokenRef, TokenVerdict } from '#kernel/money/token-security.ts'
 import { contract } from './contract.ts'
+import { type IsSolanaAddress, isAddressOn, keyOf } from './token-address.ts'
 import { type CheckerDeps, createChecker } from './token-checker.ts'
-import { type IsSolanaAddress, isAddressOn, keyOf } from './token-ref.ts'
 
 type SecurityDeps = CheckerDeps & { isSolanaAddress: IsSolanaAddress }
 type CheckInput = InputOf<typeof contract.entries.check>

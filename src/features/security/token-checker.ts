@@ -19,7 +19,7 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 import { assessMint } from './assess-mint.ts'
 import { assessTrade, ownSource } from './assess-trade.ts'
-import { isListed, keyOf } from './token-ref.ts'
+import { isListed, keyOf } from './token-address.ts'
 
 type Reader = { family: 'evm'; chain: Pick<Evm, 'row' | 'probe'> } | { family: 'solana'; chain: Solana }
 export type CheckerDeps = {

@@ -16,7 +16,7 @@ import type { MinimumOut } from '#upstreams/evm/relay-calls.ts'
 import type { BridgeDepositLog, WrapLog } from '#upstreams/evm/swap-calls.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
-import type { SvmRouteRules } from './route/svm-route.ts'
+import type { SvmRouteRules } from './route/svm-route-checks.ts'
 import type { Arrivals } from './settle/arrivals.ts'
 
 export type SwapCalls = {

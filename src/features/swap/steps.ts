@@ -17,7 +17,7 @@ import { storedCalls } from './route/stored-route.ts'
 import { arrivalAction } from './route/swap-action.ts'
 import { changesOf } from './settle/balance-changes.ts'
 import { errorOf } from './settle/failure-reason.ts'
-import { foundTerms } from './settle/found-terms.ts'
+import { foundTerms } from './settle/forgotten-execution-terms.ts'
 import { resultOf } from './settle/result.ts'
 import { trackSwap } from './settle/track.ts'
 import {

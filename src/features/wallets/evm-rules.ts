@@ -11,8 +11,8 @@ import {
   type SwapCall,
   transferOperation,
 } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './custody-rule.ts'
-import { assertPayment, type SigningTill } from './payment-rules.ts'
+import { assertRule, isSameAddress } from './assert-custody-rule.ts'
+import { assertPayment, type SigningTill } from './credit-payment-rules.ts'
 import {
   assertApprovalsUsed,
   assertSwapCall,

@@ -1,5 +1,4 @@
 import type { LearnedLimit } from '#kernel/async/learned-limit.ts'
-import { repeatRateLimited } from '#kernel/async/rate-limit-retry.ts'
 import { type CachedValue, createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -11,6 +10,7 @@ import {
   type RpcAnswer,
   type RpcCall,
 } from '#kernel/wire/json-rpc.ts'
+import { repeatRateLimited } from '#kernel/wire/json-rpc-retry.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { resultOf } from './simulation.ts'
 import { type Hex, hexQuantity, parseHex } from './wire.ts'

@@ -1,6 +1,6 @@
-import { repeatRateLimited } from '#kernel/async/rate-limit-retry.ts'
 import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/wire/json-rpc.ts'
+import { repeatRateLimited } from '#kernel/wire/json-rpc-retry.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { lookupTableOf, tokenAccountIn } from './account-layout.ts'
 import { createAddressHistory, type ReadHistory } from './address-history.ts'

@@ -1,6 +1,6 @@
 import { errors, Provider } from 'oidc-provider'
+import type { RecordStore } from '#features/oauth/authorization-server-records.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { RecordStore } from '#features/oauth/records.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 

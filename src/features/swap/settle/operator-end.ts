@@ -14,7 +14,7 @@ import {
   unusedOption,
 } from '#kernel/task/operator-end.ts'
 import type { EndResult, JsonObject, Tx } from '#kernel/task/task.ts'
-import { foundTerms } from './found-terms.ts'
+import { foundTerms } from './forgotten-execution-terms.ts'
 import { resultOf } from './result.ts'
 
 /**

@@ -1,9 +1,9 @@
 import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { Registry } from './registry.ts'
+import type { Registry } from './operation-registry.ts'
 import type { StepOutput } from './step-outputs.ts'
 import { remember, type ThreadState } from './thread.ts'
-import { understand } from './understand.ts'
+import { understand } from './understand-message.ts'
 import type { Understanding } from './understanding.ts'
 
 /** Reads a turn of a chat by the grammar, and writes what the thread remembers of the turn. */

@@ -5,7 +5,7 @@ import { confirmedText, type MailKind } from '#engines/person-mails/mail-text.ts
 import type { Clock } from '#kernel/clock.ts'
 import { type ActScope, actorOf, type Caller } from '#kernel/contract/caller.ts'
 import type { Random } from '#kernel/id.ts'
-import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { ActRequests } from '#kernel/task/act-approval-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { fieldNames, type View } from './policy-view.ts'
@@ -62,7 +62,7 @@ export async function change<T>(
     userId,
     changed.map((each) => changedEvent(userId, actorOf(caller), each)),
   )
-  // The mail tells the person what was loosened. A caller without sign-in has no person, so no mail is sent.
+  // The mail reports to the person what was loosened. A caller without sign-in has no person, so no mail is sent.
   if (mail && caller.person)
     await mailQueue.add(tx, caller.userId, mail.kind, { ...mail, text: mail.text + confirmedText(caller) })
   if (changed.length > 0) afterCommit(() => events.notify(userId))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createPollScheduler, othersMax, pausePolls, reachedMax } from './poll-scheduler.ts'
+import { createPollScheduler, othersMax, pausePolls, reachedMax } from './entry-poll-scheduler.ts'
 import type { PendingEntry } from './trigger-store.ts'
 
 const entry = (n: number, price: string | null = '20'): PendingEntry => ({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Caller, type Scope, scopes } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { authorize } from './authenticate.ts'
+import { authorize } from './authorize.ts'
 
 const callerWith = (granted: readonly Scope[]): Caller => ({
   userId: 'user',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createJsonRpc, type RpcAnswer, type RpcCall } from '#kernel/wire/json-rpc.ts'
-import { repeatRateLimited } from './rate-limit-retry.ts'
+import { createJsonRpc, type RpcAnswer, type RpcCall } from './json-rpc.ts'
+import { repeatRateLimited } from './json-rpc-retry.ts'
 
 const refusal: RpcAnswer = {
   error: { code: 429, message: 'Your app has exceeded its compute units per second capacity' },

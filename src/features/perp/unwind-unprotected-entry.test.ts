@@ -5,7 +5,12 @@ import { createSignedActions } from '#engines/venue/orders/signed-action.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Effect } from '#kernel/task/task.ts'
 import type { Account, Fill, SendResult, Unread } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Finish, type PerpOrderTask, type PerpOrderTaskData, unwindSteps } from './unwind.ts'
+import {
+  type Finish,
+  type PerpOrderTask,
+  type PerpOrderTaskData,
+  unwindSteps,
+} from './unwind-unprotected-entry.ts'
 
 const { signal } = new AbortController()
 const now = new Date(1_700_000_000_000)

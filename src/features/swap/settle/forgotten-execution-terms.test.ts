@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
-import { foundTerms } from './found-terms.ts'
+import { foundTerms } from './forgotten-execution-terms.ts'
 import { soldFor } from './swap-fill.ts'
 
 const planned = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPacer } from './pacing.ts'
+import { createPacer } from './heavy-caller-pacing.ts'
 
 const halfway = () => 0.5
 const ask = ({ pauseOf }: ReturnType<typeof createPacer>, principal: string, times: number) =>

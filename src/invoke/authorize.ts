@@ -1,7 +1,7 @@
+import { assertScope } from '#kernel/contract/assert-scope.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Access } from '#kernel/contract/operation.ts'
-import { assertScope } from '#kernel/contract/scope.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 export type AuthenticateBackend = (key: string | undefined) => Promise<Caller>
