@@ -23,6 +23,6 @@ export type VenueTrading = {
   rejections: Rejections
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
-  /** Returns the user's EVM address for views, and keeps the views of this address current. */
+  /** Returns the user's EVM address for views. For some minutes after a call, each commit of the user refreshes these. */
   viewedAccountOf: (userId: string) => Promise<string>
 }
