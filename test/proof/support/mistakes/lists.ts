@@ -50,7 +50,7 @@ export const lists: MistakeSection = {
         status: 422,
         code: 'validation',
         at: 'query.page',
-        says: 'Extra inputs are not permitted; the fields are `skip`, `limit`, `status`, `kind`, `for_agent`',
+        says: 'Extra inputs are not permitted; the fields are `skip`, `limit`, `status`, `kind`, `parent_task_id`, `for_agent`',
       },
     },
     {
@@ -110,7 +110,7 @@ export const lists: MistakeSection = {
         status: 422,
         code: 'validation',
         at: 'query.types',
-        says: "'order.fill' is not an event type. Did you mean 'order.filled'? Valid types: task.created, task.updated, task.completed, task.failed, task.cancelled, order.filled, order.rejected, order.cancelled, position.changed, position.liquidated, funding.paid, venue.key_renewed, hook.created, hook.triggered, hook.attempt_failed, hook.filled, hook.failed, hook.cancelled, hook.expired, limit_order.created, limit_order.triggered, limit_order.attempt_failed, limit_order.executed, limit_order.failed, limit_order.cancelled, limit_order.expired, swap.late_payment, schedule.run_started, schedule.run_finished, schedule.run_skipped, schedule.paused, approval.requested, approval.decided, approval.expired, approval.cancelled, policy.changed, agent.linked, agent.unlinked, agent.link_contested, agent.link_accepted, security.flagged, webhook.created, webhook.updated, webhook.deleted, webhook.disabled",
+        says: "'order.fill' is not an event type. Did you mean 'order.filled'? Valid types: task.created, task.updated, task.completed, task.failed, task.cancelled, order.filled, order.rejected, order.cancelled, position.changed, position.liquidated, funding.paid, venue.key_renewed, hook.created, hook.triggered, hook.attempt_failed, hook.filled, hook.failed, hook.cancelled, hook.expired, limit_order.created, limit_order.triggered, limit_order.attempt_failed, limit_order.executed, limit_order.failed, limit_order.cancelled, limit_order.expired, swap.late_payment, schedule.run_started, schedule.run_finished, schedule.run_skipped, schedule.paused, approval.requested, approval.decided, approval.expired, approval.cancelled, policy.changed, agent.linked, agent.unlinked, agent.link_contested, agent.link_accepted, app.credits_changed, security.flagged, webhook.created, webhook.updated, webhook.deleted, webhook.disabled",
       },
     },
     {
@@ -120,7 +120,7 @@ export const lists: MistakeSection = {
         status: 422,
         code: 'validation',
         at: 'query.types',
-        says: "'tasks.completed' is not an event type. Did you mean 'task.completed'? Valid types: task.created, task.updated, task.completed, task.failed, task.cancelled, order.filled, order.rejected, order.cancelled, position.changed, position.liquidated, funding.paid, venue.key_renewed, hook.created, hook.triggered, hook.attempt_failed, hook.filled, hook.failed, hook.cancelled, hook.expired, limit_order.created, limit_order.triggered, limit_order.attempt_failed, limit_order.executed, limit_order.failed, limit_order.cancelled, limit_order.expired, swap.late_payment, schedule.run_started, schedule.run_finished, schedule.run_skipped, schedule.paused, approval.requested, approval.decided, approval.expired, approval.cancelled, policy.changed, agent.linked, agent.unlinked, agent.link_contested, agent.link_accepted, security.flagged, webhook.created, webhook.updated, webhook.deleted, webhook.disabled",
+        says: "'tasks.completed' is not an event type. Did you mean 'task.completed'? Valid types: task.created, task.updated, task.completed, task.failed, task.cancelled, order.filled, order.rejected, order.cancelled, position.changed, position.liquidated, funding.paid, venue.key_renewed, hook.created, hook.triggered, hook.attempt_failed, hook.filled, hook.failed, hook.cancelled, hook.expired, limit_order.created, limit_order.triggered, limit_order.attempt_failed, limit_order.executed, limit_order.failed, limit_order.cancelled, limit_order.expired, swap.late_payment, schedule.run_started, schedule.run_finished, schedule.run_skipped, schedule.paused, approval.requested, approval.decided, approval.expired, approval.cancelled, policy.changed, agent.linked, agent.unlinked, agent.link_contested, agent.link_accepted, app.credits_changed, security.flagged, webhook.created, webhook.updated, webhook.deleted, webhook.disabled",
       },
     },
     {
