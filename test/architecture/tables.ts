@@ -43,6 +43,8 @@ export const allowedImports: Record<string, readonly string[]> = {
   // Code that several sections use and no contract names: signed venue actions and their reconciliation, sponsored
   // batches.
   engines: ['kernel', 'store', 'type durable', 'type upstreams'],
+  // Backtests of strategies, in threads.
+  'engines/backtests': ['kernel', 'market'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type invoke', 'type upstreams', 'type features'],
   'features/chat': [
     'kernel',

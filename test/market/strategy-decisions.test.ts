@@ -174,11 +174,11 @@ describe('the decisions of strategies', () => {
   })
 
   test('put the stop of a day trade on a tick, two ticks away and within the liquidation', () => {
-    const wild = columnWalk({ seed: 5, count: 6_000, spanMs: quarterMs, volatility: 0.006 })
+    const volatile = columnWalk({ seed: 5, count: 6_000, spanMs: quarterMs, volatility: 0.006 })
     const rules = { ...bitcoin, leverage_max: 40 }
     let [entries, refused] = [0, 0]
     for (let at = 1_000; at < 6_000; at++) {
-      const window = windowAt(wild, at)!
+      const window = windowAt(volatile, at)!
       for (const leverage of [1, 5, 38]) {
         const config = configOf({ ...farming, order_notional_usd: '900', leverage, is_cross: false }, rules)
         const { action, reason, orders } = decide({ BTC: window }, stateAt(window.endMs), config)

@@ -143,7 +143,7 @@ describe('the simulation of a strategy', () => {
     assert.equal(tripped.openAtEnd, 0)
   })
 
-  test('tells the candles that are missing', () => {
+  test('reports the candles that are missing', () => {
     const holed = partOf(minutes, 0, minutes.startMs.length)
     const at = holed.startMs.indexOf(fromMs) + 77
     const missing: CandleColumns = {

@@ -4,7 +4,7 @@ import { toMicros } from '#kernel/money/money.ts'
 
 export type GuardConfig = {
   max_loss_usd?: string
-  /** Of the highest equity, in hundredths of a percent. */
+  /** A fall from the highest equity, in hundredths of a percent. */
   max_drawdown_bps?: number
   daily_loss_usd?: string
   max_trades_per_day?: number

@@ -91,7 +91,7 @@ function nearest(triggers: readonly Trigger[], { filled }: Context, from: bigint
     const priceUnits = reached(trigger, from, to)
     if (priceUnits === undefined) continue
     const distance = priceUnits > from ? priceUnits - from : from - priceUnits
-    // Of several at one price the worst comes first: liquidation, stop, target.
+    // The worst of several at one price comes first: liquidation, stop, target.
     if (!found || distance < found.distance) found = { trigger, priceUnits, distance }
   }
   return found
@@ -169,10 +169,11 @@ function exitAt(matched: Matched, { move, rules }: Context, order: ExitOrder): M
   return { ...matched, account, trades: trade ? [...matched.trades, trade] : matched.trades }
 }
 
-const wholeOf = ({ account }: Matched, asset: string): bigint => account.positions.get(asset)?.sizeUnits ?? 0n
+const heldUnits = ({ account }: Matched, asset: string): bigint =>
+  account.positions.get(asset)?.sizeUnits ?? 0n
 
 function protectiveExit(matched: Matched, context: Context, exit: Protective & { reason: string }): Matched {
-  const sizeUnits = wholeOf(matched, context.move.asset)
+  const sizeUnits = heldUnits(matched, context.move.asset)
   return exitAt(matched, context, {
     priceUnits: exit.priceUnits,
     sizeUnits,

@@ -174,7 +174,7 @@ function advance(progress: Progress, startMs: number, endMs: number): void {
       if (signal.startMs[cursor.signalAt]! + signal.spanMs === endMs) isClose = true
     }
   }
-  if (isDue(progress, endMs, isClose)) decideAt(progress, endMs)
+  if (isDue(progress, { endMs, isClose })) decideAt(progress, endMs)
   else {
     const urgent = decideExitNow(progress.run, endMs, input.config)
     if (urgent) record(progress, { ...urgent, atMs: endMs, windows: undefined })
@@ -245,7 +245,7 @@ function payFunding(progress: Progress, { asset, history, cursor, endMs }: Asset
   }
 }
 
-function isDue(progress: Progress, endMs: number, isClose: boolean): boolean {
+function isDue(progress: Progress, { endMs, isClose }: { endMs: number; isClose: boolean }): boolean {
   const { slots } = progress.input
   if (!slots) return isClose
   let isSlot = false

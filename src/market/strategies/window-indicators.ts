@@ -70,21 +70,24 @@ function macd({ close }: CandleWindow): { line: LastTwo; signal: LastTwo } {
   let quick = meanEnding(close, fast, fast)
   for (let at = fast; at < slow; at++) quick += (close[at]! - quick) * fastWeight
   let calm = meanEnding(close, slow, slow)
-  let line = { before: Number.NaN, now: quick - calm }
-  let sum = line.now
-  let signal = { before: Number.NaN, now: Number.NaN }
+  let line = quick - calm
+  let lineBefore = Number.NaN
+  let signal = line
+  let signalBefore = Number.NaN
+  const signalFrom = slow + smoothing - 2
   for (let at = slow; at < close.length; at++) {
     quick += (close[at]! - quick) * fastWeight
     calm += (close[at]! - calm) * slowWeight
-    const difference = quick - calm
-    line = { before: line.now, now: difference }
-    const seen = at - slow + 2
-    if (seen <= smoothing) sum += difference
-    if (seen === smoothing) signal = { before: Number.NaN, now: sum / smoothing }
-    if (seen > smoothing)
-      signal = { before: signal.now, now: signal.now + (difference - signal.now) * weight }
+    lineBefore = line
+    line = quick - calm
+    signalBefore = signal
+    if (at > signalFrom) signal += (line - signal) * weight
+    else {
+      signal += line
+      if (at === signalFrom) signal /= smoothing
+    }
   }
-  return { line, signal }
+  return { line: { before: lineBefore, now: line }, signal: { before: signalBefore, now: signal } }
 }
 
 const subtract = (a: LastTwo, b: LastTwo): LastTwo => ({ before: a.before - b.before, now: a.now - b.now })
@@ -141,17 +144,24 @@ function atr(window: CandleWindow): LastTwo {
 
 type Directional = { adx: LastTwo; plus: LastTwo; minus: LastTwo }
 
-function directional(window: CandleWindow): Directional {
+function directional({ high, low, close }: CandleWindow): Directional {
   const period = 14
   const weight = 1 / period
-  const { high, low } = window
-  let [ups, downs, ranges, strength] = [0, 0, 0, 0]
-  let [plus, minus, adx]: LastTwo[] = [blankPair, blankPair, blankPair]
+  let ups = 0
+  let downs = 0
+  let ranges = 0
+  let plus = Number.NaN
+  let minus = Number.NaN
+  let plusBefore = Number.NaN
+  let minusBefore = Number.NaN
+  let strength = 0
+  let strengthBefore = Number.NaN
   for (let at = 1; at < high.length; at++) {
+    const before = close[at - 1]!
     const [rise, fall] = [high[at]! - high[at - 1]!, low[at - 1]! - low[at]!]
     const up = rise > fall && rise > 0 ? rise : 0
     const down = fall > rise && fall > 0 ? fall : 0
-    const range = rangeAt(window, at)
+    const range = Math.max(high[at]!, before) - Math.min(low[at]!, before)
     if (at <= period) {
       ups += up
       downs += down
@@ -165,20 +175,24 @@ function directional(window: CandleWindow): Directional {
       downs += (down - downs) * weight
       ranges += (range - ranges) * weight
     }
-    plus = { before: plus!.now, now: ranges === 0 ? 0 : (100 * ups) / ranges }
-    minus = { before: minus!.now, now: ranges === 0 ? 0 : (100 * downs) / ranges }
-    const [a, b] = [plus.now, minus.now]
-    const dx = a + b === 0 ? 0 : (100 * Math.abs(a - b)) / (a + b)
-    const seen = at - period + 1
-    if (seen <= period) strength += dx
-    if (seen === period) strength /= period
-    if (seen > period) strength += (dx - strength) * weight
-    if (seen >= period) adx = { before: adx!.now, now: strength }
+    plusBefore = plus
+    minusBefore = minus
+    plus = ranges === 0 ? 0 : (100 * ups) / ranges
+    minus = ranges === 0 ? 0 : (100 * downs) / ranges
+    const dx = plus + minus === 0 ? 0 : (100 * Math.abs(plus - minus)) / (plus + minus)
+    strengthBefore = strength
+    if (at >= 2 * period) strength += (dx - strength) * weight
+    else {
+      strength += dx
+      if (at === 2 * period - 1) strength /= period
+    }
   }
-  return { adx: adx!, plus: plus!, minus: minus! }
+  return {
+    adx: { before: strengthBefore, now: strength },
+    plus: { before: plusBefore, now: plus },
+    minus: { before: minusBefore, now: minus },
+  }
 }
-
-const blankPair: LastTwo = { before: Number.NaN, now: Number.NaN }
 
 const highestEnding = (values: Column, end: number, period: number): number => {
   let highest = Number.NEGATIVE_INFINITY
