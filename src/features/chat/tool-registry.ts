@@ -3,8 +3,11 @@ import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import type { ToolDescription } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** The operations of these groups give or take access, or are the chat itself, so no tool offers them. */
-const closedGroups = ['auth', 'webhooks', 'chat']
+/**
+ * The operations of these groups give or take access, or are the chat itself, so no tool offers them. A turn reads markets by
+ * tools of its own.
+ */
+const closedGroups = ['auth', 'webhooks', 'chat', 'markets', 'strategies']
 /**
  * People decide in these groups, and some of their limits could be loosened, so a turn only reads them. Nor does it plan
  * runs, since a text that it has read could plan them.

@@ -261,3 +261,5 @@ export const closesOf = ({ close }: CandleWindow): LastTwo => ({
   before: close[close.length - 2]!,
   now: close[close.length - 1]!,
 })
+
+export const isRuleIndicator = (id: string): id is RuleIndicator => Object.hasOwn(readers, id)

@@ -11,7 +11,7 @@ import type { InfoAnswer, InfoType } from './wire.ts'
  * user whose share of the request budget is used, so that one user's reports leave the budget to others.
  */
 
-export const candleIntervals = ['15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d'] as const
+export const candleIntervals = ['1m', '3m', '5m', '15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d'] as const
 export type CandleInterval = (typeof candleIntervals)[number]
 
 export type MarketCandle = {
@@ -29,6 +29,16 @@ export type RateOfHour = { atMs: number; rate: string }
 export type MarketHistory = {
   /** Returns the candles oldest first, including the one that is still open. */
   candles(symbol: string, interval: CandleInterval, sinceMs: number, owner?: string): Promise<MarketCandle[]>
+  /**
+   * Returns the newest candles of a time, at most 5,000 and oldest first. With an owner they count as a view of this
+   * user, without one as work in the background.
+   */
+  candlePage(
+    symbol: string,
+    interval: CandleInterval,
+    time: { fromMs: number; toMs: number },
+    owner?: string,
+  ): Promise<MarketCandle[]>
   /** Returns the hourly funding rates of a market, oldest first. */
   fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
   /** Returns the best levels of each side of a market's order book, and the time of the venue. */
@@ -64,6 +74,15 @@ function parseBook({ time, levels }: InfoAnswer<'l2Book'>): Book {
   return { timeMs: time, bids, asks }
 }
 
+const parseCandle = ({ t, o, h, l, c, v }: InfoAnswer<'candleSnapshot'>[number]): MarketCandle => ({
+  startMs: t,
+  open: plain(o),
+  high: plain(h),
+  low: plain(l),
+  close: plain(c),
+  volume: amountOf(v),
+})
+
 const keyOf = (parts: readonly (string | number)[]): string => parts.join(' ')
 
 export function createMarketHistory(info: Info, nowMs: () => number): MarketHistory {
@@ -87,15 +106,15 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
     candles: (coin, interval, startTime, owner) =>
       candles.get(keyOf([coin, interval, startTime]), async () => {
         const rows = await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', { owner })
-        return rows.map(({ t, o, h, l, c, v }) => ({
-          startMs: t,
-          open: plain(o),
-          high: plain(h),
-          low: plain(l),
-          close: plain(c),
-          volume: amountOf(v),
-        }))
+        return rows.map(parseCandle)
       }),
+    async candlePage(coin, interval, { fromMs, toMs }, owner) {
+      const req = { coin, interval, startTime: fromMs, endTime: toMs }
+      const rows = await info('candleSnapshot', { req }, owner === undefined ? 'background' : 'view', {
+        owner,
+      })
+      return rows.map(parseCandle)
+    },
     fundingRates: (coin, sinceMs, owner) =>
       rates.get(keyOf([coin, sinceMs]), () => readRates(coin, sinceMs, owner)),
     book: (coin, owner) =>

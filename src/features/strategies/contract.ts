@@ -1,0 +1,147 @@
+import { readFaults } from '#engines/venue/records/schemas.ts'
+import { group, type InputOf, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { Dec, DecIn, DecOrNull, Nullable, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
+import { candleSpans } from '#market/candle.ts'
+import { GuardsRequest, StrategyRequest } from './strategy-schemas.ts'
+
+export const backtestDaysMax = 366
+const time = (description: string) =>
+  T.String({ format: 'date-time', maxLength: 40, description, examples: ['2026-01-31T12:00:00.000Z'] })
+
+const BacktestRequest = T.Object(
+  {
+    strategy: StrategyRequest,
+    guards: T.Optional(GuardsRequest),
+    from: time('Decisions begin here; 1,000 candles before it have to be there'),
+    to: T.Optional(time('The end; left out: the newest close')),
+    schedule: T.Optional(
+      T.String({
+        minLength: 1,
+        maxLength: 200,
+        pattern: '\\S',
+        description: 'When `dca` and `rebalance` act, in words; the other types act on closes',
+        examples: ['every day at 09:00'],
+      }),
+    ),
+    timezone: T.Optional(
+      T.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'IANA name of the zone whose days count; left out: UTC',
+        examples: ['America/New_York'],
+      }),
+    ),
+    initial_usd: T.Optional(
+      DecIn({
+        minimum: 10,
+        maximum: 100_000_000,
+        places: 6,
+        description: 'The money of the beginning; default 1000',
+        example: '1000',
+      }),
+    ),
+    budget_usd: T.Optional(
+      DecIn({
+        exclusiveMinimum: 0,
+        maximum: 100_000_000,
+        places: 6,
+        description: 'What all entries may be worth together; left out: no bound',
+        example: '500',
+      }),
+    ),
+    slippage_bps: T.Optional(
+      T.Integer({
+        minimum: 0,
+        maximum: 1_000,
+        default: 5,
+        description: 'What orders that take liquidity pay beyond the price, in hundredths of a percent',
+      }),
+    ),
+    seed: T.Optional(
+      T.Integer({
+        minimum: 0,
+        maximum: 2_147_483_647,
+        default: 1,
+        description: 'Of the interval of the expectancy, which is drawn from the trades',
+      }),
+    ),
+  },
+  {
+    $id: 'StrategyBacktestRequest',
+    additionalProperties: false,
+    examples: [
+      {
+        strategy: { type: 'day_trade_farming', asset: 'BTC', order_notional_usd: '200' },
+        from: '2026-01-01T00:00:00.000Z',
+      },
+    ],
+  },
+)
+
+const Interval = Nullable(T.Object({ low: Dec, high: Dec }))
+const BacktestResult = T.Object(
+  {
+    trades: T.Integer({ description: 'Positions, or parts of them, that were closed' }),
+    win_rate: DecOrNull,
+    win_rate_interval: Interval,
+    expectancy: Nullable(
+      T.String({ description: 'Mean result of a trade after all costs, as a fraction of its worth' }),
+    ),
+    expectancy_interval: Interval,
+    total_return: Dec,
+    max_drawdown: Dec,
+    buy_and_hold: DecOrNull,
+    fees_usd: Dec,
+    funding_usd: T.String({ description: 'What was paid; below zero, it was received' }),
+    exposure: T.String({ description: 'The part of the time in which something was open' }),
+    decisions: T.Integer(),
+    holds: T.Record(T.String(), T.Integer(), {
+      description: 'How many decisions did nothing, by their reason',
+    }),
+    guard_trips: T.Array(T.Object({ guard: Text, at: Time })),
+    open_at_end: T.Integer({ description: 'Positions that were still open; their costs are counted' }),
+    gaps: T.Integer({ description: 'Candles that were missing' }),
+    final_usd: Dec,
+    verdict: OneOf(['too_few', 'positive', 'negative', 'no_edge'], {
+      description: 'What the interval of the expectancy says; `too_few` with fewer than 30 trades',
+    }),
+    log_sha256: T.String({ description: 'SHA-256 of all decisions: equal inputs give the same' }),
+    data: T.Object({
+      interval: OneOf(candleSpans),
+      execution_interval: OneOf(candleSpans, { description: 'The candles that filled the orders' }),
+      from: Time,
+      to: Time,
+      source: Text,
+    }),
+    artifacts: T.Array(
+      T.Object({
+        name: Text,
+        content_type: Text,
+        size: T.Integer(),
+        sha256: Text,
+        url: Text,
+        expires_at: Time,
+      }),
+    ),
+  },
+  { $id: 'StrategyBacktestResult' },
+)
+
+export const contract = group('strategies', {
+  backtest: task('POST /v1/strategies/backtest', {
+    isAddition: true,
+    summary: 'What a strategy would have done, with its costs',
+    description: `Use it before you let a strategy trade. Each decision is made from exactly 1,000 closed candles, and is filled at the next open, worse by the slippage; fees, funding, leverage, liquidation and guards count, and so do the costs of what is open at the end. At most ${backtestDaysMax} days. It costs nothing, moves nothing and makes a curve of the worth and a list of the trades, whose links last for 15 minutes. Next: \`markets_candles\` shows what it was decided from.`,
+    access: 'chat',
+    waitSeconds: 60,
+    taskKind: 'strategy_backtest',
+    body: BacktestRequest,
+    output: TaskResponse,
+    result: BacktestResult,
+    faults: [...readFaults, 'market_closed', 'conflict'],
+  }),
+})
+
+export type BacktestInput = InputOf<(typeof contract.entries)['backtest']>
