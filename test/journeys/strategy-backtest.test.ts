@@ -51,10 +51,19 @@ describe('a backtest of a strategy', () => {
     assert.equal(result.open_at_end, 0)
     assert.deepEqual(
       result.artifacts.map(({ name }) => name),
-      ['equity.png', 'trades.csv'],
+      ['report.md', 'equity.png', 'trades.csv', 'decisions.jsonl'],
     )
-    const csv = await (await fetch(result.artifacts[1]!.url)).text()
-    assert.equal(csv.trim().split('\r\n').length, result.trades + 1)
+    const [report, , csv, decisions] = await Promise.all(
+      result.artifacts.map(async ({ url }) => (await fetch(url)).text()),
+    )
+    assert.match(report!, /^# Backtest: day trade farming of BTC$/m)
+    assert.equal(csv!.trim().split('\r\n').length, result.trades + 1)
+    const lines = decisions!
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    assert.equal(lines.length, result.decisions - held)
+    assert.ok(lines.every(({ inputs_sha256: sha }) => /^[0-9a-f]{64}$/.test(sha)))
     const again = (await backtest(body)).body.result
     assert.deepEqual([again.log_sha256, again.final_usd], [result.log_sha256, result.final_usd])
   })

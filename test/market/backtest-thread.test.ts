@@ -41,6 +41,9 @@ test('a backtest in a thread finds what the same one finds here, with its files'
   assert.ok(report.trades > 3)
   const lines = Buffer.from(files.tradesCsv).toString().trim().split('\r\n')
   assert.equal(lines.length, report.trades + 1)
+  assert.match(Buffer.from(files.reportMarkdown).toString(), /^# A condition on BTC\nThree days of minutes$/m)
+  const decisions = Buffer.from(files.decisionLines!).toString().trim().split('\n')
+  assert.equal(decisions.length, here.decisions.length)
   assert.equal(Buffer.from(files.equityPng).subarray(1, 4).toString(), 'PNG')
 })
 

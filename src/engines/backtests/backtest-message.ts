@@ -10,6 +10,12 @@ export type BacktestJob = {
   title: string
   subtitle: string
 }
-export type BacktestFiles = { tradesCsv: Uint8Array; equityPng: Uint8Array }
+export type BacktestFiles = {
+  reportMarkdown: Uint8Array
+  equityPng: Uint8Array
+  tradesCsv: Uint8Array
+  /** Left out where no decision did anything. */
+  decisionLines?: Uint8Array
+}
 export type BacktestOutcome = { report: BacktestReport; files: BacktestFiles }
 export type BacktestMessage = { outcome: BacktestOutcome } | { error: string }

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { renderPng } from '#market/chart-png.ts'
 import { reportOf, tradesCsv } from '#market/strategies/backtest-report.ts'
+import { decisionLines, reportText } from '#market/strategies/backtest-text.ts'
 import { equityChartSvg } from '#market/strategies/equity-chart.ts'
 import { simulateStrategy } from '#market/strategies/simulation.ts'
 import type { BacktestJob, BacktestMessage, BacktestOutcome } from './backtest-message.ts'
@@ -12,9 +13,16 @@ async function compute({ input, seed, title, subtitle }: BacktestJob): Promise<B
   const { trades, equity } = result
   const initialUsd = Number(input.initialMicros) / 1_000_000
   const svg = equityChartSvg({ title, subtitle, initialUsd, equity, trades })
+  const report = reportOf(result, input, seed)
+  const lines = decisionLines(result.decisions)
   return {
-    report: reportOf(result, input, seed),
-    files: { tradesCsv: Buffer.from(tradesCsv(trades)), equityPng: await renderPng(svg) },
+    report,
+    files: {
+      reportMarkdown: Buffer.from(reportText(report, { title, subtitle })),
+      equityPng: await renderPng(svg),
+      tradesCsv: Buffer.from(tradesCsv(trades)),
+      ...(lines !== '' && { decisionLines: Buffer.from(lines) }),
+    },
   }
 }
 

@@ -145,10 +145,14 @@ function notEnoughHistory(plan: BacktestPlan, earliestMs: number | undefined): S
 }
 
 async function storeFiles({ files }: StrategiesDeps, userId: string, { files: made }: BacktestOutcome) {
+  const { reportMarkdown, equityPng, tradesCsv, decisionLines } = made
   const stored = [
-    await files.put(userId, 'equity.png', 'image/png', made.equityPng),
-    await files.put(userId, 'trades.csv', 'text/csv; charset=utf-8', made.tradesCsv),
+    await files.put(userId, 'report.md', 'text/markdown; charset=utf-8', reportMarkdown),
+    await files.put(userId, 'equity.png', 'image/png', equityPng),
+    await files.put(userId, 'trades.csv', 'text/csv; charset=utf-8', tradesCsv),
   ]
+  if (decisionLines)
+    stored.push(await files.put(userId, 'decisions.jsonl', 'application/x-ndjson', decisionLines))
   return Promise.all(
     stored.map(async (file) => {
       const { url, expiresAt } = await files.linkOf(file)
