@@ -74,7 +74,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     trading?.perp ?? {},
     trading?.spot ?? {},
     markets?.section ?? {},
-    openStrategies({ ...deps, candles: markets?.candles, files: images.files }),
+    openStrategies({ ...deps, markets, files: images.files }),
     swaps,
     orders,
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },

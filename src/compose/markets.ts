@@ -1,4 +1,5 @@
 import { createCandleStore } from '#engines/candles/candle-store.ts'
+import { createFundingStore } from '#engines/candles/funding-store.ts'
 import { createMarkets } from '#features/markets/markets.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
@@ -25,5 +26,5 @@ export function openMarkets({ core, scheduleClock, venue }: Pick<Parts, 'core' |
     jobs: candles.jobs,
     starters: [() => candles.start()],
   }
-  return { section, candles }
+  return { section, candles, funding: createFundingStore({ db, venue: venue.client }) }
 }

@@ -1,6 +1,7 @@
 import type { BacktestJob, BacktestOutcome } from '#engines/backtests/backtest-message.ts'
 import type { Backtests } from '#engines/backtests/backtests.ts'
 import type { CandleStore } from '#engines/candles/candle-store.ts'
+import type { FundingStore } from '#engines/candles/funding-store.ts'
 import type { Files } from '#engines/files/files.ts'
 import { requireKnownMarket } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -14,8 +15,9 @@ import { type BacktestPlan, type Calendars, jobOf, planOf } from './backtest-pla
 import { type BacktestInput, contract } from './contract.ts'
 
 export type StrategiesDeps = Calendars & {
-  venue: Pick<Hyperliquid, 'perps' | 'fundingRates'>
+  venue: Pick<Hyperliquid, 'perps'>
   candles: Pick<CandleStore, 'fill' | 'columns'>
+  funding: FundingStore
   backtests: Backtests
   files: Pick<Files, 'put' | 'linkOf'>
   clock: Clock
@@ -50,24 +52,34 @@ async function admit(deps: StrategiesDeps, input: BacktestInput) {
   return { data: { plan: plan as Data['plan'] }, first: 'fill' as const }
 }
 
-/** Fills the candles that the backtest reads; while the share of the user is used up, it waits. */
+/**
+ * Fills the candles and rates that the backtest reads, and ends it with the newest close of the venue. While the share of
+ * the user is used up, it waits; what was read until then is stored.
+ */
 async function fill(
-  { candles }: StrategiesDeps,
+  { candles, funding }: StrategiesDeps,
   { data: { plan }, userId }: TaskView<Data>,
 ): Promise<StepResult<Data, Names>> {
+  const { signalSpan, executionSpan, fromMs } = plan
+  let toMs = plan.toMs
   try {
     for (const market of Object.keys(plan.markets)) {
-      const historyMs = historyCandles * candleSpanMs[plan.signalSpan]
-      await candles.fill({ market, span: plan.signalSpan }, plan.fromMs - historyMs, userId)
-      if (plan.executionSpan !== plan.signalSpan)
-        await candles.fill({ market, span: plan.executionSpan }, plan.fromMs, userId)
+      const spanMs = candleSpanMs[signalSpan]
+      const venueMs = await candles.fill(
+        { market, span: signalSpan },
+        fromMs - historyCandles * spanMs,
+        userId,
+      )
+      toMs = Math.min(toMs, Math.floor(venueMs / spanMs) * spanMs)
+      if (executionSpan !== signalSpan) await candles.fill({ market, span: executionSpan }, fromMs, userId)
+      await funding.fill(market, { fromMs, toMs }, userId)
     }
   } catch (error) {
     const seconds = error instanceof Fault ? Number(error.extras?.retry_after) : Number.NaN
     if (!(seconds * 1_000 <= retryMsMax)) throw error
     return { park: { afterMs: Math.max(1_000, seconds * 1_000), next: 'fill' }, state: 'waiting' }
   }
-  return { next: 'simulate' }
+  return { data: { plan: { ...plan, toMs } }, next: 'simulate' }
 }
 
 async function simulate(
@@ -75,7 +87,7 @@ async function simulate(
   { data: { plan }, userId }: TaskView<Data>,
   { signal }: StepContext,
 ): Promise<StepResult<Data, Names>> {
-  const job = await readJob(deps, plan, userId)
+  const job = await readJob(deps, plan)
   if ('earliestMs' in job) return notEnoughHistory(plan, job.earliestMs)
   const outcome = await deps.backtests.run(userId, job, signal)
   return {
@@ -99,12 +111,10 @@ type ReadJob = BacktestJob & { executionSpan: BacktestPlan['executionSpan'] }
 
 /** Reads the candles and rates. The shorter candles are used where none of them is missing. */
 async function readJob(
-  { candles, venue, ...calendars }: StrategiesDeps,
+  { candles, funding: rates, ...calendars }: StrategiesDeps,
   plan: BacktestPlan,
-  userId: string,
 ): Promise<ReadJob | { earliestMs: number | undefined }> {
   const { signalSpan, executionSpan, fromMs, toMs } = plan
-  const assets: BacktestJob['input']['assets'] = {}
   const historyMs = historyCandles * candleSpanMs[signalSpan]
   let isFine = executionSpan !== signalSpan
   const read: [string, BacktestJob['input']['assets'][string]][] = []
@@ -115,15 +125,14 @@ async function readJob(
       return { earliestMs: signal.startMs[0] && signal.startMs[0] + 1_000 * candleSpanMs[signalSpan] }
     const execution = await candles.columns({ market, span: executionSpan }, { fromMs, toMs })
     isFine &&= execution.startMs.length === Math.floor((toMs - fromMs) / candleSpanMs[executionSpan])
-    const rates = await venue.fundingRates(market, fromMs, userId)
-    const funding = rates.map(({ atMs, rate }) => ({ atMs, rate: Number(rate) }))
+    const funding = await rates.read(market, { fromMs, toMs })
     read.push([market, { signal, execution, funding }])
   }
   const all = read.map(([market, history]) => [
     market,
     isFine ? history : { ...history, execution: history.signal },
   ])
-  const job = jobOf(plan, { ...assets, ...Object.fromEntries(all) }, calendars)
+  const job = jobOf(plan, Object.fromEntries(all), calendars)
   return { ...job, executionSpan: isFine ? executionSpan : signalSpan }
 }
 

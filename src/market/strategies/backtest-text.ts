@@ -20,7 +20,7 @@ const verdicts: Readonly<Record<BacktestReport['verdict'], string>> = {
   too_few: 'Fewer than 30 trades say nothing about the mean result of one.',
   positive: 'The mean result of a trade was above zero, and so is the whole interval around it.',
   negative: 'The mean result of a trade was below zero, and so is the whole interval around it.',
-  no_edge: 'The mean result of a trade cannot be told from zero.',
+  no_edge: 'The mean result of a trade does not differ from zero by more than chance.',
 }
 
 export function reportText(

@@ -130,6 +130,8 @@ export type CandleSeriesRow = {
 export type StrategyTables = {
   candle: CandleRow
   candle_series: CandleSeriesRow
+  funding_rate: { market: string; at_ms: bigint; rate: Amount }
+  funding_series: { market: string; filled_from_ms: bigint; filled_to_ms: bigint }
   strategy: StrategyRow
   strategy_version: StrategyVersionRow
   strategy_execution: StrategyExecutionRow

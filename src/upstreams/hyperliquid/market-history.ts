@@ -41,6 +41,8 @@ export type MarketHistory = {
   ): Promise<MarketCandle[]>
   /** Returns the hourly funding rates of a market, oldest first. */
   fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
+  /** Returns the hourly funding rates from a time on, at most 500 and oldest first. */
+  fundingPage(symbol: string, fromMs: number, owner?: string): Promise<RateOfHour[]>
   /** Returns the best levels of each side of a market's order book, and the time of the venue. */
   book(symbol: string, owner?: string): Promise<Book>
 }
@@ -89,15 +91,20 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
   const cache = <V>() => createTtlCache<V>({ ttlMs: cachedMs, entriesMax, nowMs })
   const [candles, rates, books] = [cache<MarketCandle[]>(), cache<RateOfHour[]>(), cache<Book>()]
 
+  async function readPage(coin: string, startTime: number, owner: string | undefined): Promise<RateOfHour[]> {
+    const rows = await info('fundingHistory', { coin, startTime }, 'view', { owner })
+    return rows.map(({ time, fundingRate }) => ({ atMs: time, rate: plain(fundingRate) }))
+  }
+
   async function readRates(coin: string, sinceMs: number, owner: string | undefined): Promise<RateOfHour[]> {
     const found: RateOfHour[] = []
     let startTime = sinceMs
     for (let page = 0; page < pagesMax; page++) {
-      const rows = await info('fundingHistory', { coin, startTime }, 'view', { owner })
-      found.push(...rows.map(({ time, fundingRate }) => ({ atMs: time, rate: plain(fundingRate) })))
-      const last = rows.at(-1)
-      if (rows.length < ratesPerPage || !last) break
-      startTime = last.time + 1
+      const rates = await readPage(coin, startTime, owner)
+      found.push(...rates)
+      const last = rates.at(-1)
+      if (rates.length < ratesPerPage || !last) break
+      startTime = last.atMs + 1
     }
     return found
   }
@@ -117,6 +124,7 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
     },
     fundingRates: (coin, sinceMs, owner) =>
       rates.get(keyOf([coin, sinceMs]), () => readRates(coin, sinceMs, owner)),
+    fundingPage: readPage,
     book: (coin, owner) =>
       books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view', { owner }))),
   }

@@ -25,3 +25,19 @@ create table candle_series (
   constraint filled_time_has_an_order check (filled_from_ms <= filled_to_ms)
 );
 create index candle_series_followed on candle_series (followed_until);
+
+-- The hourly funding of perpetual markets.
+create table funding_rate (
+  market text not null,
+  at_ms bigint not null check (at_ms >= 0),
+  rate numeric not null,
+  primary key (market, at_ms)
+);
+
+-- The time of whose funding the venue was asked.
+create table funding_series (
+  market text primary key,
+  filled_from_ms bigint not null,
+  filled_to_ms bigint not null,
+  constraint filled_time_has_an_order check (filled_from_ms <= filled_to_ms)
+);
