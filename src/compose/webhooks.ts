@@ -102,7 +102,7 @@ export function openWebhooks(
     if (changed !== undefined) dispatcher.onWebhooks(changed)
   })
   const publishChange = (userId: string) => notifier.broadcast([webhooksTopic(userId)])
-  /** `addLinks` shows an event as the door for HTTP shows it. */
+  /** `addLinks` adds to an event the links that HTTP clients get with the event. */
   const start = (addLinks: ShowEvent) => {
     show = addLinks
     return dispatcher.start()

@@ -1,8 +1,8 @@
 import * as lines from './answer-lines.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
-import * as steps from './plan-steps.ts'
-import * as rules from './slot-rules.ts'
+import * as steps from './shared-plan-steps.ts'
+import * as rules from './shared-slot-rules.ts'
 import { formula, onlyIf, step } from './step-builders.ts'
 
 export const earnFrames = framesOf({ domain: 'earn', effect: 'move' }, [

@@ -2,7 +2,7 @@ import * as lines from './answer-lines.ts'
 import * as rows from './answer-row-filters.ts'
 import { any } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
-import * as steps from './plan-steps.ts'
+import * as steps from './shared-plan-steps.ts'
 import { formula, onlyIf, slot, step } from './step-builders.ts'
 
 export const portfolioFrames = framesOf({ domain: 'portfolio', effect: 'read' }, [

@@ -104,7 +104,10 @@ export function kindOf(
   return kind
 }
 
-/** Reads a balance again that a settlement made stale: a new reading alone fits between two settlements. */
+/**
+ * Reads a balance again after a settlement made the earlier reading stale. Only the balance is read: during a whole
+ * admission the next settlement could make it stale again.
+ */
 async function acceptRereadingBalances<Accepted>(
   acceptOnce: (admission: Admission) => Promise<Accepted>,
   admission: Admission,

@@ -9,7 +9,7 @@ import type { TaskRow } from '#store/tables/durable.ts'
 
 export type Capacity = {
   exits: number
-  /** The free slots of ordinary tasks, of which exits take too. */
+  /** The free slots of ordinary tasks. Exits (tasks that reduce risk) may take them too. */
   ordinary: number
   /** The most ordinary slots that background tasks may take, and the number that they may take in any case. */
   backgroundMax: number
@@ -39,7 +39,10 @@ export type ClaimDeps = {
 }
 
 const batchMax = 16
-/** The poll intervals between claims of an instance off duty, and of one without peers: hints reach both. */
+/**
+ * How many poll intervals pass between two claims of an instance that is not on duty, and of an instance without peers.
+ * Both also claim when a hint arrives.
+ */
 const restPolls = 8
 const alonePolls = 5
 /** Tasks that become due within this span share one claim. */

@@ -10,7 +10,7 @@ import type { Effect, TaskKind } from '#kernel/task/task.ts'
 import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './advance-task.ts'
 import type { Capacity } from './claims.ts'
 import { createLeases, type Leases } from './lease.ts'
-import { deferToNewerVersion } from './runner-results.ts'
+import { deferToNewerVersion } from './synthetic-step-results.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
 type RunnerDeps = TaskRunDeps & {
@@ -74,7 +74,10 @@ type RunnerState = {
   conversations: SlotUse
   others: SlotUse
   stopping: boolean
-  /** Set while this instance sends the hint that tasks are ready to others only, so that it does not claim itself. */
+  /**
+   * Set while this instance notifies the other instances of ready tasks, so that it does not react to its own
+   * notification by a claim.
+   */
   isHandingOver: boolean
 }
 
@@ -254,7 +257,8 @@ async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): P
 async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
   await runner.leases.stopClaims()
-  // Another instance continues resumable tasks, which would take longer than an instance has for its shutdown.
+  // Resumable tasks, such as chats, take longer than an instance has for its shutdown. Their runs are aborted, and
+  // another instance continues them.
   for (const { isResumable, lost, stopping } of runner.running.values()) {
     stopping.abort()
     if (isResumable) lost.abort()

@@ -1,8 +1,13 @@
-import { assertWorth, limitPriceOf } from '#engines/venue/orders/order-checks.ts'
+import { assertWorth, limitPriceOf, orderPrice } from '#engines/venue/orders/order-checks.ts'
 import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import { exitFacts, type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import {
+  exitFacts,
+  type OrderTaskData,
+  orderBasis,
+  startsWithOrder,
+} from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
-import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { positionBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'

@@ -19,7 +19,7 @@ const pause: Pause = {
   text: 'The access of who activated it has ended; activate it again to let it act for you',
 }
 
-/** Whether an authority is of the ended access. */
+/** Returns the SQL condition that an authority belongs to the access that ended. */
 const isEndedSql = (authority: string) =>
   `($2::text is null or ${authority} ->> 'clientId' = $2) and ($3::text is null or ${authority} ->> 'personId' = $3)`
 
@@ -35,7 +35,8 @@ export async function endSchedules(
   tx: Tx,
   { userId, clientId, personId, at, cancelTasks }: EndedAccess,
 ): Promise<NewEvent[]> {
-  // A run begins under a lock of its schedule, so it either has begun by now or sees the end of its access.
+  // A run begins under a lock of its schedule, so under this lock a run either has begun or will see that its access
+  // has ended.
   await lockSchedules(tx, userId)
   const access = [clientId ?? null, personId ?? null]
   const paused = await query<{ id: string; title: string }>(

@@ -35,7 +35,10 @@ export type RunDeps = RecordDeps & {
   clock: Clock
   files: Pick<Files, 'put'>
   isPaused: (userId: string) => Promise<boolean>
-  /** Whether money is on hold until an operator lets it go on; throws, so that the run waits, if the hold is short. */
+  /**
+   * Returns whether money is on hold until an operator releases it. Throws during a hold that ends by itself, so that
+   * the run waits.
+   */
   isOnHold: () => boolean
   admitChat: (
     input: { query: string; agent: string; thread_id?: string },
@@ -44,7 +47,7 @@ export type RunDeps = RecordDeps & {
   /** Accepts the chat of a run, or throws `insufficient_credits`. */
   enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
   announceQueued: () => void
-  /** Computes the slot that follows the next slot, ahead of its time. */
+  /** Computes in advance the slot that comes after the next slot. */
   computeFollowing: (strategyId: string) => Promise<void>
 }
 type RunData = {
@@ -57,7 +60,9 @@ type RunData = {
 type RunTask = TaskView<RunData>
 
 export const runKindName = 'schedule_run'
-/** The chat and what it starts wake the run when they end; this poll finds an end whose hint was lost. */
+/**
+ * The chat and the tasks that it starts wake the run when they end; this poll finds an end whose notification was lost.
+ */
 const pollMs = 5_000
 /** The last check of the chat is this long before the task's deadline, which would end the run without a check. */
 const lastLookMs = 2_000
@@ -105,7 +110,7 @@ async function check(
   }
 }
 
-/** No credits are the only reason for which the acceptance of a chat refuses what its admission has allowed. */
+/** Missing credits are the only reason for which an admitted chat is refused at its acceptance. */
 function refusalOf(error: unknown) {
   if (!(error instanceof Fault) || error.code !== 'insufficient_credits') throw error
   return { code: error.code, message: error.message }
@@ -180,7 +185,7 @@ const endOfAccess =
     const text = `${error.message}; activate it again to let it act for you`
     return {
       end: skippedEnd('access_ended', error.code, error.message),
-      // A run by hand has an access of its own, whose end says nothing about that of the schedule.
+      // A manual run has an access of its own; the end of that access says nothing about the access of the schedule.
       ...(type !== 'manual' && { pause: { reason: 'access_ended', text } }),
     }
   }
@@ -282,7 +287,7 @@ const completeEnd = (deps: RunDeps, task: RunTask, end: EndResult): EndResult =>
   async complete(tx) {
     const run = await store.findRun(tx, task.id)
     const error = 'error' in end ? { retryable: false, ...end.error } : null
-    // The end of the access has cancelled the run.
+    // The task was cancelled because the access of the run ended.
     const isRevoked = end.end === 'cancelled' && run.authority?.endedAt !== undefined
     const runEnd: RunEnd = isRevoked
       ? skippedEnd('access_ended', 'invalid_token', 'The access behind this was revoked')

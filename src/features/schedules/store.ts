@@ -71,7 +71,7 @@ export type NewVersion = Pick<
   'strategy_id' | 'version' | 'query' | 'agent' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'created_at'
 > & { calendar: Calendar | null; guards: object; compiled: object }
 
-/** The column must not be null, although only types that trade have a paper account. */
+/** The column must not be null. Schedules of the type `prompt` have no paper account, so the value has no effect. */
 const paperBalanceUsd = '1000'
 
 export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> {

@@ -5,13 +5,14 @@ import {
   assertTick,
   assertWorth,
   limitPriceOf,
+  orderPrice,
   orderSize,
 } from '#engines/venue/orders/order-checks.ts'
 import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
-import { startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import { orderBasis, startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/pending-spends.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
-import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'

@@ -1,7 +1,8 @@
+import { deriveCloid } from '#engines/venue/orders/action-outcome.ts'
+import { readLagMs } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
 import type { OrderEnd, OrderStep, PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import { deriveCloid, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
@@ -79,7 +80,10 @@ export function withGatewayTriggers(
   }
 }
 
-/** Whether every read of the balance includes the trigger's purchase; a resting entry has no known fill time. */
+/**
+ * Whether every read of the balance includes the purchase that the trigger protects, because the read lag has passed.
+ * This is unknown for a resting entry, whose fill time is not recorded.
+ */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
 

@@ -3,7 +3,7 @@ import type { EndResult, StepContext, StepResultOf, TaskView, Tx } from '#kernel
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import type { Pricing } from './bracket-action.ts'
+import type { Pricing } from './order-checks.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { VenueDriverDeps } from './venue-effect.ts'

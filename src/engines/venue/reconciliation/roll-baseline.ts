@@ -19,7 +19,10 @@ type Compared = {
   atMs: number
   /** The number of records that the comparison summed. */
   entries: number
-  /** The deviations within the venue's rounding; a later comparison sums fewer records, and tolerates less. */
+  /**
+   * The deviations within the venue's rounding. They are recorded, because a later comparison sums fewer records and
+   * therefore tolerates less rounding.
+   */
   rounding: readonly Difference[]
 }
 

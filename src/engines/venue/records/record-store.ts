@@ -1,6 +1,6 @@
 import type { Tx } from '#kernel/task/task.ts'
-import { foundReceipt } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { foundReceipt } from '#store/record-found-effect.ts'
 import type { VenueAccount } from './account-store.ts'
 import {
   type Balances,
@@ -66,7 +66,10 @@ export async function lastFillMs(db: Queryable, { user_id }: AccountKey): Promis
   return Number(row?.at_ms ?? 0)
 }
 
-/** Returns the orders with another liquidation fill on record, whose liquidation event therefore exists. */
+/**
+ * Returns those of the orders for which a liquidation fill other than `except` is stored, so that their liquidation
+ * event exists already.
+ */
 export async function reportedOrders(
   tx: Tx,
   { user_id }: AccountKey,
@@ -218,7 +221,7 @@ export async function setBaseline(
   )
 }
 
-/** The most recent fills that are compared: more than the rolling baseline leaves. */
+/** At most this many recent fills are compared. A baseline that rolls leaves fewer fills than this. */
 const recentFillsMax = 5_000
 
 /**
@@ -248,7 +251,10 @@ export async function outcomeMismatches(
   )
 }
 
-/** Returns who signed a withdrawal: `found` if an operator adopted it and this database has no signature. */
+/**
+ * Returns who signed a withdrawal: `own` is a task of this database; `found` is an execution that an operator adopted,
+ * without its signature. Undefined if no signature has this nonce.
+ */
 export async function signatureOf(
   db: Queryable,
   account: string,

@@ -3,18 +3,22 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import { venueName } from './order-store.ts'
 
 /**
- * The part of a holding that a scheduled run may reduce, whatever its limits are: what its schedule has opened. What
- * is not known counts as reduced, so that a run reduces less rather than something that the schedule has not opened.
+ * This module computes which part of a holding a run of a schedule may reduce, whatever its limits are: the part that
+ * the schedule has opened. If it is not known whether the schedule still holds a size, the size counts as reduced, so
+ * that a run reduces too little rather than something that the schedule has not opened.
  */
 
-/** Where the records of a holding are: under which market its fills are, and under which key its balance is. */
+/** The keys of a holding's records: `coin` is the market of its fills, and `balance_key` is the key of its balance. */
 export type HoldingRecord = { coin: string; balance_key: string }
-/** The part as the data of a reducing task keep it: whose it is, and what the account held at the admission. */
+/**
+ * What the data of a reducing task stores about the part: its schedule, the keys of the holding, and the size that the
+ * account held at the admission.
+ */
 export type OwnPart = HoldingRecord & { schedule: string; total: string }
 
 type Holding = HoldingRecord & {
@@ -23,12 +27,18 @@ type Holding = HoldingRecord & {
   symbol: string
   /** Whether the holding is a long position or a spot balance; false for a short position. */
   isLong: boolean
-  /** The size that the account holds with what its open orders reserve, and without it; neither has a sign. */
+  /**
+   * Sizes without a sign: `total` is the whole holding, and `held` is what the open orders of the account do not
+   * reserve.
+   */
   total: string
   held: string
 }
 
-/** Returns the part that the schedule of the run may reduce, or the whole holding if no schedule bounds the caller. */
+/**
+ * Returns the size that a caller may reduce: the part that the schedule of the run has opened, or all that is held if
+ * no schedule bounds the caller.
+ */
 export async function reduciblePart(
   db: Queryable,
   run: ScheduleRun | undefined,
@@ -41,7 +51,10 @@ export async function reduciblePart(
   return compareDecimals(own, held) < 0 ? own : held
 }
 
-/** Returns the part for the data of a task, or nothing if no schedule bounds the caller. */
+/**
+ * Returns what the data of a reducing task stores about the part of the schedule; nothing if no schedule bounds the
+ * caller.
+ */
 export const ownPartOf = (
   run: ScheduleRun | undefined,
   { coin, balance_key, total }: HoldingRecord & { total: string },
@@ -55,8 +68,9 @@ type Reducer = {
 }
 
 /**
- * Throws, in the transaction that signs a reducing order, if the part has become smaller than the order. The lock lets
- * one transaction of a schedule sign at a time, so each sees the orders that were signed before its own.
+ * Throws, in the transaction that signs a reducing order, if the part of the schedule has become smaller than the
+ * order. A lock lets one transaction of a schedule sign at a time, so each sees the orders that were signed before its
+ * own.
  */
 export async function assertReducible(tx: Tx, { userId, taskId, data }: Reducer): Promise<void> {
   const { own_part: part, market, symbol, is_buy: isBuy, size } = data
@@ -86,10 +100,10 @@ type Owner = 'own' | 'other' | 'unknown'
 export type Move = { owner: Owner; change: bigint }
 
 /**
- * Returns what the schedule still holds after all moves, of which the last one left the holding at `position`. What
- * others reduce is theirs first, and no more than the account itself held is ever left: a position that was closed and
- * opened again is not the schedule's. A reduction whose owner is unknown, such as a liquidation, takes from the
- * schedule first.
+ * Returns how much of the holding belongs to the schedule after all moves, of which the last one left the holding at
+ * `position`. A reduction by others takes from their own part first. The part is never larger than the holding, so a
+ * position that others have closed and opened again does not belong to the schedule. A reduction whose owner is
+ * unknown, such as a liquidation, takes from the schedule first.
  */
 export function ownAfter(moves: readonly Move[], position: bigint): bigint {
   let [own, held] = [0n, moves.reduce((rest, { change }) => rest - change, position)]
@@ -128,13 +142,16 @@ async function ownPart(db: Queryable, asked: Asked): Promise<string> {
   const moves = row.moves.map(([owner, change]): Move => ({ owner, change: toFixedPoint(change) }))
   const shown = toFixedPoint(total)
   const recorded = row.is_compared ? toFixedPoint(row.recorded) : shown
-  // What the account holds less than its record says was reduced by an order whose fills are not known yet.
+  // If the account holds less than its record says, orders whose fills are not known yet have reduced the difference.
   const unexplained = recorded > shown ? recorded - shown : 0n
   const own = ownAfter(moves, recorded) - toFixedPoint(row.pending) - unexplained
   return own > 0n ? fromFixedPoint(own) : '0'
 }
 
-/** Says whose a task `t` is: a sale of an exit that the gateway held belongs to the task that asked for the exit. */
+/**
+ * SQL that finds the owner of a task `t`. If the gateway held an exit, the task that sells it has the owner of the task
+ * that requested the exit.
+ */
 const ownerJoins = `left join trigger_order g on t.kind = 'spot_trigger' and g.id = (t.data ->> 'trigger_order_id')::uuid
       left join task source on source.id = g.source_task_id
       left join strategy_execution e on e.id = coalesce(source.parent_id, t.parent_id)`
@@ -144,13 +161,14 @@ const ownerOf = `case when e.strategy_id = $6 then 'own'
       else 'other' end`
 
 /**
- * The orders of the market are a range of venue_order_of_symbol, because the venue and the market are given, and each
- * finds its task, run and fills by their ids. The fills are a range of venue_fill_of_symbol that begins with the first
- * fill of the schedule or with the baseline. Fills that a task has seen count before they are imported.
+ * The query reads two index ranges. The orders of the market are a range of `venue_order_of_symbol`, because the venue
+ * and the market are given, and their tasks, runs and fills are found by id. The fills of the market are a range of
+ * `venue_fill_of_symbol` that begins with the first fill of the schedule or with the baseline. Fills in the result of a
+ * task count before they are imported.
  *
- * `pending` is what orders of the schedule may still reduce: the rest of each order that was signed and whose last
- * fill may not be known, and the size of each task that has not signed yet ($9 is the task that signs now, which counts
- * only what was signed before it). An exit that waits for its price reduces nothing before it fires.
+ * `pending` is what orders of the schedule may still reduce: the rest of each order that was signed and whose last fill
+ * may not be known, and the size of each task that has not signed yet. $9 is the task that signs now; it counts only
+ * what was signed before it. An exit that waits for its price reduces nothing before it fires.
  */
 const ownSql = `
 with account as (
