@@ -94,7 +94,7 @@ describe('the decisions of strategies', () => {
     for (const strategy of strategies) {
       const logs = [1_000, 5_000, 20_000].map((count) => {
         const log: string[] = []
-        for (let end = 20_000; end < 20_300; end++) {
+        for (let end = 20_000; end < 20_100; end++) {
           const columns = partOf(long, end - count, end)
           log.push(decided(columns, long.startMs[end - 1]! + quarterMs, strategy))
         }
@@ -297,6 +297,18 @@ describe('the decisions of strategies', () => {
     assert.deepEqual([orders[0]!.order_type, orders[0]!.price], ['limit', '90000'])
     const resting = decide({ BTC: window }, stateAt(window.endMs, { resting: { BTC: ['buy'] } }), config)
     assert.equal(resting.reason, 'order_resting')
+    const close = window.close.at(-1)!
+    const beyond = (is: 'below' | 'crosses_below') =>
+      decide(
+        { BTC: window },
+        stateAt(window.endMs),
+        configOf({
+          ...condition,
+          enter_if: [{ left: 'price', is, right: { value: String(close + 5_000) } }],
+        }),
+      )
+    assert.deepEqual([beyond('below').action, beyond('below').orders[0]?.order_type], ['enter', 'market'])
+    assert.equal(beyond('crosses_below').reason, 'price_not_crosses_below')
   })
 })
 

@@ -42,7 +42,7 @@ const crossing: ConditionConfig = {
 }
 
 describe('the simulation of a strategy', () => {
-  test('decides the same as one decision alone, by its record', () => {
+  test('is the same twice, with its decisions and the hashes of their inputs', () => {
     const { decisions } = simulateStrategy(inputOf())
     const entries = decisions.filter(({ decision }) => decision.action === 'enter')
     assert.ok(entries.length > 5, `${entries.length} entries`)

@@ -46,14 +46,17 @@ type PlanDeps = Calendars & {
 const minutesMsMax = 31 * dayMs
 const badTime = (field: string, msg: string) => invalid(field, 'value_error', `Value error: ${msg}`)
 
-function timeOf({ from, to }: BacktestInput, signalSpan: CandleSpan, nowMs: number) {
+type TimeRules = { signalSpan: CandleSpan; nowMs: number; assets: number }
+
+function timeOf({ from, to }: BacktestInput, { signalSpan, nowMs, assets }: TimeRules) {
   const spanMs = candleSpanMs[signalSpan]
   const onGrid = (ms: number) => Math.floor(ms / spanMs) * spanMs
   const fromMs = onGrid(Date.parse(from))
   const toMs = onGrid(Math.min(nowMs, to === undefined ? nowMs : Date.parse(to)))
   if (fromMs >= toMs) throw badTime('from', '`from` is before `to`, and before the newest close')
-  if (toMs - fromMs > backtestDaysMax * dayMs)
-    throw badTime('from', `a backtest has at most ${backtestDaysMax} days`)
+  const daysMax = Math.floor(backtestDaysMax / assets)
+  if (toMs - fromMs > daysMax * dayMs)
+    throw badTime('from', `at most ${daysMax} days: those of all assets together are ${backtestDaysMax}`)
   return { fromMs, toMs }
 }
 
@@ -61,7 +64,8 @@ export function planOf(input: BacktestInput, deps: PlanDeps): BacktestPlan {
   const { strategy: wanted, guards = {}, schedule, timezone = 'UTC' } = input
   const strategy = strategyOf(wanted, 'strategy', (asset) => deps.marketOf(asset).symbol)
   const signalSpan = signalSpanOf(wanted)
-  const { fromMs, toMs } = timeOf(input, signalSpan, deps.nowMs)
+  const { length: assets } = assetsOf(strategy)
+  const { fromMs, toMs } = timeOf(input, { signalSpan, nowMs: deps.nowMs, assets })
   const isTimed = strategy.type === 'dca' || strategy.type === 'rebalance'
   if (isTimed && schedule === undefined)
     throw invalid(
@@ -74,7 +78,7 @@ export function planOf(input: BacktestInput, deps: PlanDeps): BacktestPlan {
   // Words that are no schedule, and zones that are none, are refused here rather than by the task.
   if (schedule !== undefined) deps.slotsOf(schedule, { timezone, fromMs, toMs: fromMs + dayMs })
   deps.dayEnds(timezone, fromMs, fromMs + dayMs)
-  const isShort = toMs - fromMs <= minutesMsMax
+  const hasMinutes = assets === 1 && toMs - fromMs <= minutesMsMax
   return {
     strategy,
     markets: Object.fromEntries(
@@ -90,7 +94,7 @@ export function planOf(input: BacktestInput, deps: PlanDeps): BacktestPlan {
     slippageBps: input.slippage_bps ?? 5,
     seed: input.seed ?? 1,
     signalSpan,
-    executionSpan: isShort ? '1m' : signalSpan,
+    executionSpan: hasMinutes ? '1m' : signalSpan,
   }
 }
 

@@ -133,7 +133,7 @@ export const contract = group('strategies', {
   backtest: task('POST /v1/strategies/backtest', {
     isAddition: true,
     summary: 'What a strategy would have done, with its costs',
-    description: `Use it before you let a strategy trade. Each decision is made from exactly 1,000 closed candles, and is filled at the next open, worse by the slippage; fees, funding, leverage, liquidation and guards count, and so do the costs of what is open at the end. At most ${backtestDaysMax} days. It costs nothing, moves nothing and makes four files, whose links last for 15 minutes: a report, a curve of the worth, the trades, and the decisions with the hash of what each was made from. Next: \`markets_candles\` shows what it was decided from.`,
+    description: `Use it before you let a strategy trade. Each decision is made from exactly 1,000 closed candles, and is filled at the next open, worse by the slippage; fees, funding, leverage, liquidation and guards count, and so do the costs of what is open at the end. At most ${backtestDaysMax} days over all assets together. It costs nothing, moves nothing and makes four files, whose links last for 15 minutes: a report, a curve of the worth, the trades, and the decisions with the hash of what each was made from. Next: \`markets_candles\` shows what it was decided from.`,
     access: 'chat',
     waitSeconds: 60,
     taskKind: 'strategy_backtest',

@@ -69,6 +69,16 @@ export function restingPrice({ enter_if, side }: ConditionConfig): RestingPrice 
 }
 export type RestingPrice = { price: string; order_type: 'limit' | 'stop' }
 
+/** Returns the resting order unless the price is beyond it already: then the close decides, since a venue would fill it at once. */
+function waitingPrice(window: CandleWindow, strategy: ConditionConfig): RestingPrice | undefined {
+  const resting = restingPrice(strategy)
+  if (!resting) return undefined
+  const { now } = closesOf(window)
+  const isFalling = (resting.order_type === 'limit') === (strategy.side === 'long')
+  const isBeyond = isFalling ? now < Number(resting.price) : now > Number(resting.price)
+  return isBeyond ? undefined : resting
+}
+
 type ConditionStrategy = DecisionConfig & { strategy: ConditionConfig }
 
 export function decideCondition(
@@ -101,8 +111,8 @@ function decideEntry(
   const { asset, order_usd, is_cross, slippage_bps } = strategy
   const side = strategy.side === 'long' ? ('buy' as const) : ('sell' as const)
   if (side === 'sell' && rules.kind === 'spot') return hold('market_closed')
-  const resting = restingPrice(strategy)
-  if (resting && state.resting[asset]?.includes(side)) return hold('order_resting', { price: resting.price })
+  if (state.resting[asset]?.includes(side)) return hold('order_resting')
+  const resting = waitingPrice(window, strategy)
   if (!resting) {
     const missing = unmet(window, strategy.enter_if)
     if (missing) return missing
