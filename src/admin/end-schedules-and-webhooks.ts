@@ -3,16 +3,18 @@ import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/ev
 import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import { type EndedAccess, endSchedules } from '#features/schedules/access-end.ts'
+import { systemRandom } from '#kernel/id.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { Session } from './session.ts'
 
-type Ended = Omit<EndedAccess, 'cancelTasks'>
+type Ended = Omit<EndedAccess, 'cancelTasks' | 'random'>
 
 /** Pauses schedules and cancels their runs; an instance notices the end of a run at its next poll. */
 export const pauseSchedules = (tx: Tx, ended: Ended): Promise<NewEvent[]> =>
   endSchedules(tx, {
     ...ended,
+    random: systemRandom,
     // Tasks are locked in the order of their ids, as in a commit of steps.
     cancelTasks: (taskIds) =>
       query(

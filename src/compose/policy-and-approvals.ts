@@ -15,11 +15,11 @@ import { recipientAddresses, sendingChains } from './recipient-addresses.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
 
-type PolicyParts = Pick<Parts, 'core' | 'chains' | 'custody' | 'mails'>
+type PolicyParts = Pick<Parts, 'core' | 'scheduleClock' | 'chains' | 'custody' | 'mails'>
 
 /** Opens the sections in which people decide: limits, approvals, agents and recipients. */
 export const openPolicy = (
-  { core, chains, custody, mails }: PolicyParts,
+  { core, scheduleClock, chains, custody, mails }: PolicyParts,
   { signups, auth }: { signups: SignupGrants; auth: Pick<Auth, 'assertSigned'> },
 ): Section[] => {
   const { config, baseUrl, taskEngine } = core
@@ -44,6 +44,8 @@ export const openPolicy = (
       endSchedules(act.tx, {
         ...ended,
         userId,
+        slotsAt: scheduleClock.now(),
+        random: core.random,
         cancelTasks: (taskIds) => taskEngine.tasks.cancelNotSent(userId, taskIds, act),
       }),
     assertSigned: auth.assertSigned,

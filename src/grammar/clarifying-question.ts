@@ -3,7 +3,7 @@ import type { Slots } from './clause-reader.ts'
 import type { Frame, Place, SlotRule } from './intent-frame.ts'
 import { sidesOf } from './plan-conditions.ts'
 import { type Choice, chainChoices, choose } from './question-choices.ts'
-import { missingOf } from './shared-slot-rules.ts'
+import { missingOf } from './slots-of-several-intents.ts'
 import type { Token } from './tag.ts'
 import type { Ask } from './understanding.ts'
 

@@ -2,9 +2,9 @@ import * as lines from './answer-lines.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
 import { choose } from './question-choices.ts'
-import * as steps from './shared-plan-steps.ts'
-import * as rules from './shared-slot-rules.ts'
+import * as rules from './slots-of-several-intents.ts'
 import { formula, onlyIf, slot, step } from './step-builders.ts'
+import * as steps from './steps-of-several-intents.ts'
 
 export const orderFrames = framesOf({ domain: 'conditional', effect: 'trade' }, [
   {

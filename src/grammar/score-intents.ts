@@ -5,8 +5,8 @@ import type { Clause } from './clauses.ts'
 import { type Feature, matches } from './feature-rules.ts'
 import { type Frame, isMutating } from './intent-frame.ts'
 import { frames } from './intents.ts'
-import { missingOf } from './shared-slot-rules.ts'
 import { slotReaders } from './slot-readers.ts'
+import { missingOf } from './slots-of-several-intents.ts'
 import type { Token } from './tag.ts'
 
 /** How well a frame fits a clause, with the slots that it reads from the clause. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LocalEvents } from '#durable/events/local-events.ts'
 import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
 import type { Runner } from '#durable/run/runner.ts'
-import { kindKey, movesMoney } from '#durable/task/task-kinds.ts'
+import { kindKey, movesMoney, taskPriority } from '#durable/task/task-kinds.ts'
 import type { Task } from '#durable/task/task-row.ts'
 import type { MoneyHolds } from '#durable/time/money-hold.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
@@ -137,7 +137,7 @@ async function accept(
   { input, asker: { userId, executionId, run }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
-  using slot = runner.reserve(kind.priority, userId)
+  using slot = runner.reserve(taskPriority(kind, { parent_id: run?.run ?? null }), userId)
   const wanted = {
     userId,
     kind,

@@ -42,10 +42,7 @@ export type GrantsDeps = {
 type LockedGrant = { id: string; client_id: string; is_live: boolean; is_contested: boolean }
 
 export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
-  /**
-   * Locks grants in the order of their ids. If two transactions end grants, the later one waits, and then sees whether
-   * it ends the last grant of the app.
-   */
+  /** Locks grants in the order of their ids, so that the later of two transactions waits and sees which is the last. */
   const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
     query(
       tx,

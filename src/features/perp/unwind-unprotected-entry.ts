@@ -14,12 +14,13 @@ import {
 } from '#engines/venue/orders/order-task.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
+import type { RestingExit } from '#engines/venue/records/trim-exits.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { addDecimals, subtractDecimals } from '#kernel/money/money.ts'
 import type { VenueOrder } from '#kernel/money/venue-actions.ts'
 import { createEffect, type EffectStep, type EffectSteps } from '#kernel/task/effect-steps.ts'
-import type { EndResult, StepResult, TaskView } from '#kernel/task/task.ts'
+import type { EndResult, JsonObject, StepResult, TaskView } from '#kernel/task/task.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** This module unwinds an entry whose stop cannot be placed: it cancels the resting part and closes the filled part. */
@@ -37,6 +38,11 @@ export type PerpOrderTaskData = OrderTaskData & {
   closed_size?: string
   /** A time on the venue's clock by which the cancelled entry had certainly ended. */
   entry_ended_ms?: number
+  /** The end of the task of a run that has closed its part, before the exits of that part have ended. */
+  closed_end?: { outcome: 'executed' | 'partial'; result: JsonObject }
+  /** The exits of the closed part that have to end, and the one that goes on with the size that is left. */
+  own_exits_ended?: RestingExit[]
+  own_exit?: RestingExit
 }
 export type PerpOrderTask = TaskView<PerpOrderTaskData>
 

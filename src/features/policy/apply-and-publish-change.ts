@@ -62,7 +62,7 @@ export async function change<T>(
     userId,
     changed.map((each) => changedEvent(userId, actorOf(caller), each)),
   )
-  // The mail tells the person what was loosened. A caller without sign-in has no person, so no mail is sent.
+  // The mail reports to the person what was loosened. A caller without sign-in has no person, so no mail is sent.
   if (mail && caller.person)
     await mailQueue.add(tx, caller.userId, mail.kind, { ...mail, text: mail.text + confirmedText(caller) })
   if (changed.length > 0) afterCommit(() => events.notify(userId))

@@ -264,7 +264,7 @@ export async function pause(
   { schedule_id: id }: ScheduleInputOf<'pause'>,
   { facts, caller: { userId }, act }: Omit<MaybeBeginning, 'id'>,
 ): Promise<ScheduleView> {
-  await store.lockSchedules(act.tx, userId)
+  await store.lockRunsAndSchedules(act.tx, userId)
   const row = await requireSchedule(act.tx, userId, id)
   if (row.status === 'paused') return viewOf(deps, row, facts)
   if (row.status !== 'active')
@@ -306,7 +306,7 @@ export async function disable(
   act: ActScope,
 ) {
   const wanted = idsIn(input)
-  const all = await store.lockSchedules(act.tx, userId)
+  const all = await store.lockRunsAndSchedules(act.tx, userId)
   const statuses = new Map(all.map(({ id, status }) => [id, status]))
   const hasEnded = (id: string) => statuses.get(id) === 'disabled' || statuses.get(id) === 'completed'
   const ids = wanted ?? all.map(({ id }) => id)

@@ -38,6 +38,7 @@ const skipReasons: Readonly<Record<string, SkipReason>> = {
   approval_required: 'policy_denied',
   chat_per_day_usd: 'policy_denied',
   own_position: 'policy_denied',
+  insufficient_scope: 'access_ended',
 }
 /**
  * The codes of refusals that leave the run nothing to do: there is no position to reduce, or the user decides on a

@@ -71,7 +71,7 @@ export const createRunKind = (deps: RunDeps): TaskKind =>
   defineTaskKind<RunData, 'check' | 'settle' | 'report'>({
     kind: runKindName,
     version: 1,
-    priority: 3,
+    priority: 4,
     isResumable: true,
     steps: {
       check: (task, context) => check(deps, task, context),
@@ -137,6 +137,7 @@ async function admitUnlessStopped(
   return admitChat(deps, run, caller).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const { code, message, retryable } = error
+    if (code === 'insufficient_scope') return endOfAccess(run)(error)
     // The admission reads the daily credits that a person allows an app, and refuses if too few are left.
     if (code === 'insufficient_credits') return skipped('no_credits', code, message)
     if (retryable) throw error
@@ -177,18 +178,22 @@ async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date):
   return currentCaller(db, run.user_id, { ...authority, run: via }, now)
 }
 
+const accessCodes: readonly string[] = ['invalid_token', 'suspended', 'insufficient_scope']
+
 const endOfAccess =
-  ({ execution_type: type }: store.Run) =>
+  (run: store.Run) =>
   (error: unknown): Ended => {
-    if (!(error instanceof Fault) || (error.code !== 'invalid_token' && error.code !== 'suspended'))
-      throw error
-    const text = `${error.message}; activate it again to let it act for you`
-    return {
-      end: skippedEnd('access_ended', error.code, error.message),
-      // A manual run has an access of its own; the end of that access says nothing about the access of the schedule.
-      ...(type !== 'manual' && { pause: { reason: 'access_ended', text } }),
-    }
+    if (!(error instanceof Fault) || !accessCodes.includes(error.code)) throw error
+    return withPause(run, skippedEnd('access_ended', error.code, error.message))
   }
+
+/** Pauses the schedule of a run that its access was not enough for. */
+function withPause({ execution_type: type }: store.Run, end: RunEnd): Ended {
+  const text = `${end.error?.message}; activate it again to let it act for you`
+  // A manual run has an access of its own; the end of that access says nothing about the access of the schedule.
+  const isPaused = end.skipReason === 'access_ended' && type !== 'manual'
+  return { end, ...(isPaused && { pause: { reason: 'access_ended', text } }) }
+}
 
 /** Admits the chat of a run; once the thread is full, the runs go on in a new thread. */
 async function admitChat(deps: RunDeps, run: store.Run, caller: Caller): Promise<AdmittedChat> {
@@ -239,7 +244,7 @@ async function report(deps: RunDeps, task: RunTask): Promise<EndResult> {
     started,
     answer,
     creditsUsed,
-    end: judgeRun({ chat, started, hasOrders: ordered.length > 0 }),
+    ...withPause(run, judgeRun({ chat, started, hasOrders: ordered.length > 0 })),
   }
   const text = reportText({ ...run, ...ended, startedAt: run.started_at, endedAt: clock.now() })
   const { id, size } = await files.put(task.userId, 'report.md', reportType, Buffer.from(text))

@@ -224,9 +224,9 @@ export const admitSell = (deps: SpotDeps) =>
     check: (input: SellInput, { userId }) => checkSell(deps, input, userId),
     async fund({ input, market, price, accountState }, { userId, run, isLast }) {
       const { balances, spendings } = accountState
-      const { symbol, coin, base } = market
+      const { symbol, base } = market
       const held = freeOf(balances, base)
-      const record = { coin, balance_key: spotBalanceKey(base), total: heldOf(balances, market).total }
+      const record = { balance_key: spotBalanceKey(base), total: heldOf(balances, market).total }
       const holding = { userId, market: 'spot', symbol, isLong: true, held, ...record } as const
       const free = await reduciblePart(deps.db, run, holding)
       const { minOrderUsd: minimum } = deps.limits

@@ -311,9 +311,9 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
 }
 /**
  * The priority of a task: 0 for exits, 1 for trades, 2 for background work, 3 for long waits for a service, such as
- * chats, which have separate slots.
+ * chats, which have separate slots, and 4 for those of runs that nobody waits for, which have others again.
  */
-export type TaskPriority = 0 | 1 | 2 | 3
+export type TaskPriority = 0 | 1 | 2 | 3 | 4
 export type TaskRules = {
   retry?: RetryRule
   /** The time limit of each step, after which the attempt fails. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createJsonRpc, type RpcAnswer, type RpcCall } from '#kernel/wire/json-rpc.ts'
+import { createJsonRpc, type RpcAnswer, type RpcCall } from './json-rpc.ts'
 import { repeatRateLimited } from './json-rpc-retry.ts'
 
 const refusal: RpcAnswer = {

@@ -2,13 +2,7 @@ import { createLatch } from '#kernel/async/latch.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
-import {
-  isRateLimited,
-  isRateLimitFault,
-  type JsonRpc,
-  type RpcAnswer,
-  type RpcCall,
-} from '#kernel/wire/json-rpc.ts'
+import { isRateLimited, isRateLimitFault, type JsonRpc, type RpcAnswer, type RpcCall } from './json-rpc.ts'
 
 type Outcome = RpcAnswer | { fault: Fault }
 type RepeatOptions = {

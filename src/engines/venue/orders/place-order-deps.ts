@@ -45,11 +45,11 @@ export type PlaceOrderDeps<
     context: StepContext,
     orderOutcome: OrderOutcome,
   ): Promise<OrderStepResult<Data, Repair>>
-  /** Ends a task whose order is complete, or parks the task at `confirm`; by default the task ends with `result`. */
+  /** Ends or continues a task whose order is complete; by default the task ends with `result`. */
   onFilled?(
     task: TaskView<Data>,
     context: StepContext,
     orderOutcome: OrderOutcome,
     result: OrderEnd,
-  ): OrderStepResult<Data> | Promise<OrderStepResult<Data>>
+  ): OrderStepResult<Data, Repair> | Promise<OrderStepResult<Data, Repair>>
 }

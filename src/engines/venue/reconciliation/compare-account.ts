@@ -117,7 +117,7 @@ async function rebaseline(deps: AccountComparerDeps, account: VenueAccount): Pro
     const found = compareBalances(expected, seen.observed, entries)
     await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
     await record.addUnfrozen(tx, account, { reason, atMs: seen.atMs })
-    await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
+    await record.setBaseline(tx, current, seen.observed, { atMs: seen.atMs, checksBalances })
     await onUnfrozen(tx, current)
     return true
   })

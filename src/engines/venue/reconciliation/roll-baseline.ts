@@ -45,6 +45,6 @@ export async function rollBaseline(
     const reason = 'rounding of the venue'
     await record.addAdjustments(tx, account, rounding, { kind: 'rounding', reason, atMs: rollAtMs })
     const { expected } = await record.expectedAt(tx, current, rollAtMs)
-    await record.replaceBaseline(tx, account, expected, rollAtMs)
+    await record.replaceBaseline(tx, current, expected, rollAtMs)
   })
 }

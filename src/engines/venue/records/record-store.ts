@@ -10,8 +10,10 @@ import {
   type VenueLedgerEntryRow,
 } from './expected-balances.ts'
 import { venueName } from './order-store.ts'
+import { keepOwnParts } from './own-part-baseline.ts'
 
 type AccountKey = Pick<VenueAccount, 'user_id'>
+type RecordedAccount = Pick<VenueAccount, 'user_id' | 'baseline_at_ms' | 'checks_balances'>
 
 export async function addFills(
   tx: Tx,
@@ -102,11 +104,7 @@ const expectation = `
 /** Returns the balances of an account that its records expect at a time of the venue's clock. */
 export async function expectedAt(
   db: Queryable,
-  {
-    user_id,
-    baseline_at_ms,
-    checks_balances,
-  }: Pick<VenueAccount, 'user_id' | 'baseline_at_ms' | 'checks_balances'>,
+  { user_id, baseline_at_ms, checks_balances }: RecordedAccount,
   atMs: number,
 ): Promise<{ expected: Balances; entries: number }> {
   const rows = await query<{ balance_key: string; amount: string; entries: number }>(db, expectation, [
@@ -181,12 +179,15 @@ export async function unfrozenMs(db: Queryable, userId: string): Promise<number>
   return Number(row?.at_ms ?? 0)
 }
 
+/** Replaces the baseline of an account that the caller has locked. */
 export async function replaceBaseline(
   tx: Tx,
-  { user_id }: AccountKey,
+  account: RecordedAccount,
   balances: Balances,
   atMs: number,
 ): Promise<void> {
+  const { user_id } = account
+  await keepOwnParts(tx, account, { balances, atMs })
   await query(tx, 'delete from venue_baseline where user_id = $1 and venue = $2', [user_id, venueName])
   await query(
     tx,
@@ -208,16 +209,16 @@ export async function replaceBaseline(
 /** Begins the record of an account anew: everything before its new baseline counts as explained. */
 export async function setBaseline(
   tx: Tx,
-  accountKey: AccountKey,
+  account: RecordedAccount,
   balances: Balances,
   { atMs, checksBalances }: { atMs: number; checksBalances: boolean },
 ) {
-  await replaceBaseline(tx, accountKey, balances, atMs)
+  await replaceBaseline(tx, { ...account, checks_balances: checksBalances }, balances, atMs)
   await query(
     tx,
     `update venue_account set state = 'active', reconciled_through_ms = $3, checks_balances = $4,
        mismatch = null, mismatch_since = null, reason = null, frozen_since = null, unfrozen_by = null where user_id = $1 and venue = $2`,
-    [accountKey.user_id, venueName, atMs, checksBalances],
+    [account.user_id, venueName, atMs, checksBalances],
   )
 }
 
