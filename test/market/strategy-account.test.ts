@@ -134,6 +134,9 @@ describe('the account of a simulation', () => {
       markets,
     )
     assert.equal(slipped.account.cashMicros - funded.cashMicros, usd(100))
+    const short = opened(entry({ side: 'sell' })).account
+    const rate = { asset: 'BTC', rateUnits: 100_000_000n, priceUnits: price(100_000) }
+    assert.equal(applyFunding(short, rate, markets).cashMicros - short.cashMicros, usd(100))
   })
 
   test('is liquidated where the venue would, and loses no more than the margin', () => {
@@ -237,7 +240,7 @@ describe('the guards of a strategy', () => {
   })
 
   test('begin a new day with its worth then, and forget nothing that is for good', () => {
-    const lost = read(940)
+    const lost = read(940, countEntry(start, walkStartMs))
     const next = read(940, lost, dayEndsMs, dayEndsMs + dayMs)
     assert.deepEqual([next.trippedToday, next.dayStartMicros, next.entriesToday], [null, usd(940), 0])
     const gone = read(890)

@@ -18,8 +18,8 @@ export const strategyMutations = [
   ]),
   ...mutationsOf(`${engine}/window-indicators.ts`, decisions, [
     [
-      'if (at >= 2 * period) strength',
-      'if (at > 2 * period) strength',
+      'minus = ranges === 0 ? 0 : (100 * downs)',
+      'minus = ranges === 0 ? 0 : (100 * ups)',
       'the ADX differs from that of reports',
     ],
   ]),

@@ -1,7 +1,8 @@
 import { readFaults } from '#engines/venue/records/schemas.ts'
 import { group, type InputOf, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
-import { Dec, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
+import { OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
+import { decimalPattern } from '#kernel/money/money.ts'
 import { candleSpans } from '#market/candle.ts'
 
 export const candlesMax = 1_000
@@ -21,8 +22,17 @@ const time = (description: string) =>
     T.String({ format: 'date-time', maxLength: 40, description, examples: ['2026-01-31T12:00:00.000Z'] }),
   )
 
+const price = (description: string) =>
+  T.String({ pattern: decimalPattern, description: `${description} in USD` })
 const Candle = T.Object(
-  { start: Time, open: Dec, high: Dec, low: Dec, close: Dec, volume: Dec },
+  {
+    start: Time,
+    open: price('First price'),
+    high: price('Highest price'),
+    low: price('Lowest price'),
+    close: price('Last price'),
+    volume: T.String({ pattern: decimalPattern, description: 'What was traded, in the asset' }),
+  },
   { $id: 'MarketCandle' },
 )
 const CandleGap = T.Object(
@@ -57,10 +67,10 @@ export const contract = group('markets', {
     output: T.Object(
       {
         asset: Text,
-        interval: OneOf(candleSpans),
+        interval: OneOf(candleSpans, { description: 'The length of a candle' }),
         as_of: Time,
-        candles: T.Array(Candle),
-        gaps: T.Array(CandleGap),
+        candles: T.Array(Candle, { description: 'Closed candles, oldest first' }),
+        gaps: T.Array(CandleGap, { description: 'Times of which no candle is known' }),
       },
       { $id: 'MarketCandlesResponse' },
     ),
@@ -92,6 +102,7 @@ export const contract = group('markets', {
             { at: Time, rate: T.String({ description: 'Funding of the hour, as a fraction' }) },
             { $id: 'MarketFundingRate' },
           ),
+          { description: 'One for each hour, oldest first' },
         ),
       },
       { $id: 'MarketFundingResponse' },

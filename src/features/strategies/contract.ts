@@ -2,7 +2,8 @@ import { readFaults } from '#engines/venue/records/schemas.ts'
 import { group, type InputOf, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
-import { Dec, DecIn, DecOrNull, Nullable, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
+import { DecIn, Nullable, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
+import { decimalPattern } from '#kernel/money/money.ts'
 import { candleSpans } from '#market/candle.ts'
 import { GuardsRequest, StrategyRequest } from './strategy-schemas.ts'
 
@@ -80,40 +81,46 @@ const BacktestRequest = T.Object(
   },
 )
 
-const Interval = Nullable(T.Object({ low: Dec, high: Dec }))
+const ratio = (description: string) =>
+  T.String({ pattern: decimalPattern, description: `${description}, as a fraction` })
+const usd = (description: string) => T.String({ pattern: decimalPattern, description: `${description}, in USD` })
+const interval = (description: string) =>
+  T.Union([T.Object({ low: ratio('Lower bound'), high: ratio('Upper bound') }), T.Null()], { description })
 const BacktestResult = T.Object(
   {
     trades: T.Integer({ description: 'Positions, or parts of them, that were closed' }),
-    win_rate: DecOrNull,
-    win_rate_interval: Interval,
+    win_rate: Nullable(ratio('Trades with a gain')),
+    win_rate_interval: interval('Where the win rate is in 95 of 100 cases; null without a trade'),
     expectancy: Nullable(
       T.String({ description: 'Mean result of a trade after all costs, as a fraction of its worth' }),
     ),
-    expectancy_interval: Interval,
-    total_return: Dec,
-    max_drawdown: Dec,
-    buy_and_hold: DecOrNull,
-    fees_usd: Dec,
-    funding_usd: T.String({ description: 'What was paid; below zero, it was received' }),
+    expectancy_interval: interval('Where the expectancy is in 95 of 100 cases; null without a trade'),
+    total_return: ratio('What the money of the beginning has gained'),
+    max_drawdown: ratio('Deepest fall from an earlier worth'),
+    buy_and_hold: Nullable(ratio('What buying the first asset at the beginning would have gained')),
+    fees_usd: usd('Fees of all orders'),
+    funding_usd: usd('Funding that was paid; below zero, it was received'),
     exposure: T.String({ description: 'The part of the time in which something was open' }),
-    decisions: T.Integer(),
+    decisions: T.Integer({ description: 'How often it decided' }),
     holds: T.Record(T.String(), T.Integer(), {
       description: 'How many decisions did nothing, by their reason',
     }),
-    guard_trips: T.Array(T.Object({ guard: Text, at: Time })),
+    guard_trips: T.Array(T.Object({ guard: T.String({ description: 'Name of the guard' }), at: Time }), {
+      description: 'Guards that have tripped',
+    }),
     open_at_end: T.Integer({ description: 'Positions that were still open; their costs are counted' }),
     gaps: T.Integer({ description: 'Candles that were missing' }),
-    final_usd: Dec,
+    final_usd: usd('What is there at the end, had everything been sold'),
     verdict: OneOf(['too_few', 'positive', 'negative', 'no_edge'], {
       description: 'What the interval of the expectancy says; `too_few` with fewer than 30 trades',
     }),
     log_sha256: T.String({ description: 'SHA-256 of all decisions: equal inputs give the same' }),
     data: T.Object({
-      interval: OneOf(candleSpans),
+      interval: OneOf(candleSpans, { description: 'The candles whose closes decided' }),
       execution_interval: OneOf(candleSpans, { description: 'The candles that filled the orders' }),
       from: Time,
       to: Time,
-      source: Text,
+      source: T.String({ description: 'The venue of the candles' }),
     }),
     artifacts: T.Array(
       T.Object({
@@ -121,7 +128,7 @@ const BacktestResult = T.Object(
         content_type: Text,
         size: T.Integer(),
         sha256: Text,
-        url: Text,
+        url: T.String({ description: 'Opens the file for everyone who has it' }),
         expires_at: Time,
       }),
     ),

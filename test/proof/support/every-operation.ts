@@ -20,6 +20,9 @@ export const wait = { wait: true, timeout: 60 }
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 const resting = { asset: 'ETH', side: 'long', order_type: 'limit', limit_price: '1000', size: '0.02' }
 const rising = { left: 'price', is: 'above', right: 'sma_50' }
+const dayMs = 86_400_000
+/** The beginning of a day, which is the same for both callers of a step. */
+const daysAgo = (days: number) => new Date((Math.floor(Date.now() / dayMs) - days) * dayMs).toISOString()
 const restingSpot = { asset: 'HYPE', order_type: 'limit', limit_price: '20', size: '1' }
 
 export const journey: Step[] = [
@@ -140,18 +143,18 @@ export const journey: Step[] = [
   { name: 'markets_funding', input: { asset: 'ETH', days: 1 } },
   {
     name: 'strategies_backtest',
-    input: {
+    input: () => ({
       strategy: {
         type: 'condition',
         asset: 'ETH',
-        interval: '1d',
+        interval: '4h',
         order_notional_usd: '100',
         enter_if: [rising],
       },
-      from: '2025-12-01T00:00:00.000Z',
-      to: '2026-01-01T00:00:00.000Z',
+      from: daysAgo(60),
+      to: daysAgo(50),
       ...wait,
-    },
+    }),
     keep: ended,
   },
   { name: 'perp_open', input: { ...resting, ...wait }, keep: keepOrder },
