@@ -37,6 +37,12 @@ export const worldTills = [
   .join(',')
 export const worldVault = '0xea12000000000000000000000000000000008453'
 
+/** The local world's payment provider knows this key and this secret, and sells these plans. */
+export const worldPaymentKey = 'sk_test_portico_local_world'
+export const worldPaymentSecret = 'whsec_portico_local_world'
+export const worldPlans =
+  'price_local_plus_month:plus:800,price_local_pro_month:pro:4000,price_local_pro_year:pro:48000'
+
 const moneyNames = [
   'ETHEREUM_RPC_URL',
   'BASE_RPC_URL',
@@ -63,6 +69,7 @@ export const upstreamNames = [
   'COINBASE_URL',
   'MODEL_URL',
   'IMAGES_URL',
+  'STRIPE_URL',
   'FAUCET_URL',
 ] as const
 
@@ -76,6 +83,7 @@ const optionalUpstreamNames: readonly string[] = [
   'LIFI_URL',
   'COINBASE_URL',
   'IMAGES_URL',
+  'STRIPE_URL',
 ]
 
 /** The values of unset settings outside the local environment, where the local world is no default. */
@@ -87,6 +95,9 @@ export const initialOutsideLocal: Readonly<Record<string, string>> = {
   KEY_ENCRYPTION_KEYS: '',
   RELAY_API_KEY: '',
   RECHARGE_TILLS: '',
+  STRIPE_API_KEY: '',
+  STRIPE_WEBHOOK_SECRETS: '',
+  STRIPE_PLANS: '',
   DATABASE_DURABILITY: '',
   FINALITY: 'public',
   AUTH_MODE: 'off',
@@ -115,6 +126,9 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly HYPERLIQUID_BRIDGE_ADDRESS: string | undefined
   readonly EARN_VAULT_ADDRESS: string
   readonly RECHARGE_TILLS: readonly { address: string }[]
+  readonly STRIPE_API_KEY: string | undefined
+  readonly STRIPE_WEBHOOK_SECRETS: readonly string[]
+  readonly STRIPE_PLANS: readonly object[]
   readonly FINALITY: 'local' | 'public'
   readonly KEY_ENCRYPTION_KEYS: readonly { key: string }[]
   readonly VAULT_TRANSIT_URL: string | undefined
@@ -292,6 +306,26 @@ export function problemsOfAgent(config: CheckedSettings): string[] {
     ...(isService ? [] : ['AGENT_URL: wants an http or https URL']),
     ...problemsOfAgentKey(config, 'AGENT_URL'),
   ]
+}
+
+/** Plans are sold whole or not at all: without its secret no event is believed, and a test key takes no money. */
+export function problemsOfPayments(config: CheckedSettings): string[] {
+  const { STRIPE_URL: url, STRIPE_API_KEY: key, ENVIRONMENT: environment } = config
+  if (url === undefined) return []
+  const problems: string[] = []
+  if (key === undefined) problems.push('STRIPE_API_KEY: STRIPE_URL requires it')
+  if (config.STRIPE_WEBHOOK_SECRETS.length === 0)
+    problems.push('STRIPE_WEBHOOK_SECRETS: STRIPE_URL requires it; set the secret of the endpoint')
+  if (config.STRIPE_PLANS.length === 0) problems.push('STRIPE_PLANS: STRIPE_URL requires it')
+  if (environment !== 'local' && key === worldPaymentKey)
+    problems.push('STRIPE_API_KEY: the default key is public; set a key of your own')
+  if (environment !== 'local' && config.STRIPE_WEBHOOK_SECRETS.includes(worldPaymentSecret))
+    problems.push('STRIPE_WEBHOOK_SECRETS: the default secret is public; set one of your own')
+  if (environment === 'production' && !/^(?:sk|rk)_live_/.test(key ?? ''))
+    problems.push('STRIPE_API_KEY: production requires a live key')
+  if (environment !== 'production' && /^(?:sk|rk)_live_/.test(key ?? ''))
+    problems.push('STRIPE_API_KEY: a live key takes real money and is for production only')
+  return problems
 }
 
 const venueNetworks = ['mainnet', 'testnet'] as const

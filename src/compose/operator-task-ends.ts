@@ -1,3 +1,4 @@
+import { syncKind } from '#features/subscriptions/sync.ts'
 import type { Config } from '#config.ts'
 import type { contracts } from '#contracts.ts'
 import type { IntakeDeps } from '#durable/accept/build-acceptance.ts'
@@ -55,6 +56,7 @@ type TaskKindName =
   | 'venue_key_renewal'
   | typeof faucetGrantKind
   | typeof grantKind
+  | typeof syncKind
   | 'swap_late_payment'
   | typeof runKindName
   | 'credits_payment_search'
@@ -144,6 +146,10 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     earn_sync: hasNoEffect,
     faucet_grant: hasNoEffect,
     credits_grant: hasNoEffect,
+    // Each asks the provider for a page, or for the same setting again; neither moves money of a user.
+    subscriptions_checkout: hasNoEffect,
+    subscriptions_cancel: hasNoEffect,
+    subscriptions_sync: hasNoEffect,
     swap_late_payment: hasNoEffect,
     schedule_run: hasNoEffect,
     credits_payment_search: hasNoEffect,

@@ -4,7 +4,7 @@ import type { ToolDescription } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** The operations of these groups give or take access, or are the chat itself, so no tool offers them. */
-const closedGroups = ['auth', 'webhooks', 'chat']
+const closedGroups = ['auth', 'webhooks', 'chat', 'subscriptions']
 /**
  * People decide in these groups, and some of their limits could be loosened, so a turn only reads them. Nor does it plan
  * runs, since a text that it has read could plan them.

@@ -202,6 +202,26 @@ const SecurityFlagged = T.Object(
   },
   { $id: 'SecurityFlaggedData', ...open },
 )
+const SubscriptionChanged = T.Object(
+  {
+    subscription_id: T.String({ description: 'Id at the payment provider' }),
+    plan: T.String({ description: 'Name of the plan' }),
+    price_id: T.String({ description: 'Price of the plan at the payment provider' }),
+    status: T.String({ description: 'State at the payment provider' }),
+    current_period_end: T.String({ ...Time, description: 'When it renews or ends' }),
+    cancel_at_period_end: T.Boolean({ description: 'True: it ends then' }),
+    credits: T.Integer({ description: 'Credits that came; negative: taken back' }),
+    reason: T.Unsafe<string | null>({
+      ...TextOrNull,
+      description: 'credits_changed: refunded, disputed or dispute_won',
+    }),
+    pay_url: T.Unsafe<string | null>({
+      ...TextOrNull,
+      description: 'payment_failed: where the renewal is paid',
+    }),
+  },
+  { $id: 'SubscriptionChangedData', ...open },
+)
 const webhookOf = {
   webhook_id: T.String({ description: 'The webhook' }),
   origin: T.String({ description: 'Scheme and host of its address' }),
@@ -286,6 +306,15 @@ export const eventData = {
   'agent.link_contested': AgentLink,
   'agent.link_accepted': AgentLink,
   'app.credits_changed': AppCreditsChanged,
+  'subscription.started': SubscriptionChanged,
+  'subscription.renewed': SubscriptionChanged,
+  'subscription.changed': SubscriptionChanged,
+  'subscription.payment_failed': SubscriptionChanged,
+  'subscription.cancelled': SubscriptionChanged,
+  'subscription.resumed': SubscriptionChanged,
+  'subscription.ended': SubscriptionChanged,
+  'subscription.credits_changed': SubscriptionChanged,
+  'subscription.duplicate_refunded': SubscriptionChanged,
   'security.flagged': SecurityFlagged,
   'webhook.created': WebhookCreated,
   'webhook.updated': WebhookUpdated,

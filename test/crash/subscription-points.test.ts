@@ -1,0 +1,77 @@
+/** kill -9 between the payment provider and the credits: each paid invoice is credited once, to the unit. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { eventually, type Gateway } from '../harness/gateway.ts'
+import { ledgerDrift } from '../harness/ledger.ts'
+import { pay, type Provider, providerOf } from '../harness/payer.ts'
+import {
+  checkout,
+  creditsBecome,
+  newPerson,
+  plusCredits,
+  plusPrice,
+  planCredits,
+  planHistory,
+} from '../journeys/subscription-calls.ts'
+import type { Person } from '../journeys/users.ts'
+import { type CrashApp, createCrashApp } from './crash-app.ts'
+import { hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
+
+const pointPattern =
+  /^(db:(task_accept|task_step|begin|commit|insert plan_\w+|update plan_\w+|delete plan_\w+|ledger_apply|select account)|net:stripe)/
+const needed = [/^net:stripe:after/, /^db:task_step:after|^db:commit:after/]
+
+let app: CrashApp
+let survivor: Gateway
+let provider: Provider
+before(async () => {
+  app = await createCrashApp()
+  survivor = await app.gateway()
+  provider = providerOf(app.control)
+})
+after(async () => {
+  await survivor?.stop()
+  await app?.[Symbol.asyncDispose]()
+})
+
+/** A payer who buys at one gateway, and waits there for the credits. */
+async function buy(url: string, person: Person, intent: string): Promise<void> {
+  const at = { ...person, call: ((route, options) => person.call(route, { ...options, at: url })) as Person['call'] }
+  const page = await checkout(at, plusPrice, { intent })
+  assert.equal(page.status, 200, JSON.stringify(page.body))
+  await pay(page.body.checkout_url)
+  await creditsBecome(at, plusCredits, 20_000)
+}
+
+test('a purchase that is killed at any point is credited once', async (t) => {
+  const points = await recordPoints({
+    pattern: pointPattern,
+    passesOf: () => 1,
+    needed,
+    shortPoint: /^net:stripe:after/,
+    launch: app.gateway,
+    work: async ({ url }) => buy(url, await newPerson(survivor.url), randomUUID()),
+  })
+  const reached = await killAtEach(points, app.gateway, async (point, victim) => {
+    const person = await newPerson(survivor.url)
+    const intent = randomUUID()
+    victim.child.kill('SIGUSR2')
+    const first = await buy(victim.url, person, intent).catch(() => undefined)
+    const died = hasDied(victim, first)
+    await victim.kill()
+    const page = await eventually(async () => {
+      const answer = await checkout(person, plusPrice, { intent })
+      return answer.status === 503 ? undefined : answer
+    }, `${keyAt(point)}: a page or a reason`)
+    if (page.status === 200) await pay(page.body.checkout_url).catch(() => undefined)
+    else assert.equal(page.status, 409, JSON.stringify(page.body))
+    await provider.advance(300)
+    await creditsBecome(person, plusCredits)
+    await provider.delivered()
+    assert.deepEqual([await planCredits(person), await planHistory(person)], [plusCredits, [plusCredits]], point)
+    return died
+  })
+  t.diagnostic(reached)
+  assert.equal(await ledgerDrift(app.admin), 0)
+})
