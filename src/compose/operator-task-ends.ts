@@ -1,4 +1,3 @@
-import { syncKind } from '#features/subscriptions/sync.ts'
 import type { Config } from '#config.ts'
 import type { contracts } from '#contracts.ts'
 import type { IntakeDeps } from '#durable/accept/build-acceptance.ts'
@@ -22,6 +21,7 @@ import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operat
 import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
 import type { runKindName } from '#features/schedules/run.ts'
 import type { triggerKind } from '#features/spot-venue/trigger-store.ts'
+import type { syncKind } from '#features/subscriptions/sync.ts'
 import { createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
 import { isWholeFill, operatorEndOfSwap } from '#features/swap/settle/operator-end.ts'
 import { approveAgent } from '#features/wallets/agent-key-store.ts'

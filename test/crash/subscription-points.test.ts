@@ -4,15 +4,15 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { eventually, type Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
-import { pay, type Provider, providerOf } from '../harness/payer.ts'
+import { type Provider, pay, providerOf } from '../harness/payer.ts'
 import {
   checkout,
   creditsBecome,
   newPerson,
-  plusCredits,
-  plusPrice,
   planCredits,
   planHistory,
+  plusCredits,
+  plusPrice,
 } from '../journeys/subscription-calls.ts'
 import type { Person } from '../journeys/users.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
@@ -37,7 +37,10 @@ after(async () => {
 
 /** A payer who buys at one gateway, and waits there for the credits. */
 async function buy(url: string, person: Person, intent: string): Promise<void> {
-  const at = { ...person, call: ((route, options) => person.call(route, { ...options, at: url })) as Person['call'] }
+  const at = {
+    ...person,
+    call: ((route, options) => person.call(route, { ...options, at: url })) as Person['call'],
+  }
   const page = await checkout(at, plusPrice, { intent })
   assert.equal(page.status, 200, JSON.stringify(page.body))
   await pay(page.body.checkout_url)
@@ -60,16 +63,23 @@ test('a purchase that is killed at any point is credited once', async (t) => {
     const first = await buy(victim.url, person, intent).catch(() => undefined)
     const died = hasDied(victim, first)
     await victim.kill()
-    const page = await eventually(async () => {
-      const answer = await checkout(person, plusPrice, { intent })
-      return answer.status === 503 ? undefined : answer
-    }, `${keyAt(point)}: a page or a reason`)
+    const page = await eventually(
+      async () => {
+        const answer = await checkout(person, plusPrice, { intent })
+        return answer.status === 503 ? undefined : answer
+      },
+      `${keyAt(point)}: a page or a reason`,
+    )
     if (page.status === 200) await pay(page.body.checkout_url).catch(() => undefined)
     else assert.equal(page.status, 409, JSON.stringify(page.body))
     await provider.advance(300)
     await creditsBecome(person, plusCredits)
     await provider.delivered()
-    assert.deepEqual([await planCredits(person), await planHistory(person)], [plusCredits, [plusCredits]], point)
+    assert.deepEqual(
+      [await planCredits(person), await planHistory(person)],
+      [plusCredits, [plusCredits]],
+      point,
+    )
     return died
   })
   t.diagnostic(reached)

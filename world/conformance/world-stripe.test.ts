@@ -286,7 +286,7 @@ test('events are signed as the client checks them, and are repeated until they a
   for (const type of ['customer.subscription.created', 'invoice.paid', 'checkout.session.completed'])
     assert.ok(types.includes(type as never), `${type} of ${types.join()}`)
   const created = events.find(({ type }) => type === 'customer.subscription.created')
-  assert.equal((created?.data.object as Stripe.Subscription).id, subscription.id)
+  assert.equal((created!.data.object as Stripe.Subscription).id, subscription.id)
   assert.equal((await stripe.events.retrieve(created!.id)).type, created!.type)
 })
 

@@ -20,7 +20,7 @@ const CheckoutRequest = T.Object(
   {
     price_id: PriceId,
     client_intent_id: T.String({
-      minLength: 36,
+      minLength: 1,
       maxLength: 36,
       pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$',
       description: 'UUID4 that you make for this purchase: the same one returns the same page for 30 minutes',
