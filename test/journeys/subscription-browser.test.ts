@@ -69,9 +69,9 @@ for (const [name, viewport] of Object.entries(sizes))
   }, async () => {
     using folder = dataFolder()
     const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder.path, PORTICO_URL: gateway.url }
-    const portico = async (...words: string[]) => {
+    const portico = async <B>(...words: string[]): Promise<B> => {
       const { stdout } = await promisify(execFile)(process.execPath, [cli, ...words, '--json'], { env })
-      return JSON.parse(stdout) as Record<string, never>
+      return JSON.parse(stdout) as B
     }
     await using context = await browser.newContext({
       viewport,
@@ -87,16 +87,17 @@ for (const [name, viewport] of Object.entries(sizes))
         await page.screenshot({ path: join(pictures, `${name}-${step}.png`), fullPage: true })
     }
     await login(env, page, `${name}@example.com`)
-    const before = (await portico('credits', 'available')).credits_available as number
-    const { plans } = (await portico('subscriptions', 'plans')) as { plans: { price_id: string }[] }
-    const { checkout_url: address } = (await portico(
+    type Available = { credits_available: number }
+    const before = (await portico<Available>('credits', 'available')).credits_available
+    const { plans } = await portico<{ plans: { price_id: string }[] }>('subscriptions', 'plans')
+    const { checkout_url: address } = await portico<{ checkout_url: string }>(
       'subscriptions',
       'checkout',
       '--price-id',
       plans[0]!.price_id,
       '--client-intent-id',
       randomUUID(),
-    )) as { checkout_url: string }
+    )
     await page.goto(address)
     await page.getByRole('heading', { name: 'Subscribe to Plus' }).waitFor()
     await picture('checkout')
@@ -118,11 +119,11 @@ for (const [name, viewport] of Object.entries(sizes))
     await page.getByRole('heading', { name: 'Thank you' }).waitFor()
     await picture('thanks')
     const credits = await eventually(async () => {
-      const { credits_available: now } = await portico('credits', 'available')
-      return (now as number) > before ? (now as number) : undefined
+      const { credits_available: now } = await portico<Available>('credits', 'available')
+      return now > before ? now : undefined
     }, 'the credits of the plan')
     assert.equal(credits, before + 800)
-    assert.equal((await portico('user', 'show')).plan, 'plus')
+    assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'plus')
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [cli, 'chat', 'stream', '--query', 'credits left?'],

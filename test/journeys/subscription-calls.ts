@@ -55,11 +55,14 @@ export const checkout = (
     ...(key !== undefined && { key }),
   })
 
-export async function opened(person: Person, price?: string, intent?: string): Promise<Checkout> {
-  const { status, body } = await checkout(person, price, intent === undefined ? {} : { intent })
-  assert.equal(status, 200, JSON.stringify(body))
-  return body
-}
+/** The gateway reads the clock of the world once a second; before that, the provider refuses its times. */
+export const opened = (person: Person, price?: string, intent?: string): Promise<Checkout> =>
+  eventually(async () => {
+    const { status, body } = await checkout(person, price, intent === undefined ? {} : { intent })
+    if (status === 502) return undefined
+    assert.equal(status, 200, JSON.stringify(body))
+    return body
+  }, 'a page')
 
 export const planOf = async (person: Person): Promise<PlanView> =>
   (await person.call<PlanView>('GET /v1/subscriptions')).body
@@ -92,9 +95,11 @@ export async function planHistory(person: Person): Promise<number[]> {
   )
   return body.items.filter(({ kind }) => kind === 'plan').map(({ credits }) => credits)
 }
+/** Newest first. */
 export async function planEvents(person: Person): Promise<string[]> {
-  const { body } = await person.call<{ items: Event[] }>('GET /v1/notifications?limit=100')
-  return body.items.map(({ type }) => type).filter((type) => type.startsWith('subscription.'))
+  const { body } = await person.call<{ events: Event[] }>('GET /v1/notifications?limit=100')
+  const types = body.events.map(({ type }) => type)
+  return types.filter((type) => type.startsWith('subscription.')).reverse()
 }
 
 export const newPerson = async (url: string): Promise<Person> => personOf(url, await newAgent(url))

@@ -276,6 +276,7 @@ test('a change is confirmed on a page, begins a new period and deducts what is u
 })
 
 test('events are signed as the client checks them, and are repeated until they are accepted', async () => {
+  await provider.delivered()
   received = []
   const { subscription } = await subscribed()
   await provider.delivered()
@@ -332,6 +333,8 @@ test('endpoints are registered with secrets of their own', async () => {
     stripe.webhooks.constructEvent(body, signature, endpoint.secret!, Number.MAX_SAFE_INTEGER),
   )
   assert.deepEqual([received.length, event?.type], [1, 'invoice.paid'])
+  const moved = await stripe.webhookEndpoints.update(endpoint.id, { url: `${shopUrl}/moved` })
+  assert.equal(moved.url, `${shopUrl}/moved`)
   await stripe.webhookEndpoints.del(endpoint.id)
   assert.equal((await stripe.webhookEndpoints.list()).data.length, 0)
 })

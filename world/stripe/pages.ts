@@ -1,14 +1,16 @@
 import type { ServerResponse } from 'node:http'
-import type { Billing, PaymentResult } from './billing.ts'
+import { confirmUpdate, payInvoice, paySession, prorationOf } from './billing.ts'
 import { declineMessages, testCards } from './cards.ts'
 import type { Invoice, PortalSession, Price, Session } from './objects.ts'
 import { escapeHtml, money, type Page, sendPage } from './page.ts'
-import type { Store } from './store.ts'
+import type { PaymentResult } from './payments.ts'
+import { tick } from './renewals.ts'
+import type { Shop } from './shop.ts'
 
 /** The pages on which a payer pays: checkout, confirmation of a change, and an invoice that was not paid. */
 
 export type PageRequest = { method: string; path: string; form: URLSearchParams; answer: ServerResponse }
-type PageDeps = { store: Store; billing: Billing; nowMs: () => number }
+type PageDeps = { shop: Shop; nowMs: () => number }
 type Form = { form: URLSearchParams; answer: ServerResponse }
 
 const declineStatus = 402
@@ -112,7 +114,8 @@ function finish(
 const priceLine = (price: Price, name: string): string =>
   `<h1>Subscribe to ${escapeHtml(name)}</h1><p class="price">${money(price.unit_amount, price.currency)} <span class="note">${intervalWords[price.recurring.interval]}</span></p>`
 
-export function createPages({ store, billing, nowMs }: PageDeps) {
+export function createPages({ shop, nowMs }: PageDeps) {
+  const { store } = shop
   const nameOf = (price: Price) => store.get('product', price.product).name
 
   const sessionPage = (session: Session, method: string, given: Form): void => {
@@ -133,7 +136,7 @@ export function createPages({ store, billing, nowMs }: PageDeps) {
       hasCard: true,
       back: session.cancel_url,
       pay: (card, isConfirmed) =>
-        billing.paySession(session, { card, email: given.form.get('email'), isConfirmed }),
+        paySession(shop, session, { card, email: given.form.get('email'), isConfirmed }),
       done: () => session.success_url.replaceAll('{CHECKOUT_SESSION_ID}', session.id),
     })
   }
@@ -144,7 +147,7 @@ export function createPages({ store, billing, nowMs }: PageDeps) {
       gone(given.answer, 'This page was used, or it has expired.')
       return
     }
-    const { price, credit, total } = billing.prorationOf(portal)
+    const { price, credit, total } = prorationOf(shop, portal)
     const currency = price.currency
     const rows = `<dl><dt>${escapeHtml(nameOf(price))}</dt><dd>${money(price.unit_amount, currency)}</dd><dt>Unused time until ${dayOf(subscription.items.data[0].current_period_end)}</dt><dd>${money(-credit, currency)}</dd><dt class="total">Due today</dt><dd class="total">${money(total, currency)}</dd></dl>`
     payPage(method, given, {
@@ -154,7 +157,7 @@ export function createPages({ store, billing, nowMs }: PageDeps) {
       hasEmail: false,
       hasCard: false,
       back: portal.return_url,
-      pay: (_card, isConfirmed) => billing.confirmUpdate(portal, isConfirmed),
+      pay: (_card, isConfirmed) => confirmUpdate(shop, portal, isConfirmed),
       done: () => portal.flow.after_completion.redirect?.return_url,
     })
   }
@@ -171,7 +174,7 @@ export function createPages({ store, billing, nowMs }: PageDeps) {
       hasEmail: false,
       hasCard: true,
       back: null,
-      pay: (card, isConfirmed) => billing.payInvoice(invoice, card, isConfirmed),
+      pay: (card, isConfirmed) => payInvoice(shop, invoice, card, isConfirmed),
       done: () => undefined,
     })
   }
@@ -179,7 +182,7 @@ export function createPages({ store, billing, nowMs }: PageDeps) {
   /** Answers a request for a page; returns false if there is none at its path. */
   return ({ method, path, form, answer }: PageRequest): boolean => {
     const [, kind, id = ''] = /^\/(c\/pay|p\/session|i)\/(\w+)$/.exec(path) ?? []
-    billing.tick()
+    tick(shop)
     const given = { form, answer }
     if (kind === 'c/pay') {
       const session = store.find('checkout.session', id)

@@ -16,35 +16,43 @@ const errorsMax = 1_000
 type ErrorDial = { count: number; acts: boolean }
 
 async function openService({ dir, nowMs }: Options, errors: ErrorDial, hostUrl: () => string) {
-  const [{ createApi }, { createBilling }, { createEvents }, { createPages }, { openStore }, catalogue] =
-    await Promise.all([
-      import('./api.ts'),
-      import('./billing.ts'),
-      import('./events.ts'),
-      import('./pages.ts'),
-      import('./store.ts'),
-      import('./catalogue.ts'),
-    ])
+  const [
+    { createApi },
+    { createShop },
+    { createEvents },
+    { createPages },
+    { openStore },
+    { tick },
+    catalogue,
+  ] = await Promise.all([
+    import('./api.ts'),
+    import('./shop.ts'),
+    import('./events.ts'),
+    import('./pages.ts'),
+    import('./store.ts'),
+    import('./renewals.ts'),
+    import('./catalogue.ts'),
+  ])
   const store = await openStore(dir)
   for (const each of [...catalogue.products, ...catalogue.prices])
     if (!store.find(each.object, each.id)) store.add(each)
   const events = createEvents({ store, nowMs })
-  const billing = createBilling({ store, nowMs, emit: events.emit, hostUrl })
+  const shop = createShop({ store, nowMs, emit: events.emit, hostUrl })
   const nextError = () => {
     if (errors.count === 0) return undefined
     errors.count -= 1
     return errors.acts ? ('after' as const) : ('before' as const)
   }
   const timer = setInterval(() => {
-    billing.tick()
+    tick(shop)
     events.tick()
   }, tickMs)
   timer.unref()
   return {
     store,
     events,
-    api: createApi({ store, billing, events, nowMs, nextError }),
-    pages: createPages({ store, billing, nowMs }),
+    api: createApi({ shop, events, nowMs, nextError }),
+    pages: createPages({ shop, nowMs }),
     async close() {
       clearInterval(timer)
       await store.close()

@@ -7,7 +7,7 @@ import { notSubscribed } from './checkout-admission.ts'
 import type { contract } from './contract.ts'
 import type { PlanCatalogue } from './plan-catalogue.ts'
 import { subscriptionView } from './plan-views.ts'
-import { currentSubscription, nextReading } from './store.ts'
+import { beginReading, currentSubscription } from './store.ts'
 import type { SyncDeps } from './sync.ts'
 import { answerOf } from './task-answer.ts'
 
@@ -35,7 +35,7 @@ export const createCancel = (deps: CancelDeps) =>
 
 async function send(deps: CancelDeps, { data, userId }: TaskView<Data>): Promise<StepResult<Data, 'send'>> {
   const { db, stripe, providerClock } = deps
-  const order = await nextReading(db)
+  const order = await beginReading(db, data.subscription)
   const subscription = await stripe.setCancelAtPeriodEnd(data.subscription, !data.undo)
   if (!subscription) throw conflict('The plan has ended already', 'not_subscribed')
   const now = providerClock.now()

@@ -193,7 +193,7 @@ async function openPage(deps: CheckoutDeps, { userId, data }: Task): Promise<Res
   if (refusal) return refusal
   if (row.state === 'open')
     return { end: 'completed', outcome: 'executed', result: resultOf(data, row, data.isReused === true) }
-  const { made } = await askForPage(deps, row, `checkout:${userId}:${row.intent}:${row.page}`)
+  const { made, refusal: reason } = await askForPage(deps, row, `checkout:${userId}:${row.intent}:${row.page}`)
   const failures = (data.failures ?? 0) + 1
   if (made)
     return {
@@ -203,7 +203,7 @@ async function openPage(deps: CheckoutDeps, { userId, data }: Task): Promise<Res
       writes: (tx) => storePage(deps, tx, row, made),
     }
   if (failures < failuresMax) return { next: 'reserve', data: { failures, failedPage: row.page } }
-  return failed('unavailable', 'The payment provider fails now; nothing was paid')
+  return failed(reason.code, `${reason.message}; nothing was paid`, reason.extras as JsonObject)
 }
 
 const failed = (code: string, message: string, details: JsonObject = {}): Result => ({

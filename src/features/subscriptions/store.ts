@@ -61,8 +61,9 @@ export const invoicesOfUser = (db: Queryable, userId: string): Promise<PlanInvoi
       .limit(shownMax),
   )
 
-/** Takes the next number in the order of readings, before the provider is read. */
-export async function nextReading(db: Queryable): Promise<bigint> {
+/** Takes the next number in the order of readings. Events that come after it cause another reading. */
+export async function beginReading(db: Queryable, objectId: string): Promise<bigint> {
+  await query(db, 'update plan_watch set queued_at = null where id = $1 and queued_at is not null', [objectId])
   const [row] = await query<{ reading: bigint }>(db, `select nextval('plan_reading_seq') as reading`)
   return row!.reading
 }

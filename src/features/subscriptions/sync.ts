@@ -4,7 +4,7 @@ import { defineTaskKind, type TaskKind, type TaskView, type Tx } from '#kernel/t
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { Stripe } from '#upstreams/stripe/stripe.ts'
 import { type ApplyDeps, applyReading, invoicesToRead, type Reading } from './apply-reading.ts'
-import { currentSubscription, nextReading, unwatch, watch } from './store.ts'
+import { beginReading, currentSubscription, unwatch, watch } from './store.ts'
 
 /** Reads an object of the provider again and makes the records equal to it, whoever asked for it. */
 
@@ -48,7 +48,8 @@ export const createSync = (deps: SyncDeps): TaskKind =>
 const done = { end: 'completed' as const, outcome: 'executed' as const, result: {} }
 
 /** A paid session leads to its subscription; one that has ended is not read again. */
-async function readSession({ stripe, providerClock }: SyncDeps, { data }: Task) {
+async function readSession({ db, stripe, providerClock }: SyncDeps, { data }: Task) {
+  await beginReading(db, data.object)
   const session = await stripe.session(data.object)
   if (session?.status === 'open') return done
   const close = (tx: Tx, state: 'complete' | 'expired') =>
@@ -80,7 +81,7 @@ async function read(
   id: string,
   userId: string,
 ): Promise<Reading | undefined> {
-  const order = await nextReading(db)
+  const order = await beginReading(db, id)
   const subscription = await stripe.subscription(id)
   // Another shop at the same provider, or another database, may sell subscriptions too.
   if (subscription?.userId !== userId) return undefined

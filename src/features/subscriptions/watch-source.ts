@@ -14,8 +14,12 @@ type Watched = {
   next_at: Date
   every_seconds: number | null
   eager_until: Date | null
+  queued_at: Date | null
 }
 type WatchDeps = { db: Queryable; taskEngine: Pick<Engine, 'enqueueOnce' | 'kindOf'> }
+
+/** A task that has not begun by then is given up, and another one is made. */
+const queuedMsMax = 600_000
 
 /** While a payer may be paying, so that credits come within five minutes even if every event is lost. */
 export const eagerSeconds = 120
@@ -37,7 +41,7 @@ export const dueWatches = ({ db, taskEngine }: WatchDeps): DueSource<Watched> =>
   lockDue: (tx, now, { limit, ids, except }) =>
     query<Watched>(
       tx,
-      `select id, user_id, next_at, every_seconds, eager_until from plan_watch
+      `select id, user_id, next_at, every_seconds, eager_until, queued_at from plan_watch
        where next_at <= $1 and ($2::text[] is null or id = any($2)) and id <> all($3::text[])
        order by next_at limit $4 for update skip locked`,
       [now, ids, except, limit],
@@ -49,11 +53,14 @@ export const dueWatches = ({ db, taskEngine }: WatchDeps): DueSource<Watched> =>
       `update plan_watch w set next_at = n.at from unnest($1::text[], $2::timestamptz[]) n (id, at) where w.id = n.id`,
       [[...next.keys()], [...next.values()]],
     )
+    const unqueued = rows.filter(({ queued_at: at }) => at === null || later(at, queuedMsMax) <= now)
+    const ids = unqueued.map(({ id }) => id)
+    await query(tx, 'update plan_watch set queued_at = $2 where id = any($1)', [ids, now])
     const kind = taskEngine.kindOf(syncKind)
     if (!kind) throw new Error(`this instance has no task kind ${syncKind}`)
     await taskEngine.enqueueOnce(
       tx,
-      rows.map((row) => {
+      unqueued.map((row) => {
         const data = { object: row.id, user_id: row.user_id }
         return {
           userId: systemOwner,

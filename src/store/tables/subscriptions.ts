@@ -61,6 +61,7 @@ export type PlanWatchRow = {
   next_at: Date | null
   every_seconds: number | null
   eager_until: Date | null
+  queued_at: Date | null
 }
 export type SubscriptionTables = {
   plan_checkout: PlanCheckoutRow

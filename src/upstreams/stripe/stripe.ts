@@ -37,8 +37,11 @@ export type NewChange = Pick<Subscription, 'customerId' | 'itemId'> & {
   priceId: string
   returnUrl: string
 }
-/** A failure of the provider that it repeats under the same key for a day: only another key helps. */
-export type Made<T> = { made: T } | { made: undefined; failedUnderKey: true }
+/**
+ * Nothing was made under the key. A failure of the provider is repeated under it for a day, and a refusal is final for
+ * what was asked, so that only another key and another time can help.
+ */
+export type Made<T> = { made: T; refusal?: never } | { made?: never; refusal: Fault }
 
 export type Stripe = {
   price(id: string): Promise<Price>
@@ -128,9 +131,10 @@ export function createStripe({ url, key: apiKey, net, portalConfiguration }: Opt
   }
   const make = async (request: Request & { key: string }): Promise<Made<Page>> => {
     const reply = await send(request)
-    if (reply.status >= serverError) return { made: undefined, failedUnderKey: true }
-    if (reply.status !== 200) throw faultOf(reply)
-    return { made: readReply(reply.body, pageOf) }
+    if (reply.status === 200) return { made: readReply(reply.body, pageOf) }
+    const refusal = faultOf(reply)
+    if (reply.status < serverError && refusal.code !== 'upstream_rejected') throw refusal
+    return { refusal }
   }
   const id = encodeURIComponent
   const session = (sessionId: string) =>

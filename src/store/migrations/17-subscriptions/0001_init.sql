@@ -106,7 +106,9 @@ create table plan_watch (
   next_at timestamptz,
   every_seconds integer check (every_seconds > 0),
   -- Until then it is read as often as an open session, because a page that changes it is open.
-  eager_until timestamptz
+  eager_until timestamptz,
+  -- Since when a task waits that has not begun to read the object; it covers all events until then.
+  queued_at timestamptz
 );
 create index plan_watch_due on plan_watch (next_at) where next_at is not null;
 
