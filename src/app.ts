@@ -118,7 +118,7 @@ export async function openDoors(deps: DoorDeps) {
 /** The doors below HTTP that serve no operation. */
 const pageDoors = ({ openFile, receiveEvent }: DoorDeps, limits: Invocation['limits']) => [
   ...(openFile ? [createFileDoor(openFile, limits)] : []),
-  ...(receiveEvent ? [createProviderEventDoor(receiveEvent, limits), createCheckoutPages()] : []),
+  ...(receiveEvent ? [createProviderEventDoor(receiveEvent), createCheckoutPages()] : []),
 ]
 
 /** Adds to an event the links that the stream and the list add over HTTP. */

@@ -141,6 +141,7 @@ export const testPackages = [
   'playwright-core',
   'openai',
   '@anthropic-ai/sdk',
+  'stripe',
   'standardwebhooks',
   'jose',
 ]

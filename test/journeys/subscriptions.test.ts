@@ -43,7 +43,7 @@ describe('plans', () => {
   afterEach(async () => {
     await Promise.all([provider.honest(), provider.errors(0), provider.heal()])
   })
-  after(() => { console.log('LINES', gateway?.lines.slice(-60).join('\n')); return gateway?.[Symbol.asyncDispose]() })
+  after(() => gateway?.[Symbol.asyncDispose]())
 
   /** The newest payment of a person, at the provider. */
   const paymentOf = async (person: Person): Promise<string> => {

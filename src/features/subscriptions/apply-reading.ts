@@ -51,6 +51,8 @@ const rowOf = (reading: Reading, role: PlanSubscriptionRow['role']): PlanSubscri
 
 export async function applyReading(deps: ApplyDeps, tx: Tx, reading: Reading): Promise<Applied> {
   const { order, userId, subscription } = reading
+  // Two subscriptions that are paid at once are read one after the other, so that one of them is the main one.
+  await query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 17))', [userId])
   const before = await fetchOne(
     tx,
     builder.selectFrom('plan_subscription').selectAll().where('id', '=', subscription.id).forUpdate(),
@@ -75,6 +77,8 @@ export async function applyReading(deps: ApplyDeps, tx: Tx, reading: Reading): P
       .selectAll()
       .where('subscription_id', '=', row.id)
       .orderBy('created_at')
+      // Of one second: creation, then renewal, then change, which is the order of these words.
+      .orderBy('reason')
       .orderBy('id')
       .forUpdate(),
   )
