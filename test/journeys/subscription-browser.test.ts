@@ -58,6 +58,7 @@ async function login(env: NodeJS.ProcessEnv, page: Page, email: string): Promise
   await page.getByRole('button', { name: 'Send me a code' }).click()
   await page.getByLabel('Code').fill(await codeFor(email))
   await page.getByRole('button', { name: 'Continue' }).click()
+  for (const scope of ['manage', 'chat']) await page.locator(`input[name=${scope}]`).check()
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   await page.getByText('You are signed in').waitFor()
   assert.equal(await ended, 0)
