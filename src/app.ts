@@ -1,5 +1,5 @@
-import { openTimeComparison } from '#compose/chain-comparison.ts'
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
+import { openTimeComparison } from '#compose/forgotten-execution-search.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'
@@ -74,7 +74,7 @@ export function doorDepsOf(composed: Composed): DoorDeps {
   }
 }
 
-/** Opens the authorization server of this gateway, or the way to an external one. */
+/** Opens the gateway's own authorization server, or a proxy of an external one. */
 function openAuthorizationServer(deps: OAuthEdgeDeps) {
   const { baseUrl } = deps
   const { external: server, federation } = deps.oauth
@@ -95,7 +95,7 @@ function openAuthorizationServer(deps: OAuthEdgeDeps) {
   }
 }
 
-/** Opens the parts that all doors share, and the HTTP door on them. */
+/** Opens the invocation of operations, which all transports share, and the MCP and HTTP servers. */
 export async function openDoors(deps: DoorDeps) {
   await using parts = new AsyncDisposableStack()
   const invocation = createInvocation(deps)
@@ -121,7 +121,7 @@ const pageDoors = ({ openFile, receiveEvent }: DoorDeps, limits: Invocation['lim
   ...(receiveEvent ? [createProviderEventDoor(receiveEvent), createCheckoutPages()] : []),
 ]
 
-/** Adds to an event the links that the stream and the list add over HTTP. */
+/** Returns a function that adds to an event the same links that HTTP clients get with the event. */
 function eventLinks({ baseUrl, features }: Composed): (event: StoredEvent) => unknown {
   const addLinks = createLinks(features.operations, baseUrl)(plainSchema(NotificationEvent))
   return (event) => (addLinks ? addLinks(event) : event)
@@ -153,7 +153,8 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
         log.warn({ error, job }, 'maintenance failed; it runs again after the next interval'),
     }),
   )
-  // The disposal is not awaited: doors and tasks close while a job ends, and its query ends with the pool.
+  // The shutdown does not wait for these jobs: servers and tasks close while a job ends, and closing the pool ends the
+  // job's query.
   for (const each of [maintenance, ...repetitions]) parts.defer(() => void each[Symbol.asyncDispose]())
 }
 
@@ -179,7 +180,7 @@ export function openAgentService({
 
 export type App = {
   url: string
-  /** Loads the code that only signatures need; a signature that comes first awaits the same code. */
+  /** Loads the code that only signatures need. A signature that is requested before that waits for the same load. */
   loadSigning(): Promise<void>
 } & AsyncDisposable
 

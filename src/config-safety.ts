@@ -21,7 +21,10 @@ export const worldSolanaSponsors = [1, 2].map(
   (number) => `0x${sha256(`portico local world: solana sponsor ${number}`).toString('hex')}`,
 )
 export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1hXZs']
-/** Digests of the 20 public keys that every development node funds: any account can spend their funds. */
+/**
+ * Digests of the 20 private keys that every development node funds. The keys are public, so anybody can spend their
+ * funds.
+ */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
 const worldTill = '0x7111000000000000000000000000000000000001'

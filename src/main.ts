@@ -1,6 +1,6 @@
 import { ConfigRefused, readConfig } from '#config.ts'
 import { openDataDir, useCompileCache } from '#start/data-dir.ts'
-import { keepTickShape } from '#start/next-tick-shape.ts'
+import { keepTickShape } from '#start/keep-next-tick-fast.ts'
 import { onStopSignals, stopOf } from '#start/stop-signals.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */

@@ -4,13 +4,13 @@ import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { appendEvents } from '#durable/events/append-events.ts'
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
 import { taskEvent } from '#durable/task/task-view.ts'
+import { createOrderTasks } from '#engines/trigger-orders/fired-order-tasks.ts'
 import { toRow } from '#engines/trigger-orders/order-end.ts'
-import { orderKindVersion } from '#engines/trigger-orders/order-rules.ts'
-import { createOrderTasks } from '#engines/trigger-orders/order-tasks.ts'
+import { orderKindVersion } from '#engines/trigger-orders/order-kind-rules.ts'
 import { spendOf } from '#engines/trigger-orders/run-order.ts'
 import { ordersById, rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
-import type { ExecutedOrder, FoundWithdrawal } from '#engines/venue/orders/find-unknown-executions.ts'
+import type { ExecutedOrder, FoundWithdrawal } from '#engines/venue/orders/find-forgotten-executions.ts'
 import { nonceKind } from '#engines/venue/orders/signed-action.ts'
 import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { noteFoundOrder } from '#engines/venue/records/order-store.ts'
@@ -21,15 +21,16 @@ import { firedExecutionId, rearmedExecutionId } from '#kernel/task/execution-id.
 import type { TaskKind, Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { adoptedKind, recordFoundEffect } from '#store/found-effect.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
+import { adoptedKind, recordFoundEffect } from '#store/record-found-effect.ts'
 import { raiseCounter } from './raise-nonce-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains and the venue executed and the database forgot. An order fires once for each of
- * its executions on a chain, and its tasks look the executions up. A request under a key gets an adopted task,
- * whose place its repeat takes. What is adopted from the venue is not foreign to the comparison of its account.
+ * Makes tasks of what the chains and the venue executed and the database has lost. A trigger order fires once for each
+ * of its executions on a chain, and the fired task looks the execution up. Another execution becomes an ended task, an
+ * adopted task, whose place a repetition of the request under its key takes. What is adopted at the venue is recorded,
+ * so that the reconciler does not report it as foreign.
  */
 
 type Execution = {
@@ -83,10 +84,11 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
   })
 
 /**
- * Returns the task that already has this execution. If it has not ended, it looks its execution up by itself and
- * gets the time for that, because its deadline may have passed; on a chain no cancel ends it before. A task that
- * executed nothing is an earlier attempt of an order. A task that waits for a person again may end without an
- * approval: its execution gets a separate task, which it replaces once it is approved.
+ * Returns the task that already has this execution. If this task has not ended, it looks the execution up by itself:
+ * its deadline is extended, because it may have passed, and on a chain no cancel ends the task before the look-up has
+ * an answer. A task that executed nothing is not returned, because it is an earlier attempt of an order. A task that
+ * waits for an approval is not returned either, because it may end without one: the execution gets a separate task,
+ * which the approved task replaces.
  */
 async function knownTask(
   tx: Tx,
@@ -107,7 +109,7 @@ async function knownTask(
 /** The steps of tasks on a chain that look for an earlier execution before they sign. */
 const lookUpSteps = ['prepare', 'sign', 'swap']
 
-/** Marks a task as a look-up of its execution does: no cancel ends the task before the look-up has an answer. */
+/** Marks a task as looking its execution up: no cancel ends the task before the look-up has an answer. */
 const markLookingUp = (tx: Tx, taskId: string) =>
   query(
     tx,
@@ -117,7 +119,7 @@ const markLookingUp = (tx: Tx, taskId: string) =>
     [taskId, lookUpSteps],
   )
 
-/** Finds an order that has not fired, or whose known attempt was refunded before the execution that sold. */
+/** Finds the order of an execution. The order has not fired, or its known attempt was refunded earlier. */
 async function firedOrder(
   { clock }: Session,
   tx: Tx,
@@ -150,7 +152,10 @@ async function firedOrder(
   return order
 }
 
-/** Arms an order again whose attempt was refunded, as a later execution shows; the attempt's task arms nothing. */
+/**
+ * Arms a fired order again, because a later execution shows that its attempt was refunded. The task of the refunded
+ * attempt then does not arm the order a second time.
+ */
 const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
   rearmTriggerOrder(tx, {
     orderId: fired.id,
@@ -163,7 +168,7 @@ const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
 /** A refunded order is armed again under another id, at most this many times. */
 const refundsMax = 10
 
-/** Returns the orders as they fired, by the execution id of each attempt that an order may have had since. */
+/** Returns the orders by the execution id of each attempt that they may have made, one after each refund. */
 function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
   const attempts = new Map<string, TriggerOrder>()
   for (let orders = open, refunds = 0; refunds <= refundsMax; refunds++) {
@@ -200,7 +205,7 @@ async function openPosition(
 
 type Noted = Execution & { taskId: string; venue: ExecutedOrder | FoundWithdrawal }
 
-/** Notes an order by its id, or a withdrawal by its nonce, so that the comparison of the account finds it. */
+/** Records an order by its id, or a withdrawal by its nonce, so that the reconciler of the account finds it. */
 async function noteAtVenue(
   { clock }: Session,
   tx: Tx,
@@ -303,7 +308,7 @@ const runElsewhere = async (): Promise<never> => {
   throw new Error('a gateway runs the tasks of orders')
 }
 
-/** The kinds of orders that swap, as far as `time adopt` needs them to make tasks. */
+/** The kinds of swapping orders, reduced to what `time adopt` needs to create their tasks: a gateway runs them. */
 const firedKinds: ReadonlyMap<string, TaskKind> = new Map(
   [...orderViews].map(([kind, { event }]): [string, TaskKind] => [
     kind,

@@ -3,11 +3,11 @@ import { userTopic } from '#durable/events/notifier.ts'
 import { linkCoolsUntil, personOf } from '#engines/agent-links/owners.ts'
 import { linkEvent } from '#features/agents/link-event.ts'
 import { removeLink, setContested } from '#features/agents/store.ts'
-import { endLink } from '#features/policy/end-link.ts'
+import { endLink } from '#features/policy/unlink-agent.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { pauseSchedules } from './ended-access.ts'
+import { pauseSchedules } from './end-schedules-and-webhooks.ts'
 import { userOf } from './users.ts'
 
 const rowsMax = 1_000
@@ -34,7 +34,8 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
     if (!ended) throw new UsageError(`Agent ${agentId} is linked to nobody.`)
     const now = clock.now()
     const coolingMs = session.config.COOLING_SECONDS * 1_000
-    // The operator decides a contest: the person's stop, and limits lowered while the link was young, are undone.
+    // A contested or new link may be that of an attacker. When an operator ends one, the kill switch that the person
+    // set and the limits that the person lowered through the link are undone.
     const isUndone = owner.contestedAt !== null || linkCoolsUntil(linkedAt, { now, coolingMs }) !== undefined
     await endLink(tx, { userId, person: owner, linkedAt, isUndone, ...ended }, now)
     await session.record(tx, {
@@ -43,7 +44,8 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
       details: { agent_id: agentId, person_id: owner.agentId },
     })
     const event = linkEvent('agent.unlinked', { agentId, person: owner }, 'operator')
-    // The readers are sorted, since each append locks the event log of its user.
+    // Events are appended in the order of user ids, because each append locks the event log of a user, and every
+    // transaction locks these logs in this order.
     const paused = await pauseSchedules(tx, { userId, personId: owner.userId, at: now })
     for (const reader of [userId, owner.userId].sort())
       await appendEvents(tx, reader, reader === userId ? [event, ...paused] : [event], now)
@@ -55,7 +57,7 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
   )
 }
 
-/** Ends the contest of an honest link, so that its person decides for the agent again. */
+/** Ends the contest of a link that belongs to the right person, so that this person decides for the agent again. */
 const keepAgent: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id: userId, agent_id: agentId } = await userOf(database.pool, args.positional('agent'))

@@ -1,4 +1,4 @@
-import { makeBackendKey, type NewBackendKey } from '#features/image/backend-key.ts'
+import { makeBackendKey, type NewBackendKey } from '#features/image/backend-key-format.ts'
 import { later } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'

@@ -5,7 +5,10 @@ import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import type { Session } from './session.ts'
 
-/** Payments to the contracts for credits that pay no task: an operator returns them and records it here. */
+/**
+ * Lists and settles stray payments: payments to a contract for credits that pay for no task. An operator returns the
+ * money, and records that here.
+ */
 
 const listedMax = 200
 

@@ -13,7 +13,10 @@ import { resolvePayment } from './credit-payments.ts'
 import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 
-/** Credits that an operator gives a user, for a payment that found no task or for another reason, and what an app spends. */
+/**
+ * Grants credits to a user, for a payment that paid for no task or for another reason, and sets how many credits of a
+ * user an app may spend in a day.
+ */
 
 const grantedMax = 1_000_000
 

@@ -21,7 +21,10 @@ import type { AdminCommand } from './command.ts'
 import type { Row } from './output.ts'
 import { raiseCounter } from './raise-nonce-counter.ts'
 
-/** What the gateways know about the time of the database, and how money moves again after it went back. */
+/**
+ * The commands `time`: they show what each gateway has seen of the database, and let money move again after the
+ * database went back to an earlier state.
+ */
 
 type HoldRow = {
   scope: string
@@ -59,7 +62,10 @@ const show: AdminCommand['run'] = async (session) => {
   if (adopted.length > 0) session.print(adopted)
 }
 
-/** Declares that other tools restored the database: the gateways cannot always see that it went back. */
+/**
+ * Puts all money on hold, because other tools than `restore` have restored the database, which the gateways cannot
+ * always notice by themselves.
+ */
 const hold: AdminCommand['run'] = async (session, args) => {
   const now = session.clock.now()
   const since = args.text('since')
@@ -126,7 +132,10 @@ const notOnHold = (scope: string): string =>
     ? 'Money is not on hold as a whole; --chain names one whose money is.'
     : `Money of chain ${scope} is not on hold.`
 
-/** Waits until a scope is compared. The hold of a chain on which nothing was found ends with its comparison. */
+/**
+ * Waits until one chain, or everything, was compared with the database. If nothing was found on a chain, its comparison
+ * also ends its hold.
+ */
 async function waitForComparison(pool: Queryable, scope: string): Promise<HoldRow[]> {
   const untilMs = performance.now() + compareMsMax
   for (;;) {

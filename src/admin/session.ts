@@ -10,8 +10,8 @@ import type { Operator } from '#kernel/task/operator-text.ts'
 import { openDatabaseEndpoint } from '#start/backing-services.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { appliedMigrations, readMigrations } from '#store/migrate.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
-import { StoreRefusal } from '#store/refusal.ts'
 import { type Row, rowLines } from './output.ts'
 
 export type AdminAction = { command: string; subject?: string | undefined; details?: object }
@@ -68,7 +68,7 @@ export async function openSession(
   { config, actor, reason, json, printLine }: SessionOptions,
   parts: AsyncDisposableStack,
 ): Promise<Session> {
-  // To open the endpoint without a cluster would create an empty database.
+  // `openDatabaseEndpoint` creates a database where none exists, so the existence is checked first.
   if (!config.DATABASE_URL && !existsSync(join(config.DATA_DIR, 'postgres.json')))
     throw new StoreRefusal(`There is no database in ${config.DATA_DIR}. Set DATA_DIR or DATABASE_URL.`)
   const progress = (line: string) => process.stderr.write(`${line}\n`)

@@ -10,7 +10,9 @@ import type { Row } from './output.ts'
 const evmChains = ['1', '8453', '42161', '421614', '137'] as const
 const chains = [...evmChains, solanaId] as const
 
-/** Nonces are mined in order, so the transactions under way are among the last ones. */
+/**
+ * Nonces are mined in order, so pending transactions have the last nonces of a sponsor: only this many are searched.
+ */
 const pendingMax = 10_000
 
 const listSponsors: AdminCommand['run'] = async (session) => {

@@ -7,13 +7,13 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
 import type { EndResult, TaskView, Tx } from '#kernel/task/task.ts'
 import { liveStates } from '#kernel/task/task-state.ts'
-import { recordFoundEffect } from '#store/found-effect.ts'
 import { query } from '#store/query.ts'
+import { recordFoundEffect } from '#store/record-found-effect.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
+import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './operator-task-end.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
-import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './task-ending.ts'
 
 /** Selects tasks that only an operator or a silent upstream ends: what they signed can no longer execute. */
 const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
@@ -79,7 +79,7 @@ const showTask: AdminCommand['run'] = async (session, args) => {
 const leaseSeconds = 60
 const claimMsMax = 15_000
 
-/** Claims a task under a lease of this command, as an instance has one, once no instance looks the task up. */
+/** Claims a task for this process, under a lease like that of an instance. Waits until no instance runs the task. */
 async function claimTask({ database, instanceId }: Session, { id }: Task): Promise<Task> {
   const startedMs = performance.now()
   while (true) {
@@ -110,7 +110,7 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
   }
 }
 
-/** Completes the end of a task with what the own end of its kind would have booked. */
+/** Adds to the operator's end of a task what the last step of its own kind would have booked. */
 async function endOfKind(
   { config, transactions, clock, instanceId }: Session,
   task: TaskView,

@@ -6,7 +6,7 @@ import { operatorText } from '#kernel/task/operator-text.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { accessTopics, endRuns, endWebhooksOfApps, webhookTopics } from './ended-access.ts'
+import { accessTopics, endRuns, endWebhooksOfApps, webhookTopics } from './end-schedules-and-webhooks.ts'
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 

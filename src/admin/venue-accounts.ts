@@ -67,7 +67,9 @@ const freeze: AdminCommand['run'] = async (session, args) => {
   session.printLine(`The venue account of user ${id} is frozen: it opens nothing, exits go on`)
 }
 
-/** Unfreezes a venue account, whose next comparison adopts the differences for the operator's reason. */
+/**
+ * Unfreezes a venue account. Its next comparison adopts the differences into the record, with the operator's reason.
+ */
 const unfreeze: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id } = await userOf(database.pool, args.positional('user'))

@@ -1,14 +1,15 @@
-import type { Registry } from '#grammar/registry.ts'
-import { memoryAfter, readTurn } from '#grammar/turn.ts'
-import type { Understanding } from '#grammar/understanding.ts'
-import type { Agent, Answerer, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
+import type { Registry } from '#grammar/operation-registry.ts'
+import { memoryAfter, readTurn, type TurnReading } from '#grammar/read-turn.ts'
+import type { Agent, Answerer, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isTimeframe, type Timeframe } from '#market/candle.ts'
-import { analyseMarket } from './research/analyst.ts'
+import type { ReadAnswerer } from './grammar-answerer.ts'
+import { analyseMarket } from './research/market-analyzer-agent.ts'
 import { researchAsset } from './research/researcher.ts'
 
 /**
- * This module gives a turn to the agent that it names. Analyses and reports have their own answerer, with and
- * without a model, because their figures are claims. Every other turn goes to the grammar or to a model.
+ * This module reads a turn once, and chooses its answerer by the agent that the turn names. Analyses and reports have
+ * an answerer of their own, whether or not there is a model, because each of their figures is a claim that can be
+ * computed again. Every other turn goes to the grammar or to a model.
  */
 
 const defaultTimeframe: Timeframe = '4h'
@@ -28,9 +29,9 @@ type Subject = {
   unserved: string | undefined
 }
 
-function subjectOf({ agent }: Turn, { intents }: Understanding, { names }: Registry): Subject | undefined {
-  const [intent, ...more] = intents
-  if (!intent || more.length > 0 || !intentsOf[agent].includes(intent.intent)) return undefined
+function subjectOf({ turn, understanding, registry: { names } }: TurnReading): Subject | undefined {
+  const [intent, ...more] = understanding.intents
+  if (!intent || more.length > 0 || !intentsOf[turn.agent].includes(intent.intent)) return undefined
   const { assets, asset, token, timeframe } = intent.slots
   const [first, ...others] = (assets ?? asset ?? token ?? '').split(/[ ,]+/).filter((word) => word !== '')
   const found = first === undefined ? undefined : names.bySymbol.get(first.toLowerCase())
@@ -44,20 +45,19 @@ function subjectOf({ agent }: Turn, { intents }: Understanding, { names }: Regis
   }
 }
 
-export function chooseAnswerer(registryOf: () => Promise<Registry>, other: Answerer): Answerer {
+export function chooseAnswerer(registryOf: () => Promise<Registry>, other: ReadAnswerer): Answerer {
   return {
     async run(turn, tools, emit, signal): Promise<TurnEnd> {
-      const registry = await registryOf()
-      const understanding = readTurn(turn, registry)
-      const subject = subjectOf(turn, understanding, registry)
-      if (!subject) return other.run(turn, tools, emit, signal)
+      const reading = readTurn(turn, await registryOf())
+      const subject = subjectOf(reading)
+      if (!subject) return other.run(reading, tools, emit, signal)
       const { asset, others, timeframe, unserved } = subject
       const session = { tools, emit, signal }
       const { citations } =
         turn.agent === 'ProDeepResearchAgent'
-          ? await researchAsset({ asset, others, names: registry.names }, session)
+          ? await researchAsset({ asset, others, names: reading.registry.names }, session)
           : await analyseMarket({ asset, others, timeframe, unserved }, session)
-      return { stopReason: 'end', citations, memory: memoryAfter(turn, understanding) }
+      return { stopReason: 'end', citations, memory: memoryAfter(reading) }
     },
   }
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { contracts } from '#contracts.ts'
 import { type Universe, versionOf } from '#grammar/asset-and-chain-names.ts'
-import { createRegistry, type Registry } from '#grammar/registry.ts'
+import { createRegistry, type Registry } from '#grammar/operation-registry.ts'
 import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -47,22 +47,21 @@ export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
   const registryOf = createRegistryReader()
   const inTurn = createLoopTurns()
   return (names) => {
-    // The caller next reads a whole text without yielding, so callers take turns on the event loop.
+    // Reading a whole text blocks the event loop, so runs take turns on it, and other work goes on between two texts.
     const own = async () => {
       const registry = await registryOf(names)
       await inTurn()
       return registry
     }
-    const grammar = grammarAnswerer(own)
-    if (!models) return chooseAnswerer(own, grammar)
+    if (!models) return chooseAnswerer(own, grammarAnswerer)
     const limits = { tokensMax: models.tokensMax, prices: models.prices }
-    return chooseAnswerer(own, createModelAnswerer({ model: models.model, grammar, registryOf: own, limits }))
+    return chooseAnswerer(own, createModelAnswerer({ model: models.model, grammar: grammarAnswerer, limits }))
   }
 }
 
 /**
- * Reads the names of a gateway. Runs share the names that one run has read; they wait briefly for a read under way,
- * and share no failure.
+ * Reads the names of the chains and assets of a gateway. Runs share the names that one of them has read. A run waits
+ * briefly for a read under way, and reads by itself if that read is slow or fails.
  */
 function createRegistryReader() {
   const registries = new LRUCache<string, Registry>({ max: versionsMax })
@@ -87,11 +86,17 @@ function createRegistryReader() {
   }
 }
 
-/** The version is the digest of the names, so one gateway cannot name things for another. */
+/**
+ * Throws if the version is not the digest of the names: the names are cached by version, so a gateway with a false
+ * version could change the names of another gateway.
+ */
 async function readUniverse({ version, read }: NamesOfGateway): Promise<Universe> {
   const universe: unknown = await read()
   if (!fits(UniverseForm, universe) || versionOf(universe) !== version)
-    throw new Fault('upstream_changed', 'The names of the gateway are not those of their version')
+    throw new Fault(
+      'upstream_changed',
+      'The chains and assets that the gateway sent do not match their version; ask again',
+    )
   return universe
 }
 

@@ -1,23 +1,24 @@
 import { type Answer, answerOf } from '#grammar/answer.ts'
+import { questionText } from '#grammar/clarifying-question.ts'
 import type { PlanStep } from '#grammar/intent-frame.ts'
-import { inputsOf } from '#grammar/plan.ts'
-import { changes, type Registry } from '#grammar/registry.ts'
+import { changes } from '#grammar/operation-registry.ts'
+import { memoryAfter, stepOutputOf, type TurnReading } from '#grammar/read-turn.ts'
+import { inputsOf } from '#grammar/resolve-plan.ts'
 import type { Outputs, StepOutput } from '#grammar/step-outputs.ts'
-import { remember } from '#grammar/thread.ts'
-import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Ask, Intent, Understanding } from '#grammar/understanding.ts'
-import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
+import type { Citation, Emit, ToolCall, Tools, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
-import { startedText } from './started-text.ts'
+import { startedText } from './started-task-text.ts'
 
-type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
+/** An answerer of turns that were read. */
+export type ReadAnswerer = {
+  run(reading: TurnReading, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd>
+}
+type Run = Omit<TurnReading, 'understanding'> & { tools: Tools; emit: Emit; signal: AbortSignal }
 
-export const grammarAnswerer = (registryOf: () => Promise<Registry>): Answerer => ({
-  async run(turn, tools, emit, signal): Promise<TurnEnd> {
-    const registry = await registryOf()
-    const nowMs = turn.askedAt.getTime()
-    const understanding = readTurn(turn, registry)
-    const run: Run = { turn, tools, emit, signal, registry, nowMs }
+export const grammarAnswerer: ReadAnswerer = {
+  async run({ turn, understanding, registry }, tools, emit, signal) {
+    const run: Run = { turn, registry, tools, emit, signal }
     const said = createSaid(emit)
     if (understanding.intents.length > 0)
       emit.planning('plan_started', { id: 'plan', text: planText(understanding) })
@@ -39,21 +40,13 @@ export const grammarAnswerer = (registryOf: () => Promise<Registry>): Answerer =
     for (const text of closingsOf({ ...understanding, ask: asked }, { proposed, started }))
       await said.text(text)
     if (said.isEmpty()) await said.text('There is nothing to do.')
-    const state = remember(stateOf(turn), { ...understanding, ask: asked }, nowMs)
-    const memory = {
-      ...state,
-      ...(proposed.length > 0 && {
-        recommendations: { items: proposed.map(({ id }) => ({ id })), atMs: nowMs },
-      }),
-      ...(started.length > 0 && { started: { taskId: started.at(-1)?.taskId, atMs: nowMs } }),
-    }
-    return {
-      stopReason: 'end',
-      citations: said.citations,
-      memory: JSON.parse(JSON.stringify(memory)) as JsonObject,
-    }
+    const memory = memoryAfter(
+      { turn, understanding: { ...understanding, ask: asked } },
+      { proposed: proposed.map(({ id }) => id), startedTaskId: started.at(-1)?.taskId },
+    )
+    return { stopReason: 'end', citations: said.citations, memory }
   },
-})
+}
 
 const planText = ({ intents }: Understanding): string =>
   intents.map(({ intent }) => intent.replaceAll('_', ' ')).join(', then ')
@@ -123,7 +116,10 @@ const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
     ...(typeof output.reason === 'string' && { reason: output.reason }),
   }
 }
-/** Returns the task that an order has started; calls that only restrict, such as a cancel, have other answers. */
+/**
+ * Returns the task that a call has started. The answer to a cancel also has a task id, but of a task that existed
+ * before.
+ */
 const startedTask = ({ operation, output }: StepOutput): Started | undefined =>
   operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
     ? { taskId: output.task_id, text: startedText(output as JsonObject) }
@@ -138,11 +134,14 @@ const reasonTexts: Readonly<Record<string, string>> = {
 /**
  * Writes the answer to an intent. Ages are counted from the newest result, so that a repeated run writes the same.
  */
-function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
+function answer(intent: Intent, outputs: Outputs, { turn, registry }: Run): Answer | undefined {
   if (intent.decision) return { text: decisionText, spans: [] }
   if (intent.route) return { text: routeText(intent.route), spans: [] }
   if (Object.keys(outputs).length === 0 && intent.steps.length > 0) return undefined
-  const newestMs = Math.max(nowMs, ...Object.values(outputs).map(({ fetchedAtMs }) => fetchedAtMs))
+  const newestMs = Math.max(
+    turn.askedAt.getTime(),
+    ...Object.values(outputs).map(({ fetchedAtMs }) => fetchedAtMs),
+  )
   return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
 }
 
@@ -169,9 +168,7 @@ function closingsOf({ notes, ask, refusal }: Understanding, { proposed, started 
       ? [`${waits} for you: accept the recommendation to start it, or decline it.`]
       : []),
   ]
-  const question = ask
-    ? [[ask.question, ...ask.choices.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n')]
-    : []
+  const question = ask ? [questionText(ask)] : []
   return [...recommended, ...notes.map(({ text }) => text), ...(refusal ? [refusal.text] : []), ...question]
 }
 

@@ -1,4 +1,4 @@
-import { stepMs } from '#features/chat/run-turn.ts'
+import { stepMs } from '#features/chat/turn-times.ts'
 import type { NamedUniverse } from '#features/chat/universe.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'

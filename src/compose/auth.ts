@@ -16,7 +16,7 @@ import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
 import type { Parts } from './section-parts.ts'
 import { openWebhooksOfApps } from './webhooks.ts'
 
-type AuthParts = Pick<Parts, 'core' | 'net' | 'custody' | 'mails'> & { onSignup: OnSignup }
+type AuthParts = Pick<Parts, 'core' | 'scheduleClock' | 'net' | 'custody' | 'mails'> & { onSignup: OnSignup }
 export type AuthOverrides = OAuthOverrides & {
   /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
   onSignup?: OnSignup
@@ -25,8 +25,11 @@ export type AuthOverrides = OAuthOverrides & {
 const dayMs = 24 * 3_600_000
 
 /** Opens the authentication of callers, and the credits that a new user gets. */
-export function openAuth({ core, net, custody, mails, onSignup }: AuthParts, overrides: AuthOverrides) {
-  const webhooksOfApps = openWebhooksOfApps(core)
+export function openAuth(
+  { core, scheduleClock, net, custody, mails, onSignup }: AuthParts,
+  overrides: AuthOverrides,
+) {
+  const webhooksOfApps = openWebhooksOfApps({ core, scheduleClock })
   const { config, db, taskEngine, clock, random, baseUrl } = core
   const credits = createCredits({ db, ledger: taskEngine.ledger, clock })
   const oauth = openOAuth({ core, net, custody, mails, webhooksOfApps }, overrides)

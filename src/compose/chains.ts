@@ -16,8 +16,8 @@ import { createEvm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { abandonedAttempts, planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
-import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
 import { createSponsor } from '#upstreams/evm/sponsor.ts'
+import { findSent, nonceAt } from '#upstreams/evm/transactions-by-nonce.ts'
 import { referenceOf, referenceSearch } from '#upstreams/solana/execution-reference.ts'
 import { walletChanges } from '#upstreams/solana/incoming-transfers.ts'
 import { readLanding } from '#upstreams/solana/landed-balance-changes.ts'
@@ -119,7 +119,10 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   }
 }
 
-/** Returns users by account in lower case; since addresses are stored with a checksum, all wallets are read. */
+/**
+ * Returns users by account in lower case. The query reads all wallets, because addresses are stored with a checksum and
+ * no index has them in lower case.
+ */
 export async function usersOfAccounts(
   db: Queryable,
   accounts: readonly string[],

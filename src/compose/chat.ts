@@ -1,10 +1,10 @@
 import { taskTopic } from '#durable/events/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
 import { createChat } from '#features/chat/chat.ts'
-import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-mandate.ts'
+import { chatFacts } from '#features/chat/credits-per-turn.ts'
+import { grammarMandate } from '#features/chat/grammar-mandate.ts'
 import { createMarketTools } from '#features/chat/market-reads.ts'
 import { chatRetentionJob } from '#features/chat/retention.ts'
-import { chatFacts } from '#features/chat/turn-prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
@@ -22,7 +22,7 @@ type ChatParts = Pick<
 > & {
   credits: Credits
   files: Files
-  /** Returns all operations, which are read with the first call of a tool. */
+  /** Returns all operations. It is a function, because the list is complete only once every section is built. */
   operations: () => readonly Operation[]
 }
 export type ChatOverrides = {
@@ -40,12 +40,6 @@ export const openChat = (
 ): Section => {
   const { venue, chains, credits, files, operations, innerCalls } = parts
   const inTurn = createLoopTurns()
-  // The caller next reads a text without a pause, so this user waits for a turn on the event loop first.
-  const registryFor = (userId: string) => async () => {
-    const { registry } = await universe()
-    await inTurn(userId)
-    return registry
-  }
   const chats = createChat({
     ...core,
     credits,
@@ -61,10 +55,14 @@ export const openChat = (
     keyOf: (name) => internalKey('chat', name),
     answerer: overrides.chatAnswerer ?? agent,
     inTurn,
-    openMandate: (turn) => grammarMandate(registryFor(turn.userId))(turn),
+    async openMandate(turn) {
+      const { registry } = await universe()
+      // Reading a whole text blocks the event loop, so users take turns on it, and other work goes on between texts.
+      await inTurn(turn.userId)
+      return grammarMandate(turn, registry)
+    },
     budget: {
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,
-      openOwnWords: (turn) => grammarOwnWords(registryFor(turn.userId))(turn),
     },
     lists: { chains: chains.table, spellAddress: withChecksum },
     isUnavailable: isDatabaseUnavailable,

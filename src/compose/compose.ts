@@ -75,7 +75,10 @@ async function openScheduleClock(
   return worldClock
 }
 
-/** The composition root: builds every part behind the doors and hands it to those that need it; starts none. */
+/**
+ * The composition root: builds every part except the servers, and hands each part to those that need it. It starts
+ * nothing: `app.ts` opens the servers and starts the work.
+ */
 export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const { urls, failpoints } = deps
   await using parts = new AsyncDisposableStack()
@@ -130,14 +133,17 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     upstreamMetrics: client.metrics,
     mails,
     strangers,
-    /** Makes what answers chats in an agent service of this process. */
+    /** Creates the answerer of chats for a gateway, in an agent service of this process. */
     answererOf: createAnswererOf(models),
     custody,
     venue,
     probe,
     features,
     runtime,
-    /** The sections and the parts below them bring these to the gateway. */
+    /**
+     * The operations, task kinds, jobs and metrics of all sections, and of the parts that the sections use, joined into
+     * one list each.
+     */
     joined: joinSections([features, ...belowSections]),
     /** Throws where database, nodes or keys do not match, before anything is written or signed. */
     async assertConsistent(): Promise<void> {

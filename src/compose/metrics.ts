@@ -7,7 +7,9 @@ import type { Composed } from './compose.ts'
 import { tableRetention } from './retention.ts'
 import type { Stores } from './store.ts'
 
-/** Returns what `/metrics` reads at a scrape: memory, short queries of open work, statistics; no upstream. */
+/**
+ * Returns what `/metrics` reads at a scrape: memory, short queries of open work, and statistics. No upstream is called.
+ */
 export function openMetrics(composed: Composed): MetricSources {
   const { config, clock, stores, transactions, taskEngine, runtime, upstreamMetrics, joined } = composed
   return {

@@ -55,7 +55,7 @@ export function openOAuth(
   })
 }
 
-/** The records of sign-ins stay when nobody signs in any more, so they are still deleted by age. */
+/** Records of sign-ins are deleted by age even where people can no longer sign in, because earlier records remain. */
 export const oauthSection = (oauth: OAuth | undefined): Section => ({
   deletions: oauthDeletions,
   ...(oauth && {

@@ -1,20 +1,20 @@
 import type { Config } from '#config.ts'
-import type { contracts } from '#contracts.ts'
+import { contracts } from '#contracts.ts'
 import type { IntakeDeps } from '#durable/accept/build-acceptance.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { createGasBudget } from '#engines/evm-batch/gas-budget.ts'
-import { unquotedEnd } from '#engines/trigger-orders/end-unquoted-sale.ts'
+import { unquotedEnd } from '#engines/trigger-orders/operator-end-of-found-sale.ts'
 import { endOrder } from '#engines/trigger-orders/order-end.ts'
 import { venueName } from '#engines/venue/records/order-store.ts'
 import { chainIds, chainList } from '#features/chains/chain-list.ts'
 import { operatorEndOfRecharge } from '#features/credits/operator-end.ts'
 import type { grantKind } from '#features/credits/operator-grant.ts'
 import { operatorEndOfDeposit, operatorEndOfWithdrawal } from '#features/earn/operator-end.ts'
-import { hookRules } from '#features/hooks/hook-rules.ts'
+import { hookRules } from '#features/hooks/hook-execution.ts'
 import { swapHookWrites } from '#features/hooks/swap-hooks.ts'
 import type { hookKind } from '#features/hooks/view.ts'
 import type { contract as image } from '#features/image/contract.ts'
-import { limitOrderRules } from '#features/limit-orders/limit-order-rules.ts'
+import { limitOrderRules } from '#features/limit-orders/limit-order-execution.ts'
 import type { limitOrderKind } from '#features/limit-orders/view.ts'
 import { operatorEndOfFund } from '#features/perp/fund-operator-end.ts'
 import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operator-end.ts'
@@ -27,11 +27,12 @@ import { isWholeFill, operatorEndOfSwap } from '#features/swap/settle/operator-e
 import { approveAgent } from '#features/wallets/agent-key-store.ts'
 import type { faucetGrantKind } from '#features/wallets/faucet-grant.ts'
 import { operatorEndOfTransfer } from '#features/wallets/transfer-operator-end.ts'
+import { type Entry, operationName } from '#kernel/contract/operation.ts'
 import { type OperatorEnd, reportedEnd } from '#kernel/task/operator-end.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { fundingRouteOn } from './bridge.ts'
 import { shareTokenAt } from './earn.ts'
 import { bridgeOf, perpLimitsOf } from './settings.ts'
+import { fundingRouteOn } from './venue-bridge.ts'
 
 type Deps = IntakeDeps & { config: Config }
 
@@ -40,14 +41,16 @@ type SnakeCase<Text extends string> = Text extends `${infer Letter}${infer Rest}
   : ''
 type KindsOf<Section> = Section extends { group: infer Group extends string; entries: infer Entries }
   ? {
-      [Key in keyof Entries & string]: Entries[Key] extends { taskKind: infer Kind extends string }
-        ? Kind
-        : Entries[Key] extends { kind: 'task' }
-          ? `${Group}_${SnakeCase<Key>}`
-          : never
+      [Key in keyof Entries & string]: Entries[Key] extends { isEndReported: true }
+        ? never
+        : Entries[Key] extends { taskKind: infer Kind extends string }
+          ? Kind
+          : Entries[Key] extends { kind: 'task' }
+            ? `${Group}_${SnakeCase<Key>}`
+            : never
     }[keyof Entries & string]
   : never
-/** The kinds of tasks that callers start by the interface, and those that the gateway starts by itself. */
+/** The kinds with an end of their own, and those that the gateway starts by itself. */
 type TaskKindName =
   | KindsOf<(typeof contracts)[number] | typeof image>
   | typeof hookKind
@@ -69,13 +72,21 @@ const approveKey: ApproveKey = (tx, userId, fact) => approveAgent(tx, { userId, 
 /** A kind without an effect outside of the database has an outcome that is always known. */
 const hasNoEffect = undefined
 
-/** The chains with their facts alone, without nodes that could be asked. */
+/** The kinds whose records elsewhere show what a task did, such as those of the venue. */
+const reportedEnds = contracts.flatMap(({ group, entries }) =>
+  Object.entries<Entry>(entries).flatMap(([key, entry]) =>
+    'isEndReported' in entry ? [[entry.taskKind ?? operationName(group, key), reportedEnd] as const] : [],
+  ),
+)
+
+/** Returns the chains as data alone. Their URLs are placeholders, so no node can be called. */
 export const namedChains = ({ FINALITY: finality }: Pick<Config, 'FINALITY'>) =>
   chainList({ urls: Object.fromEntries(chainIds.map((id) => [id, 'unused'])), finality })
 
 /**
- * Returns, by kind of task, how an operator ends a task with what the kind's own end would have booked; undefined
- * for a kind that no operator ends. No upstream is used: the operator's command runs beside the gateway.
+ * Returns, by kind of task, the function by which an operator ends a task. It books what the last step of the kind
+ * itself would have booked; it is undefined for a kind that no operator ends. No upstream is called, because the
+ * operator's command runs in a process beside the gateway.
  */
 export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
   const chains = namedChains(config)
@@ -127,17 +138,6 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     perp_withdraw: operatorEndOfWithdraw(perp),
     perp_setup: operatorEndOfSetup(perp),
     venue_key_renewal: operatorEndOfSetup(perp),
-    // What these tasks did shows in the records of the venue, which the comparison of the account reads.
-    perp_open: reportedEnd,
-    perp_close: reportedEnd,
-    perp_cancel: reportedEnd,
-    perp_cancel_all: reportedEnd,
-    perp_tp_sl: reportedEnd,
-    spot_buy: reportedEnd,
-    spot_sell: reportedEnd,
-    spot_cancel: reportedEnd,
-    spot_cancel_all: reportedEnd,
-    spot_tp_sl: reportedEnd,
     spot_trigger: reportedEnd,
     chat: hasNoEffect,
     recommendations_refresh: hasNoEffect,
@@ -157,5 +157,5 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     earn_snapshot: hasNoEffect,
     venue_key_renewals: hasNoEffect,
   }
-  return new Map(Object.entries(ends))
+  return new Map([...reportedEnds, ...Object.entries(ends)])
 }

@@ -19,7 +19,10 @@ export const ownPages = (
       }
     : undefined
 
-/** Whether people get messages about their accounts: each names a page, and something has to deliver it. */
+/**
+ * Whether people get mails about their accounts. Each mail names a page of this gateway, and needs a service that
+ * delivers it, so both must exist.
+ */
 export const hasMails = (config: Config): boolean =>
   ownPages(config, () => '') !== undefined &&
   (config.EMAIL_URL !== undefined || config.ENVIRONMENT === 'local')

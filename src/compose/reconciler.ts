@@ -44,7 +44,7 @@ export function openReconciler(
   return { ...made, starters: [made.start], metrics: { venue_accounts: reconcilerMetrics(db, made) } }
 }
 
-/** The records of the venue stay when the venue is served no more, so they are still deleted by age. */
+/** Records of the venue are deleted by age even where the venue is no longer served, because earlier records remain. */
 export const venueRecords = ({ config, db, clock }: Core): Section => {
   const days = config.VENUE_RECORD_RETENTION_DAYS
   return { jobs: days ? [venueRetentionJob(db, clock, days * dayMs)] : [] }

@@ -21,7 +21,10 @@ const retentionOf = (config: Config) => ({
   moneyTasksMs: optionalMs(config.MONEY_TASK_RETENTION_DAYS),
 })
 
-/** Returns how long each table keeps its rows, for the gauges; tasks count by those with money, kept longest. */
+/**
+ * Returns how long each table keeps its rows, for the gauges. The age of the table of tasks is that of tasks that moved
+ * money, which are kept longest.
+ */
 export function tableRetention(config: Config): Record<string, number> {
   const { eventsMs, repliesMs, moneyTasksMs } = retentionOf(config)
   return { user_event: eventsMs, idempotency: repliesMs, ...(moneyTasksMs && { task: moneyTasksMs }) }

@@ -33,7 +33,10 @@ export type Parts = {
   models: ChatModels | undefined
   agent: Answerer
   universe: () => Promise<NamedUniverse>
-  /** Returns the calls of operations for a user, which exist once all features do. */
+  /**
+   * Returns what calls operations for a user. It is a function, because these calls exist only once all features are
+   * built.
+   */
   innerCalls: () => InnerCalls
 }
 

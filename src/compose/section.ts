@@ -7,7 +7,7 @@ import type { Operation } from '#kernel/contract/operation.ts'
 import type { MetricSources } from '#kernel/metrics.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
 
-/** Shows an event as the door for HTTP does. */
+/** Adds to an event the links that HTTP clients get with the event. */
 export type ShowEvent = (event: StoredEvent) => unknown
 
 /**
@@ -25,7 +25,7 @@ export type Section = Pick<Released, 'part' | 'facts'> & {
   taskTables?: readonly string[]
   /** The maintenance that one instance does for all instances. */
   jobs?: readonly MaintenanceJob[]
-  /** The jobs that each instance repeats, with the keys of its own settings. */
+  /** Jobs that each instance repeats for itself, because they use the key-encryption keys of its own settings. */
   keyJobs?: Readonly<Record<string, () => Promise<void>>>
   /** Each starter begins a loop that runs beside the requests. */
   starters?: readonly ((show: ShowEvent) => AsyncDisposable)[]

@@ -16,7 +16,7 @@ import { isRemote } from '#kernel/wire/remote-url.ts'
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createVaultTransit } from '#upstreams/kms/kms.ts'
-import { svmCaps, swapCaps, swapContractsOf } from './swap-limits.ts'
+import { svmCaps, swapCaps, swapContractsOf } from './custody-swap-caps.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 /** Converts the settings into the form that each part needs. */
@@ -40,7 +40,10 @@ export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({
   allowLoopback: WEBHOOK_LOOPBACK === 'allowed',
 })
 
-/** The local world names addresses of this machine for images; the addresses of a public service are public. */
+/**
+ * Allows images at loopback addresses only if the image service itself is local: a public service must name public
+ * addresses.
+ */
 export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'control'>) => ({
   timeoutMs: 15_000,
   connections: 16,

@@ -22,7 +22,8 @@ export async function openStore(
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
   const onIdleError = (error: Error) => log.warn({ error }, 'idle database connection lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
-  // One connection renews leases while all others are busy; for a standby two more look at it and wait for it.
+  // One connection renews leases while all connections of the other pools are busy. With a standby two more are needed:
+  // one reads the state of the standbys, and one waits in a commit that tests them.
   const poolMax = config.DATABASE_DURABILITY === 'standby' ? 3 : 1
   const heartbeats = openDatabase({ ...settings, poolMax, applicationName: 'portico heartbeat' })
   parts.defer(() => heartbeats.close())

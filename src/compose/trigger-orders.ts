@@ -7,12 +7,12 @@ import { createPricer, displayPricesOf } from '#engines/trigger-orders/pricer.ts
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { createOrderKind } from '#engines/trigger-orders/run-order.ts'
 import { openOrdersOf } from '#engines/trigger-orders/store.ts'
-import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
-import { hookRules } from '#features/hooks/hook-rules.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
+import { hookRules } from '#features/hooks/hook-execution.ts'
 import { createHooks } from '#features/hooks/hooks.ts'
 import { createSwapHooks, type SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { hookEvent, hookKind, hookView } from '#features/hooks/view.ts'
-import { limitOrderRules } from '#features/limit-orders/limit-order-rules.ts'
+import { limitOrderRules } from '#features/limit-orders/limit-order-execution.ts'
 import { createLimitOrders } from '#features/limit-orders/limit-orders.ts'
 import { limitOrderEvent, limitOrderKind, limitOrderView } from '#features/limit-orders/view.ts'
 import {
@@ -53,7 +53,10 @@ async function sellingOrders(db: Queryable, userId: string): Promise<SellingOrde
   })
 }
 
-/** Opens the hooks (stop-losses and take-profits) that swaps leave and cancel. */
+/**
+ * Opens the hooks (stop-losses and take-profits) of swaps: a swap arms hooks on the token that it bought, and cancels
+ * hooks on the token that it sold.
+ */
 export const openSwapHooks = ({ core, chains, custody, orderPrices: prices }: SwapHookParts): SwapHooks =>
   createSwapHooks({
     db: core.db,

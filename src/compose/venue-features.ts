@@ -1,10 +1,10 @@
 import { reserveSpend } from '#durable/accept/reserve-spend.ts'
 import { createPerp } from '#features/perp/perp.ts'
 import { createSpotVenue } from '#features/spot-venue/spot-venue.ts'
-import { openBridge } from './bridge.ts'
 import type { SharedParts } from './section-parts.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Swaps } from './swap.ts'
+import { openBridge } from './venue-bridge.ts'
 import { openVenueTrading, type TradingOverrides } from './venue-trading.ts'
 
 type VenueFeatureParts = Pick<SharedParts, 'core' | 'chains' | 'venue' | 'custody' | 'changed'> & {

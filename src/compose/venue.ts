@@ -1,11 +1,11 @@
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { createAccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { createHyperliquid, type Egress } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { OnSkipped } from '#upstreams/hyperliquid/invalid-record-filters.ts'
 import { venueMetrics } from '#upstreams/hyperliquid/metrics.ts'
 import { createVenuePrices } from '#upstreams/hyperliquid/mid-prices.ts'
 import { createRateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
-import type { OnSkipped } from '#upstreams/hyperliquid/record-filters.ts'
-import { createSkippedRecords } from '#upstreams/hyperliquid/skipped-records.ts'
+import { createSkippedRecords } from '#upstreams/hyperliquid/skipped-record-log.ts'
 import { openVenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { openVenueHealth } from '#upstreams/hyperliquid/venue-health.ts'
 import type { Core } from './core.ts'
@@ -23,7 +23,10 @@ const schedule = (ms: number, run: () => void) => {
   return () => clearTimeout(timer)
 }
 
-/** How many stream places of an address serve all its other users in turns, if the address has enough places. */
+/**
+ * The venue limits how many users may have streams at one IP address at a time. If the limit is at least `briefFrom`,
+ * this many of the slots serve, in turns, all users without a lasting stream.
+ */
 const briefUsersMax = 2
 const briefFrom = 5
 
@@ -37,7 +40,7 @@ export function openStreams({ config, clock, random, log, url, onSkipped }: Stre
     random,
     log,
     subscribedUsersMax,
-    // Without a rate limit at the venue, requests serve these users as well as streams do.
+    // If the venue has no rate limit, requests serve the users without a lasting stream as well as brief streams do.
     briefUsersMax: venueWeightOf(config) === 0 || subscribedUsersMax < briefFrom ? 0 : briefUsersMax,
     ...(onSkipped && { onSkipped }),
   })

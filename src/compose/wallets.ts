@@ -3,14 +3,13 @@ import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/fauce
 import { createHoldings, type Holdings } from '#features/wallets/holdings.ts'
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { readWallets } from '#features/wallets/store.ts'
-import { createTransfer } from '#features/wallets/transfer.ts'
 import { createWallets, walletFacts } from '#features/wallets/wallets.ts'
 import { transferData } from '#upstreams/evm/token-calls.ts'
 import { createFaucet } from '#upstreams/faucet/faucet.ts'
 import { transferLamports, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { deriveTokenAccount } from '#upstreams/solana/program-address.ts'
 import { openEarn } from './earn.ts'
-import { recipientAddresses, sendingChains } from './recipients.ts'
+import { recipientAddresses, sendingChains } from './recipient-addresses.ts'
 import type { SharedParts } from './section-parts.ts'
 import { holdingFacts } from './trigger-orders.ts'
 
@@ -50,28 +49,25 @@ export function openWallets({ core, urls, net, chains, custody, prices, holdings
     chainRows: chains.table,
     holdings,
     walletsOf: (userId) => readWallets(db, userId),
-    transfer: createTransfer({
-      db,
-      ledger: taskEngine.ledger,
-      chains: sendingChains(chains),
-      evmOf: (chainId) => chains.ports.get(chainId)?.chain,
-      svmOf: (chainId) => chains.svmPorts.get(chainId)?.chain,
-      batches: custody.batches,
-      svm: custody.svm,
-      policy: custody.policy.policy,
-      prices,
-      parseAddress: recipientAddresses(config, chains).parse,
-      transferCall: (token, to, amountUnits) => ({
-        to: token,
-        value: 0n,
-        data: transferData(to, amountUnits),
-      }),
-      instructions: { transferLamports, transferTokens },
-      tokenAccountOf: deriveTokenAccount,
-      evmAddressOf: custody.evmAddressOf,
-      svmAddressOf: custody.svmAddressOf,
-      changed,
+    ledger: taskEngine.ledger,
+    chains: sendingChains(chains),
+    evmOf: (chainId) => chains.ports.get(chainId)?.chain,
+    svmOf: (chainId) => chains.svmPorts.get(chainId)?.chain,
+    batches: custody.batches,
+    svm: custody.svm,
+    policy: custody.policy.policy,
+    prices,
+    parseAddress: recipientAddresses(config, chains).parse,
+    transferCall: (token, to, amountUnits) => ({
+      to: token,
+      value: 0n,
+      data: transferData(to, amountUnits),
     }),
+    instructions: { transferLamports, transferTokens },
+    tokenAccountOf: deriveTokenAccount,
+    evmAddressOf: custody.evmAddressOf,
+    svmAddressOf: custody.svmAddressOf,
+    changed,
   })
   return {
     part: 'wallets' as const,

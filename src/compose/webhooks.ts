@@ -19,7 +19,6 @@ import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/web
 import type { EndApps } from '#features/oauth/grant-revocation.ts'
 import { endSchedules } from '#features/schedules/access-end.ts'
 import { createSealer } from '#kernel/wire/sealed-secret.ts'
-import type { Core } from './core.ts'
 import type { ShowEvent } from './section.ts'
 import type { Parts } from './section-parts.ts'
 
@@ -38,14 +37,17 @@ type WebhookParts = Pick<Parts, 'core' | 'custody' | 'webhookHttp'> & { auth: Pi
  * Ends what an app has added or activated, and the addresses of files, when the access of the app ends. Without an
  * app everything ends: the person's password is new, or every access was ended.
  */
-export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier, tasks } }: Core) {
+export function openWebhooksOfApps({ core, scheduleClock }: Pick<Parts, 'core' | 'scheduleClock'>) {
+  const { db, clock, random, taskEngine } = core
+  const { events, notifier, tasks } = taskEngine
   const endApps: EndApps = async (tx, { personId: userId, clientId }) => {
     const reason = clientId === undefined ? 'revoked' : 'disconnected'
     await endFileLinks(tx, userId, clock.now())
     const announcements: (() => void)[] = []
     const act = { tx, afterCommit: (announce: () => void) => void announcements.push(announce) }
     const cancelTasks = (taskIds: readonly string[]) => tasks.cancelNotSent(userId, taskIds, act)
-    const paused = await endSchedules(tx, { userId, clientId, at: clock.now(), cancelTasks })
+    const times = { at: clock.now(), slotsAt: scheduleClock.now() }
+    const paused = await endSchedules(tx, { userId, clientId, ...times, random, cancelTasks })
     const hasEnded = await endWebhooks(events, tx, { userId, clientId, reason })
     await events.add(tx, userId, paused)
     return () => {
@@ -102,7 +104,7 @@ export function openWebhooks(
     if (changed !== undefined) dispatcher.onWebhooks(changed)
   })
   const publishChange = (userId: string) => notifier.broadcast([webhooksTopic(userId)])
-  /** `addLinks` shows an event as the door for HTTP shows it. */
+  /** `addLinks` adds to an event the links that HTTP clients get with the event. */
   const start = (addLinks: ShowEvent) => {
     show = addLinks
     return dispatcher.start()

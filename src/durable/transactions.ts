@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Tx } from '#kernel/task/task.ts'
-import { isConflict } from '#store/conflict.ts'
+import { isConflict } from '#store/serialization-conflict.ts'
 
 export type Transact = <T>(run: (tx: Tx) => Promise<T>) => Promise<T>
 export type Pipelined = <F, T>(

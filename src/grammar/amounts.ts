@@ -16,7 +16,9 @@ import { list } from './feature-rules.ts'
 import { type Quantity, quantityText } from './quantity.ts'
 import { has } from './tag.ts'
 
-/** Reads amounts, assets and chains of an order: which number counts which asset, and what becomes what. */
+/**
+ * Reads amounts, assets and chains of an order: which asset a number counts, which asset is sold and which is bought.
+ */
 
 const isShare = ({ unit }: Quantity): boolean => unit === 'share' || unit === 'percent'
 
@@ -57,7 +59,8 @@ export function findAmount(reader: Reader): Amount | undefined {
     const symbol = reader.tokens[asset]?.asset?.symbol
     if (quantity.unit === 'usd' || isShare(quantity))
       return { text: quantityText(quantity), at, asset, kind: quantity.unit === 'usd' ? 'usd' : 'share' }
-    // A number right before a symbol counts that asset; a number before `of` counts nothing that is known.
+    // A number right before a symbol counts that asset. In `100 of btc` the number may count dollars or coins, so its
+    // kind is `number`.
     const isCounted = symbol !== undefined && !has(reader.tokens[at + 1], 'OF')
     return isCounted
       ? { text: `${quantity.value} ${symbol}`, at, asset, kind: 'token' }

@@ -1,12 +1,13 @@
 import type { Slots } from './clause-reader.ts'
 import type { Mood } from './clauses.ts'
 import { type Frame, isMutating } from './intent-frame.ts'
-import { stepsOf } from './plan.ts'
-import { changes, type Registry } from './registry.ts'
+import { changes, type Registry } from './operation-registry.ts'
+import { stepsOf } from './resolve-plan.ts'
 import type { Intent } from './understanding.ts'
 
 /**
- * Makes the intent of a frame with these slots; an intent that is only a thought has no step that changes anything.
+ * Makes the intent of a frame with these slots. In another mood than `do`, as in a question or a supposition, its steps
+ * that would change something are left out.
  */
 export function intentOf(
   frame: Frame,

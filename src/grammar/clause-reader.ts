@@ -1,5 +1,5 @@
 import type { Asset, NamedChain, Names } from './asset-and-chain-names.ts'
-import { countingWords, placeWords } from './english/words.ts'
+import { countingWords, placeWords } from './english/word-lists.ts'
 import { type Concept, list } from './feature-rules.ts'
 import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'
@@ -128,7 +128,10 @@ export const take = ({ taken }: Reader, ...at: readonly number[]): void => {
   for (const index of at) taken.add(index)
 }
 
-/** Returns the first position from `from` on whose free token satisfies `holds`, or -1. */
+/**
+ * Returns the first position from `from` on whose token satisfies `holds` and was taken by no slot; -1 if there is
+ * none.
+ */
 export function indexWhere(
   { tokens, taken }: Reader,
   holds: (token: Token, at: number) => boolean,

@@ -1,5 +1,5 @@
 import { actions } from './english/lexicon.ts'
-import { questionWords } from './english/words.ts'
+import { questionWords } from './english/word-lists.ts'
 import { type Concept, list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 
@@ -14,6 +14,8 @@ export type Clause = {
   hasCondition: boolean
   isPriceCondition: boolean
   isQuestion: boolean
+  /** Whether the clause names an order, whatever its mood is. */
+  holdsOrder: boolean
   /** Whether the verb was mistyped, or taken over from the clause before. */
   isGuess: boolean
 }
@@ -91,7 +93,7 @@ function isLegOrder(tokens: readonly Token[]): boolean {
 
 /** What the look-ahead finds between a position and the end of its sentence. */
 type Ahead = {
-  /** The first token behind the joints and fillers that begin at the position. */
+  /** The first token after the conjunctions, commas and fillers that begin at the position. */
   next: number
   saysAnd: boolean
   saysThen: boolean
@@ -162,7 +164,7 @@ function createBefore() {
 }
 type Before = ReturnType<typeof createBefore>
 
-/** Whether a joint begins a new clause: `and`, a comma or `then` does, if an order or a question follows. */
+/** Whether a conjunction begins a new clause: `and`, a comma or `then` does, if an order or a question follows. */
 function beginsClause(
   { tokens, aheads, from }: { tokens: readonly Token[]; aheads: readonly Ahead[]; from: number },
   { seen }: Before,
@@ -170,7 +172,8 @@ function beginsClause(
   const ahead = aheads[from]
   const at = ahead?.next ?? from
   const next = tokens[at]
-  // `on base, buy` is one order, and so is a clause that begins with a condition or a negation.
+  // A clause does not end before it says what it is about: `on base, buy` is one order, and so is a clause that begins
+  // with a condition or a negation.
   if (!ahead || !next || at === from || !seen.isAbout) return false
   if (ahead.saysAnd && has(next, 'MINE') && has(tokens[at + 1], ...nouns)) return true
   if (has(next, 'QUESTION')) return ahead.saysAnd || ahead.saysThen
@@ -229,14 +232,13 @@ function split(tokens: readonly Token[]): Part[] {
 const first = (tokens: readonly Token[]): Token | undefined =>
   tokens.find((token) => token.kind !== 'mark' && (!has(token, 'FILLER') || has(token, ...questions)))
 
-export const holdsOrder = (tokens: readonly Token[]): boolean =>
+const holdsOrder = (tokens: readonly Token[]): boolean =>
   tokens.some((token) => isAction(token) || isInflected(token)) || isLegOrder(tokens)
 
 function moodOf(
   { tokens, isQuestion }: Part,
-  { head, isReported }: { head: number; isReported: boolean },
+  { head, isAct, isReported }: { head: number; isAct: boolean; isReported: boolean },
 ): Mood {
-  const isAct = holdsOrder(tokens)
   const polite = tokens.slice(0, Math.max(head, 0)).some((token) => has(token, 'POLITE', 'WANT'))
   const starts = first(tokens)
   if (isAct && (isReported || tokens.some((token) => has(token, 'REPORT')))) return 'reported'
@@ -285,17 +287,18 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
     const at = headOf(part.tokens)
     const verb = part.tokens[at]
     const starts = first(part.tokens)
+    const isAct = holdsOrder(part.tokens)
     const isCarried = at < 0 && carried.length > 0 && starts?.kind === 'quantity'
-    const ownMood = isCarried && !part.isQuestion ? 'do' : moodOf(part, { head: at, isReported })
+    const ownMood = isCarried && !part.isQuestion ? 'do' : moodOf(part, { head: at, isAct, isReported })
     // In `what if i sold it and bought that` the mood of the first order holds for the orders that are joined to
     // it.
     const mood =
       part.isJoined && before?.isOrder && before.mood !== 'do' && ownMood === 'do' ? before.mood : ownMood
-    before = { mood, isOrder: holdsOrder(part.tokens) || asksHow(starts) }
+    before = { mood, isOrder: isAct || asksHow(starts) }
     isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
     const isOwnLeg = isLegOrder(part.tokens) && part.tokens.some((token) => has(token, 'MINE'))
     const given = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? setting : [])
-    // `tp 3000 for my eth long` is about a position that exists already.
+    // `tp 3000 for my eth long` is about a position that exists already, so it sets an exit and opens nothing.
     const own = isOwnLeg ? setting : given
     const thought = part.tokens.find((token) => isAction(token) || isInflected(token))?.concepts ?? []
     const head =
@@ -312,6 +315,7 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
       hasCondition: part.tokens.some((token) => has(token, 'IF')),
       isPriceCondition: conditionsArePrices(part.tokens),
       isQuestion: part.isQuestion,
+      holdsOrder: isAct,
       isGuess: verb?.isGuess === true,
     }
   })

@@ -18,7 +18,8 @@ type Split<
 > = Text extends `${infer First}${Mark}${infer Rest}` ? Split<Rest, Mark, Found | First> : Found | Text
 type Unknown<Text extends string, Known> = Exclude<Split<Split<Text, ' '>, '+'>, Known>
 /**
- * The type of a rule's text itself; if the text holds an unknown name, a text that names it, as a compile error.
+ * The type of a rule's text. If the text contains an unknown name, the type is an error message with this name instead,
+ * so that the rule does not compile.
  */
 type Checked<Text extends string, Known> = [Unknown<Text, Known>] extends [never]
   ? Text

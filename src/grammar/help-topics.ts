@@ -1,6 +1,9 @@
 import { type Concept, list } from './feature-rules.ts'
 
-/** Help texts that explain terms. The first topic whose word a message has is meant. No text has a digit. */
+/**
+ * Help texts that explain terms. A message asks for the first topic of which it contains a concept. No text has a
+ * digit.
+ */
 export const topics: Readonly<Record<string, { concepts: readonly Concept[]; text: string }>> = {
   slippage: {
     concepts: list('SLIPPAGE'),

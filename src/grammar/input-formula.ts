@@ -1,7 +1,7 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Names } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
-import type { Choice } from './question-choice.ts'
+import type { Choice } from './question-choices.ts'
 import type { Outputs } from './step-outputs.ts'
 
 /**
@@ -16,7 +16,7 @@ export type FormulaContext = {
   names: Names
   /** The outputs of the orders that come earlier in the same message. */
   earlier: Outputs
-  /** The row that a step is about which runs once for each row. */
+  /** The current row of a step that runs once for each row of a list. */
   row?: JsonObject
 }
 type Value = JsonObject[string]

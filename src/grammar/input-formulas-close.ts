@@ -1,10 +1,10 @@
 import { canonicalAddress } from '#kernel/money/chains.ts'
 import { isDecimal } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { parseAmount, partOfDecimal } from './amount-text.ts'
 import { assetNamed } from './asset-and-chain-names.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './input-formula.ts'
 import { legPrice, marketOf } from './input-formulas-venue.ts'
+import { parseAmount, partOfDecimal } from './parse-amount-text.ts'
 import { outputOf, rowsAt, textAt } from './step-outputs.ts'
 
 /**
@@ -45,8 +45,8 @@ const closeAsset: Formula = (context) => {
 }
 
 /**
- * Returns the size to close; undefined closes all of a position. A share is rounded down to the places of its
- * market.
+ * Returns the size to close; undefined closes the whole position. A share, such as half, is rounded down to the decimal
+ * places that the market allows for sizes.
  */
 const closeSize: Formula = (context) => {
   const { slots } = context
@@ -66,7 +66,10 @@ const closeSize: Formula = (context) => {
   return part === '0' ? stop('That part of the position is smaller than the venue trades.') : part
 }
 
-/** Returns every position only if the user said all; otherwise the one position that is meant. */
+/**
+ * Returns all open positions if the user said all and named no asset; otherwise the position of the named asset, or the
+ * only position.
+ */
 const positionsToClose: Formula = (context) => {
   const { slots } = context
   if (slots.asset !== undefined || slots.amount !== 'all') {
@@ -132,7 +135,10 @@ function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
 const isEverything = ({ asset, venue, id }: FormulaContext['slots']): boolean =>
   asset === undefined && venue === undefined && id === undefined
 
-/** Asks the user before several orders are cancelled by words that meant one order. */
+/**
+ * Returns whether any order matches. If the user spoke of one order and several orders of the asset wait, asks first
+ * whether to cancel all of them.
+ */
 function unlessSeveral(context: FormulaContext, matching: number): boolean | Problem {
   const holds = matching > 0
   const { slots, outputs } = context

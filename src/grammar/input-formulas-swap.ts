@@ -1,11 +1,11 @@
 import { sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { fractionText, parseAmount, partOf } from './amount-text.ts'
 import { type Asset, assetNamed, type Names, type TokenPlace, tokenOn } from './asset-and-chain-names.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './input-formula.ts'
+import { fractionText, parseAmount, partOf } from './parse-amount-text.ts'
 import { sidesOf, startChains } from './plan-conditions.ts'
-import { chainChoices } from './question-choice.ts'
+import { chainChoices } from './question-choices.ts'
 import { outputOf, rowsAt, textAt } from './step-outputs.ts'
 
 /** Fills the fields of swaps, bridges and limit orders. */
@@ -62,7 +62,7 @@ function chainIn(context: FormulaContext): string | Problem {
   const best = largestOf(held, asset)
   if (!best) return stop(`Your wallets hold no ${asset.symbol} on a chain where this can be done`)
   const isWhole = ['all', 'share', 'rest'].includes(parseAmount(slots.amount)?.kind ?? '')
-  // A share of an asset that is held on two chains would be two different amounts.
+  // "All" or "half" means another amount on each chain that holds the asset, so the user has to choose the chain.
   if (isWhole && held.length > 1) return chainQuestion(asset, held, names)
   return best.chainId
 }
@@ -101,7 +101,8 @@ function tokenOut(context: FormulaContext): Side | Problem {
 }
 
 /**
- * Returns the amount in smallest units of the asset that pays; undefined if it counts dollars or the bought asset.
+ * Returns the amount in smallest units of the asset that pays; undefined if the user gave the amount in dollars or in
+ * the bought asset.
  */
 function amountInUnits(context: FormulaContext): string | undefined | Problem {
   const { slots } = context
@@ -122,7 +123,10 @@ function amountInUnits(context: FormulaContext): string | undefined | Problem {
     : units.toString()
 }
 
-/** Returns the dollars that the user said, or the price of the wanted amount, rounded up to a cent. */
+/**
+ * Returns the dollars that the user said, or the dollars that the wanted amount of the bought asset costs, rounded up
+ * to a cent.
+ */
 function amountInUsd(context: FormulaContext): string | undefined | Problem {
   const { slots, outputs } = context
   const amount = parseAmount(slots.amount)

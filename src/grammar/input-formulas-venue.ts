@@ -1,9 +1,9 @@
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { fractionText, parseAmount, partOf, partOfDecimal } from './amount-text.ts'
 import { assetNamed, dollarSymbol, tokenOn } from './asset-and-chain-names.ts'
 import { type Formula, type FormulaContext, type Problem, stop } from './input-formula.ts'
 import { heldOf, largestOf, priceOf } from './input-formulas-swap.ts'
+import { fractionText, parseAmount, partOf, partOfDecimal } from './parse-amount-text.ts'
 import { type Outputs, outputOf, rowsAt, textAt } from './step-outputs.ts'
 
 /** Fills the fields of orders at the venue, of the vault, of credits and of limits. */
@@ -65,7 +65,7 @@ const spotLeg = (context: FormulaContext, leg: 'stop' | 'target'): string | unde
   })
 }
 
-/** Returns the number of coins, if the amount of the order counts the coin that it trades. */
+/** Returns the size in coins if the user gave the amount in the traded asset; undefined otherwise. */
 const size: Formula = ({ slots }) => {
   const amount = parseAmount(slots.amount)
   return amount?.kind === 'token' && amount.symbol === slots.asset ? amount.value : undefined
@@ -96,7 +96,10 @@ function spotSize(context: FormulaContext): string | undefined | Problem {
   return part === '0' ? stop(`That part of your ${slots.asset} is smaller than the venue trades.`) : part
 }
 
-/** Returns the USDC that the amount takes from the wallets, in dollars with two places, rounded down. */
+/**
+ * Returns the dollars that "all" or a share of the wallets' USDC amounts to, rounded down to cents. Only the USDC on
+ * the given chain counts, or else the USDC on the chain with the most.
+ */
 function heldDollars(context: FormulaContext, chainId: string | undefined): string | Problem {
   const asset = assetNamed(dollarSymbol, context.names)
   const amount = parseAmount(context.slots.amount)
@@ -160,7 +163,10 @@ const depositUsdc: Formula = (context) => {
 const raisesLimit = (limit: string | null | undefined, wanted: string): boolean =>
   typeof limit === 'string' && isDecimal(limit) && toUnits(wanted, 18) > toUnits(limit, 18)
 
-/** Fills a limit only with a lower one, even if the caller may raise limits elsewhere. */
+/**
+ * Returns the requested value of a policy limit. A value above the present one stops the step, because a chat only
+ * lowers limits, even for a caller who may raise them elsewhere.
+ */
 const loweredLimit =
   (name: 'per_transaction' | 'per_day' | 'approval_above'): Formula =>
   ({ slots, outputs }) => {
@@ -210,7 +216,10 @@ export const venueFormulas = {
   chain_type: ({ slots, names }) =>
     slots.chain === undefined ? undefined : names.chainById.get(slots.chain)?.family,
   list_limit: ({ slots }) => (slots.count === undefined ? 20 : Number(slots.count)),
-  /** The list is long, because answers of the chat are tasks too, and are left out of the answer afterwards. */
+  /**
+   * The list also contains the tasks of chat turns, which are removed from the answer afterwards, so 100 rows are
+   * requested.
+   */
   tasks_limit: () => 100,
   size,
   notional_usd: notionalUsd,

@@ -4,7 +4,7 @@ import type { Slots } from './clause-reader.ts'
 import type { Concept, Feature, Rule } from './feature-rules.ts'
 import type { FormulaName } from './input-formulas.ts'
 import type { ConditionName } from './plan-conditions.ts'
-import type { Choice } from './question-choice.ts'
+import type { Choice } from './question-choices.ts'
 import type { ReaderName } from './slot-readers.ts'
 
 /** The source of an input field: a slot, a fixed value, or a formula, which may leave the field out. */
@@ -32,8 +32,8 @@ export type SlotRule = {
   /** The slot that has to be filled for this rule to be required. */
   onlyWith?: string
   /**
-   * The choices of the question. `chains` offers every chain but the one that was said; a choice of another intent
-   * keeps the slots.
+   * The choices that the question offers; `chains` offers every chain except the one that the user named. A choice that
+   * leads to another intent keeps the slots that are filled already.
    */
   choices?: readonly Choice[] | 'chains'
 }
@@ -82,7 +82,9 @@ export type Frame = {
 }
 
 type Given<Shared> = Omit<Frame, keyof Shared | 'readers' | 'slots'> & Partial<Frame>
-/** Completes frames with the fields that they share. Without `slots`, each reader fills the slot of its name. */
+/**
+ * Adds the shared fields to each frame. A frame without `slots` has one slot per reader, with the name of the reader.
+ */
 export const framesOf = <Shared extends Partial<Frame>>(
   shared: Shared & Pick<Frame, 'domain' | 'effect'>,
   given: readonly Given<Shared>[],

@@ -1,9 +1,9 @@
 import * as lines from './answer-lines.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
-import * as steps from './plan-steps.ts'
-import { choose } from './question-choice.ts'
+import { choose } from './question-choices.ts'
 import { formula, slot, step, value } from './step-builders.ts'
+import * as steps from './steps-of-several-intents.ts'
 
 export const accountFrames = framesOf({ domain: 'account', effect: 'read' }, [
   {

@@ -1,9 +1,9 @@
 import * as lines from './answer-lines.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
-import * as steps from './plan-steps.ts'
-import * as rules from './slot-rules.ts'
+import * as rules from './slots-of-several-intents.ts'
 import { formula, onlyIf, step } from './step-builders.ts'
+import * as steps from './steps-of-several-intents.ts'
 
 export const earnFrames = framesOf({ domain: 'earn', effect: 'move' }, [
   {

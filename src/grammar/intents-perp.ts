@@ -1,10 +1,10 @@
 import * as lines from './answer-lines.ts'
 import { any, list } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
-import * as steps from './plan-steps.ts'
-import { choose } from './question-choice.ts'
-import * as rules from './slot-rules.ts'
+import { choose } from './question-choices.ts'
+import * as rules from './slots-of-several-intents.ts'
 import { formula, onlyIf, slot, step } from './step-builders.ts'
+import * as steps from './steps-of-several-intents.ts'
 
 export const perpFrames = framesOf({ domain: 'perp', effect: 'tighten', place: 'perp' }, [
   {

@@ -2,8 +2,8 @@ import * as lines from './answer-lines.ts'
 import * as rows from './answer-row-filters.ts'
 import { any } from './feature-rules.ts'
 import { framesOf } from './intent-frame.ts'
-import * as steps from './plan-steps.ts'
 import { formula, onlyIf, slot, step } from './step-builders.ts'
+import * as steps from './steps-of-several-intents.ts'
 
 export const portfolioFrames = framesOf({ domain: 'portfolio', effect: 'read' }, [
   {

@@ -9,7 +9,7 @@ import { spotFrames } from './intents-spot.ts'
 import { swapFrames } from './intents-swap.ts'
 import { refusalFrames, talkFrames } from './intents-talk.ts'
 
-/** Every intent of the chat, as a frame. A read stands before an order, so that the read wins a tie. */
+/** Every intent of the chat, as a frame. Reads are listed before orders, so that a read wins if both score alike. */
 export const frames: readonly Frame[] = [
   marketFrames,
   researchFrames,

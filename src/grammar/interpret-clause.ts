@@ -2,16 +2,16 @@ import { dollarSymbol } from './asset-and-chain-names.ts'
 import { intentOf } from './build-intent.ts'
 import { questionOf } from './clarifying-question.ts'
 import type { Slots } from './clause-reader.ts'
-import { type Clause, holdsOrder, type Mood } from './clauses.ts'
+import type { Clause, Mood } from './clauses.ts'
 import type { Concept } from './feature-rules.ts'
 import { type Frame, isMutating } from './intent-frame.ts'
 import { frameOf } from './intents.ts'
 import { oddWord } from './odd-words.ts'
-import type { Registry } from './registry.ts'
+import type { Registry } from './operation-registry.ts'
 import { type Scored, score } from './score-intents.ts'
 import { has } from './tag.ts'
-import { contextMs, isFresh } from './thread.ts'
-import { type Ask, type Intent, type Note, note, type Refusal, type ThreadState } from './understanding.ts'
+import { contextMs, isFresh, type ThreadState } from './thread.ts'
+import { type Ask, type Intent, type Note, note, type Refusal } from './understanding.ts'
 
 /** The meaning of one clause by itself. */
 export type Found = { intent?: Intent; ask?: Ask; refusal?: Refusal; note?: Note }
@@ -39,7 +39,7 @@ export function interpret(clause: Clause, setting: Setting): Found {
   const refused = noteFor[clause.mood]
   if (refused) return { note: refused }
   const opening = clause.tokens.find((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
-  // A clause that is only a condition belongs to the order beside it.
+  // A clause that only states a condition belongs to another clause's order; the note keeps that order from running.
   if (clause.head.length === 0 && clause.mood === 'ask' && has(opening, 'IF'))
     return { note: note('conditional') }
   const scored = score(clause, { names: setting.registry.names, nowMs: setting.nowMs }).filter(
@@ -58,7 +58,7 @@ function noteWithout(clause: Clause): Note {
   if (clause.hasCondition && isAct) return note('conditional')
   if (clause.mood === 'suppose') return note('supposed')
   if (isAct || clause.mood !== 'ask') return note('not_understood')
-  return note(holdsOrder(clause.tokens) ? 'question' : 'unclear')
+  return note(clause.holdsOrder ? 'question' : 'unclear')
 }
 
 const askBetween = (best: Scored, second: Scored): Ask => ({

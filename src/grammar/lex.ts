@@ -1,4 +1,4 @@
-import { contractions } from './english/words.ts'
+import { contractions } from './english/word-lists.ts'
 import { type Quantity, readQuantity, runEnd } from './quantity.ts'
 
 /**
@@ -70,8 +70,9 @@ const wordOf = (text: string, from: number): string => {
 const addressLengthMax = 44
 
 /**
- * Reads an identifier of fixed form. An address of another length is unclear, and never a number. Text that is read
- * here but not taken is read again at the next lexeme, so no more than the length of an identifier is read.
+ * Reads a UUID or an address. Text that begins with 0x and is no address is unclear, and never a number. Text that is
+ * no identifier is read again as a word or a number, so only as many characters are read here as the longest address
+ * has, plus one.
  */
 function readIdentifier(text: string, at: number): Lexeme | undefined {
   const id = text.slice(at, at + 36)
@@ -100,13 +101,15 @@ const opensQuote = (text: string, at: number): boolean =>
 
 const marks = '.!?;:,\n@<>=&+/()~|#*'
 
-export type Reading = { lexemes: Lexeme[]; isCut: boolean }
+/** The lexemes of a text, and the part of the text that they cover. */
+export type Reading = { text: string; lexemes: Lexeme[]; isCut: boolean }
 
 /** Reads a text once from left to right; each step takes at least one character. */
-export function lex(source: string): Reading {
-  const text = normalise(source)
-  const { lexemes, end } = lexemesOf(text)
-  return { lexemes, isCut: end < text.length || source.length > textLengthMax }
+export function lex(text: string): Reading {
+  const normalised = normalise(text)
+  const { lexemes, end } = lexemesOf(normalised)
+  const isCut = end < normalised.length || text.length > textLengthMax
+  return { text: text.slice(0, textLengthMax), lexemes, isCut }
 }
 
 /**

@@ -4,8 +4,8 @@ import { canonicalJson, type Json, type JsonObject } from '#kernel/wire/json.ts'
 import type { Names } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
 import type { PlanStep } from './intent-frame.ts'
-import { inputsOf } from './plan.ts'
-import { changes, type Registry } from './registry.ts'
+import { changes, type Registry } from './operation-registry.ts'
+import { inputsOf } from './resolve-plan.ts'
 import type { Outputs } from './step-outputs.ts'
 import type { Understanding } from './understanding.ts'
 import { wordSet } from './word-maps.ts'
@@ -37,7 +37,10 @@ const atMost = wordSet(
 )
 /** Technical fields of a call, which the user's words never contain. */
 const technical = wordSet('wait timeout idempotency_key quote_id client_order_id confirm_repeat')
-/** The values that the contracts fill in: a proposal that spells one out asks for nothing more. */
+/**
+ * The values that the contracts use for absent fields. A proposal that contains such a value asks for nothing more than
+ * a proposal without the field.
+ */
 const defaults: Readonly<Record<string, Json>> = {
   order_type: 'market',
   tif: 'gtc',
@@ -104,7 +107,9 @@ function excess(call: JsonObject, proposal: JsonObject, names: Names): string | 
 
 type Judged = { names: Names; outputs: Outputs; earlier?: Outputs }
 
-/** Whether the user's words allow a proposed call. A call beyond the mandate needs the user's word again. */
+/**
+ * Decides whether the user's words allow a proposed call. A call beyond the mandate needs another message of the user.
+ */
 export function permits(
   mandate: Mandate,
   proposal: Proposal,

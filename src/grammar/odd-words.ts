@@ -1,8 +1,8 @@
-import { harmlessWords } from './english/words.ts'
+import { harmlessWords } from './english/word-lists.ts'
 import { list } from './feature-rules.ts'
 import { has, type Token } from './tag.ts'
 
-/** Finds words that do not belong in an order. An order with such a word is repeated as a question. */
+/** Finds words that do not belong in an order. An order with such a word runs only after the user has confirmed it. */
 
 /** The concepts of exceptions, other people, the past, and questions, which do not belong in an order. */
 const strange = list(

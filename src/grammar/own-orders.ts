@@ -2,18 +2,18 @@ import { canonicalJson } from '#kernel/wire/json.ts'
 import type { Slots } from './clause-reader.ts'
 import type { PlanStep } from './intent-frame.ts'
 import { type Proposal, permits } from './mandate.ts'
-import { inputsOf } from './plan.ts'
-import { changes, type Registry } from './registry.ts'
+import { changes, type Registry } from './operation-registry.ts'
+import { inputsOf } from './resolve-plan.ts'
 import type { Outputs, StepOutput } from './step-outputs.ts'
-import { understand } from './understand.ts'
-import type { ThreadState, Understanding } from './understanding.ts'
+import { understand } from './understand-message.ts'
+import type { Understanding } from './understanding.ts'
 
 /**
  * An own order is one that a message gives by itself. Only the message's own words count: nothing that the thread
  * remembers or a tool has read, and nothing that is quoted, asked, denied or attached.
  */
 
-/** An order of a message, and the steps that are read before it. */
+/** A step of a message that changes something, and the reading steps of its plan before it. */
 export type OwnOrder = { step: PlanStep; reads: readonly PlanStep[]; slots: Slots }
 /** A call that was made for the message, with its answer. */
 export type Made = { proposal: Proposal; output: StepOutput }
@@ -42,17 +42,18 @@ const ordersIn = ({ intents, notes, ask, refusal }: Understanding, registry: Reg
     )
 }
 
-/** Returns the orders of a message; none if the thread gives the message another meaning than its own words. */
+/**
+ * Returns the orders that a message gives by its own words; none if these are not the orders that the message gives
+ * within its thread.
+ */
 export function ownOrders(
   text: string,
-  { nowMs, state }: { nowMs: number; state: ThreadState },
+  { nowMs, understanding }: { nowMs: number; understanding?: Understanding },
   registry: Registry,
 ): OwnOrder[] {
   if (!isPlain(text)) return []
-  const ordersWith = (known: ThreadState) =>
-    ordersIn(understand(text, { nowMs, state: known }, registry), registry)
-  const own = ordersWith({})
-  const inThread = ordersWith(state)
+  const own = ordersIn(understand(text, { nowMs, state: {} }, registry), registry)
+  const inThread = understanding ? ordersIn(understanding, registry) : own
   return canonicalJson(own) === canonicalJson(inThread) ? own : []
 }
 
@@ -91,8 +92,8 @@ function ordersByRow(order: OwnOrder, made: readonly Made[], registry: Registry)
 type Asked = { made: readonly Made[]; begun: readonly Proposal[] }
 
 /**
- * Whether a message orders a call beyond the calls that were begun for the message. Each order covers one call, or one
- * for each row that it means.
+ * Whether a message orders a proposed call in addition to the calls that were already begun for the message. Each order
+ * allows one call, or one call for each row that it applies to.
  */
 export function isOrdered(
   orders: readonly OwnOrder[],
@@ -111,7 +112,7 @@ export function isOrdered(
     .flatMap((order) => ordersByRow(order, made, registry))
   for (const each of begun.filter(({ operation }) => operation === proposal.operation)) {
     const at = left.findIndex((order) => covers(order, each))
-    // A begun call that no order covers now still uses up one of the orders.
+    // A call that was begun uses up an order even if none of the orders covers the call now.
     left.splice(at < 0 ? left.length - 1 : at, 1)
   }
   return left.some((order) => covers(order, proposal))

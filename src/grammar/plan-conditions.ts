@@ -1,8 +1,8 @@
-import { isShare, parseAmount } from './amount-text.ts'
 import { type Asset, assetNamed, dollarSymbol, type Names, sharedChains } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
+import { isShare, parseAmount } from './parse-amount-text.ts'
 
-/** Conditions on the slots by which a plan has some of its steps. */
+/** A condition on the slots, under which a step is part of a plan. */
 type Condition = (slots: Slots, names: Names) => boolean
 
 const listed = (slots: Slots, names: Names): Asset[] =>
@@ -53,8 +53,8 @@ const cancels = (slots: Slots, names: Names): { chain: boolean; perp: boolean; s
 }
 const isVenueId = ({ id }: Slots): boolean => id !== undefined && !id.includes('-')
 /**
- * Whether waiting orders are read before a cancel: to cancel only where orders wait, or to ask which of several is
- * meant.
+ * Whether the waiting orders of an asset are read before a cancel: the plan then cancels only at venues where orders
+ * wait, and asks the user if the message means one order and several wait.
  */
 const isOfAsset = ({ asset, venue, id, one }: Slots): boolean =>
   asset !== undefined && (venue === undefined || one !== undefined) && id === undefined

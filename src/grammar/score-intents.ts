@@ -3,9 +3,10 @@ import { featuresOf } from './clause-features.ts'
 import { createReader, leftOver, type Slots } from './clause-reader.ts'
 import type { Clause } from './clauses.ts'
 import { type Feature, matches } from './feature-rules.ts'
-import { type Frame, isMutating, type SlotRule } from './intent-frame.ts'
+import { type Frame, isMutating } from './intent-frame.ts'
 import { frames } from './intents.ts'
 import { slotReaders } from './slot-readers.ts'
+import { missingOf } from './slots-of-several-intents.ts'
 import type { Token } from './tag.ts'
 
 /** How well a frame fits a clause, with the slots that it reads from the clause. */
@@ -17,13 +18,6 @@ export type Scored = {
 }
 
 const weights = { group: 2, required: 2, optional: 1, missing: -3, left: -2, readOfOrder: -4 }
-
-export const isFilled = ({ name, anyOf, onlyWith }: SlotRule, slots: Slots): boolean =>
-  (onlyWith !== undefined && slots[onlyWith] === undefined) ||
-  (anyOf ?? [name]).some((slot) => slots[slot] !== undefined)
-
-export const missingOf = (frame: Frame, slots: Slots): SlotRule[] =>
-  (frame.required ?? []).filter((rule) => !isFilled(rule, slots))
 
 export function readSlots(
   frame: Frame,
@@ -42,11 +36,11 @@ function fits({ when, not, head, effect }: Frame, clause: Clause, found: Readonl
   if (!when.every((rule) => matches(rule, found))) return false
   if (not && matches(not, found)) return false
   if (!isMutating({ effect })) return true
-  // A clause about another time is no order for now.
+  // A clause about another time, such as "every monday", orders nothing now.
   return !found.has('@timed') && clause.head.some((verb) => head?.includes(verb))
 }
 
-/** Scores the frames that fit a clause, best first. A read stands before an order of the same score. */
+/** Scores the frames that fit a clause, best first. Of two frames with the same score, a read comes before an order. */
 export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
   const found = featuresOf(clause, names)
   return frames

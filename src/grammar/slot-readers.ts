@@ -11,7 +11,7 @@ import {
   type Slots,
   take,
 } from './clause-reader.ts'
-import { isPlural, plainWords } from './english/words.ts'
+import { isPlural, plainWords } from './english/word-lists.ts'
 import type { Concept } from './feature-rules.ts'
 import { topics } from './help-topics.ts'
 import * as orderTerms from './order-terms.ts'
@@ -108,7 +108,7 @@ function readOrderSide(reader: Reader, slots: Slots): void {
     if (amount.asset >= 0) take(reader, amount.asset)
     slots.amount = amount.text
   }
-  // A sale takes the dollars for which the asset is sold.
+  // In a sale, USDC is what the asset is sold for: its tokens count as read and fill no slot.
   for (const at of amounts.assetPositions(reader)) if (isDollar(at) && slots.side === 'sell') take(reader, at)
   if (slots.price !== undefined && slots.condition === undefined && slots.side !== undefined)
     slots.condition = slots.side === 'buy' ? 'lte' : 'gte'
@@ -125,7 +125,9 @@ function readIndicators(reader: Reader, slots: Slots): void {
   if (found.length > 0) slots.indicators = [...new Set(found)].map((concept) => concept.slice(1)).join(',')
 }
 
-/** Reads whether one order is meant: `the eth order` is one, so that the user is asked if several wait. */
+/**
+ * Reads whether the message means a single order, as `the eth order` does, so that the user is asked if several wait.
+ */
 function readOne(reader: Reader, slots: Slots): void {
   const order = reader.tokens.find((token) => has(token, 'ORDERS', 'LIMIT', 'STOP', 'TARGET', 'TRAILING'))
   const areSeveral = (order !== undefined && isPlural(order.words)) || slots.all !== undefined
@@ -159,7 +161,8 @@ function readChainsBack(reader: Reader, slots: Slots): void {
 }
 
 /**
- * Returns a word that is no known asset but stands where one is counted: `any pepe`, `how much pepe`, `my pepe`.
+ * Returns a word that is not a known asset but stands where an asset is expected: `any pepe`, `how much pepe`, `my
+ * pepe`.
  */
 const unlistedWord = ({ tokens }: Reader): string | undefined =>
   tokens.find((token, at) => {

@@ -1,5 +1,5 @@
 import type { Asset, NamedChain } from './asset-and-chain-names.ts'
-import { withoutPossessive } from './english/words.ts'
+import { withoutPossessive } from './english/word-lists.ts'
 import type { Concept } from './feature-rules.ts'
 import type { Lexeme } from './lex.ts'
 import { readWords, withUnit } from './number-words.ts'

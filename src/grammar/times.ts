@@ -1,5 +1,5 @@
 import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './clause-reader.ts'
-import { weekdays } from './english/words.ts'
+import { weekdays } from './english/word-lists.ts'
 import { list } from './feature-rules.ts'
 import type { Quantity } from './quantity.ts'
 import { has } from './tag.ts'
@@ -126,7 +126,10 @@ export function readExpiry(reader: Reader, slots: Slots, nowMs: number): void {
   slots.expires = new Date(moment.ms).toISOString()
 }
 
-/** Whether the clause names a later moment or a rhythm, at which a chat can run nothing. */
+/**
+ * Whether the clause names a later time or a repetition, such as "at 9:00" or "every monday": a chat cannot run an
+ * order then.
+ */
 export const isTimed = ({ tokens }: Pick<Reader, 'tokens'>): boolean => {
   const until = tokens.findIndex((token) => has(token, 'UNTIL'))
   // The time until which an order waits is not a time at which the order begins.

@@ -1,7 +1,7 @@
 import type { Slots } from './clause-reader.ts'
 import type { Mood } from './clauses.ts'
-import type { Effect, Frame, Place, PlanStep } from './intent-frame.ts'
-import type { Choice } from './question-choice.ts'
+import type { Effect, Frame, PlanStep } from './intent-frame.ts'
+import type { Choice } from './question-choices.ts'
 
 /** One thing that a message asks for, with the steps that do it. */
 export type Intent = {
@@ -25,7 +25,7 @@ export const noteTexts = {
     'That depends on something that is not watched here, so nothing is done. A limit order or a stop waits for a price.',
   supposed: 'That is a thought, so nothing is done.',
   question: 'That is a question, so nothing is done. Say it as an instruction if you want it.',
-  /** For a clause that neither asks for anything known nor orders anything. */
+  /** The note of a clause that neither orders anything nor asks for anything that the grammar knows. */
   unclear: 'That was not understood. Ask "what can you do" for what there is.',
   dropped: 'The open question is dropped.',
   not_understood: 'That was not understood. Ask "what can you do" for what there is.',
@@ -44,18 +44,6 @@ export type Understanding = {
 export const nothing: Understanding = { intents: [], ask: null, refusal: null, notes: [] }
 
 export const note = (kind: NoteKind): Note => ({ kind, text: noteTexts[kind] })
-
-/** What a thread remembers between two messages. */
-export type ThreadState = {
-  last?: { intent: string; slots: Slots; effect: Effect; atMs: number }
-  pending?: Ask & { atMs: number }
-  /** The last quote that the user asked for, which "do it" executes. */
-  quote?: { slots: Slots; atMs: number }
-  focus?: { asset: string; market: Place; atMs: number }
-  recommendations?: { items: readonly { id: string }[]; atMs: number }
-  /** The task that a message of the thread has started last. */
-  started?: { taskId: string; atMs: number }
-}
 
 /** Whether a note is printed only if the answer has nothing else. */
 export const isQuiet = ({ kind }: Note): boolean => kind === 'question' || kind === 'unclear'

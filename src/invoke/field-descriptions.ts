@@ -12,7 +12,10 @@ const byComponent = {
 
 type Json = Record<string, unknown>
 
-/** The wire types describe every decimal or id in these words; the name of the field says more. */
+/**
+ * The generic descriptions of decimals, units and times in the wire types. The description that belongs to the field's
+ * name replaces them, followed by the suffix that is given here.
+ */
 const generic: Record<string, string> = {
   'Decimal text, never in exponent form': ' (decimal text)',
   'Smallest units of the token': '',

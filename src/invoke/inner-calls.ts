@@ -8,7 +8,10 @@ import { inputReaders, type ReadFlatInput } from './input-validation.ts'
 import { filterBySchema } from './schema-filter.ts'
 import { type ObjectSchema, plainInputSchemaOf } from './tool-schema.ts'
 
-/** Calls that a part of the gateway makes for a user. They are read, called and filtered like those of a door. */
+/**
+ * Calls that a part of the gateway makes for a user. Their input is validated and their answer filtered like those of a
+ * call from outside.
+ */
 
 export type InnerCall = {
   operation: Operation
@@ -19,7 +22,7 @@ export type InnerCall = {
   signal: AbortSignal
 }
 export type InnerCalls = {
-  /** Throws the `validation` fault with which a door would refuse this input. */
+  /** Throws the `validation` fault that a call from outside, such as over HTTP, would get for this input. */
   check(operation: Operation, input: JsonObject): void
   inputSchemaOf(operation: Operation): ObjectSchema
   /** Returns the answer of the call. A task is accepted, but its end is not awaited. */

@@ -1,7 +1,10 @@
 import { Fault, type InputLocation } from '#kernel/contract/fault.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 
-/** Returns the part of a request that carries a field; an undeclared field is located where most inputs are. */
+/**
+ * Returns the part of a request that carries a field. An undeclared field counts as part of the body, or of the query
+ * if the operation has no body.
+ */
 export type LocationOf = (field: string) => Exclude<InputLocation, 'header'>
 export type DeclaredInput = { params?: unknown; query?: unknown; body?: unknown }
 

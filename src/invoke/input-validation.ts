@@ -167,8 +167,8 @@ function addUnknown(
 }
 
 /**
- * Returns a part of the input after its checks: whether it can be stored, then its schema, then its decimals. The
- * number sources belong to the parsed objects.
+ * Returns a part of the input after its checks: whether it can be stored, then its schema, then its decimals. `sources`
+ * finds the source text of a number by the parsed object that contains the number.
  */
 function checked(
   { schema, check, unknownField }: Part,

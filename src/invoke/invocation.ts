@@ -11,11 +11,11 @@ import {
 } from '#kernel/contract/operation.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { NumberSources } from '#kernel/wire/json.ts'
-import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authenticate.ts'
+import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authorize.ts'
+import { type Pacing, pacedLimits, startPacing } from './heavy-caller-pacing.ts'
 import { inputLocations, locateIssues } from './input-location.ts'
 import { inputReaders, type ReadFlatInput, type ReadInput } from './input-validation.ts'
 import { createOverload, type LoadSettings } from './load-shedding.ts'
-import { type Pacing, pacedLimits, startPacing } from './pacing.ts'
 import {
   type BudgetState,
   defaultLimits,
@@ -55,9 +55,12 @@ export type Admitted = {
   authorization: string | undefined
   /** The state of the budget; absent if the class of the operation is not limited. */
   budget: BudgetState | undefined
-  /** Set to the fault of a spent budget; `call` throws this fault, and a door may throw it earlier. */
+  /** The fault of a spent budget: `call` throws it, and an HTTP or MCP server may throw it earlier. */
   refusal: Fault | undefined
-  /** The fault that replaces a failure if only failures count and have spent the budget. */
+  /**
+   * The fault of a spent budget, for an operation of which only failures count: if the call fails, it fails with this
+   * fault.
+   */
   refusalOfFailure: Fault | undefined
 }
 
@@ -87,11 +90,13 @@ export type InvocableOperation = {
   ): Promise<Outcome>
 }
 
-/** A caller without an operation, for requests of a door's own protocol. */
+/** A caller without an operation, for requests of a transport's own protocol, such as MCP. */
 export type Identified = { caller: Caller; principal: string }
 
 export type Invocation = {
-  /** The source texts of numbers; the door's JSON parser fills them in, so that numbers keep their digits. */
+  /**
+   * The source texts of numbers. The JSON parser of each transport fills them in, so that numbers keep their digits.
+   */
   sources: NumberSources
   limits: RateLimits
   prepare(operation: Operation): InvocableOperation
@@ -106,7 +111,10 @@ export const rateClassOf = (entry: Entry): RateClass => {
   return entry.kind === 'read' ? 'read' : 'money'
 }
 
-/** The logic that every door shares: admission by load, credential, scope and budget; input; call; output; faults. */
+/**
+ * The logic that HTTP, MCP and all other transports share: admission by load, credential, scope and budget; then input,
+ * call, output and faults.
+ */
 export function createInvocation({
   execute,
   authenticate,
@@ -206,8 +214,8 @@ const principalOf = ({ userId, person, backend }: Caller): string => {
 }
 
 /**
- * Counts after the look-up, so that bad credentials never block a good one from the same address. A request
- * without a credential is not counted, because clients discover the authentication that way.
+ * Counts a bad credential only after its look-up, so that bad credentials never block a good one from the same address.
+ * A request without a credential is not counted, because clients send such a request to discover how to authenticate.
  */
 async function countingRefusals<T>(
   { authorization, backendKey, address }: Credentials,

@@ -39,7 +39,7 @@ const decodeError = (reason: string): Fault =>
     ],
   })
 
-/** Text that JSON does not allow, by its first characters, and its valid form. */
+/** Patterns of text that JSON does not allow, each with the hint that the error message gives. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [/^'/, 'use double quotes'],
   [/^[}\]]/, 'remove the comma before it'],

@@ -35,7 +35,7 @@ export const defaultLimits = limitsPerMinute({
 })
 
 export type WindowCount = { spent: number; resetMs: number }
-/** One process counts points in memory; several share a store with the same method. */
+/** The place where points are counted: the memory of one process, or a store that several instances share. */
 export type PointStore = {
   add(name: LimitName, key: string, limit: Limit, points: number): WindowCount | Promise<WindowCount>
 }

@@ -1,4 +1,7 @@
-/** Fields of scheduled chats. A name that other sections use is described by its component. */
+/**
+ * The descriptions of the fields of scheduled chats. A field whose name has another meaning in other operations is
+ * described below under its component.
+ */
 export const scheduleFields: Record<string, string> = {
   schedule_id: 'Id of the schedule',
   execution_id: 'Id of the run, and of its task',

@@ -69,7 +69,10 @@ function filterRecord(outline: Outline, value: Record<string, unknown>): Record<
 export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
   outline.declared.get(name) ?? undeclared(outline, name)
 
-/** Finds an undeclared name by patterns and the rule for other names. Clients choose names, so none is cached. */
+/**
+ * Finds the schema of an undeclared name by the schema's patterns for names, or by its rule for all other names. The
+ * result is not cached, because clients choose the names.
+ */
 function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {
   return parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined) ?? isOpen
 }

@@ -2,7 +2,7 @@ import { createKeyCounts } from '#kernel/async/key-counts.ts'
 import { repeat } from '#kernel/async/repeat.ts'
 import { budgetSpent, Fault } from '#kernel/contract/fault.ts'
 import type { StreamItem } from '#kernel/contract/operation.ts'
-import type { Authenticate } from './authenticate.ts'
+import type { Authenticate } from './authorize.ts'
 
 export type Quotas = {
   streamsPerUser: number
@@ -30,12 +30,15 @@ export type UserQuotas = {
    * if the user already has a full share of streams.
    */
   stream(wanted: NewStream): Items
-  /** Takes a place for a wait; undefined if the user has a full share of waits, when the answer is sent at once. */
+  /**
+   * Counts a wait until it is disposed. Returns undefined if the user already has the maximum number of waits; the
+   * answer is then sent at once.
+   */
   wait(userId: string): Disposable | undefined
   close(): Promise<void>
 }
 
-/** The streams and waits of this instance, through any door. No user has more than a share of them. */
+/** Limits the streams and the waits that each user may have open on this instance, over all transports together. */
 export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuotas {
   const open = new Set<OpenStream>()
   const streams = createKeyCounts()
@@ -76,7 +79,10 @@ async function checkCredentials(open: ReadonlySet<OpenStream>, authenticate: Aut
   }
 }
 
-/** Makes a stream that can be refused at once; a waiting producer ends by the signal of its request. */
+/**
+ * Makes a stream that can be refused at any time, even while its next item is awaited. The abort signal of the request
+ * ends a producer that still waits.
+ */
 function revocable({
   items,
   toFault,
@@ -119,7 +125,10 @@ function revocable({
   }
 }
 
-/** An unreachable store says nothing about a credential. */
+/**
+ * Returns the fault of a credential that is no longer valid. Any other failure, such as an unreachable store, says
+ * nothing about the credential.
+ */
 async function refusalOf(
   authenticate: Authenticate,
   authorization: string | undefined,

@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Fault } from '#kernel/contract/fault.ts'
 
-/** Paths of a door without its own server: the HTTP server receives their requests and sends their answers. */
+/**
+ * The routes of an interface that has no HTTP server of its own, such as MCP: the gateway's HTTP server receives their
+ * requests and sends their answers.
+ */
 
 export type WebRequest = {
   method: string

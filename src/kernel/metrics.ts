@@ -54,7 +54,10 @@ export function createCounter(name: string, help: string): Counter {
 
 export type Observe = (value: number) => void
 export type Histogram = {
-  /** Returns the series of these labels; callers on a hot path hold on to it. */
+  /**
+   * Returns the function that records values under these labels; a caller on a hot path requests the function only
+   * once.
+   */
   series(labels: Labels): Observe
   read(): Metric
 }

@@ -42,8 +42,8 @@ function verdictOf(trades: number, expectancy: Interval | undefined): Verdict {
 const last = (values: readonly number[]): number => values.at(-1) ?? 1
 
 /**
- * Computes the worth of a purchase at the first open of the test until a sale at its last close, with the fees of
- * both.
+ * Computes the benchmark: the worth of one dollar at each close if the market is bought at the first open of the test
+ * and sold at its last close, with the fees of both trades.
  */
 function buyAndHold(
   { candles }: Market,

@@ -48,7 +48,7 @@ export type History = {
   /** Contains only closed candles, oldest first, and each start once. */
   candles: readonly Candle[]
   gaps: number
-  /** How many rows are no candle, such as a high below a low. */
+  /** How many rows were left out because they are no valid candles, such as a row whose high is below its low. */
   rejected: number
 }
 

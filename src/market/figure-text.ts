@@ -40,7 +40,7 @@ function roundedText(value: string, placesMin: number): string {
   return (right === undefined ? grouped : `${grouped}.${right}`).replace(/^-/, '\u2212')
 }
 
-/** Scales for dollars, because a whole market has millions of them. */
+/** The scales of large dollar amounts, such as the volume of a whole market. */
 export const scales = [
   { word: 'bn', factor: 1_000_000_000n },
   { word: 'M', factor: 1_000_000n },

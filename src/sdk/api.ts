@@ -7,7 +7,7 @@ import type { Call, ListCall } from './call.ts'
 import type { FollowOptions, StreamEvent } from './event-stream.ts'
 import type { CallOptions } from './transport.ts'
 
-/** The types of the client, read from the contracts. A release contains the written types in place of this file. */
+/** The types of the client, derived from the contracts. A release contains generated types in place of this file. */
 
 type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`

@@ -67,14 +67,14 @@ function nextInput(list: ListRow, asked: Input, page: unknown, items: readonly u
   const { cursor } = list
   if (cursor === 'skip') {
     const skip = Number(asked.skip ?? 0) + items.length
-    // A list that is the answer itself has no total: it ends with an empty page.
+    // An answer that is a bare array has no total, so the list ends with an empty page.
     const hasMore = items.length > 0 && (Array.isArray(page) || skip < Number((page as Page).total))
     return hasMore ? { ...asked, skip } : undefined
   }
   const last = 'id' in list ? (items.at(-1) as Page | undefined)?.[list.id] : undefined
   const next = 'id' in list ? last : (page as Page)[`next_${cursor}`]
   if (next === null || next === undefined || next === asked[cursor]) return undefined
-  // `skip` counts from the cursor of the first page.
+  // `skip` counts from the cursor of the first page, and the next page has its own cursor.
   const { skip: _, ...rest } = asked
   return { ...rest, [cursor]: next }
 }

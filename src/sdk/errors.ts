@@ -22,7 +22,7 @@ export type Failure = {
   extras: Readonly<Record<string, unknown>>
 }
 
-/** Every failure of a call. Its subclass names the class of the status. */
+/** The error of a failed call; each subclass stands for one HTTP status or one kind of failure. */
 export class PorticoError extends Error {
   readonly status: number
   readonly code: string
@@ -49,15 +49,15 @@ export class PorticoError extends Error {
 
 /** Status 400: the request cannot be read, or its nonce is unknown, used or expired. */
 export class BadRequestError extends PorticoError {}
-/** 401: there is no credential, or it is no longer valid. */
+/** Status 401: there is no credential, or the credential is no longer valid. */
 export class AuthenticationError extends PorticoError {}
-/** 403: the policy, the scope or the state of the account refuses. */
+/** Status 403: the policy, the scope or the state of the account refuses the call. */
 export class PermissionError extends PorticoError {}
 /** Status 404: the path, or the record that it names, does not exist. */
 export class NotFoundError extends PorticoError {}
-/** 409: a balance, a state or a key conflicts. */
+/** Status 409: a balance, the state of an object or an idempotency key conflicts with the call. */
 export class ConflictError extends PorticoError {}
-/** 422: `errors` names each wrong field. */
+/** Status 422: a field of the request is invalid; `errors` names each such field. */
 export class ValidationError extends PorticoError {}
 /** Status 429: a rate limit is spent. */
 export class RateLimitError extends PorticoError {}
@@ -78,7 +78,7 @@ const classes: Readonly<Record<number, typeof PorticoError>> = {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** Makes the error of an answer that is an error; `body` is the parsed JSON, or the text if it is not JSON. */
+/** Makes the error for an answer with an error status; `body` is the parsed JSON, or the text if it is not JSON. */
 export function errorOf(status: number, body: unknown): PorticoError {
   const fields = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
   const {

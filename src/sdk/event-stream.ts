@@ -12,7 +12,10 @@ export type FollowOptions = {
   lastEventId?: string | undefined
   /** How many connections in a row may fail; a failure of the first one is thrown at once. Default: 10. */
   maxReconnects?: number | undefined
-  /** The key of a stream that starts something; if absent, a key is made. Repeat a lost request under its key. */
+  /**
+   * The idempotency key of a stream whose request starts an operation; if absent, the client makes one. To repeat a
+   * request whose answer was lost, send the same key again.
+   */
   idempotencyKey?: string | undefined
   /** Called when a connection has ended early, before the next one is tried. */
   onLost?: (() => void) | undefined
@@ -25,8 +28,8 @@ const blockCharactersMax = 1_048_576
 const reconnectMsMax = 30_000
 
 /**
- * Follows a stream until its reader leaves, and resumes after the last event whenever the connection ends. A stream
- * that `hasEnd` ends with its event `done`, or throws what its event `error` says.
+ * Yields the events of a stream until the caller stops reading, and resumes after the last received event whenever a
+ * connection ends. With `hasEnd`, the stream ends at the event `done`, and an event `error` with an id is final.
  */
 export async function* follow(
   open: Open,

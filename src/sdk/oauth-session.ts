@@ -4,12 +4,15 @@ import type { TokenProvider } from './token-source.ts'
 
 type Fetch = typeof globalThis.fetch
 
-/** The place of a sign-in's tokens, shared by every client, tab or process that uses them. */
+/** Stores the tokens of one sign-in for every client, tab or process that uses this sign-in. */
 export type TokenStore = {
   read: () => Promise<OAuthTokens | undefined>
   /** Stores the tokens in place of the stored ones; undefined removes the stored tokens. */
   write: (tokens: OAuthTokens | undefined) => Promise<void>
-  /** Runs one function at a time for all users of the store: a refresh token used twice ends the sign-in. */
+  /**
+   * Runs one function at a time across all users of the store, because the server ends a sign-in whose refresh token is
+   * used twice.
+   */
   exclusive: <T>(run: () => Promise<T>) => Promise<T>
 }
 

@@ -55,7 +55,7 @@ const refusal = (code: string, detail: string) => errorOf(401, { code, detail, r
 async function request(fetch: Fetch, url: string, init: RequestInit = {}): Promise<Fields> {
   const read = async () => {
     const signal = AbortSignal.timeout(requestTimeoutMs)
-    // A redirect would send a code or a token to another server.
+    // Redirects are refused, because a redirect would send the code or the token to another server.
     const reply = await fetch(url, { ...init, redirect: 'error', signal })
     return { status: reply.status, isOk: reply.ok, text: await reply.text() }
   }
@@ -107,7 +107,7 @@ async function discover(fetch: Fetch, baseUrl: string): Promise<{ issuer: string
   return { issuer, server }
 }
 
-/** Returns an address of the metadata; a gateway with https never leads to one without. */
+/** Returns an endpoint from the server's metadata. If the gateway uses https, an endpoint without https is refused. */
 function endpointOf(server: Fields, name: string, baseUrl: string): string {
   const url = textOf(server, name)
   if (baseUrl.startsWith('https:') && !url.startsWith('https:'))
@@ -166,7 +166,7 @@ export async function beginSignIn({
   return { url: url.href, pending }
 }
 
-/** Exchanges the code of the address at which the browser returned. */
+/** Exchanges the authorization code for tokens. The code is in the URL to which the browser returned. */
 export async function completeSignIn(
   pending: PendingSignIn,
   returned: string | URL,
@@ -175,7 +175,7 @@ export async function completeSignIn(
   const { searchParams: query } = new URL(returned)
   if (query.get('state') !== pending.state)
     throw refusal('wrong_state', 'The browser returned from a sign-in that was not started here')
-  // RFC 9207: the answer of another server would carry its code to this one.
+  // RFC 9207: if the redirect is from another authorization server, its code must not be sent to this one.
   const iss = query.get('iss')
   if (iss !== null && iss !== pending.issuer)
     throw refusal('wrong_issuer', `The answer is from ${iss}, and not from ${pending.issuer}`)

@@ -4,7 +4,10 @@ import { type Entry, hasTask, isKeyed, operationName } from '#kernel/contract/op
 /** `items` is the field of an answer that holds its list. If the answer is the list, `id` is a field of its items. */
 export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })
 
-/** What a client has to know about an operation. A release contains all rows in place of this file. */
+/**
+ * What a client has to know about one operation. A release ships the finished rows in place of this file, which derives
+ * them from the contracts.
+ */
 export type OperationRow = {
   name: string
   /** The section: a client has the operation as `client[group][key]`. */

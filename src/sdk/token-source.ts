@@ -67,11 +67,11 @@ function signingKeys(
   requestToken: RequestToken,
 ): { issue: () => Promise<Issued>; signAct: NonNullable<TokenSource['signAct']> } {
   const keys = importKeyPair(secretKey)
-  // The function that issues a token reports a wrong key, so this rejection is ignored.
+  // A wrong key is reported where the key pair is awaited, so this handler only prevents an unhandled rejection.
   keys.catch(() => {})
   let skewMs = 0
   const issue = async (attempts: number): Promise<Issued> => {
-    // Milliseconds keep workers of one agent from often signing the same text.
+    // A timestamp in milliseconds makes it unlikely that two workers of one agent sign the same text.
     const timestamp = Date.now() + skewMs
     const signature = await (await keys).sign(`${agentId}${timestamp}`)
     try {

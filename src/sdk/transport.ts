@@ -150,7 +150,9 @@ export function createTransport(options: TransportOptions): Transport {
 const keyBeside = ({ idempotency_key }: Input): string | undefined =>
   idempotency_key === undefined ? crypto.randomUUID() : undefined
 
-/** Errors arrive as RFC 9457, which carries the text, the wrong fields and everything else at once. */
+/**
+ * Asks for errors in the format of RFC 9457, whose body contains the message, the invalid fields and all other details.
+ */
 const accepted = 'application/json, application/problem+json'
 
 function requestOf(

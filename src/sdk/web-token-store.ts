@@ -32,8 +32,8 @@ type Page = {
 const [records, key] = ['tokens', 'current']
 
 /**
- * Stores tokens in IndexedDB, shared by the tabs of one origin through the Web Locks API. There a tab sees what
- * another one wrote before it released the lock; `localStorage` shows that only some time later.
+ * Stores tokens in IndexedDB, and serialises the tabs of one origin by the Web Locks API. A tab that gets the lock
+ * reads from IndexedDB what the previous holder wrote; from `localStorage` it could still read the old value.
  */
 export function webTokenStore(name = 'portico'): TokenStore {
   const { indexedDB, navigator } = globalThis as Page

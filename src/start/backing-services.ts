@@ -56,7 +56,8 @@ export async function openUpstreamEndpoints(
     dataDir: join(config.DATA_DIR, 'world'),
     port: config.WORLD_PORT,
     realism: config.WORLD_REALISM,
-    // Only the launcher of `npm start` holds an IPC channel; there a person is about to try a first swap.
+    // Only the launcher of `npm start` gives this process an IPC channel. A person who runs it is likely to try a swap
+    // soon, so the world starts the nodes of its swap providers before the first request.
     isEager: process.channel !== undefined,
     progress,
     ...stop,

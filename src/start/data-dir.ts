@@ -5,8 +5,8 @@ import { join } from 'node:path'
 export class DataDirRefusal extends Error {}
 
 /**
- * Creates the data folder, or removes the permissions of others. Root leaves traversal, but not listing, to
- * others: the embedded database runs under another account in a subfolder.
+ * Creates the data folder, or removes excess permissions of others from an existing one. Under root, others may
+ * traverse the folder but not list it, because the embedded database runs under another account in a subfolder.
  */
 export function openDataDir(path: string): void {
   const uid = process.getuid?.()

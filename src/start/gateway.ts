@@ -25,8 +25,9 @@ export type Gateway = {
 }
 
 /**
- * A signal arms the failpoints, so that a test hits the process during a request and not during startup.
- * `FAILPOINT` kills; a point read from `FAILPOINT_STOP` at the signal stops the process until it is continued.
+ * The signal SIGUSR2 arms the failpoints, so that a test hits the process during a request and not during startup. The
+ * failpoint named by `FAILPOINT` kills the process. A failpoint whose name the file `FAILPOINT_STOP` contains at the
+ * signal suspends the process until it is continued.
  */
 function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Failpoints {
   if (!FAILPOINT && !FAILPOINT_LOG && !FAILPOINT_STOP) return noFailpoints
@@ -44,7 +45,10 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
   return { pass: (name) => armed.pass(name) }
 }
 
-/** Rejects when the stop is forced: the work is abandoned, because the processes that it uses end next. */
+/**
+ * Rejects when the stop is forced, without waiting for the work: the database and the world, which the work uses, are
+ * ended next.
+ */
 async function untilForced<T>(work: PromiseLike<T>, stop: Stop | undefined): Promise<T> {
   if (!stop) return work
   const { forced } = stop

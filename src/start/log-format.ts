@@ -1,5 +1,7 @@
 const levels: Readonly<Record<number, string>> = { 20: 'DEBUG', 30: 'INFO', 40: 'WARN', 50: 'ERROR' }
-/** A terminal would execute control characters, and format characters would reorder the line. */
+/**
+ * The characters to escape: a terminal executes control characters, and format characters change the order of the text.
+ */
 const control = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
 const plainValue = /^[^\s"={}]+$/
 

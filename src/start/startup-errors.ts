@@ -1,9 +1,12 @@
 import type { Config } from '#config.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { StoreRefusal } from '#store/refusal.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
-/** Login refused, no such database, permission denied: PostgreSQL's own message is the clearest. */
+/**
+ * SQLSTATEs of a refused login, a missing database and a missing permission. PostgreSQL's own message is shown for
+ * them, because it is clear.
+ */
 const refusalCodes = /^(28|3D)|^42501$/
 
 /** Turns a database error that an operator can fix into one sentence; other errors stay unchanged. */

@@ -1,6 +1,6 @@
 import type { Log } from '#kernel/log.ts'
 
-/** The signals that a start and its parts watch, so that a stop ends every process at any moment. */
+/** The abort signals that a start and its parts observe, so that a stop ends every process at any moment. */
 export type Stop = {
   /** Aborts when a stop begins, so that a start that is not ready yet is given up. */
   cancelled: AbortSignal

@@ -3,14 +3,17 @@ import { join } from 'node:path'
 import { isRecord } from '#kernel/wire/json.ts'
 
 /**
- * What this instance saw of a database, one file per database in the data folder. It is outside the database,
- * and outside what `backup` copies and `restore` replaces, since both know only the folder of the embedded
- * cluster.
+ * What this instance last saw of a database: one file per database in the data folder. The files are outside the
+ * database and outside the folder of the embedded cluster, so `backup` does not copy them and `restore` does not
+ * replace them.
  */
 export type TimeMemory = {
   read(database: string): TimeRecord | undefined
   write(database: string, record: TimeRecord): void
-  /** Records that a backup is restored here, for as long as the database's tables do not, or cannot, say so. */
+  /**
+   * Records that a backup is being restored here. The mark stays until the restored database itself records the hold on
+   * money.
+   */
   markRestored(): void
   isRestored(): boolean
   forgetRestored(): void
@@ -41,7 +44,7 @@ export function timeFile(dataDir: string): TimeMemory {
         const found: unknown = JSON.parse(readFileSync(pathOf(database), 'utf8'))
         return isTimeRecord(found) ? found : undefined
       } catch (error) {
-        // A file that was cut by a loss of power counts as missing, so the chains are compared.
+        // A file that a loss of power cut short counts as missing; the database is then compared with the blockchains.
         if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
           return undefined
         throw error

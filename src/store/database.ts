@@ -5,9 +5,9 @@ import { type Failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { columnTypes } from './column-types.ts'
-import { isConflict } from './conflict.ts'
 import { type Listener, listen } from './notify-listener.ts'
 import { isStalePlan, settleAll } from './query.ts'
+import { isConflict } from './serialization-conflict.ts'
 import { instrument } from './statement-failpoints.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
@@ -24,10 +24,14 @@ export type DatabaseOptions = {
   onIdleError?: (error: Error) => void
 }
 
-/** The connection of an open transaction: usable for prepared statements here, opaque to the features. */
+/**
+ * The connection of an open transaction. The store sends prepared statements on it; features see it as the opaque `Tx`.
+ */
 export type Transaction = pg.PoolClient & Tx
 
-/** Sends the `commit` in the round trip of the last statements; it rolls back if one of them failed. */
+/**
+ * Sends `commit` in the round trip of the last statements. PostgreSQL rolls the transaction back if one of them failed.
+ */
 export type Commit = () => Promise<void>
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
@@ -47,7 +51,10 @@ export type Database = {
   listen(options: {
     channels: readonly string[]
     onMessage: (channel: string, payload: string) => void
-    /** Called after every reconnection, too: notifications sent meanwhile are lost, so wake every waiter. */
+    /**
+     * Called after the first connection and every reconnection. Notifications sent in between are lost, so the callback
+     * must wake every waiter.
+     */
     onConnected: () => void
   }): Listener
   close(): Promise<void>
@@ -95,7 +102,7 @@ function openPool({
     max: poolMax,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    // Prepared statements belong to a connection, so it should outlive the pause between two requests.
+    // Prepared statements belong to a connection, so a connection is kept through the pause between two requests.
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     // With PgBouncer, list both timeouts in ignore_startup_parameters and set them on the role.
@@ -123,7 +130,10 @@ function openPool({
 
 type CorkableClient = { connection: { stream: { cork(): void; uncork(): void } } }
 
-/** Sends the statements of one tick by one socket write: a write costs as much as all else about a statement. */
+/**
+ * Sends all statements of one tick in one socket write, because a write costs as much as all other work for a
+ * statement.
+ */
 function corkWrites(client: pg.ClientBase): void {
   const { stream } = (client as unknown as CorkableClient).connection
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
@@ -174,7 +184,8 @@ async function attempt<F, T>(
     return committed
   }
   try {
-    // The first part is awaited despite pipelining: after a failed `begin` the next statements would commit singly.
+    // The first part is awaited although it is pipelined: after a failed `begin`, each later statement would commit by
+    // itself.
     const found = await start(client as Transaction)
     const answer = await run(client as Transaction, found, commit)
     await commit()

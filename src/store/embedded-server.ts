@@ -25,7 +25,7 @@ import {
   prepareClusterPaths,
   serverAccount,
 } from './embedded/cluster-paths.ts'
-import { StoreRefusal } from './refusal.ts'
+import { StoreRefusal } from './operator-error.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type EmbeddedPostgres = {
@@ -244,7 +244,7 @@ async function releaseInstance({ client }: ServerConnection): Promise<boolean> {
   return rows[0]?.last === true
 }
 
-/** A server that does not answer serves no other instance either, so it is stopped. */
+/** Stops the server if this is its last instance, or if the server does not answer and therefore serves no instance. */
 async function release(
   start: LaunchContext,
   connection: ServerConnection,
@@ -257,7 +257,8 @@ async function release(
     await stopOwn(start)
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
-    // The connection may have ended alone: a second connection finds out whether the server serves others.
+    // Perhaps only this connection has ended: a second connection finds out whether the server still serves other
+    // instances.
     if (isLast || postmasterPid(paths) === undefined) return
     const retry = await withTimeLimit(attach(start), releaseMsMax)
     if (typeof retry === 'object') return release(start, retry, { isLast: true })

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { StoreRefusal } from './refusal.ts'
+import { StoreRefusal } from './operator-error.ts'
 
 /** `name` is `<area>/<file>`: the order of areas may change, but the name of a migration may not. */
 export type Migration = { area: string; number: number; name: string; sql: string; checksum: string }
@@ -62,7 +62,10 @@ const idOf = ({ area, number }: Pick<Migration, 'area' | 'number'>): string => `
 export async function migrate(options: {
   url: string
   folder?: string
-  /** The version of the gateway, for the refusals of releases that cannot read what this one writes. */
+  /**
+   * The version of the gateway, stored with each migration. An older release that cannot read the schema names this
+   * version when it refuses to start.
+   */
   release?: string
   progress?: (line: string) => void
 }): Promise<{ applied: string[] }> {

@@ -7,14 +7,17 @@ export type Listener = {
   close(): Promise<void>
 }
 
-/** The ping interval is shorter than the time for which a token is cached: a revocation may be lost meanwhile. */
+/**
+ * The ping interval is shorter than the lifetime of a cached token: a lost connection must be noticed sooner, because
+ * the notification of a revocation may be lost with it.
+ */
 const pingEveryMs = 20_000
 const pingTimeoutMs = 5_000
 const reconnectBackoff = { firstMs: 20, maxMs: 1_000 }
 
 /**
- * One connection that receives NOTIFY and reconnects by itself. A network that drops packets closes nothing, so
- * it also pings; until a loss is detected, the waiters' poll covers for it.
+ * One connection that receives NOTIFY and reconnects by itself. A network that drops packets does not close the
+ * connection, so the listener also sends pings. Until a ping fails, the waiters depend on their own polls.
  */
 export function listen(options: {
   url: string
@@ -44,7 +47,8 @@ export function listen(options: {
       await client.connect()
       for (const channel of options.channels) await client.query(`listen ${client.escapeIdentifier(channel)}`)
       connected = true
-      // The callback runs outside the session, where failures count as lost connections, so that its bugs surface.
+      // The callback runs outside the session, so that an exception in the callback surfaces and does not count as a
+      // lost connection.
       queueMicrotask(options.onConnected)
       while (!signal.aborted) {
         await delay(pingEveryMs, undefined, { signal }).catch(() => {})

@@ -39,7 +39,10 @@ function statementName(text: string): string | undefined {
   return name
 }
 
-/** Returns whether a statement did not run because a newer release added a column to a table it reads whole. */
+/**
+ * Returns whether a prepared statement failed because it selects all columns of a table to which a newer release has
+ * added one. The statement did not run.
+ */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as { code?: string; routine?: string }
   return code === '0A000' && routine === 'RevalidateCachedQuery'

@@ -77,7 +77,7 @@ export function createHttpClient({
   ): Promise<Reply> {
     const url = new URL(request.url)
     const label = labels[url.origin] ?? url.host
-    // Hosts that the settings name without a label are counted together.
+    // All hosts without a label are counted together.
     const upstream = labels[url.origin] ?? 'other'
     const breaker = breakerOf(url.origin)
     if (breaker.openUntilMs > nowMs()) {

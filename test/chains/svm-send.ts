@@ -1,6 +1,6 @@
 /** An operation of the tests: a user sends tokens or SOL to a listed wallet, and the sponsor pays. */
 import type { Overrides } from '#compose/compose.ts'
-import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
+import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-plan.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { group, type InputOf, implement, task, taskOf } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Overrides } from '#compose/compose.ts'
-import { intentHash } from '#features/chat/tool-runner.ts'
+import { intentHash } from '#features/chat/call-key.ts'
 import type { Answerer, ToolCall } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { bearer, eventually, http } from '../harness/gateway.ts'

@@ -5,16 +5,14 @@ import { grammarAnswerer } from '#agent/grammar-answerer.ts'
 import { createModelAnswerer } from '#agent/model/model-answerer.ts'
 import { grammarMandate } from '#features/chat/grammar-mandate.ts'
 import type { MadeCall } from '#features/chat/mandate.ts'
-import { inputsOf } from '#grammar/plan.ts'
-import { changes } from '#grammar/registry.ts'
-import { readTurn } from '#grammar/turn.ts'
+import { changes } from '#grammar/operation-registry.ts'
+import { readTurn } from '#grammar/read-turn.ts'
+import { inputsOf } from '#grammar/resolve-plan.ts'
 import type { ToolCall, ToolResult, Tools, Turn } from '#kernel/wire/answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import type { ModelEvent } from '#upstreams/model/turn.ts'
 import { nowMs, questions, type Row, registry, stateAfter } from '../proof/agent/corpus.ts'
 
-const registryOf = async () => registry
-const grammar = grammarAnswerer(registryOf)
 const tokens = { inputTokens: 10, outputTokens: 10 }
 
 const turnOf = ({ text, thread = [] }: Row): Turn => ({
@@ -29,7 +27,7 @@ const turnOf = ({ text, thread = [] }: Row): Turn => ({
 
 /** The calls of the plan that need no result of another one. */
 const planned = (turn: Turn) =>
-  readTurn(turn, registry).intents.flatMap(({ steps, slots, mood }) =>
+  readTurn(turn, registry).understanding.intents.flatMap(({ steps, slots, mood }) =>
     steps.flatMap((step) => {
       const inputs = inputsOf(step, { slots, names: registry.names, outputs: {} })
       if (inputs.state !== 'ready') return []
@@ -39,8 +37,8 @@ const planned = (turn: Turn) =>
   )
 
 /** Records the calls, and judges those that change something as the runtime does. */
-async function recording(turn: Turn) {
-  const mandate = await grammarMandate(registryOf)({ ...turn, userId: 'u' })
+function recording(turn: Turn) {
+  const mandate = grammarMandate(turn, registry)
   const calls: ToolCall[] = []
   const made: MadeCall[] = []
   const allowed: string[] = []
@@ -70,7 +68,7 @@ async function recording(turn: Turn) {
 
 async function runOracle(row: Row) {
   const turn = turnOf(row)
-  const { tools, calls, allowed } = await recording(turn)
+  const { tools, calls, allowed } = recording(turn)
   const wanted = planned(turn)
   let answers = 0
   const oracle = {
@@ -93,8 +91,7 @@ async function runOracle(row: Row) {
   const model = { ProAgent: oracle, MarketAnalyzerAgent: oracle, ProDeepResearchAgent: oracle }
   const answerer = createModelAnswerer({
     model,
-    grammar,
-    registryOf,
+    grammar: grammarAnswerer,
     limits: { tokensMax: 500, prices: { in: '1', out: '1' } },
   })
   let text = ''
@@ -104,7 +101,7 @@ async function runOracle(row: Row) {
       text += piece
     },
   }
-  const end = await answerer.run(turn, tools, emit, new AbortController().signal)
+  const end = await answerer.run(readTurn(turn, registry), tools, emit, new AbortController().signal)
   return { turn, wanted, calls, allowed, text, end }
 }
 
@@ -135,9 +132,9 @@ test('the thread remembers of an answer of the model what it remembers of one of
   assert.ok(rows.length > 10)
   for (const row of rows) {
     const { turn, end } = await runOracle(row)
-    const { tools } = await recording(turn)
+    const { tools } = recording(turn)
     const emit = { planning: () => undefined, chunk: async () => undefined }
-    const own = await grammar.run(turn, tools, emit, new AbortController().signal)
+    const own = await grammarAnswerer.run(readTurn(turn, registry), tools, emit, new AbortController().signal)
     assert.deepEqual(end.memory?.pending, own.memory?.pending, row.text)
   }
 })

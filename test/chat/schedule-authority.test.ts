@@ -1,8 +1,12 @@
 /** In whose name runs of schedules act, what a person has approved for them, and how both end. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { termsHash } from '#features/schedules/standing-approval.ts'
+import { endRuns } from '#admin/end-schedules-and-webhooks.ts'
+import { activateApproved, type ScheduleDeps } from '#features/schedules/activation.ts'
+import { termsHash, versionHash } from '#features/schedules/standing-approval.ts'
 import { findSchedule } from '#features/schedules/store.ts'
+import { systemClock } from '#kernel/clock.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { query } from '#store/query.ts'
 import { bearer, eventually, freshToken, http } from '../harness/gateway.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
@@ -126,6 +130,22 @@ describe('the authority of a schedule', () => {
     assert.deepEqual((await storedOf(schedule)).scopes, ['read', 'chat'])
   })
 
+  test('lets a token that only reads see what its runs have answered, and stop nothing', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ say: 'for readers' }) })
+    const { id } = await runToEnd(instance(), schedule)
+    const token = await freshToken(app.url, user.agentId, user.privateKey)
+    await sql(`update access_token set scopes = '{read}' where hash = sha256(convert_to($1, 'UTF8'))`, [
+      token,
+    ])
+    const headers = bearer({ token })
+    const run = await http<{ answer: string; chat_id: string }>(`${app.url}/schedule-chat/execution/${id}`, {
+      headers,
+    })
+    assert.deepEqual([run.status, run.body.answer], [200, 'for readers'])
+    assert.equal((await call({ token }, schedule, 'pause')).status, 403)
+  })
+
   test('keeps its approval only while the same person owns the agent by the same link', async () => {
     const [user, first, second] = await Promise.all([app.user(), app.user(), app.user()])
     await link(user, first)
@@ -205,6 +225,118 @@ describe('the authority of a schedule', () => {
     assert.equal(await statusOf(schedule), 'completed')
     const late = await runToEnd(instance(), schedule)
     assert.deepEqual([late.status, late.skip_reason, late.chat_id], ['cancelled', 'access_ended', null])
+  })
+
+  test('records the times that have come by its end, and says so once', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
+    const text = `update strategy set next_at = date_trunc('hour', now()) - interval '1 hour' where id = $1`
+    await sql(text, [schedule.id])
+    await revokeAll(user)
+    const records = await sql(
+      'select status, skip_reason, skipped_slots from strategy_execution where strategy_id = $1',
+      [schedule.id],
+    )
+    assert.deepEqual(records, [{ status: 'cancelled', skip_reason: 'access_ended', skipped_slots: 2 }])
+    const counted = 'select status, skipped_count, execution_count from strategy where id = $1'
+    assert.deepEqual(await sql(counted, [schedule.id]), [
+      { status: 'paused', skipped_count: 2, execution_count: 1 },
+    ])
+    const events = await sql<{ type: string }>(
+      `select type from user_event where user_id = $1 and type like 'schedule.%' order by seq`,
+      [schedule.userId],
+    )
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      ['schedule.run_skipped', 'schedule.paused'],
+    )
+  })
+
+  test('ends with the grant of the app, and with the account that an operator freezes', async () => {
+    const [user, frozen] = await Promise.all([app.user(), app.user()])
+    const schedule = await addSchedule(instance(), user, { query: script({ hang: true }) })
+    const grant = { grantId: `grant of ${user.agentId}`, clientId: 'an app', oauthScopes: ['chat'] }
+    await sql(
+      `insert into oauth_record (model, id, payload, account_id, created_at, expires_at)
+       values ('Grant', $1, '{}', $2, now(), now() + interval '1 day')`,
+      [grant.grantId, schedule.userId],
+    )
+    await sql('update strategy_version set authority = authority || $2::jsonb where strategy_id = $1', [
+      schedule.id,
+      JSON.stringify(grant),
+    ])
+    const other = await addSchedule(instance(), frozen, { query: script({ hang: true }) })
+    const running = await Promise.all([schedule, other].map((each) => startRun(instance(), each)))
+    await Promise.all(running.map(chatOf))
+    await sql(`delete from oauth_record where id = $1`, [grant.grantId])
+    await instance().transactions.run(async (tx) => {
+      const at = new Date()
+      await query(tx, 'update app_user set suspended_at = $2 where id = $1', [other.userId, at])
+      await endRuns(tx, { userId: other.userId, at })
+    })
+    await Promise.all(running.map(assertEnded))
+    assert.deepEqual(await Promise.all([schedule, other].map(statusOf)), ['paused', 'paused'])
+  })
+
+  test('an activation that meets the end of its access waits for it, and activates nothing', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
+    assert.equal((await call(user, schedule, 'pause')).status, 200)
+    let answer: Promise<{ status: number }> | undefined
+    await instance().transactions.run(async (tx) => {
+      await query(tx, 'delete from access_token where user_id = $1', [schedule.userId])
+      answer = call(user, schedule, 'activate')
+      await eventually(async () => {
+        const text = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%access_token%for key share%'`
+        return (await sql(text))[0]
+      }, 'the activation waits')
+      assert.equal(await statusOf(schedule), 'paused')
+    })
+    assert.equal((await answer)?.status, 401)
+    assert.equal(await statusOf(schedule), 'paused')
+  })
+
+  test('what a person has approved is refused once the link or the version is another one', async () => {
+    const [user, person, other] = await Promise.all([app.user(), app.user(), app.user()])
+    await link(user, person)
+    const schedule = await ordering(user)
+    assert.equal((await call(user, schedule, 'pause')).status, 200)
+    const row = (await findSchedule(instance().db, schedule.userId, schedule.id))!
+    const approved = {
+      schedule_id: schedule.id,
+      version: row.version,
+      version_sha256: versionHash(row),
+      max_usd: '60',
+      authority: row.authority as JsonObject,
+    }
+    const facts = { credits: 10, chatPerDayUsd: '60', perTransactionUsd: '60', approvalAboveUsd: '1' }
+    const deps = {
+      taskClock: systemClock,
+      clock: systemClock,
+      creditsPerRun: () => 1,
+    } as unknown as ScheduleDeps
+    const refusal = (input: typeof approved) =>
+      instance()
+        .transactions.run((tx) =>
+          activateApproved(deps, input, {
+            facts,
+            userId: schedule.userId,
+            act: { tx, afterCommit: () => undefined },
+          }),
+        )
+        .then(
+          () => undefined,
+          ({ code, extras }: { code: string; extras?: object }) => [code, extras],
+        )
+    assert.deepEqual(await refusal({ ...approved, version_sha256: 'another' }), [
+      'conflict',
+      { version: row.version },
+    ])
+    await link(user, other)
+    assert.deepEqual(await refusal(approved), ['conflict', { status: 'link_changed' }])
+    await contest(user, 'now()')
+    assert.notEqual(await refusal(approved), undefined)
+    assert.equal(await statusOf(schedule), 'paused')
   })
 
   test('ends with the link under which the agent has activated it', async () => {

@@ -251,6 +251,17 @@ describe('a run of a schedule', () => {
     assert.deepEqual((await typesOf(user, schedule)).slice(-2), ['schedule.run_skipped', 'schedule.paused'])
   })
 
+  test('a run whose access lacks a scope is skipped as without access, and pauses the schedule', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
+    const text = `update strategy_version set authority = authority || '{"scopes": ["read"]}' where strategy_id = $1`
+    await query(instance().db, text, [schedule.id])
+    const { status, skip_reason, error } = await runToEnd(instance(), schedule)
+    assert.deepEqual([status, skip_reason], ['cancelled', 'access_ended'])
+    assert.equal((error as { code: string }).code, 'insufficient_scope')
+    assert.match(String((await scheduleRow(schedule)).status_reason), /^access_ended: .*may not chat/)
+  })
+
   test('an agent that its person unlinks has no schedule any more; a token that expires ends nothing', async () => {
     const user = await app.user()
     const person = await app.user()
@@ -280,6 +291,30 @@ describe('a run of a schedule', () => {
     })
     assert.equal(revoked.status, 200, JSON.stringify(revoked.body))
     assert.match(String((await scheduleRow(schedule)).status_reason), /^access_ended: /)
+  })
+
+  test('a schedule keeps its newest versions, and those that its runs name', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ say: 'hi' }) })
+    assert.equal((await runToEnd(instance(), schedule)).status, 'completed')
+    for (let n = 2; n <= 26; n++) {
+      const edited = await http<{ version: number }>(`${app.url}/update_schedule_chat`, {
+        method: 'PUT',
+        body: { schedule_id: schedule.id, query: `question ${n}` },
+        headers: bearer(user),
+      })
+      assert.equal(edited.body.version, n, JSON.stringify(edited.body))
+    }
+    const rows = await query<{ version: number }>(
+      instance().db,
+      'select version from strategy_version where strategy_id = $1 order by version',
+      [schedule.id],
+    )
+    const newest = Array.from({ length: 20 }, (_, at) => at + 7)
+    assert.deepEqual(
+      rows.map(({ version }) => version),
+      [1, ...newest],
+    )
   })
 
   test('a schedule that was stopped begins no run that was due before', async () => {

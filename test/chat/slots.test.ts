@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { bearer, eventually, http } from '../harness/gateway.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
 import { isEnd } from './read-chat.ts'
+import { addSchedule, startRun } from './schedule-fixture.ts'
 import { script } from './scripted-answerer.ts'
 import { testOperations } from './test-operations.ts'
 
@@ -58,6 +59,22 @@ describe('the places of answers', () => {
     assert.equal((events.at(-1)!.data as { status: string }).status, 'completed')
     await single.db.query(`update task set cancel_requested = true where kind = 'chat'`)
     assert.equal(open.length, 72)
+  })
+
+  test('runs of schedules take no place of the chats of their user', async () => {
+    await using single = await openChatApp({ count: 1 })
+    const user = await single.user()
+    const instance = single.instances[0]!
+    for (let n = 0; n < 36; n++)
+      await startRun(instance, await addSchedule(instance, user, { query: script({ hang: true }) }))
+    const running = async () => {
+      const text = `select 1 from task where kind = 'chat' and status = 'running'`
+      return (await single.db.query(text)).rows.length
+    }
+    await eventually(async () => (await running()) >= 30 || undefined, 'the chats of the runs', 60_000)
+    const events = await user.ask(script({ say: 'at once' }))
+    assert.equal((events.at(-1)!.data as { status: string }).status, 'completed')
+    await single.db.query(`update task set cancel_requested = true where status = 'running'`)
   })
 
   test('an instance that stops leaves its answers to another one at once', async () => {

@@ -1,6 +1,6 @@
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
-import { failed } from '#durable/run/runner-results.ts'
 import { createCommitter } from '#durable/run/step-committer.ts'
+import { failed } from '#durable/run/synthetic-step-results.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'

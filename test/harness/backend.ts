@@ -1,6 +1,6 @@
 /** A server of the operator, and credits of users, written into the database of a gateway. */
 import { randomUUID } from 'node:crypto'
-import { makeBackendKey } from '#features/image/backend-key.ts'
+import { makeBackendKey } from '#features/image/backend-key-format.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 
 type Db = { query(text: string, values: unknown[]): Promise<unknown> }

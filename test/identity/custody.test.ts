@@ -11,7 +11,7 @@ import { systemRandom } from '#kernel/id.ts'
 import { type EvmIntent, intentHash, type PolicyReceipt } from '#kernel/task/signer.ts'
 import { query } from '#store/query.ts'
 import { batchHash } from '#upstreams/evm/batch.ts'
-import { evmCrypto } from '#upstreams/evm/sign.ts'
+import { evmCrypto } from '#upstreams/evm/custody-crypto.ts'
 import {
   createIdentityApp,
   delegate,

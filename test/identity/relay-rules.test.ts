@@ -9,8 +9,8 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 import type { EvmCall, EvmIntent, TokenSpend } from '#kernel/task/signer.ts'
+import { evmCrypto } from '#upstreams/evm/custody-crypto.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'
-import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { approveData } from '#upstreams/evm/token-calls.ts'
 
 /** What the section takes from a quote of Relay's routers, and what custody signs of it. */

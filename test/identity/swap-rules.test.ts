@@ -6,7 +6,7 @@ import { assertIntent } from '#features/wallets/evm-rules.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { EvmCall, EvmIntent, TokenSpend } from '#kernel/task/signer.ts'
-import { evmCrypto } from '#upstreams/evm/sign.ts'
+import { evmCrypto } from '#upstreams/evm/custody-crypto.ts'
 import { approveData } from '#upstreams/evm/token-calls.ts'
 
 /** What custody signs of a swap, call by call. */

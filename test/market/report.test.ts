@@ -5,7 +5,7 @@ import { cite } from '#agent/research/claim.ts'
 import { createClaimBook } from '#agent/research/claim-book.ts'
 import { csvCell, csvOf } from '#agent/research/csv.ts'
 import { checkReport, type Report } from '#agent/research/report.ts'
-import { claimsJsonOf } from '#agent/research/report-data.ts'
+import { claimsJsonOf } from '#agent/research/report-data-files.ts'
 import { markdownOf } from '#agent/research/report-markdown.ts'
 
 function reportOf(): Report {

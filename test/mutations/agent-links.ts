@@ -96,7 +96,7 @@ export const agentLinkMutations = [
       'a second person takes over an agent',
     ],
   ]),
-  ...mutationsOf('src/features/policy/end-link.ts', links, [
+  ...mutationsOf('src/features/policy/unlink-agent.ts', links, [
     [
       'if (stopped.length > 0) await',
       'if (stopped.length < 0) await',

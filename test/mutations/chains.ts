@@ -168,8 +168,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/async/rate-limit-retry.ts',
-    ['src/kernel/async/rate-limit-retry.test.ts'],
+    'src/kernel/wire/json-rpc-retry.ts',
+    ['src/kernel/wire/json-rpc-retry.test.ts'],
     [
       [
         'if (refused.length === 0 || monotonicMs() + waitMs >= endMs) break',
@@ -233,8 +233,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/evm-batch/batch-rules.ts',
-    ['src/engines/evm-batch/batch-rules.test.ts'],
+    'src/engines/evm-batch/batch-plan.ts',
+    ['src/engines/evm-batch/batch-plan.test.ts'],
     [
       ['min(gasMin, simulatedGas * gasMinFactorMax)', 'gasMin', 'a quote sets the gas of its transaction'],
       [', txMax)', ', txMax * 2n)', 'a batch gets more gas than one transaction may have'],
@@ -334,7 +334,7 @@ export const chainMutations = [
   ),
   ...mutationsOf(
     'src/upstreams/evm/batch.ts',
-    ['src/upstreams/evm/sign.test.ts'],
+    ['src/upstreams/evm/custody-crypto.test.ts'],
     [
       [
         'executor: (batch.executor ?? zeroAddress) as Hex',
@@ -345,8 +345,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/vault/wire.ts',
-    ['src/upstreams/vault/wire.test.ts'],
+    'src/upstreams/vault/erc4626-abi.ts',
+    ['src/upstreams/vault/erc4626-abi.test.ts'],
     [
       [
         "const ownerAt = event === 'deposit' ? 2 : 3",

@@ -24,7 +24,7 @@ export const chatModelMutations = [
     ],
     ['if (size > noteBytesMax || bytes + size > turnBytesMax)', 'if (size < 0)', 'notes have no bound'],
   ]),
-  ...mutationsOf('src/features/chat/turn-prices.ts', seam, [
+  ...mutationsOf('src/features/chat/credits-per-turn.ts', seam, [
     ['return charge < heldUnits ? charge : heldUnits', 'return charge', 'an answer costs more than was held'],
   ]),
   ...mutationsOf('src/kernel/money/model-token-prices.ts', seam, [

@@ -46,7 +46,7 @@ export const chatMutations = [
     ],
   ]),
   ...mutationsOf('src/features/chat/run-turn.ts', credits, [
-    ["if (stop === 'suspended') throw", "if (stop === 'deadline') throw", 'a suspended user gets an answer'],
+    ["if (stop === 'suspended')", "if (stop === 'deadline')", 'a suspended user gets an answer'],
   ]),
   ...mutationsOf('src/engines/stored-callers/stored-caller.ts', credits, [
     ['if (isRevoked || isUnlinked) throw', 'if (isUnlinked) throw', 'a revoked token goes on to call tools'],

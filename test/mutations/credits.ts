@@ -29,7 +29,7 @@ export const creditMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/payment-rules.ts',
+    'src/features/wallets/credit-payment-rules.ts',
     ['test/identity/payment-rules.test.ts'],
     [
       [

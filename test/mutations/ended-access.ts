@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts'
 /** Access that ends, whatever ends it; and codes by email, which give it back. */
 export const endedAccessMutations = [
   ...mutationsOf(
-    'src/admin/tokens.ts',
+    'src/admin/access-tokens.ts',
     ['test/journeys/admin-tokens.test.ts'],
     [
       [

@@ -107,9 +107,9 @@ export const grammarMutations = [
       'a rule names a concept that the lexicon does not define',
     ],
   ]),
-  ...mutationsOf('src/grammar/understand.ts', threads, [
+  ...mutationsOf('src/grammar/understand-message.ts', threads, [
     [
-      'const isLong = isCut || tokens.length > orderTokensMax',
+      'const isLong = read.isCut || tokens.length > orderTokensMax',
       'const isLong = false',
       'a pasted text holds orders',
     ],
@@ -119,7 +119,7 @@ export const grammarMutations = [
       'a part of a message is done while another is open',
     ],
   ]),
-  ...mutationsOf('src/grammar/replies.ts', threads, [
+  ...mutationsOf('src/grammar/interpret-reply.ts', threads, [
     [
       'if (isMutating(frame) && !isRepeat) {',
       'if (frame.effect === "none") {',

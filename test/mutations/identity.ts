@@ -64,8 +64,8 @@ export const identityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/contract/scope.ts',
-    ['src/invoke/authenticate.test.ts'],
+    'src/kernel/contract/assert-scope.ts',
+    ['src/invoke/authorize.test.ts'],
     [
       [
         'if (caller.scopes.has(scope)) return',

@@ -34,8 +34,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/hooks/hook-rules.ts',
-    ['src/features/hooks/hook-rules.test.ts', 'test/durable/swap-hooks.test.ts'],
+    'src/features/hooks/hook-execution.ts',
+    ['src/features/hooks/hook-execution.test.ts', 'test/durable/swap-hooks.test.ts'],
     [
       ['atMost(wanted, sellableUnits)', 'wanted', 'a hook sells what is not there'],
       [
@@ -89,8 +89,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/limit-orders/limit-order-rules.ts',
-    ['src/features/limit-orders/limit-order-rules.test.ts'],
+    'src/features/limit-orders/limit-order-execution.ts',
+    ['src/features/limit-orders/limit-order-execution.test.ts'],
     [
       [
         'toAssetId({ id: chain_id_out }, token_out)',
@@ -307,7 +307,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/admin/task-ending.ts',
+    'src/admin/operator-task-end.ts',
     ['test/durable/operator-ends-by-kind.test.ts'],
     [
       [
@@ -345,7 +345,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/settle/found-payment.ts',
+    'src/features/swap/settle/operator-found-payment.ts',
     ['test/durable/operator-ends-by-kind.test.ts'],
     [["claimant: ''", 'claimant: id', 'an operator adds a payment twice']],
   ),
@@ -430,8 +430,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/quote-owners.ts',
-    ['src/engines/trigger-orders/quote-owners.test.ts'],
+    'src/engines/trigger-orders/choose-quote-owner.ts',
+    ['src/engines/trigger-orders/choose-quote-owner.test.ts'],
     [
       [
         'userId > last.userId ||',
@@ -446,8 +446,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/near-quotes.ts',
-    ['src/engines/trigger-orders/near-quotes.test.ts'],
+    'src/engines/trigger-orders/quotes-near-triggers.ts',
+    ['src/engines/trigger-orders/quotes-near-triggers.test.ts'],
     [
       [
         'Math.max(last, 1)',

@@ -63,7 +63,7 @@ export const personMailMutations = [
       ['It takes effect on ${timeText(effectiveAt)}.', 'It takes effect.', 'a message does not say when'],
     ],
   ),
-  ...mutationsOf('src/features/policy/policy-change.ts', mails, [
+  ...mutationsOf('src/features/policy/apply-and-publish-change.ts', mails, [
     ['if (mail && caller.person)', 'if (mail && changed.length > 1)', 'nobody is notified of a raised limit'],
   ]),
   ...mutationsOf('src/features/policy/kill-switch.ts', mails, [

@@ -17,7 +17,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route/prepare-swap.ts',
+    'src/features/swap/route/best-route.ts',
     ['test/journeys/swap-providers.test.ts'],
     [
       [
@@ -240,7 +240,11 @@ export const providerMutations = [
         'const served = known',
         'a chain is called unsupported that another provider serves',
       ],
-      ['      assertSafe(route)\n', '', 'a hostile quote keeps a good one from being taken'],
+      [
+        'const safe = safeOf(route)',
+        'const safe = undefined',
+        'a hostile quote keeps a good one from being taken',
+      ],
       [
         '  Number(other.amountOutMinUnits > one.amountOutMinUnits) -',
         '  -Number(other.amountOutMinUnits > one.amountOutMinUnits) +',

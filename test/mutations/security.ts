@@ -88,8 +88,8 @@ export const securityMutations = [
     ['test/journeys/swap.test.ts'],
     [
       [
-        'if (!quoteId && !isAhead) await assertHeld(deps, asked, asksPolicy)',
-        'if (!quoteId && !isAhead) void assertHeld(deps, asked, asksPolicy).catch(() => undefined)',
+        'if (!terms.quoteId && !isAhead) await assertHeld(deps, terms, asksPolicy)',
+        'if (!terms.quoteId && !isAhead) void assertHeld(deps, terms, asksPolicy).catch(() => undefined)',
         'tokens are checked for purchases that the wallet cannot pay',
       ],
     ],

@@ -123,7 +123,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/invoke/authenticate.ts',
+    'src/invoke/authorize.ts',
     ['test/proof/authorization-matrix.test.ts'],
     [
       [
@@ -323,7 +323,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/records.ts',
+    'src/features/oauth/authorization-server-records.ts',
     ['test/oauth/boundaries.test.ts'],
     [['const openedMax = 20', 'const openedMax = 20_000', 'strangers fill the database with sign-ins']],
   ),
@@ -374,7 +374,7 @@ export const signInMutations = [
     [['later(now, leadMs) : undefined', 'now : undefined', 'a key signs before anybody could read it']],
   ),
   ...mutationsOf(
-    'src/features/oauth/records.ts',
+    'src/features/oauth/authorization-server-records.ts',
     ['test/oauth/key-rotation.test.ts'],
     [['const unusedClientMs = dayMs', 'const unusedClientMs = 9 * dayMs', 'registrations of nobody stay']],
   ),

@@ -80,7 +80,7 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route/svm-route.ts',
+    'src/features/swap/route/svm-route-checks.ts',
     ['test/identity/svm-deposits.test.ts'],
     [
       [

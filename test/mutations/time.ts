@@ -67,8 +67,8 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/svm-transaction/find-unknown-executions.ts',
-    ['src/engines/svm-transaction/find-unknown-executions.test.ts'],
+    'src/engines/svm-transaction/find-forgotten-executions.ts',
+    ['src/engines/svm-transaction/find-forgotten-executions.test.ts'],
     [
       [
         '  await untilVoid(chain, range)\n',

@@ -90,7 +90,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/perp/payout.ts',
+    'src/features/perp/payout-search.ts',
     ['src/features/perp/withdraw.test.ts'],
     [
       [
@@ -149,8 +149,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/perp/unwind.ts',
-    ['test/venue/unwind.test.ts', 'src/features/perp/unwind.test.ts'],
+    'src/features/perp/unwind-unprotected-entry.ts',
+    ['test/venue/unwind.test.ts', 'src/features/perp/unwind-unprotected-entry.test.ts'],
     [
       [
         'const known = { order_outcome: { entry, exits }, closed_size: closedSize }',

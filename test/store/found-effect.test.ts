@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { recordFoundEffect } from '#store/found-effect.ts'
 import { query } from '#store/query.ts'
+import { recordFoundEffect } from '#store/record-found-effect.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 
 const newId = () => uuidv7(new Date(), systemRandom)

@@ -1,6 +1,8 @@
 /** A run reduces what the runs of its schedule have opened, whatever the account holds besides, and never more. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { findAccount } from '#engines/venue/records/account-store.ts'
+import { expectedAt, replaceBaseline } from '#engines/venue/records/record-store.ts'
 import type { ScheduleRun } from '#kernel/contract/caller.ts'
 import { query } from '#store/query.ts'
 import { authorityFields, insertSchedule, runToEnd } from '../chat/schedule-fixture.ts'
@@ -64,6 +66,12 @@ describe('a run that reduces', () => {
     )
   const grantCredits = ({ id }: User) =>
     app.main.taskEngine.transact((tx) => app.main.features.credits.grantSignup(tx, id, new Date()))
+  const holding = async (user: User) => {
+    const { balances } = (await app.call('spot_venue_orders', {}, user)) as unknown as {
+      balances: { asset: string; total: string }[]
+    }
+    return balances.find(({ asset }) => asset === 'HYPE') ?? { total: '0' }
+  }
   const positionOf = async (user: User) => (await app.call('perp_orders', {}, user)).positions[0]?.size
 
   test('closes its own part of a position, once, and leaves the rest', async () => {
@@ -170,6 +178,61 @@ describe('a run that reduces', () => {
     await app.price('BTC', 100_000)
   })
 
+  type Exit = { size: string; reduce_only: boolean }
+  const exitsOf = async (user: User) => {
+    const { orders } = (await app.call('perp_orders', {}, user)) as unknown as { orders: Exit[] }
+    return orders.filter(({ reduce_only }) => reduce_only).map(({ size }) => size)
+  }
+
+  test('ends its exits with its part, so that they do not close what the user owns', async () => {
+    const { user, schedule } = await bothHold({ tp_price: '105000', sl_price: '90000' })
+    assert.deepEqual(await exitsOf(user), ['0.02', '0.02'])
+    const limit = { ...close, order_type: 'limit', limit_price: '104000' }
+    assert.deepEqual(await refusal('perp_close', limit, reducing(await runOf(user, schedule))), ownPosition)
+    const closing = await trade('perp_close', close, reducing(await runOf(user, schedule)))
+    assert.equal(closing.result.filled_size, '0.02')
+    await app.catchUp()
+    assert.deepEqual(await exitsOf(user), [])
+    await app.price('BTC', 106_000)
+    await app.catchUp()
+    assert.equal(await positionOf(user), '0.01')
+    await app.price('BTC', 100_000)
+  })
+
+  test('leaves a stop of the size that is left', async () => {
+    const { user, schedule } = await bothHold({ tp_price: '105000', sl_price: '90000' })
+    await trade('perp_close', { ...close, size: '0.005' }, reducing(await runOf(user, schedule)))
+    await app.catchUp()
+    assert.deepEqual(await exitsOf(user), ['0.015'])
+    await app.price('BTC', 89_000)
+    await eventually(async () => (await positionOf(user)) === '0.01' || undefined, 'the stop', 60_000)
+    await app.price('BTC', 100_000)
+  })
+
+  test('goes on from what it held when the baseline of the account has moved', async () => {
+    const { user, schedule } = await bothHold()
+    await trade('perp_close', { ...close, size: '0.005' }, reducing(await runOf(user, schedule)))
+    const { user_id, ...account } = await eventually(async () => {
+      const found = await findAccount(app.main.db, user.id)
+      const [missing] = await query(
+        app.main.db,
+        `select 1 from venue_order o left join venue_fill f on f.cloid = o.cloid
+         where o.user_id = $1 and f.cloid is null`,
+        [user.id],
+      )
+      return missing ? undefined : found
+    }, 'all fills')
+    const atMs = Date.now() + 3_600_000
+    await app.main.taskEngine.transact(async (tx) => {
+      const { expected } = await expectedAt(tx, { user_id, ...account }, atMs)
+      await replaceBaseline(tx, { user_id, ...account }, expected, atMs)
+    })
+    await query(app.main.db, 'delete from venue_fill where user_id = $1', [user.id])
+    const rest = await trade('perp_close', close, reducing(await runOf(user, schedule)))
+    assert.equal(rest.result.filled_size, '0.015')
+    assert.equal(await positionOf(user), '0.01')
+  })
+
   test('does not close what the user has opened again after closing everything', async () => {
     const { user, schedule } = await bothHold()
     await trade('perp_close', close, user)
@@ -227,6 +290,45 @@ describe('a run that reduces', () => {
       await refusal('spot_venue_sell', sell, reducing(await runOf(user, schedule))),
       ownPosition,
     )
+  })
+
+  test('leaves an exit that the gateway holds no more than it has left', async () => {
+    const user = await app.trader()
+    const schedule = await insertSchedule(app.main.db, user.id, { query: 'trade', authority: {} })
+    await app.price('@1', 40)
+    const order = { asset: 'HYPE', size: '2', tp_price: '45', sl_price: '35' }
+    const bought = await trade('spot_venue_buy', order, await runOf(user, schedule))
+    await imported(user, bought.task_id)
+    await trade('spot_venue_buy', { asset: 'HYPE', size: '3' }, user)
+    await app.catchUp()
+    const part = { asset: 'HYPE', size: '0.5' }
+    await trade('spot_venue_sell', part, reducing(await runOf(user, schedule)))
+    const triggers = await query<{ size: string }>(
+      app.main.db,
+      `select input ->> 'size' as size from trigger_order where user_id = $1 and status = 'armed'`,
+      [user.id],
+    )
+    assert.equal(triggers.length, 2)
+    for (const { size } of triggers) assert.ok(Number(size) <= 1.5 && Number(size) > 1.49, size)
+    await app.price('@1', 46)
+    const sold = await eventually(
+      async () =>
+        (
+          await query<{ size: string }>(
+            app.main.db,
+            `select result ->> 'filled_size' as size from task
+             where user_id = $1 and kind = 'spot_trigger' and completed_at is not null`,
+            [user.id],
+          )
+        )[0],
+      'the sale of the exit',
+      60_000,
+    )
+    assert.equal(sold.size, '1.49')
+    await app.catchUp()
+    // The schedule has nothing left of a lot, and what the user has bought stays.
+    const { total } = await holding(user)
+    assert.ok(Number(total) > 2.98 && Number(total) < 3.02, total)
   })
 
   test('closes under a kill switch and beyond spent limits, and no more than the account still holds', async () => {

@@ -18,7 +18,9 @@ import { createLines, notSentBytesMax, toLine, watchLiveness } from '#kernel/wir
 import type { Peer, RunDeps } from './turn-run.ts'
 import { createRuns, type Runs } from './turn-runs.ts'
 
-/** Gateways connect to this door to have their chats answered. It has no database and no wallet key. */
+/**
+ * The WebSocket server to which gateways connect to have their chats answered. It has no database and no wallet key.
+ */
 
 export type AgentEdgeDeps = RunDeps & {
   key: string
@@ -85,7 +87,8 @@ export function openAgentEdge(deps: AgentEdgeDeps): AgentEdge {
 }
 
 function refuse(socket: Duplex, status: string): void {
-  // The server no longer times this socket out, and its client may never close its half.
+  // The HTTP server no longer times this socket out, and its client may never close it, so it is destroyed once the
+  // refusal is sent.
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }

@@ -10,7 +10,9 @@ export type EventQueue = {
   /** Sends the events after `afterSeq` to a connection; returns false if these events are no longer known. */
   attach(send: (line: Line) => void, afterSeq: number): boolean
   detach(): void
-  /** Resolves every `sent`, because nobody waits for the window any more. */
+  /**
+   * Resolves `sent` of all events, also of later ones, so that an answerer that has to end does not wait for a reader.
+   */
   release(): void
   ackedSeq(): number
 }

@@ -48,7 +48,7 @@ export function remoteTools(ask: Ask): Tools {
       if (earlier) return structuredClone(await earlier)
       const making = makeNote(name, make)
       notes.set(name, making)
-      // A note whose making failed may be made again.
+      // If a note could not be made, its promise is forgotten, so that a later call makes the note.
       making.catch(() => notes.delete(name))
       return structuredClone(await making)
     },

@@ -35,7 +35,7 @@ export function createRuns(deps: RunDeps & { runsMax: number }): Runs {
         runs.delete(run_id)
         if (byChat.get(chat_id) === run) byChat.delete(chat_id)
       })
-      // Another instance, or another attempt, has taken the turn over.
+      // Another instance, or another attempt, has taken the turn of this chat over, so the earlier run is closed.
       byChat.get(chat_id)?.close('superseded')
       runs.set(run_id, run)
       byChat.set(chat_id, run)

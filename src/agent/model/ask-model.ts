@@ -15,10 +15,14 @@ import {
   tokensOf,
 } from './limits.ts'
 
-/** One answer of a model, which is requested only once, however often the turn is run. */
+/**
+ * One answer of a model. It is stored as a note of the turn, so it is requested only once, however often the turn is
+ * run.
+ */
 
 /**
- * A call in a note; `problem` says why its arguments are no JSON object, and is empty if they are a JSON object.
+ * A tool call in a stored answer; `problem` says why its arguments are no JSON object, and is empty if they are a JSON
+ * object.
  */
 export type NotedCall = MadeCall & { input: JsonObject; problem: string }
 export type ModelNote = {
@@ -53,8 +57,8 @@ export const charactersOf = ({ instructions, messages, tools }: ModelRequest): n
   instructions.length + JSON.stringify(messages).length + JSON.stringify(tools).length
 
 /**
- * Asks for one answer. If an earlier run made the note, its text is emitted again, and the turn drops the part that
- * was already sent.
+ * Asks for one answer. If an earlier run of the turn has stored the answer, its whole text is emitted again, and the
+ * turn drops the part that the reader already has.
  */
 export async function askModel(session: ModelSession, asked: Asked): Promise<ModelNote> {
   const { tools, emit } = session
@@ -153,7 +157,7 @@ const notedCall = ({ id, name, argumentsText, extra, arguments: parsed }: CallEv
   problem: parsed.isValid ? '' : parsed.problem,
   ...(extra && { extra }),
 })
-/** The arguments are dropped, because a note that contains them would be too large. */
+/** Arguments that are too long are dropped, because the stored answer would be too large with them. */
 const tooLong = ({ id, name }: CallEvent): NotedCall => ({
   id,
   name: name.slice(0, nameCharactersMax),

@@ -1,4 +1,4 @@
-import { startedText } from '#agent/started-text.ts'
+import { startedText } from '#agent/started-task-text.ts'
 import type { ToolCall, ToolDescription, ToolResult, Tools } from '#kernel/wire/answerer.ts'
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 import { shorten } from '#kernel/wire/shorten-json.ts'

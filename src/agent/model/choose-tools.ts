@@ -2,11 +2,10 @@ import { clausesOf } from '#grammar/clauses.ts'
 import type { Frame } from '#grammar/intent-frame.ts'
 import { frameOf, frames } from '#grammar/intents.ts'
 import { lex } from '#grammar/lex.ts'
-import type { Registry } from '#grammar/registry.ts'
+import type { TurnReading } from '#grammar/read-turn.ts'
 import { score } from '#grammar/score-intents.ts'
 import { tag } from '#grammar/tag.ts'
-import type { Understanding } from '#grammar/understanding.ts'
-import type { ToolDescription, Turn } from '#kernel/wire/answerer.ts'
+import type { ToolDescription } from '#kernel/wire/answerer.ts'
 import { calculateTool } from './calculate.ts'
 
 /** A turn is offered few tools: among all of them a model chooses worse, and each request costs more tokens. */
@@ -26,7 +25,8 @@ const planOf = ({ plan }: Pick<Frame, 'plan'>): string[] => (plan ?? []).map(({ 
  * Returns tool names, best first: from the plans of what the grammar understands, the core tools, then from the
  * plans of what it nearly understands.
  */
-function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Registry): string[] {
+function plannedNames({ turn, understanding, registry }: TurnReading): string[] {
+  const { intents, ask } = understanding
   const asked = ask ? frameOf(ask.intent) : undefined
   const { lexemes } = lex(turn.query)
   const near = clausesOf(tag(lexemes, registry.vocabulary)).flatMap((clause) =>
@@ -55,16 +55,12 @@ function namedIn(query: string, described: readonly ToolDescription[]): string[]
   )
 }
 
-export function chooseTools(
-  turn: Turn,
-  described: readonly ToolDescription[],
-  understanding: Understanding,
-  registry: Registry,
-): ToolDescription[] {
+export function chooseTools(reading: TurnReading, described: readonly ToolDescription[]): ToolDescription[] {
+  const { turn } = reading
   const byName = new Map(described.map((tool) => [tool.name, tool]))
   const names = [
     ...(turn.agent === 'ProAgent' ? [] : marketTools),
-    ...plannedNames(turn, understanding, registry),
+    ...plannedNames(reading),
     ...namedIn(turn.query, described),
     ...marketTools,
   ]

@@ -17,7 +17,7 @@ export const callsMax = 24
 export const announcedMax = 100
 /** The limit of an answer's text; it leaves room for the last sentences. */
 export const answerCharactersMax = 180_000
-/** The limit of the sent part, and of the unsent part, of one answer of the model, as a note stores them. */
+/** The most bytes of the sent part, and of the unsent part, of one stored answer of the model. */
 export const textBytesMax = 96 * 1_024
 export const argumentsBytesMax = 24 * 1_024
 export const prefixCharactersMax = 16_000

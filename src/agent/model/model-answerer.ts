@@ -1,9 +1,8 @@
-import type { Registry } from '#grammar/registry.ts'
-import { memoryAfter, readTurn } from '#grammar/turn.ts'
+import type { ReadAnswerer } from '#agent/grammar-answerer.ts'
+import { memoryAfter } from '#grammar/read-turn.ts'
 import type { Usage } from '#kernel/money/model-token-prices.ts'
 import type {
   Agent,
-  Answerer,
   Emit,
   PastMessage,
   StopReason,
@@ -12,7 +11,6 @@ import type {
   Turn,
   TurnEnd,
 } from '#kernel/wire/answerer.ts'
-import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { ModelMessage, ModelRequest } from '#upstreams/model/turn.ts'
 import { askModel, charactersOf, type ModelNote, type ModelSession } from './ask-model.ts'
@@ -37,8 +35,7 @@ import {
 
 export type ModelAnswererDeps = {
   model: Readonly<Record<Agent, Pick<Model, 'turn'>>>
-  grammar: Answerer
-  registryOf: () => Promise<Registry>
+  grammar: ReadAnswerer
   limits: ModelAnswererLimits
 }
 
@@ -62,13 +59,12 @@ const broken = 'The answer ends here: the language model does not answer any mor
 const outOfCredits = 'The answer ends here: the credits that are held for it are used up.'
 const outOfTurns = 'The answer ends here: it has taken as many steps as it may.'
 
-export function createModelAnswerer({ model, grammar, registryOf, limits }: ModelAnswererDeps): Answerer {
+export function createModelAnswerer({ model, grammar, limits }: ModelAnswererDeps): ReadAnswerer {
   return {
-    async run(turn, tools, emit, signal): Promise<TurnEnd> {
-      const registry = await registryOf()
-      const understanding = readTurn(turn, registry)
+    async run(reading, tools, emit, signal): Promise<TurnEnd> {
+      const { turn } = reading
       const [described, history] = await Promise.all([tools.describe(), tools.history()])
-      const offered = chooseTools(turn, described, understanding, registry)
+      const offered = chooseTools(reading, described)
       const run = startRun(
         { turn, tools, emit, signal },
         { model: model[turn.agent], offered, history, limits },
@@ -76,7 +72,7 @@ export function createModelAnswerer({ model, grammar, registryOf, limits }: Mode
       const { session } = run
       emit.planning('plan_started', { id: 'model', text: 'answer with a language model' })
       const ended = await answer(run).catch((error: unknown): Ended => {
-        // The request under way has to be paid, and the answer ends with what it has said so far.
+        // A stopped turn also pays for the request under way, and its answer ends with the text that was sent so far.
         if (!signal.aborted) throw error
         run.usage = addUsage(run.usage, session.pending)
         return { type: 'answered', stopReason: 'end' }
@@ -85,7 +81,7 @@ export function createModelAnswerer({ model, grammar, registryOf, limits }: Mode
         const text = `The language model does not answer (${ended.why}): the grammar takes over`
         emit.planning('plan_step', { id: 'fallback', text })
         emit.planning('plan_finished', { id: 'model', text: 'Done' })
-        return { ...(await grammar.run(turn, tools, emit, signal)), usage: run.usage }
+        return { ...(await grammar.run(reading, tools, emit, signal)), usage: run.usage }
       }
       if (run.started.length > 0 && !signal.aborted)
         await session.emit.chunk(`\n\n${atOnce}${run.started.join('')}`)
@@ -95,16 +91,11 @@ export function createModelAnswerer({ model, grammar, registryOf, limits }: Mode
         stopReason: ended.stopReason,
         usage: run.usage,
         citations: citationsOf(session.said(), session.figures),
-        memory: withProposals(memoryAfter(turn, understanding), run.proposed, turn.askedAt),
+        memory: memoryAfter(reading, { proposed: run.proposed }),
       }
     },
   }
 }
-
-const withProposals = (memory: JsonObject, proposed: readonly string[], at: Date): JsonObject =>
-  proposed.length === 0
-    ? memory
-    : { ...memory, recommendations: { items: proposed.map((id) => ({ id })), atMs: at.getTime() } }
 
 type Setting = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal }
 type Parts = {

@@ -10,7 +10,7 @@ import { formulas } from './claim-formulas.ts'
 
 export type ClaimBook = {
   source(tool: string, args: unknown, read: { output: unknown; fetchedAt: Date }): string
-  /** Claims the value at a JSON pointer of a source. */
+  /** Makes a claim whose value is at a JSON pointer of a source. */
   measured(text: string, unit: Unit, at: string): Claim | undefined
   derived(text: string, unit: Unit, computed: Computed): Claim | undefined
   claims(): readonly Claim[]

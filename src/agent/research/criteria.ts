@@ -41,7 +41,10 @@ export const criteria: Readonly<Record<CriterionId, (value: string) => Effect>> 
 
 export type Verdict = 'constructive' | 'neutral' | 'cautious' | 'avoid'
 
-/** A lead of two on one side makes a verdict; an unsafe token is avoided, whatever else speaks for it. */
+/**
+ * A verdict for or against an asset needs a lead of two criteria; an unsafe token is avoided, whatever else speaks for
+ * it.
+ */
 export function weigh(effects: readonly string[]): Verdict {
   if (effects.includes('unsafe')) return 'avoid'
   const count = (effect: Effect) => effects.filter((each) => each === effect).length

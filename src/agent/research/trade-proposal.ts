@@ -7,7 +7,9 @@ import type { Claim } from './claim.ts'
 import { type Facts, rowPointer, say } from './facts.ts'
 import type { Analysis } from './market-analysis.ts'
 
-/** The trade that the rule proposes now; a model has no part in this proposal. */
+/**
+ * The trade that is signalled now by the trading rule for the market's regime; a model has no part in this proposal.
+ */
 
 export type Proposal = {
   side: Side

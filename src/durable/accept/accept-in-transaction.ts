@@ -46,7 +46,8 @@ async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accep
   if (!sequence) return [...accepted]
   let minNonce = 0n
   for (const each of signing) if (each.minNonce > minNonce) minNonce = each.minNonce
-  // Every acceptance here needs the sequence's row and would wait as long alone, so the lock timeout is lifted.
+  // Every acceptance of this batch takes its nonce from the same row, and would wait for this row as long without the
+  // others, so the lock timeout is lifted.
   const [, firstNonce] = await settleAll([
     query(tx, `select set_config('lock_timeout', '0', true)`),
     takeNonces(tx, sequence, { minNonce, count: signing.length }),

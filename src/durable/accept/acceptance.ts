@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { taskPriority } from '#durable/task/task-kinds.ts'
 import type { Task } from '#durable/task/task-row.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
@@ -165,7 +166,7 @@ function acceptanceJson(
     duplicates_since: request?.since,
     kind: task.kind,
     kind_version: task.kind_version,
-    priority: kind.priority,
+    priority: taskPriority(kind, task),
     input: task.input,
     data: task.data,
     step: task.step,

@@ -7,8 +7,8 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import { requestExecutionId } from '#kernel/task/execution-id.ts'
 import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
+import { batchLockWaitMs, isLockTimeout } from '#store/timeouts.ts'
 import { assertNoRepeatedAct, lockRequest } from './duplicate-requests.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { LockWaiters } from './lock-wait.ts'
@@ -34,7 +34,8 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
   const key = options.key ?? (options.duplicates && uuidv7(deps.clock.now(), deps.random))
   if (key === undefined) {
     const { request } = await prepareAct(call)
-    // The internal key only shows later that the database still has the act; no request repeats under this key.
+    // The internal key is stored only to show later whether the database still has this act; no request repeats under
+    // this key.
     const own = internalKey('act', uuidv7(deps.clock.now(), deps.random))
     const keyed = { userId, key: own, operation: operation.name, hash: '' }
     const body = await runInTransaction(deps, userId, async (tx, afterCommit) => {

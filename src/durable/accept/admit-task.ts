@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LocalEvents } from '#durable/events/local-events.ts'
 import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
 import type { Runner } from '#durable/run/runner.ts'
-import { kindKey, movesMoney } from '#durable/task/task-kinds.ts'
+import { kindKey, movesMoney, taskPriority } from '#durable/task/task-kinds.ts'
 import type { Task } from '#durable/task/task-row.ts'
 import type { MoneyHolds } from '#durable/time/money-hold.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
@@ -104,7 +104,10 @@ export function kindOf(
   return kind
 }
 
-/** Reads a balance again that a settlement made stale: a new reading alone fits between two settlements. */
+/**
+ * Reads a balance again after a settlement made the earlier reading stale. Only the balance is read: during a whole
+ * admission the next settlement could make it stale again.
+ */
 async function acceptRereadingBalances<Accepted>(
   acceptOnce: (admission: Admission) => Promise<Accepted>,
   admission: Admission,
@@ -134,7 +137,7 @@ async function accept(
   { input, asker: { userId, executionId, run }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
-  using slot = runner.reserve(kind.priority, userId)
+  using slot = runner.reserve(taskPriority(kind, { parent_id: run?.run ?? null }), userId)
   const wanted = {
     userId,
     kind,

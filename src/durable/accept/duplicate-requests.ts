@@ -32,7 +32,10 @@ export const recentRequestOf = (hash: string, duplicates: Duplicates, { now }: C
   since: duplicates === 'refuse' ? later(now(), -windowMs) : null,
 })
 
-/** Throws before the admission, which would report what the earlier task spent. Only the acceptance decides. */
+/**
+ * Throws before the admission, which would otherwise report that the earlier task has spent the balance. The accepting
+ * statement checks again, and only its check is binding.
+ */
 export async function assertNoDuplicate(
   db: Queryable,
   userId: string,

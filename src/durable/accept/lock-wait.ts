@@ -2,8 +2,8 @@ import type pg from 'pg'
 import type { WaitOption } from '#kernel/async/arrival-batches.ts'
 import { createFairQueue } from '#kernel/async/fair-queue.ts'
 import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'
-import { batchLockWaitMs } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
+import { batchLockWaitMs } from '#store/timeouts.ts'
 
 /** How long a statement waits for each row locked elsewhere; if undefined, up to the statement's own time limit. */
 export type LockWait = { lockWaitMs?: number | undefined }

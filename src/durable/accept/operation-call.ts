@@ -8,7 +8,10 @@ export type InvokeOptions = {
   key?: string
   /** When the idempotency key was made, if that is known: nothing was executed under the key before that time. */
   keyMadeAt?: Date
-  /** How a door treats a request that repeats an earlier one under a fresh key; if absent, nothing is checked. */
+  /**
+   * How a transport, such as MCP, treats a request that repeats an earlier one under a fresh key; if absent, nothing is
+   * checked.
+   */
   duplicates?: Duplicates
 }
 export type InvokeRequest = RequestFacts & { lastEventId?: string }

@@ -39,7 +39,8 @@ async function trySigning(deps: FirstSignatureDeps, acceptance: Acceptance): Pro
   const { task, wanted } = acceptance
   const { signOnAccept: canSign } = wanted.admission
   if (!canSign || !wanted.leased) return undefined
-  // The limit of chats depends on the asker, whom a signature does not know, so a later step signs a chat's task.
+  // A task that a chat starts also counts against its user's limit for chats. The policy's check of a signature does
+  // not know that a chat asked for it, so a later step signs.
   if (wanted.admission.spend?.action.principal === 'chat') return undefined
   const signal = AbortSignal.timeout(signOnAcceptMsMax)
   const step = canSign === true ? wanted.kind.steps[task.step] : canSign
@@ -121,7 +122,7 @@ function storedSignature(
   return { effect, json: { done: step, ...signedEffectJson(built, effect, nonceSequence) } }
 }
 
-/** The policy's grant for the signature covers more than the grant for the admission, so it comes first. */
+/** Prefers the policy's grant for the signature, which covers more than its grant for the admission. */
 const grantOf = (acceptance: Acceptance, { grant, check }: Pick<Acceptance, 'grant' | 'check'>) => ({
   grant: grant ?? acceptance.grant,
   check: check ?? acceptance.check,

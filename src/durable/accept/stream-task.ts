@@ -2,12 +2,18 @@ import { type Operation, streamTaskOf } from '#kernel/contract/operation.ts'
 import type { OperationOf, Reply, UserCall } from './operation-call.ts'
 import type { TaskInvoker } from './task-invoker.ts'
 
-/** Whether a task fills the stream: the task is accepted once per key, and every request reads its events. */
+/**
+ * Whether the items of a stream are the events of a durable task. The task is accepted once per key, and every request
+ * under the key reads the task's events.
+ */
 
 export const isStreamTask = (operation: Operation): operation is OperationOf<'stream'> =>
   operation.entry.kind === 'stream' && operation.entry.taskKind !== undefined
 
-/** Returns the task operation behind a stream. `admit` is bound to a request's caller, and throws if absent. */
+/**
+ * Returns the operation of the task that fills a stream. `admit` is bound to the caller of one request; without it, the
+ * operation throws when it is admitted.
+ */
 export function taskOperationOf(
   operation: OperationOf<'stream'>,
   admit?: OperationOf<'task'>['run']['admit'],

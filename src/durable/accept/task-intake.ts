@@ -4,8 +4,8 @@ import { retryOnConflict } from '#durable/transactions.ts'
 import { batchByArrival } from '#kernel/async/arrival-batches.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { isStatementTimeout } from '#store/conflict.ts'
-import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
+import { isStatementTimeout } from '#store/serialization-conflict.ts'
+import { batchLockWaitMs, isLockTimeout } from '#store/timeouts.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { type ApprovedTask, resumeTask } from './accept-approved.ts'
 import { acceptInTransaction, type Decision } from './accept-in-transaction.ts'
@@ -39,7 +39,10 @@ export type TaskIntake = {
 }
 
 const batchSizeMax = 32
-/** How often a grant is renewed that changed limits or other counted acceptances of the user made outdated. */
+/**
+ * The most grants that one acceptance asks of the policy. A grant is outdated once the user's limits change, or once
+ * another acceptance that counts against these limits is committed.
+ */
 const grantsMax = 10
 
 type AcceptanceContext = {

@@ -99,7 +99,8 @@ async function acceptCall(
       asker: options.key === undefined ? asker : { ...asker, executionId: requestExecutionId(keyed) },
       keyed,
       ...(request && { request }),
-      // Only a caller that waits limits the time of the admission; a timeout of 0 means a caller above its share.
+      // The timeout limits the admission only if the caller waits for the task. It is 0 if the user already has as many
+      // waiting requests as one user may have.
       ...(options.wait && options.timeoutMs > 0 && { untilMs }),
     })
     return { ...accepted, replayed: false }
@@ -111,7 +112,10 @@ async function acceptCall(
 /** The clocks of two instances differ by less than this time. */
 const skewMsMax = 60_000
 
-/** The database may have forgotten what was executed under a key of before the hold, so the fault names the key. */
+/**
+ * Adds the idempotency key to the fault, unless the key was made after the hold began: the database may have forgotten
+ * what an earlier request under the key executed.
+ */
 const heldOf = (error: MoneyHeld, { key, keyMadeAt }: InvokeOptions): MoneyHeld =>
   keyMadeAt !== undefined && keyMadeAt > later(error.hold.since, skewMsMax)
     ? error

@@ -1,5 +1,5 @@
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
-import type { ApprovalDetail } from '#kernel/task/act-request.ts'
+import type { ApprovalDetail } from '#kernel/task/act-approval-request.ts'
 import type { ActionTerms } from '#kernel/task/policy-action.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ApprovalRow } from '#store/tables/durable.ts'

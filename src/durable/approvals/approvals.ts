@@ -12,7 +12,7 @@ import { type ActScope, type Asker, type Caller, pagesClientId } from '#kernel/c
 import { budgetSpent, conflict, Fault } from '#kernel/contract/fault.ts'
 import { sha256, uuidv7 } from '#kernel/id.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
-import type { ActRequest, ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
+import type { ActRequest, ActRequests, RequestedAct } from '#kernel/task/act-approval-request.ts'
 import { type ApprovalRequired, actionTerms } from '#kernel/task/approval.ts'
 import { personRequired } from '#kernel/task/fresh-sign-in.ts'
 import type { Tx } from '#kernel/task/task.ts'
@@ -92,7 +92,7 @@ async function requestApproval(
   if ((await approvers.personOf(transactions.pool, userId)) === undefined)
     throw new Fault(
       'approval_required',
-      `${required.message}; no person belongs to this agent, so nobody could approve it`,
+      `${required.message}; no person is linked to this agent, so nobody could approve it: link one by \`agents_link_code\`, or stay below the limit`,
       { cause: required, extras: required.extras },
     )
   const intent = intentOf(operation.name, asker, required)

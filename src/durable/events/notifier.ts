@@ -58,7 +58,10 @@ const flushAfterMs = 5
 const payloadBytesMax = 7_900
 const retryAfterMs = 250
 
-/** Besides topics, a payload holds announced interests, and the question which interests the peers have. */
+/**
+ * A payload consists of topics, of announcements of the topics that an instance listens to (`+`), and of the question
+ * (`?`) which topics the other instances listen to.
+ */
 const interestPrefix = '+'
 const question = '?'
 const interestOf = (topic: string): string =>

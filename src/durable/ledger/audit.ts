@@ -150,7 +150,10 @@ const compareSliceSql = compareSql(
 select count(*)::integer as compared from chosen`,
 )
 
-/** The sums by asset cover each account as counted when it was compared; later counts of blocks correct them. */
+/**
+ * The sum of an asset adds up the counted units of each account as of its comparison in this cycle. If a later block
+ * counts transfers of an account that was already compared, their units are added to the sum.
+ */
 const endCycleSql = `
 with found as (select 'sum of the asset' as what, asset as subject, units::text as recorded, '0' as counted
     from ledger_audit_sum where units <> 0),

@@ -11,7 +11,10 @@ export type SubAccount = Balance & { subAccount: string }
 export type Ledger = {
   apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
   balance(db: Queryable, account: AccountRef): Promise<Balance>
-  /** Returns what a task's acceptance drew from accounts and its end has not settled yet, in their order. */
+  /**
+   * Returns the pending holds that the acceptance of a task took from several accounts (its draw), in the order in
+   * which they were taken.
+   */
   drawn(db: Queryable, taskId: string): Promise<DrawnPart[]>
   /** Lists an owner's sub-accounts with available or held units, by name; there may be many emptied ones. */
   subAccounts(db: Queryable, owner: string, asset: string): Promise<SubAccount[]>

@@ -10,9 +10,9 @@ import type { Log } from '#kernel/log.ts'
 import { isLookingUp } from '#kernel/task/forgotten-execution.ts'
 import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task/task.ts'
 import { isExposed, isLive, type LiveState } from '#kernel/task/task-state.ts'
-import { cancelled, deferToNewerVersion, failed } from './runner-results.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
 import type { Committed, Committer } from './step-committer.ts'
+import { cancelled, deferToNewerVersion, failed } from './synthetic-step-results.ts'
 
 /** The steps of one claimed task: run, commit, retry. */
 
@@ -43,7 +43,7 @@ const approvalRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstM
 /** Look-ups of an unknown outcome never end; their interval doubles up to a minute. */
 const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, maxMs: 60_000 }
 const stepTimeoutMsDefault = 30_000
-/** A task that met a hold of its chain tries again after this pause, which counts as no attempt. */
+/** A task whose step met a money hold runs again after this pause, which counts as no attempt. */
 const heldRetryMs = 5_000
 
 /**
@@ -121,11 +121,16 @@ function endBeforeStep(task: Task, now: Date): EndResult | undefined {
   return undefined
 }
 
-/** Whether a task of this execution id may have run and been forgotten: no step has run in this task yet. */
+/**
+ * Whether the database may have forgotten an earlier task with the execution id of this task, which itself has run no
+ * step yet.
+ */
 const mayBeForgotten = (task: Task, kind: TaskKind, effects: readonly Effect[]): boolean =>
   kind.looksUp === true && task.execution_id !== null && task.state === 'accepted' && effects.length === 0
 
-/** Parks the task with the outcome `unknown`, with which its step looks up executions and signs nothing. */
+/**
+ * Parks the task with the outcome `unknown`. With this outcome, its step looks up earlier executions and signs nothing.
+ */
 const lookUpFirst = (task: Task): StepResult => ({
   park: { afterMs: 0, next: task.step },
   state: 'reconciling',

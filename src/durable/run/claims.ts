@@ -9,13 +9,15 @@ import type { TaskRow } from '#store/tables/durable.ts'
 
 export type Capacity = {
   exits: number
-  /** The free slots of ordinary tasks, of which exits take too. */
+  /** The free slots of ordinary tasks. Exits (tasks that reduce risk) may take them too. */
   ordinary: number
   /** The most ordinary slots that background tasks may take, and the number that they may take in any case. */
   backgroundMax: number
   backgroundMin: number
   /** The free slots of conversations (chats and images), which no other task takes. */
   conversations: number
+  /** The free slots of conversations that nobody waits for: runs of schedules and their chats. */
+  unattended: number
 }
 export type ClaimDeps = {
   pool: pg.Pool
@@ -31,7 +33,7 @@ export type ClaimDeps = {
   onSaturated: () => void
   capacity: () => Capacity
   /** Returns the users who hold their share of a priority's slots, and how many every other user may still take. */
-  userShares: (priority: 0 | 1 | 3) => { full: string[]; left: number }
+  userShares: (priority: 0 | 1 | 3 | 4) => { full: string[]; left: number }
   priorityOf: (task: Task) => number
   onClaimed: (task: Task) => void
   /** Returns the task kinds and versions that this instance can run; tasks of other kinds are left to its peers. */
@@ -39,7 +41,10 @@ export type ClaimDeps = {
 }
 
 const batchMax = 16
-/** The poll intervals between claims of an instance off duty, and of one without peers: hints reach both. */
+/**
+ * How many poll intervals pass between two claims of an instance that is not on duty, and of an instance without peers.
+ * Both also claim when a hint arrives.
+ */
 const restPolls = 8
 const alonePolls = 5
 /** Tasks that become due within this span share one claim. */
@@ -65,11 +70,13 @@ const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
     'least($8, greatest($9, $7 - (select count(*) from exits) - (select count(*) from ordinary)))',
   )}),
   conversations as materialized (${dueOf(3, '$10', '$11')}),
-  due as materialized (table exits union all table ordinary union all table background union all table conversations),
+  unattended as materialized (${dueOf(4, '$12', '$13')}),
+  due as materialized (table exits union all table ordinary union all table background union all table conversations
+    union all table unattended),
   free as materialized (select id from task where id = any(array(select task_id from due)) for no key update skip locked),
   owned as (update task_queue set owner = $1 where task_id = any(array(select id from free))),
   claimed as (update task set status = 'running', version = version + 1 where id = any(array(select id from free)) returning *),
-  parked as (select least(${[0, 1, 2, 3].map(nextDueOf).join()}) as "nextDue")
+  parked as (select least(${[0, 1, 2, 3, 4].map(nextDueOf).join()}) as "nextDue")
   select claimed.*, "nextDue" from parked left join claimed on true`
 
 export type ClaimState = {
@@ -139,12 +146,14 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
   // The next heartbeat renews the lease and claims again.
   if (!isLeaseHeld()) return false
   const capacity = claims.deps.capacity()
-  const [share, exitShare, conversationShare] = [userShares(1), userShares(0), userShares(3)]
+  const [share, exitShare] = [userShares(1), userShares(0)]
+  const [conversationShare, unattendedShare] = [userShares(3), userShares(4)]
   // One statement may claim the tasks of a single user, so each limit is also capped by the slots left to each user.
   const exitsMax = Math.min(batchMax, capacity.exits, exitShare.left)
   const ordinaryMax = Math.min(batchMax, capacity.ordinary, share.left)
   const conversationsMax = Math.min(batchMax, capacity.conversations, conversationShare.left)
-  if (exitsMax + ordinaryMax + capacity.backgroundMin + conversationsMax === 0) return false
+  const unattendedMax = Math.min(batchMax, capacity.unattended, unattendedShare.left)
+  if (exitsMax + ordinaryMax + capacity.backgroundMin + conversationsMax + unattendedMax === 0) return false
   const rows = await query<TaskRow & { nextDue: Date | null }>(pool, claimSql, [
     instanceId,
     clock.now(),
@@ -157,8 +166,10 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
     capacity.backgroundMin,
     conversationShare.full,
     conversationsMax,
+    unattendedShare.full,
+    unattendedMax,
   ])
-  const claimed = [0, 0, 0, 0]
+  const claimed = [0, 0, 0, 0, 0]
   for (const { nextDue, ...row } of rows) {
     claims.nextDue = nextDue
     if (row.id === null) break
@@ -166,7 +177,13 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
     claimed[priorityOf(task)]! += 1
     onClaimed(task)
   }
-  const [exits, ordinary, background, conversations] = claimed as [number, number, number, number]
+  const [exits, ordinary, background, conversations, unattended] = claimed as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
   const ordinaryLeft = Math.max(0, ordinaryMax - exits)
   const backgroundLeft = Math.min(
     capacity.backgroundMax,
@@ -176,7 +193,9 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
     exits === exitsMax ||
     ordinary === ordinaryLeft ||
     background === backgroundLeft ||
-    conversations === conversationsMax
-  claims.mayHaveMore = isAnyFull || share.full.length > 0 || conversationShare.full.length > 0
-  return exits + ordinary + background + conversations > 0 && isAnyFull
+    conversations === conversationsMax ||
+    unattended === unattendedMax
+  const full = [...share.full, ...conversationShare.full, ...unattendedShare.full]
+  claims.mayHaveMore = isAnyFull || full.length > 0
+  return rows.some(({ id }) => id !== null) && isAnyFull
 }

@@ -55,11 +55,12 @@ const skewMsMax = 2_000
 const expiryMarginMs = 20
 
 /**
- * Renews the lease of this instance ($1). Frees the tasks of instances whose lease has ended, and those of its
- * own that it does not run ($3). An instance whose own row is gone has lost all its tasks, and registers again.
- * The statement waits for no row of a task, so that no slow transaction costs a lease. Its time is that of the
- * snapshot: a statement that had to wait must not treat leases as ended that were renewed meanwhile. It also
- * counts the heartbeats of this witness ($4), and reads the facts that show whether the database went back.
+ * Renews the lease of this instance ($1). Frees the tasks of instances whose lease has ended, and those of its own that
+ * it does not run ($3). An instance whose own row is gone has lost all its tasks, and registers again. The statement
+ * waits for no row of a task, so that no slow transaction costs a lease. Its time is that of the snapshot: a statement
+ * that had to wait must not treat leases as ended that were renewed meanwhile. The statement also counts the heartbeats
+ * of this gateway ($4) in `database_witness`, and reads the facts that show whether the database went back to an
+ * earlier state.
  */
 const heartbeatSql = (facts: ServerFacts): string => {
   const { timeline, lsn } = factColumns(facts)
@@ -157,7 +158,8 @@ async function beat(leases: LeaseState): Promise<number> {
   ])
   if (!row) throw new Error('the heartbeat returned no row')
   leases.heldUntilMs = sentMs + leaseMs
-  // A hold that was found is in force here already; the next heartbeat stores the hold for other instances.
+  // A money hold that this instance found applies here at once, even if it could not be stored. The next heartbeat
+  // tries again to store it for the other instances.
   await deps.time.observe(row).catch((error: unknown) => deps.log.warn({ error }, 'hold of money not stored'))
   const owned = new Set(row.owned)
   for (const [taskId, run] of runs) if (!owned.has(taskId)) run.lost.abort()

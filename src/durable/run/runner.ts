@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { LocalEvents } from '#durable/events/local-events.ts'
 import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
-import { conversationPriority, kindKey, movesMoney } from '#durable/task/task-kinds.ts'
+import { isConversation, isUnattended, kindKey, movesMoney, taskPriority } from '#durable/task/task-kinds.ts'
 import { isEnded, type Task } from '#durable/task/task-row.ts'
 import type { DatabaseTime } from '#durable/time/detect-lost-commits.ts'
 import type { MoneyHolds } from '#durable/time/money-hold.ts'
@@ -10,7 +10,7 @@ import type { Effect, TaskKind } from '#kernel/task/task.ts'
 import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './advance-task.ts'
 import type { Capacity } from './claims.ts'
 import { createLeases, type Leases } from './lease.ts'
-import { deferToNewerVersion } from './runner-results.ts'
+import { deferToNewerVersion } from './synthetic-step-results.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
 type RunnerDeps = TaskRunDeps & {
@@ -52,6 +52,8 @@ const backgroundShare = 0.5
 const backgroundSlots = 2
 /** Chats and images wait long for a service. They have separate slots, so that they never take those of other tasks. */
 const conversationSlots = 64
+/** Runs of schedules and their chats: many are due at one moment, and then no person's chat waits for them. */
+const unattendedSlots = 64
 /**
  * The largest share of the ordinary slots that one user may hold. The share is half for exit slots, and for
  * conversations half of the slots that other users leave, so that a user who asks rarely finds a slot.
@@ -72,9 +74,13 @@ type RunnerState = {
   leases: Leases
   running: Map<string, RunningTask>
   conversations: SlotUse
+  unattended: SlotUse
   others: SlotUse
   stopping: boolean
-  /** Set while this instance sends the hint that tasks are ready to others only, so that it does not claim itself. */
+  /**
+   * Set while this instance notifies the other instances of ready tasks, so that it does not react to its own
+   * notification by a claim.
+   */
   isHandingOver: boolean
 }
 
@@ -84,6 +90,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     leases: createRunnerLeases(deps, () => runner),
     running: new Map(),
     conversations: { counts: createKeyCounts(), reserved: 0 },
+    unattended: { counts: createKeyCounts(), reserved: 0 },
     others: { counts: createKeyCounts(), reserved: 0 },
     stopping: false,
     isHandingOver: false,
@@ -117,7 +124,7 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
     instanceId: deps.instanceId,
     options: deps.options,
     capacity: () => capacityOf(state()),
-    priorityOf: ({ kind, kind_version }) => deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1,
+    priorityOf: (task) => priorityOf(deps, task),
     userShares: (priority) => {
       const share = userSlotsMax(state(), priority)
       const { counts } = slotUseOf(state(), priority)
@@ -136,20 +143,33 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
     },
   })
 
-const isOther = (priority: number): boolean => priority !== conversationPriority
-const slotUseOf = (runner: RunnerState, priority: number): SlotUse =>
-  isOther(priority) ? runner.others : runner.conversations
+const priorityOf = (
+  { kinds }: Pick<RunnerDeps, 'kinds'>,
+  task: Pick<Task, 'kind' | 'kind_version' | 'parent_id'>,
+): number => {
+  const kind = kinds.get(kindKey(task.kind, task.kind_version))
+  return kind ? taskPriority(kind, task) : 1
+}
+const isOther = (priority: number): boolean => !isConversation(priority)
+function slotUseOf(runner: RunnerState, priority: number): SlotUse {
+  if (isOther(priority)) return runner.others
+  return isUnattended(priority) ? runner.unattended : runner.conversations
+}
 const runningOf = ({ running }: RunnerState, isWanted: (priority: number) => boolean): RunningTask[] =>
   [...running.values()].filter(({ priority }) => isWanted(priority))
 
 function capacityOf(runner: RunnerState): Capacity {
   const { options } = runner.deps
-  const conversations =
-    runningOf(runner, (priority) => !isOther(priority)).length + runner.conversations.reserved
-  const conversationsLeft = Math.max(0, conversationSlots - conversations)
+  const left = (slots: number, use: SlotUse, isWanted: (priority: number) => boolean) =>
+    Math.max(0, slots - runningOf(runner, isWanted).length - use.reserved)
+  const isAttended = (priority: number) => isConversation(priority) && !isUnattended(priority)
+  const conversations = {
+    conversations: left(conversationSlots, runner.conversations, isAttended),
+    unattended: left(unattendedSlots, runner.unattended, isUnattended),
+  }
   // While money is on hold, no task that moves money runs: such a task could expire although a chain has executed it.
   if (runner.deps.holds.find())
-    return { exits: 0, ordinary: 0, backgroundMax: 0, backgroundMin: 0, conversations: conversationsLeft }
+    return { exits: 0, ordinary: 0, backgroundMax: 0, backgroundMin: 0, ...conversations }
   const taken = runningOf(runner, isOther).length + runner.others.reserved
   const background = runningOf(runner, (priority) => priority === 2).length
   return {
@@ -157,7 +177,7 @@ function capacityOf(runner: RunnerState): Capacity {
     ordinary: Math.max(0, options.slots - taken),
     backgroundMax: Math.max(0, Math.ceil(options.slots * backgroundShare) - background),
     backgroundMin: Math.max(0, backgroundSlots - background),
-    conversations: conversationsLeft,
+    ...conversations,
   }
 }
 
@@ -167,7 +187,8 @@ function userSlotsMax(runner: RunnerState, priority: number): number {
 }
 
 function freeSlotsOf(runner: RunnerState, priority: number): number {
-  const { exits, ordinary, conversations } = capacityOf(runner)
+  const { exits, ordinary, conversations, unattended } = capacityOf(runner)
+  if (isUnattended(priority)) return unattended
   if (!isOther(priority)) return conversations
   return priority === 0 ? exits : ordinary
 }
@@ -203,7 +224,8 @@ function reserveSlot(runner: RunnerState, priority: number, userId: string): Slo
 function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefined> {
   const { running, deps, leases } = runner
   const { id, kind, kind_version, user_id: userId } = loaded.task
-  const { priority = 1, isResumable = false } = deps.kinds.get(kindKey(kind, kind_version)) ?? {}
+  const { isResumable = false } = deps.kinds.get(kindKey(kind, kind_version)) ?? {}
+  const priority = priorityOf(deps, loaded.task)
   const { counts } = slotUseOf(runner, priority)
   // A second claim of the same task raised its version, so the earlier run can no longer commit anything.
   running.get(id)?.lost.abort()
@@ -254,7 +276,8 @@ async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): P
 async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
   await runner.leases.stopClaims()
-  // Another instance continues resumable tasks, which would take longer than an instance has for its shutdown.
+  // Resumable tasks, such as chats, take longer than an instance has for its shutdown. Their runs are aborted, and
+  // another instance continues them.
   for (const { isResumable, lost, stopping } of runner.running.values()) {
     stopping.abort()
     if (isResumable) lost.abort()

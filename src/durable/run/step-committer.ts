@@ -11,9 +11,9 @@ import {
   systemOwner,
   type Tx,
 } from '#kernel/task/task.ts'
-import { isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
+import { isLockTimeout } from '#store/timeouts.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { takeNonce } from './nonces.ts'
 import { buildEffect, signedEffectJson, txAttemptJson } from './signed-effect.ts'

@@ -13,6 +13,16 @@ export function newestKind(kinds: ReadonlyMap<string, TaskKind>, name: string): 
 }
 
 /** The priority of chats and images. A chat moves money only through separate tasks. */
-export const conversationPriority: TaskPriority = 3
-export const movesMoney = ({ priority }: Pick<TaskKind, 'priority'>): boolean =>
-  priority !== conversationPriority
+const conversationPriority: TaskPriority = 3
+/** The priority of runs of schedules and of their chats, for which nobody waits. */
+const unattendedPriority: TaskPriority = 4
+export const isUnattended = (priority: number): boolean => priority === unattendedPriority
+export const isConversation = (priority: number): boolean =>
+  priority === conversationPriority || isUnattended(priority)
+export const movesMoney = ({ priority }: Pick<TaskKind, 'priority'>): boolean => !isConversation(priority)
+
+/** Returns the priority of one task: a conversation that another task has started is unattended. */
+export const taskPriority = (
+  { priority }: Pick<TaskKind, 'priority'>,
+  { parent_id: parentId }: { parent_id: string | null },
+): TaskPriority => (priority === conversationPriority && parentId !== null ? unattendedPriority : priority)

@@ -86,7 +86,10 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     else notify()
   }
 
-  /** Users and filters whose count has reached the maximum. Only retention makes the number of ended tasks smaller. */
+  /**
+   * Users and filters whose count has reached the maximum. They are not counted again for an hour, because only
+   * retention makes the number of ended tasks smaller.
+   */
   const fullTotals = createTtlCache<number>({ ttlMs: 3_600_000, entriesMax: 10_000, nowMs: monotonicMs })
 
   const queries: TaskQueries = {

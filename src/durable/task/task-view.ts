@@ -64,7 +64,10 @@ export function toTaskBrief(task: Task): TaskBrief {
   }
 }
 
-/** The states after a signature: a cancel could be untrue, because the signed bytes may have been sent already. */
+/**
+ * The states after a signature. A task in one of them is not cancellable, because its signed bytes may have been sent
+ * already.
+ */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
 
 export const taskEvent = (type: string, task: Task): NewEvent => ({

@@ -9,7 +9,10 @@ type Acknowledged = { version: number; userId: string }
 export type AcknowledgedAct = { userId: string; key: string }
 type Commits = { tasks: Map<string, Acknowledged>; acts: AcknowledgedAct[] }
 
-/** The most commits that are remembered; what tasks beyond this number sent is seen on the chains. */
+/**
+ * The most commits that are remembered. What the tasks beyond this number have sent is found by the comparison with the
+ * chains.
+ */
 const commitsMax = 50_000
 const namedMax = 100
 
@@ -24,7 +27,10 @@ export function createAcknowledged(pool: pg.Pool) {
     addAct(act: AcknowledgedAct): void {
       if (recent.acts.length < commitsMax) recent.acts.push(act)
     },
-    /** Forgets the commits of before the previous heartbeat; runs after each heartbeat that recognized the database. */
+    /**
+     * Forgets the commits from before the previous heartbeat. It runs after each heartbeat whose reply shows that no
+     * commit was lost.
+     */
     turn(): void {
       earlier = recent
       recent = nothing()

@@ -30,8 +30,9 @@ export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
 export type CompareChains = (point: Date | null) => Promise<ChainComparison[]>
 
 /**
- * A chain without a counter in the database to compare, so that its later executions have to be searched. With
- * `afterFailover` it is searched even if the server was replaced, since bytes sent before can still be executed.
+ * A chain for which the database has no nonce counter to compare, so that its executions have to be searched. With
+ * `afterFailover` it is searched also after the database server was replaced, because bytes that were sent before can
+ * still be executed.
  */
 export type SearchedChain = { chainId: string; afterFailover: boolean }
 
@@ -59,7 +60,7 @@ export type DatabaseTime = {
   isSilent(): boolean
 }
 
-/** No restore is this quick: a database whose last heartbeat is younger lost nothing that a new gateway finds. */
+/** No restore is this quick: with a younger last heartbeat, a gateway without a memory searches no chain. */
 export const freshMs = 60_000
 
 /** Reads the position of the database without adding a heartbeat, and also whether anything was ever signed. */
@@ -149,7 +150,7 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
   if (row.beat === null && isDeleted(state)) state.seen = undefined
   applyRow(state, row)
   const found = { ...positionOf(row), isEmpty: row.isEmpty }
-  // Only the stored position is remembered: after a failover that lost nothing, the present one could be missing.
+  // Only the stored WAL position is remembered: a server after a harmless failover may be behind the present one.
   state.found = { ...found, lsn: found.storedLsn }
   if (memory?.isRestored()) {
     logRestored(state)
@@ -219,7 +220,7 @@ function logRestored({ deps: { holds, log } }: TimeState): void {
   log.error({}, 'the database was restored: money is on hold')
 }
 
-/** Returns the remembered moment if earlier than the database's, which other instances may move after a loss. */
+/** Returns the earlier of the last heartbeat seen here and the last one stored: a loss may lie between the two. */
 function pointOf({ seen, seenPoint }: TimeState, { generation, point }: TimeRow): Date | null {
   if (seen?.generation !== generation || seenPoint === null || point === null) return point
   return seenPoint < point ? seenPoint : point
@@ -313,7 +314,7 @@ async function compare(state: TimeState, reason: HoldReason, generation: number)
   holds.clearLocal(everything)
 }
 
-/** Returns the chains to search: a heartbeat does not show what an instance that died with the server sent. */
+/** Returns the chains to search: no heartbeat shows what an instance sent that died together with the server. */
 function searchedFor(state: TimeState, reason: HoldReason): string[] {
   const isUnwatched = reason === 'no_memory' && !isFresh(state)
   return state.searchedChains

@@ -3,9 +3,9 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 
 /**
- * The reasons why money waits. While one lasts, nothing is accepted, signed, fired or repaired, not even exits,
- * since a stop that the database forgot would sell twice. The table has the holds of all instances; an instance
- * adds its own while it compares.
+ * The reasons why money waits. While one lasts, nothing is accepted, signed, fired or repaired. This includes exits: if
+ * the database forgot that a stop has sold, the stop would sell twice. The table `money_hold` has the holds of all
+ * instances; while an instance compares the database with the chains, it also has holds of its own.
  */
 
 export const everything = 'all'
@@ -51,7 +51,10 @@ export function holdNotice({ scope, reason, since }: MoneyHold): string {
 /** Thrown while money is on hold: nothing was accepted, signed or sent. A task waits, and no attempt counts. */
 export class MoneyHeld extends Fault {
   readonly hold: MoneyHold
-  /** The `key` names a request of which the database may have forgotten what an earlier call executed. */
+  /**
+   * `key` is the idempotency key of a request of which an earlier call may have executed something that the database
+   * forgot.
+   */
   constructor(hold: MoneyHold, key?: string) {
     const { scope, reason, since } = hold
     const sent =
@@ -120,9 +123,10 @@ export function createMoneyHolds(): MoneyHolds {
 }
 
 /**
- * Stores a hold, which all instances obey from their next heartbeat on. An earlier hold of the scope stays and gets
- * the new facts; with an earlier point it is compared again. Nothing is stored once an operator has accepted the
- * database after `generation`; the lock waits for an acceptance by an operator that has begun.
+ * Stores a hold, which all instances obey from their next heartbeat on. If the scope is already on hold, the earlier
+ * hold stays and gets the new facts; if the new point is earlier, the scope is compared again. Nothing is stored if an
+ * operator has accepted the database since `generation` was read. The row lock of the statement waits until such an
+ * acceptance that has begun is over.
  */
 export async function storeHold(
   db: Queryable,
@@ -142,8 +146,8 @@ export async function storeHold(
 }
 
 /**
- * Gives each open task without a key its own id as execution id, so that it looks up executions that the database
- * may have forgotten, as other tasks do. A step that runs meanwhile is refused its commit.
+ * Gives each open task without an execution id its own id as execution id, so that it looks up executions that the
+ * database may have forgotten. The task's version is raised, so a step that runs meanwhile is refused its commit.
  */
 export async function letTasksLookUp(db: Queryable): Promise<void> {
   await query(

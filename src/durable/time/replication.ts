@@ -117,9 +117,10 @@ function createProbe(db: pg.Pool) {
 }
 
 /**
- * The server holds every commit, with all its locks, while its synchronous standby is away, and no timeout ends
- * that wait. A cancel does: the commit then stays and is acknowledged on this server alone. The probes of all
- * instances wait longer than what counts as held, because a cancelled probe looks like one that is done.
+ * While its synchronous standby is away, the server holds every commit, with all its locks, and no timeout ends that
+ * wait. A cancel ends it: the commit then stays, and is acknowledged on this server alone. The probe commits of all
+ * instances are not cancelled until they count as held, because a cancelled probe looks like one that a standby has
+ * acknowledged.
  */
 const releaseSql = `select pg_cancel_backend(pid) from pg_stat_activity
   where usename = current_user and datname = current_database() and wait_event = 'SyncRep'

@@ -4,8 +4,8 @@ import { startPacedJob } from '#kernel/async/paced-job.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { isConflict } from '#store/conflict.ts'
-import { isLockTimeout } from '#store/lock-timeout.ts'
+import { isConflict } from '#store/serialization-conflict.ts'
+import { isLockTimeout } from '#store/timeouts.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
 /** Serves rows of a table when they are due, once each, on any number of instances and without a leader. */

@@ -70,7 +70,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   }
 }
 
-/** Serves the slots of schedules, but those of a task kind that only another version of the gateway has. */
+/** Serves the slots of schedules, except those whose task kind only another version of the gateway has. */
 const scheduleSource = ({
   transactions,
   intake,

@@ -26,8 +26,8 @@ const isWithoutMoney = `not exists (select from effect where task_id = passed.id
     and not exists (select from transfer where task_id = passed.id)`
 
 /**
- * One batch in the order of creation. The position is stored, so that each task is visited once however many
- * remain. A task that has not ended by then remains as well, because its operator may still need it.
+ * Deletes one batch in the order of creation. The position is stored, so that each task is visited once, however many
+ * remain. A task that has not ended when it is visited is never deleted, because its operator may still need it.
  */
 const batchSql = (condition: string, taskTables: readonly string[]) => `
 with passed as materialized (

@@ -82,7 +82,10 @@ function addChat(section: Program, terminal: Terminal, end: End): void {
   })
 }
 
-/** Help and completion show the values that an option allows; the gateway checks it, as it checks every option. */
+/**
+ * Help and completion show the values that an option allows. The command line does not check the value, because the
+ * gateway checks every option.
+ */
 function optionOf({ flag, type, choices, isList, description }: Field): Option {
   const value = type === 'boolean' ? '[true|false]' : `<${type}${isList ? '...' : ''}>`
   const shown = choices.length > 0 ? ` (${choices.join(', ')})` : ''

@@ -1,7 +1,10 @@
 import { contracts } from '#contracts.ts'
 import { type Entry, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
-/** What the command line has to know about an operation. A release contains the list in place of this file. */
+/**
+ * What the command line has to know about an operation. The build of a release replaces this file by one with the
+ * finished list.
+ */
 export type Command = {
   /** The name of the operation, such as `earn_deposit`. */
   name: string

@@ -42,7 +42,10 @@ export async function login(terminal: Terminal, { baseUrl: given, browser }: Opt
   }
 }
 
-/** Begins a sign-in as the client that this machine is at the gateway; the client is registered once. */
+/**
+ * Begins a sign-in with the OAuth client that this machine has at the gateway. A client is registered if there is none
+ * yet, or if the gateway refuses it.
+ */
 async function beginAsClient(terminal: Terminal, baseUrl: string, redirectUri: string) {
   const begin = (clientId?: string) =>
     beginSignIn({
@@ -50,7 +53,8 @@ async function beginAsClient(terminal: Terminal, baseUrl: string, redirectUri: s
       redirectUri,
       clientId,
       clientName: 'Portico command line',
-      // These scopes suffice for every command; the person can remove acts on the consent page.
+      // These scopes suffice for every command. On the consent page the person can remove those that allow more than
+      // reading.
       scope: 'openid email offline_access trade earn chat manage propose',
     })
   const known = readClientId(terminal, baseUrl)

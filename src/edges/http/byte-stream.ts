@@ -50,7 +50,8 @@ export function openByteStream(
     if (!error) takenMs = performance.now()
   }
   const heartbeat = setInterval(() => {
-    // No heartbeat follows unread bytes: the write would hide from the server's timeout that nothing is read.
+    // No heartbeat is sent while bytes are unread: each write restarts the server's socket timeout, which would then
+    // never end the connection of a client that reads nothing.
     if (!isWriting && raw.writableLength === 0) raw.write(': ping\n\n')
   }, heartbeatMs)
   void ended.then(() => clearInterval(heartbeat))
@@ -102,7 +103,10 @@ function corkForTick({ socket }: ServerResponse): void {
   process.nextTick(() => socket.uncork())
 }
 
-/** Resolves with whether the reader read the buffered bytes, before it left and before the timeout. */
+/**
+ * Resolves with true once the reader has read the buffered bytes, and with false if it left or the timeout passed
+ * before that.
+ */
 async function drained(raw: ServerResponse, stallMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, stallMs, false)

@@ -60,8 +60,9 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
     connection.socket.destroy()
   }
   /**
-   * Closes the longest idle connection, or else one that is still uploading, or else one whose answer is not read. If
-   * all are in use, an address with the most connections loses one to a new connection of another address.
+   * Closes the longest unused connection among those that are idle, else among those that are still uploading, else
+   * among those whose answer is not read. If all of an address are in use, its new connection is closed; a new
+   * connection of another address closes the longest unused one.
    */
   const closeOneOf = (siblings: ReadonlySet<Connection>, newcomer: Connection, limit: number): void => {
     let idle: Connection | undefined
@@ -99,7 +100,7 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
     if (bySocket.size > max) closeOneOf(largest(siblings), connection, max)
   }
 
-  /** All responses share one listener, because a separate one would cost each request a function. */
+  /** All responses share one listener, because a listener of its own would allocate a function for each request. */
   function end(this: ServerResponse): void {
     const connection = bySocket.get(this.req.socket)
     if (!connection) return
@@ -118,7 +119,9 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
       })
     response.on('close', end)
   }
-  /** Handles a socket without a read or write for a while. A client that awaits an answer has nothing to read. */
+  /**
+   * Handles a silent socket. While a client awaits an answer, its connection stays open: it has nothing to read yet.
+   */
   const onSilence = (socket: Socket): void => {
     const connection = bySocket.get(socket)
     if (connection && connection.responses.length > 0) {
@@ -126,7 +129,7 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
         close(connection, 'an answer of which nothing is read: its connection is closed', { stallMs })
       return
     }
-    // A connection that was idle is closed. One that has not sent a whole head yet is ended by another limit.
+    // A connection that is idle after an answer is closed here; before its first request, Node's time limits end it.
     if (!connection || connection.hasAnswered) socket.destroy()
   }
 
@@ -135,14 +138,18 @@ export function createSockets({ max, perAddress, stallMs = stallMsDefault }: Con
       server.on('connection', admit)
       server.on('request', begin)
       server.setTimeout(stallMs, onSilence)
-      // Only the expectation 100-continue is in use; Node would answer any other in its own form.
+      // A request with an `Expect` header other than 100-continue is handled like any request; without this listener
+      // Node would answer it with a 417 in Node's own format.
       server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     },
     count: (): number => bySocket.size,
     /** Whether the head of an answer is sent but not yet its end. */
     isAnswering: (socket: Socket): boolean =>
       bySocket.get(socket)?.responses.some(({ headersSent }) => headersSent) ?? false,
-    /** Closes idle connections until it is stopped; the first interval leaves time for a request in progress. */
+    /**
+     * Closes idle connections at each interval until the returned function is called. The wait for the first interval
+     * leaves time for a request that is arriving.
+     */
     closeIdle(): () => void {
       const timer = setInterval(() => {
         for (const [socket, { responses }] of bySocket) if (responses.length === 0) socket.destroy()

@@ -20,7 +20,10 @@ const etagOf = (body: string): string =>
 
 export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-/** Documents and wrong paths cost the server something too, so they count as reads of the client's address. */
+/**
+ * Documents and answers to wrong paths cost the server something too, so each request for one counts as a read in the
+ * rate limit of the client's address.
+ */
 export const readGuard =
   (limits: RateLimits): Guard =>
   async (request, reply) => {
@@ -78,7 +81,10 @@ export const errorCatalog = (): string =>
     })),
   })
 
-/** Scripts of the API reference must come from its package or its page, which connects to this server only. */
+/**
+ * The API reference runs only the scripts of its package and the inline scripts of its page, and connects to this
+ * server only.
+ */
 const docsPolicy = (page: Buffer): string => {
   const inline = [...page.toString('utf8').matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)]
   const hashes = inline.map(

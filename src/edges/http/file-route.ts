@@ -2,7 +2,10 @@ import type { RateLimits } from '#invoke/rate-limits.ts'
 import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 
-/** Files of users are served at signed addresses. The signature is the credential, so the address works in a page. */
+/**
+ * Serves users' files at signed addresses. The signature in the address is the credential, so a web page can show the
+ * file without a token.
+ */
 
 export type OpenFile = (address: { sha256: string; file: string; exp: string; sig: string }) => Promise<{
   name: string

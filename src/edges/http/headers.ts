@@ -132,7 +132,10 @@ export function addHeaders(reply: FastifyReply, pairs: HeaderPairs): void {
   }
 }
 
-/** Node keeps the first of several Host headers, but a proxy in front may have checked another one. */
+/**
+ * Whether a request has several Host headers: Node uses the first one, but a proxy in front may have checked another
+ * one.
+ */
 export function hasTwoHosts({ rawHeaders }: { rawHeaders: readonly string[] }): boolean {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -185,7 +185,7 @@ function server(
   })
 }
 
-/** JSON is the only body. An empty body counts as none, with any content type. */
+/** Only JSON bodies are accepted. An empty body counts as no body, with any content type. */
 function readJson(fastify: FastifyInstance, sources: NumberSources): void {
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser(
@@ -244,7 +244,7 @@ function addRequestHooks(
     if (methods.length > 0) answerPreflight(reply, methods, { isAllowed: common.isAllowedOrigin(request) })
     else next()
   })
-  // Operations write their answers without Fastify's `onSend`, but with the headers that this hook adds.
+  // Answers of operations bypass Fastify's `onSend`; the JSON sender gives them the same headers as this hook.
   fastify.addHook('onSend', (request, reply, _payload, next) => {
     const pairs = common.pairs(request)
     pushBudget(pairs, contexts.find(reply)?.admitted?.budget)

@@ -6,7 +6,10 @@ import { processMetrics } from './process-metrics.ts'
 
 const sourceTimeoutMs = 1_000
 
-/** Scrapes within this time share one text: local scrapers need no credential, so many must not cost more. */
+/**
+ * Scrapes within this time share one text: local scrapers need no credential, so many scrapes must not cost more than
+ * one.
+ */
 const sharedMs = 1_000
 
 export function scraper(sources: MetricSources, nowMs: () => number): () => Promise<string> {

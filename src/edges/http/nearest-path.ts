@@ -51,11 +51,17 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
 
 export type PathHints = {
   nearest(method: string, url: string): string
-  /** Returns the operations one segment below a known path: a task is cancelled by POST to its `/cancel`. */
+  /**
+   * Returns the operations that change something one segment below a path: for the path of a task, for example, the
+   * POST to `/cancel` below it.
+   */
   changesBelow(url: string): string[]
 }
 
-/** Hints name only published paths. `signIn` says why nothing is below `/oauth`; undefined if people sign in. */
+/**
+ * Creates hints for unknown paths, which name published paths only. `signIn` says why this gateway has nothing below
+ * `/oauth`; it is undefined if people can sign in.
+ */
 export function pathHints(
   operations: readonly Documented[],
   { signIn }: { signIn?: string | undefined } = {},

@@ -3,12 +3,15 @@ import type { Entry } from '#kernel/contract/operation.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import type { HeaderPairs } from './headers.ts'
 
-/** A bare array has no field that could say that there is more, so a Link header says it. */
+/** An answer that is a bare array has no field for the next page, so a Link header names that page. */
 
 export type Page = { url: string; input: Readonly<Record<string, unknown>>; body: unknown }
 export type NextPage = (page: Page) => HeaderPairs
 
-/** Returns how to link the next page; undefined if no answer is a list that is cut. A full page may be the last. */
+/**
+ * Returns a function that makes the Link header of the next page, or undefined if the operation does not return a list
+ * in pages. A full page gets the header even if it is the last one.
+ */
 export function nextPageOf(entry: Entry): NextPage | undefined {
   const fields = entry.query && plainSchema(entry.query).properties
   if (entry.kind !== 'read' || plainSchema(entry.output).type !== 'array') return undefined

@@ -66,7 +66,7 @@ function withoutDefaulted(copy: Json): Json {
   return needed.length > 0 ? { ...rest, required: needed } : rest
 }
 
-/** The records whose defaults stay in the document, because the interface declares them. */
+/** The schemas whose `default` keywords stay in the document, because the specified interface declares them there. */
 const interfaceDefaults: readonly unknown[] = ['ImageRequest', 'ChatRequest']
 
 /** Generators treat a field with `default` as always present, so the text names the default instead. */

@@ -178,7 +178,8 @@ function headersOf(entry: Entry): Json[] {
 
 function responsesOf(name: string, entry: Entry, named: Components): Json {
   const ok = okOf(name, entry, named)
-  // Programs that know no error form read the health report, so its answers with 200 and 503 have one shape.
+  // Programs that do not know the error format of the gateway read the health report, so its answers with 200 and 503
+  // have one schema.
   if (entry.path === '/health') {
     return { 200: ok, 400: responseRef(400), 503: { ...ok, description: 'The database is down' } }
   }

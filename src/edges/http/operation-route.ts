@@ -34,7 +34,9 @@ export type HttpDeps = {
   linksOf: LinksOf
 }
 
-/** How long the first event may take while the status line can still carry an error. */
+/**
+ * How long the status line waits for the first event of a stream, so that an early failure can still be an HTTP error.
+ */
 const firstEventMs = 250
 const publicBodyBytesMax = 8 * 1024
 
@@ -112,7 +114,8 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
     return undefined
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    // A request with a query gets no shared answer: it is validated, even if the operation declares no query.
+    // A request with a query does not get the cached answer: its query has to be validated, even if the operation
+    // declares none.
     const known = sent && !request.url.includes('?') ? shared() : undefined
     if (!sent || known !== sent.outcome) return answer(request, reply)
     deps.sendJson(request, reply, sent.text)
@@ -164,10 +167,12 @@ async function stream(
 ): Promise<FastifyReply> {
   const context = deps.contexts.get(reply)
   const iterator = outcome.items[Symbol.asyncIterator]()
-  // The disposal frees the stream's place in the share of its user, even if the answer cannot be opened.
+  // The disposal ends the stream's count against the user's limit of open streams, even if the event stream cannot be
+  // opened.
   using _reading: Disposable = { [Symbol.dispose]: () => void iterator.return?.() }
   const first = iterator.next()
-  // A failure of the first event is still an HTTP error; a silent stream opens after a moment.
+  // A failure of the first event is answered as an HTTP error. If no event arrives within `firstEventMs`, the stream is
+  // opened without one.
   await withTimeLimit(first, firstEventMs)
   const pairs = [...deps.common.pairs(request), ...keyPairs(outcome)]
   pushBudget(pairs, context.admitted?.budget)

@@ -33,7 +33,7 @@ type Ended = (context: RequestContext, response: ServerResponse) => void
 export function requestContexts(ended: Ended) {
   const interruptible = new Set<RequestContext>()
   let closing = false
-  /** All responses share one listener, because a separate one would cost each request a function. */
+  /** All responses share one listener, because a listener of its own would allocate a function for each request. */
   function end(this: ContextResponse): void {
     const context = this[contextKey]
     if (!context) return

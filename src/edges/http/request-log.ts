@@ -20,7 +20,7 @@ export function redactUrl(url: string): string {
   return isCut ? `${shown}…` : shown
 }
 
-/** Half of a token would not be recognised as one, so the part with the cut is omitted. */
+/** Removes the part in which a URL was cut off: half of a token would not be recognised and redacted. */
 const completeParts = (cut: string): string =>
   cut.slice(0, Math.max(cut.lastIndexOf('/'), cut.lastIndexOf('?'), cut.lastIndexOf('&')) + 1)
 
@@ -35,7 +35,7 @@ function redactQuery(url: string): string {
   return `${url.slice(0, mark)}?${shown.join('&')}`
 }
 
-/** Decodes a name, because an encoded name must not hide a parameter. */
+/** Decodes a parameter name, so that percent-encoding does not hide a secret parameter from the redaction. */
 function decodeName(name: string): string {
   try {
     return decodeURIComponent(name)

@@ -1,6 +1,9 @@
 import { createCounter, createHistogram, gauge, type Metric, type Observe } from '#kernel/metrics.ts'
 
-/** Durations are measured by mode: plain requests are fast, waits last like a task, streams like a client. */
+/**
+ * Durations have one histogram per mode, because their ranges differ: a plain request is short, a wait lasts as long as
+ * its task, and a stream as long as its client stays.
+ */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 
 const modes: readonly RequestMode[] = ['plain', 'wait', 'stream']

@@ -17,7 +17,7 @@ const patternOf = (path: string): RegExp => {
 
 export type RouteTable = { methodsAt(url: string): string[] }
 
-/** Lists the methods of each path, of every door, because the router itself cannot list them. */
+/** Records the methods of every mounted path, because Fastify's router cannot list them. */
 export function createRouteTable(fastify: FastifyInstance): RouteTable {
   const routes = new Map<string, Route>()
   fastify.addHook('onRoute', ({ url, method }) => {

@@ -51,7 +51,8 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: W
         for (const [name, value] of response.headers) reply.header(name, value)
         addHeaders(reply, deps.common.pairs(request))
         const stream = openByteStream(reply.code(response.status), deps.sse)
-        // The end of the stream is not awaited: a closing server ends the stream instead of waiting for it.
+        // The request counts as interruptible until its stream ends: a closing server then ends the stream and does not
+        // wait for it.
         void contexts.interruptible(context, () => stream.ended)
         await pump(response, stream)
         return reply
@@ -75,10 +76,10 @@ async function sendResponse(response: Response, reply: FastifyReply): Promise<Fa
   return response.body ? reply.send(Buffer.from(await response.arrayBuffer())) : reply.send()
 }
 
-/** Sends the answer of a door, which is read only as fast as the client reads. */
+/** Copies the body of a response to a stream, and reads the body only as fast as the client reads the stream. */
 async function pump({ body }: Response, stream: ByteStream): Promise<void> {
   const reader = body!.getReader()
-  // When the client leaves, the answer that is still being read from the door is cancelled.
+  // When the client leaves, the rest of the response is cancelled.
   void stream.ended.then(() => reader.cancel()).catch(() => undefined)
   try {
     let found = await reader.read()

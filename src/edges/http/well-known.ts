@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { type Guard, serveDocument } from './document-routes.ts'
 
-/** The address that signs the tokens, and the metadata of its authorization server. */
+/**
+ * The issuer of the access tokens, the metadata of its authorization server, and whether this gateway has pages for
+ * people.
+ */
 export type AuthorizationServerDocuments = {
   issuer: () => string
   metadata: () => Promise<object>

@@ -1,6 +1,9 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** Without this check a page whose name resolves to this machine could use the network access of its reader. */
+/**
+ * Guards against DNS rebinding: without this check, a web page whose host name resolves to this machine could call the
+ * gateway from its reader's browser.
+ */
 
 type Sent = { host: string | undefined; origin: string | undefined }
 

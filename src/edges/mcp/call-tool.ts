@@ -66,7 +66,10 @@ export async function callTool(
 
 type ToolAnswer = { admitted: Admitted; result: ToolResult; facts: CallFacts }
 
-/** Returns the task of a call for a client that reads it by the protocol, or undefined if the result is the answer. */
+/**
+ * Returns the task of a call as a protocol task, for a client that polls tasks by the MCP extension, or undefined if
+ * the call is answered with its result.
+ */
 async function createdTask(
   { byName, taskTtlMs }: Toolbox,
   { becomesTask }: OperationTool,
@@ -75,7 +78,8 @@ async function createdTask(
   const reader = byName.get('tasks_get')?.invocable
   const { task_id, status } = result.structuredContent ?? {}
   if (!becomesTask || !reader || !isLive(status) || !admitted.caller?.scopes.has('read')) return undefined
-  // Reading the task costs no point, as part of the call; if the read fails, the answer has no handle of the task.
+  // This read of the task is part of the call, and the rate limit does not count it. If it fails, the call is answered
+  // with its result in place of a protocol task.
   const { input, ...options } = reader.readFlatInput({ task_id })
   const outcome = await reader.call(admitted, input, options, facts).catch(() => undefined)
   if (outcome?.kind !== 'answer') return undefined
@@ -129,7 +133,7 @@ const toResult = (outcome: Outcome, view: OperationTool['view']): ToolResult => 
   return answerResult(outcome.body, view, outcome)
 }
 
-/** Reads the task until it has ended. The read is admitted once, so a wait costs one point. */
+/** Reads the task again and again until it has ended. The rate limit counts the whole wait as one read. */
 async function waitForTask(
   { invocable, view }: OperationTool,
   admitted: Admitted,
@@ -196,7 +200,7 @@ async function answerStream(
   given: Fields,
   { progress, ...facts }: CallFacts,
 ): Promise<ToolResult> {
-  // A value of `stream` that is no boolean is refused, as it is at every door.
+  // A value of `stream` that is not a boolean is passed on, so that the validation refuses it, as over HTTP.
   const { stream = false } = given
   const asked = { ...given, stream: typeof stream === 'boolean' ? false : stream }
   const { input, ...options } = invocable.readFlatInput(asked)

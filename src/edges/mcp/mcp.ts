@@ -10,7 +10,7 @@ import type { ServerDeps } from './server.ts'
 import { serverCard } from './server-card.ts'
 import { createSseTransport, type Known, type Mailboxes } from './sse-transport.ts'
 import { createTaskRequests } from './task-requests.ts'
-import { isToolList, withTools } from './tool-list.ts'
+import { isToolList, withTools } from './tool-list-answer.ts'
 import { createToolbox } from './tools.ts'
 
 export type McpEdgeDeps = {
@@ -37,7 +37,10 @@ const refusal = (code: number, message: string): Response =>
 const parseError = (message: string): Response => refusal(-32_700, message)
 const invalidRequest = (message: string): Response => refusal(-32_600, message)
 
-/** Each operation is a tool of the Model Context Protocol. Every request is complete in itself, on any instance. */
+/**
+ * Serves each operation as a tool of the Model Context Protocol. No request needs the state of an earlier one, so any
+ * instance can answer it.
+ */
 export function openMcpEdge(deps: McpEdgeDeps): McpEdge {
   const { operations, invocation, baseUrl, log, version } = deps
   const toolbox = createToolbox(operations, invocation, deps.taskTtlMs)

@@ -2,8 +2,9 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { waitTool } from './tools.ts'
 
 /**
- * Each message costs as many reads as it takes to answer it. A tool call, or a request about a task, costs the point of
- * its operation; any other message costs at least one, even if the protocol refuses it. Many values cost more.
+ * Computes how many reads of the rate limit a message costs. A tool call, or a request about a task, costs nothing
+ * here, because its operation is counted when it runs. Any other message costs at least one read, even if the protocol
+ * library refuses it. A body costs one more read for each 200 values.
  */
 
 type Names = { has(name: string): boolean }
@@ -19,7 +20,10 @@ const pointsOf: Readonly<Record<string, number>> = { 'tools/list': 20, initializ
 /** Each value is copied and checked several times, so this many values cost a point. */
 const valuesPerPoint = 200
 
-/** Returns how many reads a body costs. An ambiguous message counts one; at worst its operation counts it again. */
+/**
+ * Returns how many reads a body costs. If it is not clear whether a message reaches an operation, the message counts as
+ * one read; at worst the operation is counted in addition.
+ */
 export function readPoints(body: unknown, tools: Names): number {
   const ofMessages = messagesOf(body).map((message) =>
     reachesOperation(message, tools) ? 0 : pointsOfAnswer(message),
@@ -70,7 +74,10 @@ const isId = (id: unknown): boolean => typeof id === 'string' || Number.isSafeIn
 
 const isRecent = ({ _meta: meta }: Record<string, unknown>): boolean => isRecord(meta) && revisionKey in meta
 
-/** Whether the library accepts the parameters; in a former revision it answers wrong ones after the status is sent. */
+/**
+ * Whether the library accepts the parameters of a tool call. In earlier revisions of the protocol the library refuses
+ * wrong ones in a stream whose status is already sent, so such a call must be counted before.
+ */
 function isToolCall(params: Record<string, unknown>, tools: Names): boolean {
   const { name, arguments: given } = params
   if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false

@@ -1,6 +1,9 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
-/** The secret of a session is in its client's address; the database stores neither the secret nor plain messages. */
+/**
+ * Encrypts the messages of an SSE session for the database. The secret of the session is only in the address that its
+ * client uses: the database stores neither the secret nor a plain message.
+ */
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12

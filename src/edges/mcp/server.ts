@@ -26,7 +26,7 @@ import { declaresTasks, tasksExtension } from './protocol-task.ts'
 import type { Resources } from './resources.ts'
 import { serverInfo } from './server-card.ts'
 import type { TaskRequests } from './task-requests.ts'
-import { allTools, isToolList } from './tool-list.ts'
+import { allTools, isToolList } from './tool-list-answer.ts'
 import { bugResult } from './tool-result.ts'
 import type { Toolbox } from './tools.ts'
 
@@ -41,7 +41,7 @@ export type McpCall = {
   id: string
   /** The body as it was parsed, with all digits of its numbers. */
   body: unknown
-  /** Notes that an operation has taken over the request and counts it. */
+  /** Records that an operation handles the request and counts it against the rate limit. */
   handOver(): void
 }
 export type ServerDeps = {
@@ -51,7 +51,7 @@ export type ServerDeps = {
   taskRequests?: TaskRequests | undefined
   version: string
   onError: (error: unknown) => void
-  /** Changes each new server, for a door that adds its own tools. */
+  /** Called with each new server, so that a caller of this module can add tools of its own. */
   extend?: (server: Server, own: OwnHandlers) => void
 }
 
@@ -140,7 +140,10 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       await requests.cancel(taskId, facts)
       return {}
     }),
-    /** All tools are on one page, which an empty cursor requests too: former clients read only one page. */
+    /**
+     * Lists all tools on one page, because older clients read only one page. A request with an empty cursor gets this
+     * page too.
+     */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
       if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
       const { caller, body } = callOf(context)
@@ -213,7 +216,10 @@ function argumentsOf({ body }: McpCall, { mcpReq }: ServerContext, copied: unkno
   return isRecord(copied) ? copied : {}
 }
 
-/** The code lies in JSON-RPC's range for server errors; the code of the catalogue is in the data. */
+/**
+ * The JSON-RPC error code of a fault, which lies in the range for server errors; the gateway's own error code is in
+ * `data`.
+ */
 const faultCode = -32_000
 
 function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolError {
@@ -226,5 +232,6 @@ function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolE
 }
 
 export const createHandler = (deps: ServerDeps) =>
-  // The library sends no heartbeats: those of the HTTP server know whether the last one was read.
+  // The heartbeats of the library are switched off: the HTTP server sends them, because it knows whether the client has
+  // read the last one.
   createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError, keepAliveMs: 0 })

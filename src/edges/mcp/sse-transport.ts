@@ -7,8 +7,9 @@ import { idOf } from './message-cost.ts'
 import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message.ts'
 
 /**
- * This is the transport of 2024: answers come through one stream, and requests are separate HTTP requests. Any instance
- * answers a request, as at `/mcp`; the answer goes through a mailbox to the instance that has the stream.
+ * Serves the HTTP+SSE transport of the MCP revision of 2024: a client gets all answers through one stream, and sends
+ * each message in an HTTP request of its own. Any instance answers a message, as at `/mcp`; the answer goes through a
+ * mailbox to the instance that has the stream.
  */
 
 export type Known = { caller: Caller; authorization: string | undefined; principal: string }
@@ -110,7 +111,7 @@ const tooMany = (budget: string): Fault =>
     retryAfterSeconds: 1,
   })
 
-/** Answers a fault that occurred before the message was read; the caller reports a bug. */
+/** Returns a fault as a JSON-RPC error. Any other error is a bug and is thrown, so that the caller logs it. */
 function refusalOf(body: unknown, error: unknown): Response {
   if (!(error instanceof Fault)) throw error
   const id = idOf(body)

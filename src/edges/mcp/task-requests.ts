@@ -3,12 +3,18 @@ import type { CallFacts } from './call-tool.ts'
 import { type ProtocolTask, type ReadTask, toProtocolTask } from './protocol-task.ts'
 import type { Toolbox } from './tools.ts'
 
-/** Each request of the tasks extension calls its operation, with its scope, owner and limits. They throw faults. */
+/**
+ * Runs each request of the tasks extension as the operation that it stands for, with the scope, owner check and limits
+ * of that operation. Each function throws a fault if the operation refuses.
+ */
 export type TaskRequests = {
   get(taskId: string, facts: CallFacts): Promise<ProtocolTask>
-  /** No task of the gateway asks its client for input, so answers from the client belong to no question. */
+  /** Checks that the task exists and ignores the client's input, because no task of the gateway asks for input. */
   update(taskId: string, facts: CallFacts): Promise<void>
-  /** Requests the cancellation: a task that has ended, or whose bytes are sent, continues unchanged. */
+  /**
+   * Requests the cancellation of a task. If the task has ended, or its signed bytes were sent, it stays unchanged, and
+   * the request succeeds all the same.
+   */
   cancel(taskId: string, facts: CallFacts): Promise<void>
 }
 

@@ -59,7 +59,7 @@ export function createToolbox(
 ): Toolbox {
   const getTask = operations.find(({ name }) => name === 'tasks_get')
   const taskSchema = getTask && outputSchemaOf(getTask.name, getTask.entry)
-  // Keys of backends belong to servers, and no client of this door has one.
+  // Operations that need a backend key are left out: such keys belong to servers, and no MCP client has one.
   const all = operations
     .filter(({ entry }) => entry.access !== 'backend')
     .map((operation) => toTool(invocation.prepare(operation), operation === getTask ? undefined : taskSchema))
@@ -169,7 +169,7 @@ function streamInputOf(name: string, entry: Entry): ObjectSchema {
   }
 }
 
-/** Many clients and proxies give a request 60 seconds. */
+/** The default wait stays below the 60 seconds that many clients and proxies allow for a request. */
 export const waitSecondsDefault = 45
 
 function waitViewOf({ inputSchema, outputSchema }: ToolView): ToolView {

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 /**
- * A form that acts contains a proof that a page has shown it to the session of this browser. The proof is derived from
- * the name that the session has on the server, which no page, cookie or token reveals, so a cookie that a script has
- * set cannot produce one.
+ * Every form that changes something contains a CSRF token for the session of the browser that shows the form. The token
+ * is derived from the id of the session on the server, which no page, cookie or access token reveals, so a script that
+ * sets a cookie cannot make a valid token.
  */
 
 export const isSame = (one: string, other: string): boolean => {

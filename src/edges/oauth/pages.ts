@@ -8,7 +8,10 @@ import { styles } from './styles.ts'
 const styleHash = createHash('sha256').update(styles).digest('base64')
 
 type PageSources = {
-  /** Where forms may lead; browsers also check the redirect that follows a form. */
+  /**
+   * A further target that the content security policy allows for forms: browsers also check the redirect that follows a
+   * form.
+   */
   form?: string | undefined
   hasScript?: boolean
 }
@@ -24,9 +27,10 @@ export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Reco
   ].join('; '),
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
-  // The policy no-referrer would suppress the origin of a form, which is checked.
+  // With `no-referrer` a browser would send a form without its origin, which the gateway checks.
   'referrer-policy': 'same-origin',
-  // This policy keeps every page of this origin from holding a handle on a page where a person acts.
+  // This policy cuts the page off from the window that opened it, so that no other page of this origin can control a
+  // page on which a person acts.
   'cross-origin-opener-policy': 'noopener-allow-popups',
   'cache-control': 'no-store',
 })
@@ -145,7 +149,10 @@ export const externalSignInPage = ({
 <p class="small soft below">You sign in there and come back here. Portico learns your email address, and never your password.</p>`,
   )
 
-/** The way to the identity provider is a page, because a redirect after a form must satisfy the form's policy. */
+/**
+ * The browser reaches the identity provider through this page and not by a redirect, because the content security
+ * policy of the form would have to allow a redirect that follows it.
+ */
 export const departurePage = (provider: string, url: string): string =>
   page(
     'Sign in',

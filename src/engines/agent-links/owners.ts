@@ -8,14 +8,17 @@ import { type Queryable, query } from '#store/query.ts'
 export type Owner = {
   userId: string
   agentId: string
-  /** When the agent was linked to the person. It is null where the user is the person's own. */
+  /** When the agent was linked to the person, or null if the account is the person's own. */
   linkedAt: Date | null
   /** The time since which the holder of the agent's key contests the link; null if nobody contests it. */
   contestedAt: Date | null
 }
 type OwnerRow = { id: string; agent_id: string; linked_at: Date | null; contested_at: Date | null }
 
-/** Returns until when a new link allows less: a thief of the agent's key may have made it; undefined after that. */
+/**
+ * Returns the end of the first period of a link, in which the link allows less because a thief of the agent's key may
+ * have made it. Returns undefined after that period.
+ */
 export function linkCoolsUntil(
   linkedAt: Date | null,
   { now, coolingMs }: { now: Date; coolingMs: number },
@@ -37,7 +40,10 @@ export function assertEstablished(
   })
 }
 
-/** Throws if the link is contested: nothing is loosened through it until it ends or the key's holder withdraws. */
+/**
+ * Throws if the holder of the agent's key contests the link. Until the link has ended or the holder withdraws, no limit
+ * or permission of the agent can be widened through it.
+ */
 export function assertUncontested(contestedAt: Date | null): void {
   if (contestedAt)
     throw new Fault(

@@ -3,14 +3,20 @@ import type { Chain } from '#kernel/money/chains.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** An arrived payment counts once: as the end of a swap, or as a venue payout. Own payments never count. */
+/**
+ * A payment that arrives at an account is counted once, as the end of a swap or as a payout of the venue. Payments that
+ * the gateway itself signed are never counted.
+ */
 
 type Receiver = { chain: Pick<Chain, 'id' | 'family'>; account: string }
-/** `part` is one of a transaction's payments to the account, as the chain numbers them; `a:1` is a part of `a`. */
+/**
+ * `part` names one of the payments that a transaction makes to the account, in the numbering of the chain. The payment
+ * `a:1` is a part of the payment `a`.
+ */
 export type Paid = { txHash: string; part: string }
 export type ArrivalId = Receiver & Paid
 
-/** The claimant of the venue's payouts; the venue's own events distinguish several payouts of one transaction. */
+/** The one claimant of all payouts of the venue, whose own events distinguish several payouts in one transaction. */
 export const venuePayouts = 'venue_payouts'
 
 /** Returns a transaction or account name in one form: on EVM chains, the case of letters makes no difference. */

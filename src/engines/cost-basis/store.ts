@@ -18,7 +18,7 @@ export type SwapFill = {
 /** The largest value of a column. A hostile token can report any number, and must not keep a swap from ending. */
 const unitsMax = 10n ** 78n - 1n
 
-/** Records a swap in the commit that ends it. Units that were sold take their share of the cost with them. */
+/** Records a swap in the commit that ends it. A sale reduces the cost in proportion to the units that were sold. */
 export async function recordFill(tx: Tx, { userId, sold, bought, value, at }: SwapFill): Promise<void> {
   await query(
     tx,

@@ -7,7 +7,7 @@ import type { EffectNames } from '#kernel/task/effect-steps.ts'
 import type { Effect, JsonObject, TaskView, TxAttempt } from '#kernel/task/task.ts'
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
 import type { ReceiptReading } from '#upstreams/evm/receipt-watcher.ts'
-import type { BatchTaskData } from './batch-rules.ts'
+import type { BatchTaskData } from './batch-plan.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
@@ -58,7 +58,7 @@ export async function awaitFinality(
   using watch = watcher.watch(hashesOf(effect), signal)
   let state: ReceiptState | undefined
   for (let isFresh = true; ; ) {
-    // A first reply that is slow gets a timeout of its own.
+    // The first reply of the node may take longer than the wait for finality, so it has a timeout of its own.
     const timeoutMs = state || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
     const reading = await watch.next({ timeoutMs, isFresh })
     isFresh = false
@@ -70,7 +70,8 @@ export async function awaitFinality(
       continue
     }
     if (state.final || signal.aborted) return { ...state, ...sent }
-    // Absent bytes are sent once even after a slow reply: whether the node takes them decides about higher fees.
+    // Bytes that are absent at the node are sent once even after a slow reply: higher fees are considered only if the
+    // node answers the send.
     const isSendDue = sends === 0 && !state.mined
     if (isLate && !isSendDue) return { ...state, ...sent }
     if (state.mined) continue

@@ -25,7 +25,7 @@ import type {
   Tx,
 } from '#kernel/task/task.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import type { ComparedHash } from '#store/found-effect.ts'
+import type { ComparedHash } from '#store/record-found-effect.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
 import {
@@ -35,12 +35,12 @@ import {
   batchGas,
   type ExecutedBatch,
   effectKind,
-} from './batch-rules.ts'
+} from './batch-plan.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
+import { costRose, failureOf } from './failures-before-signing.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
-import { costRose, failureOf } from './refusals.ts'
 import { type ExecutedOrder, executedBatch, settleFound } from './settle-found-batch.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
@@ -65,7 +65,10 @@ export type EvmBatches = {
 
 export type BatchTrial = {
   simulation: Simulation
-  /** Signs with the readings of the trial, so that nothing is simulated twice; undefined if they are outdated. */
+  /**
+   * Signs at the acceptance with what was read for the simulation, so that nothing is simulated twice. Returns
+   * undefined if these readings are too old.
+   */
   signOnAccept: SignFirst<'confirm'>
 }
 /** The terms by which a batch is charged: `gas` is what its simulation needs, `gasMin` the plan's own minimum. */
@@ -148,7 +151,8 @@ export function createEvmBatches(deps: EvmBatchesDeps): EvmBatches {
     const unable = failureOf(port.chain.row, plan, { account, simulation })
     if (unable || !simulation.ok) return unable!
     const gas = gasOf(port.chain, plan, simulation.gas)
-    // A full withdrawal may cost any fee: its calls are the vault's alone.
+    // A full withdrawal is sent at any fee, because its calls are only those of the vault, and none that the user
+    // chose.
     if (!plan.fullExit && exceedsCharge(fees.maxFeeWei * gas, chargedWei)) return costRose(port.chain.row)
     const prepared = await prepareBatch(preparing, task, plan, { account, gas, fees, now })
     return { sign: prepared.sign, next: steps.confirm, state: 'signed' }

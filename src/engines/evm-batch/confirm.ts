@@ -25,7 +25,7 @@ import {
   receiptStateOf,
   sequenceOf,
 } from './await-finality.ts'
-import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
+import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-plan.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'
@@ -35,7 +35,10 @@ export type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort
   nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
-  /** Called when another transaction used the nonce of a batch, or when an earlier batch was mined unseen. */
+  /**
+   * Called when the node reports the nonce of a batch as used, by another transaction or by an earlier send of the
+   * batch whose receipt is not visible yet.
+   */
   onNonceUsed: (chainId: string) => void
   /** The monotonic time, for measuring waits; the `now` of a step is the time of the task. */
   nowMs?: () => number
@@ -84,7 +87,10 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
   }
 }
 
-/** The task data has the fields of a batch, which the compiler cannot see in a part of an unknown type. */
+/**
+ * Casts a result to the type of the task's data: the compiler cannot see that a part of the unknown type `Data` has the
+ * fields of a batch.
+ */
 const ofTask = <Data extends BatchTaskData, Names extends string>(result: BatchStepResult<Names>) =>
   result as Result<Data, Names>
 

@@ -92,7 +92,10 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     return row && BigInt(row.next)
   }
 
-  /** Locks a counter and moves it as planned. Meanwhile no nonce is taken, and each taken nonce has its bytes. */
+  /**
+   * Locks a nonce counter and moves it as the repair plan says. While the lock is held, no nonce is taken, and every
+   * nonce that was taken before has its stored transaction.
+   */
   const reconcileCounter = (
     chain: string,
     signer: string,
@@ -126,7 +129,8 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     const report = { chainId: chain.row.id, signer, mined, counter }
     const unchanged = { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
     if (mined === counter) return unchanged
-    // A nonce missing on the chain may be missing in the database too; until that is known, nothing is signed or sent.
+    // While the chain's money is on hold, a nonce that is missing on the chain may be missing in the database too, so
+    // nothing is signed or sent.
     if (deps.holds.find(chain.row.id)) return unchanged
     let repairPlan = await reconcileCounter(chain.row.id, signer, mined, { skipsUnknown: false })
     if (repairPlan?.unknown) {

@@ -10,20 +10,23 @@ import {
 } from '#kernel/task/forgotten-execution.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
-import { type ComparedHash, recordFoundEffect } from '#store/found-effect.ts'
+import { type ComparedHash, recordFoundEffect } from '#store/record-found-effect.ts'
 import {
   type BatchOptions,
   type BatchPlan,
   type BatchTaskData,
   type ExecutedBatch,
   effectKind,
-} from './batch-rules.ts'
+} from './batch-plan.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { balanceChangesOf } from './tx-views.ts'
 
-/** A batch that the account executed before its task existed: its own transaction says what the task executed. */
+/**
+ * Settles a task whose batch the account had executed before the task existed, because the database lost the earlier
+ * task. The transaction of that batch says what was executed.
+ */
 
 type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptions<Data, Proof> & {
   port: EvmPort
@@ -37,7 +40,10 @@ type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptio
 /** Marks a batch as found: the account's own nonce counter on the chain includes it, and the database does not. */
 const foundOnChain = ({ chainId }: BatchPlan) => ({ chain_id: chainId, kind: effectKind, is_found: true })
 
-/** Settles a batch found on the chain. An absent node proves nothing, so the marked task looks up again. */
+/**
+ * Settles a batch that was found on the chain. If a node does not answer, nothing is proven: the task, which is marked
+ * as found, looks the batch up again later.
+ */
 export async function settleFound<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
 ): Promise<StepResultOf<Partial<Data>, Names>> {
@@ -121,7 +127,10 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
 
 export type ExecutedOrder = { chainId: string; account: string; executionId: string }
 
-/** Returns the batch of an order that fired before its task existed; throws with `executed` if no node shows it. */
+/**
+ * Returns the batch of an order that was executed before the order's present task existed, or undefined if there is
+ * none. Throws a fault with the extra `executed` if it was executed but no node shows its transaction.
+ */
 export async function executedBatch(
   { chain, comparedHash }: EvmPort & { comparedHash: ComparedHash },
   { chainId, account, executionId }: ExecutedOrder,

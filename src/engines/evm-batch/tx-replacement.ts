@@ -7,7 +7,7 @@ import {
   readChainState,
   sequenceOf,
 } from './await-finality.ts'
-import type { BatchStepResult } from './batch-rules.ts'
+import type { BatchStepResult } from './batch-plan.ts'
 import { transactionsOf } from './tx-views.ts'
 
 /** Adds a further transaction attempt to a batch whose first attempt was not mined. */

@@ -4,7 +4,7 @@ import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { Effect, JsonObject } from '#kernel/task/task.ts'
 import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
 import { hashesOf } from './await-finality.ts'
-import type { BatchTaskData } from './batch-rules.ts'
+import type { BatchTaskData } from './batch-plan.ts'
 
 type TxSource = {
   task: { data: BatchTaskData }
@@ -13,7 +13,10 @@ type TxSource = {
 }
 type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
 
-/** Returns views of the task's earlier transactions and the effect's attempts; of one nonce, one can be mined. */
+/**
+ * Returns views of the task's earlier transactions and of the effect's attempts. Of several attempts with one nonce
+ * only one can be mined, so the others are then shown as replaced.
+ */
 export function transactionsOf(
   { task, effect, port }: TxSource,
   { receipts, mined }: ReceiptState,

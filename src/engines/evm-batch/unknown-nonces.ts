@@ -4,7 +4,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
-import type { NonceRange, SentTransaction } from '#upstreams/evm/sent-transactions.ts'
+import type { NonceRange, SentTransaction } from '#upstreams/evm/transactions-by-nonce.ts'
 import type { EvmPort } from './evm-port.ts'
 
 /**
@@ -80,7 +80,7 @@ async function lostAmong(
   return undefined
 }
 
-/** Holds the money of the chain on all instances. */
+/** Puts the chain's money on hold on all instances: nothing on the chain is accepted or signed until the hold ends. */
 export async function holdChain(
   { db, holds, storeHold, clock, log }: UnknownNoncesDeps,
   { chain }: EvmPort,

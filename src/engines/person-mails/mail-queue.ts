@@ -79,7 +79,10 @@ type Named = Pick<ClaimedMail, 'person_id' | 'kind' | 'sending'>
 const ofMessage = "person_id = $1 and kind = $2 and sending is not null and sending->>'begun_at' = $3"
 const namesOf = ({ person_id, kind, sending }: Named) => [person_id, kind, sending.begun_at]
 
-/** Records that a message was settled; later changes follow in a minute. False if another instance settled it. */
+/**
+ * Records that a message was sent or given up; changes that were queued meanwhile follow after a minute. Returns false
+ * if another instance recorded it before.
+ */
 export async function settleMail(db: Queryable, mail: Named, { now }: { now: Date }): Promise<boolean> {
   const rows = await query(
     db,

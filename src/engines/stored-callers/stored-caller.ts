@@ -17,7 +17,7 @@ export type StoredCaller = {
   personId?: string
   /** When the agent was linked: another link, even to the same person, is another access. */
   linkedAt?: string
-  /** When this access was ended for good, with what runs by it. */
+  /** When this access was ended for good, together with everything that runs under it. */
   endedAt?: string
   run?: StoredRun
 }
@@ -93,7 +93,8 @@ export async function currentCaller(
      from app_user u left join agent_link l on l.user_id = u.id where u.id = $1`,
     [userId, tokenHash === undefined ? null : Buffer.from(tokenHash, 'hex'), grantId ?? null],
   )
-  if (!row || row.suspended_at) throw new Fault('suspended', 'The account is suspended')
+  if (!row || row.suspended_at)
+    throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
   const expiresAt = new Date(stored.tokenExpiresAt ?? now)
   const isPerson = grantId !== undefined
   const isRevoked =
@@ -119,7 +120,7 @@ export async function currentCaller(
         clientId: stored.clientId ?? '',
         oauthScopes: stored.oauthScopes ?? [],
         hasSignedUp: true,
-        // A scheduled run never confirms an act that allows more, so it has no time of sign-in.
+        // A scheduled run never confirms an act that raises limits or permissions, so it has no time of sign-in.
         signIn: { at: null, ageMaxSeconds: 0 },
       },
     }),

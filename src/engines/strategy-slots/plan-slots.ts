@@ -24,8 +24,8 @@ export type SlotPlan = {
 /** A slot that is served within this time counts as on time, since the instance may have restarted. */
 export const punctualMs = 60_000
 /**
- * The most missed slots that are counted one by one; later ones from before the last day are left out. Other work of
- * the process waits meanwhile, and so do the locks of up to 200 strategies.
+ * The most missed slots that are counted one by one; after these, slots older than a day are left out of the count. The
+ * number is limited because the counting blocks the process while the rows of up to 200 strategies are locked.
  */
 const countedMax = 2_000
 const dayMs = 86_400_000
@@ -39,8 +39,8 @@ export const slotAfter = (
 
 /**
  * Plans the slots that are due. Only the newest may run, if it is on time or recent enough to be made up for; the
- * others are skipped together. A run is counted at its end, which also completes the strategy with the last one; the
- * next slot is planned in any case, because a skipped run is not the last one.
+ * others are skipped together. A next slot is planned even after the last allowed run, because runs are counted when
+ * they end; the end of the last one completes the strategy.
  */
 export function planSlots(due: DueSlots, now: Date, nextSlot: NextSlot): SlotPlan {
   let slot = due.next_at

@@ -55,7 +55,10 @@ type ServeOptions = {
   kind: TaskKind
   /** Whether slots may run; false for a strategy that stops, whose slots are recorded as missed. */
   mayRun?: boolean
-  /** Whether money is on hold: slots that would run are skipped, since the lost commits may have served them. */
+  /**
+   * Whether money is on hold after lost commits. Slots that would run are then skipped, because the lost commits may
+   * have served them.
+   */
   isFrozen?: boolean
   /** Whether the caller's transaction has a limit of its own for the wait for a lock, which then stays as it is. */
   hasLockLimit?: boolean
@@ -143,10 +146,11 @@ async function planAll(
 ): Promise<Planned[]> {
   const planned: Planned[] = []
   for (const row of rows) {
-    // For this row the calendar is searched, once for each missed slot, so other work may go first.
+    // The search of this row's calendar takes one step for each missed slot, so waiting work of the event loop runs
+    // before it.
     if (row.following_at === null || row.following_at <= now) await loopTurn()
     const isRunning = running.has(row.id)
-    // A hold of money keeps a slot from running as an earlier run does.
+    // While money is on hold, a slot does not run, as if the run of an earlier slot had not ended.
     const plan = planSlots({ ...row, isRunning: isRunning || isFrozen }, now, nextSlot)
     const overlapReason = isRunning ? 'overlap' : 'frozen'
     planned.push({ row, plan: mayRun ? plan : withoutRun(plan), overlapReason })

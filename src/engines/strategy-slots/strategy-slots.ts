@@ -81,8 +81,9 @@ export function createStrategySlots(deps: StrategySlotDeps): StrategySlots {
 }
 
 /**
- * Whether slots wait, because money is on hold for the seconds of a comparison. A hold that an operator ends lasts
- * longer, so slots are skipped meanwhile; after lost commits they may have run, and must not run again by themselves.
+ * Whether due slots wait, because money is on hold for the seconds in which chains are compared with the database. A
+ * hold that an operator has to end lasts longer, so slots are skipped meanwhile: after lost commits they may have run,
+ * and must not run again by themselves.
  */
 const waitsForComparison = ({ taskEngine: { holds } }: StrategySlotDeps): boolean =>
   holds.find() !== undefined && !holds.waitsForOperator()
@@ -211,7 +212,10 @@ async function recomputeSlots(deps: StrategySlotDeps): Promise<boolean> {
   return count === batchMax
 }
 
-/** Returns the next slot, or the stored one if the calendar cannot be read: that fails at the slot, alone. */
+/**
+ * Returns the next slot, or the stored one if the calendar cannot be read. The error then occurs when that slot is due,
+ * and concerns this strategy alone.
+ */
 function nextOrPresent(row: StrategyDue, now: Date, nextSlot: NextSlot): Date | null {
   try {
     return slotAfter(row, now, nextSlot) ?? null

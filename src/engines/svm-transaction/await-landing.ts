@@ -52,7 +52,7 @@ export async function awaitLanding(
   using watch = watcher.watch(externalId, signal)
   let reading: SignatureReading | undefined
   for (let isFresh = true; ; isFresh = false) {
-    // A first reply that is slow gets a timeout of its own.
+    // The first reply of the node may take longer than the wait for finality, so it has a timeout of its own.
     const timeoutMs = reading || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
     reading = (await watch.next({ timeoutMs, isFresh })) ?? reading
     const isLate = signal.aborted || elapsedMs() >= inlineMs

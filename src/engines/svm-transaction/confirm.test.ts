@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Effect, TaskView } from '#kernel/task/task.ts'
 import { confirmTransaction } from './confirm.ts'
 import type { SvmPort } from './svm-port.ts'
-import { effectKind, type SvmTaskData } from './transaction-rules.ts'
+import { effectKind, type SvmTaskData } from './transaction-plan.ts'
 
 const now = new Date('2030-01-01T00:00:00Z')
 const effect = {

@@ -24,7 +24,7 @@ import { attemptOf, awaitLanding, isFinal, type LandingState, resendMs } from '.
 import { type ExpiryFinding, findExpiry } from './expiry.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
-import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
+import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-plan.ts'
 import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'
 
 /** The most signatures of one task; all of them but the last can never land. */
@@ -74,7 +74,10 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
   }
 }
 
-/** The task data has the fields of a transaction, which the compiler cannot see in a part of an unknown type. */
+/**
+ * Casts a result to the type of the task's data: the compiler cannot see that a part of the unknown type `Data` has the
+ * fields of a transaction.
+ */
 const ofTask = <Data extends SvmTaskData, Names extends string>(result: StepResultOf<SvmTaskData, Names>) =>
   result as Result<Data, Names>
 
@@ -147,7 +150,8 @@ function expire<Names extends string>(
     // The amount that the dead signature counted against the caps becomes available to the next signature.
     writes: (tx: Tx) => policy.release(tx, release),
   }
-  // A database that went back does not know later signatures of the task: these are looked up first.
+  // A database that was restored to an earlier state does not know later signatures of the task, so these are looked up
+  // first.
   if (signsAgain && outsideId(task) !== undefined)
     return { ...dropped, park: { afterMs: 0, next: steps.sign }, state: 'reconciling', outcome: 'unknown' }
   if (signsAgain && maySignAgain(task, { now, step: steps.sign }))

@@ -4,7 +4,7 @@ import type { Effect, TaskView } from '#kernel/task/task.ts'
 import type { SignatureStatus, Solana } from '#upstreams/solana/solana.ts'
 import { findExpiry } from './expiry.ts'
 import type { SvmPort } from './svm-port.ts'
-import type { SvmTaskData } from './transaction-rules.ts'
+import type { SvmTaskData } from './transaction-plan.ts'
 
 const effect = {
   id: 'e',

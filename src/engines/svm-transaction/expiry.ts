@@ -4,7 +4,7 @@ import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
 import { attemptOf } from './await-landing.ts'
 import { isMovedByOthers } from './other-wallet-changes.ts'
 import type { SvmPort } from './svm-port.ts'
-import type { Absence, SvmTaskData } from './transaction-rules.ts'
+import type { Absence, SvmTaskData } from './transaction-plan.ts'
 import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /**

@@ -11,11 +11,14 @@ type Changes = {
   spent: ReadonlyMap<string, bigint>
   /** The wallet's changes by other transactions, in the order of their slots. */
   changes: readonly WalletChange[]
-  /** The slot by which the balance was read, so it is unknown which of the earlier changes the balance contained. */
+  /** The balance was read at this slot or an earlier one, so it may or may not contain the changes up to this slot. */
   readBy: bigint
 }
 
-/** Whether the changes explain all differences of the balances, and could not if the signed transaction landed. */
+/**
+ * Whether the changes by other transactions explain all differences of the balances, and would not explain them if the
+ * signed transaction had landed too.
+ */
 export function isMovedByOthers({ before, held, spent, changes, readBy }: Changes): boolean {
   const differences = before.map(({ token, units }) => {
     const now = held.find((each) => each.token === token)?.units ?? '0'
@@ -30,7 +33,10 @@ export function isMovedByOthers({ before, held, spent, changes, readBy }: Change
   return differences.every(({ isWithout }) => isWithout) && differences.some(({ isWith }) => !isWith)
 }
 
-/** Returns the possible sums of the changes: of all, or of those left if the balance contained the first ones. */
+/**
+ * Returns the possible sums of a token's changes since its balance was read: the balance may already have contained the
+ * first changes.
+ */
 function possibleSums(token: string, changes: readonly WalletChange[], readBy: bigint): Set<bigint> {
   const unitsOf = ({ units }: WalletChange) => units.get(token) ?? 0n
   let rest = changes.reduce((sum, each) => sum + unitsOf(each), 0n)

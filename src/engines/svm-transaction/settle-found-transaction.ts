@@ -2,17 +2,11 @@ import { addToResult, type SignContext } from '#kernel/task/effect-steps.ts'
 import { lookUpAgain, proofOf, settleForgotten, wouldEndUnseen } from '#kernel/task/forgotten-execution.ts'
 import { transactionView } from '#kernel/task/sponsored-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
-import { recordFoundEffect } from '#store/found-effect.ts'
+import { recordFoundEffect } from '#store/record-found-effect.ts'
 import type { FoundTransaction } from '#upstreams/solana/execution-reference.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
-import {
-  effectKind,
-  nonceKind,
-  type SvmOptions,
-  type SvmPlan,
-  type SvmTaskData,
-} from './transaction-rules.ts'
+import { effectKind, nonceKind, type SvmOptions, type SvmPlan, type SvmTaskData } from './transaction-plan.ts'
 import { balanceChangesOf } from './transaction-views.ts'
 
 /** A transaction that names the reference of an execution, although its task has not signed any. */

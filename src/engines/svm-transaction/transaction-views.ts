@@ -5,7 +5,7 @@ import type { JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
 import { attemptOf } from './await-landing.ts'
 import type { SvmPort } from './svm-port.ts'
-import { effectKind, type SvmTaskData } from './transaction-rules.ts'
+import { effectKind, type SvmTaskData } from './transaction-plan.ts'
 
 export type ShownStatus = 'pending' | 'confirmed' | 'finalized' | 'dropped' | 'failed'
 type TransactionSource = {

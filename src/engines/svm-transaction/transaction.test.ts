@@ -5,7 +5,7 @@ import { systemRandom } from '#kernel/id.ts'
 import type { Effect, TaskView } from '#kernel/task/task.ts'
 import type { SvmPort } from './svm-port.ts'
 import { createSvmTransactions } from './transaction.ts'
-import { effectKind, type SvmPlan, type SvmTaskData } from './transaction-rules.ts'
+import { effectKind, type SvmPlan, type SvmTaskData } from './transaction-plan.ts'
 
 const now = new Date('2030-01-01T00:00:00Z')
 const plan: SvmPlan = {

@@ -31,13 +31,7 @@ import { type ConfirmDeps, confirmTransaction, endOfDropped } from './confirm.ts
 import type { LamportBudget } from './lamport-budget.ts'
 import { settleFound } from './settle-found-transaction.ts'
 import type { SvmPort } from './svm-port.ts'
-import {
-  effectKind,
-  nonceKind,
-  type SvmOptions,
-  type SvmPlan,
-  type SvmTaskData,
-} from './transaction-rules.ts'
+import { effectKind, nonceKind, type SvmOptions, type SvmPlan, type SvmTaskData } from './transaction-plan.ts'
 import { type HeldUnits, heldUnits } from './wallet-balances.ts'
 
 /** Runs instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */
@@ -60,7 +54,10 @@ export type SvmTrial =
       feeLamports: bigint
       rentLamports: bigint
       charge: GasCharge
-      /** Signs the transaction that the trial has simulated; undefined if that is outdated. */
+      /**
+       * Signs, at the acceptance, the transaction that was simulated for the admission. Returns undefined if that
+       * transaction is too old.
+       */
       signOnAccept: SignFirst<'confirm'>
     }
   | { ok: false; reason: string }
@@ -203,7 +200,9 @@ const portsOf =
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 
-/** Finds a transaction that names the reference, and that is missing in this database or was taken for dead. */
+/**
+ * Finds a transaction on the chain that names the reference, although this database lacks it or counts it as dropped.
+ */
 const referenceFinder =
   (portOf: (chainId: string) => SvmPort) =>
   async (userId: string, { chainId, account }: SvmPlan, reference: string | undefined) =>
@@ -220,7 +219,10 @@ async function executedTransaction(
   return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
 }
 
-/** Whether a transaction may name the reference. Only a cheap look: the step finds out which transaction it is. */
+/**
+ * Whether the chain may have a transaction that names the reference. This check is cheap and serves the admission; the
+ * step that signs finds the transaction itself.
+ */
 const isNamed = async (
   { chain }: SvmPort,
   { reference, since }: { reference: string | undefined; since: Date },

@@ -11,14 +11,18 @@ export type Cancelled = { cancelled: TriggerOrder[]; armed: TriggerOrder[] }
 /** Stores the events of changed orders, in the transaction that changed them. */
 export type PublishOrders = (act: OrderAct, userId: string, changed: Cancelled) => Promise<void>
 
-/** Cancels orders that have not fired or whose task has signed nothing. Siblings that they cancelled stay so. */
+/**
+ * Cancels orders that have not fired, or whose task has signed nothing. An order of the request that its OCO sibling
+ * had cancelled stays cancelled, even if the task of that sibling executes nothing.
+ */
 export async function cancelOrders(
   act: CancelAct & { tx: Tx },
   tasks: CancelTasks,
   userId: string,
   request: CancelRequest,
 ): Promise<Cancelled> {
-  // Tasks are locked before orders, as where a task ends. An order may fire during the wait, so tasks come twice.
+  // Tasks are locked before orders, in the same order as at the end of a task. An order may fire while this transaction
+  // waits for locks, so the tasks of fired orders are cancelled a second time.
   const before = await cancelFired(act, tasks, userId, request)
   const waiting = await cancelWaiting(act.tx, userId, request)
   const meanwhile = await cancelFired(act, tasks, userId, request)

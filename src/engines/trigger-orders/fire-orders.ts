@@ -3,11 +3,11 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { PriceRange, TriggerOrder } from '#kernel/task/trigger-order.ts'
-import { isConflict } from '#store/conflict.ts'
-import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
+import { isConflict } from '#store/serialization-conflict.ts'
+import { batchLockWaitMs, isLockTimeout } from '#store/timeouts.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import type { OrderTasks } from './order-tasks.ts'
+import type { OrderTasks } from './fired-order-tasks.ts'
 
 /** Fires the orders that a price crossed: all in one transaction, or each on its own if one of them cannot fire. */
 

@@ -3,7 +3,7 @@ import { rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { JsonObject, StepAddition, Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { Attempts, OrderEnding, OrderRules, OrderTask } from './order-rules.ts'
+import type { Attempts, OrderEnding, OrderRules, OrderTask } from './order-kind-rules.ts'
 import { quoteKeyOf, tradeOf } from './quote-key.ts'
 import { type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
 
@@ -25,7 +25,7 @@ const retriedCodes = [
 export const movedBack = 'price_moved_back'
 /** A hold of the chain's money is no failure of the order, which is armed again for as long as the hold lasts. */
 export const moneyHeld = 'money_on_hold'
-/** A refund of less than this part of a sale ends the order: ten attempts would cost ten times as much. */
+/** After a refund of less than this part of a sale, the order ends: each of ten attempts could lose as much again. */
 const refundMinBps = 9_800n
 
 export const toRow = <Input>(order: TriggerOrder<Input>): OrderRow<Input> => ({
@@ -116,7 +116,10 @@ function isUnsold<Input extends JsonObject & Attempts>(
   return back > 0n && back * 10_000n >= sent * refundMinBps
 }
 
-/** Returns the units that left the wallet, even if the provider has not paid yet; later refunds are given back. */
+/**
+ * Returns the units that left the wallet and have not come back, even if the provider has not paid yet. The units of a
+ * later refund are added back when the refund arrives.
+ */
 function unitsGone<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
   task: OrderTask<Input>,
@@ -140,7 +143,10 @@ function unitsMoved<Input extends JsonObject & Attempts>(
   return { sent, back: isSoldToken ? BigInt(String(refunded.amount)) : 0n }
 }
 
-/** Returns the quote key at the size last priced, as quotes at an earlier size would fire a grown order in vain. */
+/**
+ * Returns the quote key for the size that was priced last. If the order has grown, quotes for its earlier size would
+ * fire it at a price that its present size does not get.
+ */
 function quoteKeyAfter({ quote_key: quoteKey }: OrderRow<unknown>, { data }: OrderEnding): string | null {
   const units = data?.priced_units
   return units && quoteKey ? quoteKeyOf({ ...tradeOf(quoteKey), amountInUnits: BigInt(units) }) : quoteKey

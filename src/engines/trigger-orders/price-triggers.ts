@@ -4,8 +4,8 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { PriceRange } from '#kernel/task/trigger-order.ts'
-import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
+import { isConflict } from '#store/serialization-conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { createOrderExpiry } from './expire-orders.ts'
 import {
@@ -16,7 +16,7 @@ import {
   fireTogether,
   type MarketLease,
 } from './fire-orders.ts'
-import { createOrderTasks } from './order-tasks.ts'
+import { createOrderTasks } from './fired-order-tasks.ts'
 
 type PriceTriggerDeps = {
   transactions: Transactions
@@ -43,7 +43,10 @@ export type PriceTriggers = {
 /** The most users whose orders wait for locked rows, each on a connection; others wait for the next price. */
 const blockedUsersMax = 4
 
-/** Reads the ends of two index ranges, as the planner expects a condition on the price to match many rows. */
+/**
+ * Compares the price with the nearest trigger of each direction, which is the end of an index range. For a condition on
+ * the price itself, the planner expects many matching rows and chooses a slower plan.
+ */
 const isCrossedSql = (quoteCondition: string): string => {
   const armed = `from trigger_order where market = $1 and status = 'armed' and ${quoteCondition}`
   return `select coalesce((select max(trigger_price) ${armed} and direction = 'lte') >= $2::numeric, false)

@@ -6,11 +6,11 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { shareWaitMs } from '#kernel/money/quote-budget.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
-import { createNearQuotes } from './near-quotes.ts'
+import { createQuoteOwners } from './choose-quote-owner.ts'
 import type { MarketLease, PriceTriggers } from './price-triggers.ts'
 import { tokenMarketPrefix } from './quote-key.ts'
-import { createQuoteOwners } from './quote-owners.ts'
 import { createQuoteTurns, keyOf } from './quote-turns.ts'
+import { createNearQuotes } from './quotes-near-triggers.ts'
 import { marketsWithOrders, type NearQuote, nearOrdersMax, notePriced, quotesNear } from './store.ts'
 import { raiseAllTrails } from './trailing.ts'
 import { bandAround, placesOf } from './trigger-price.ts'
@@ -28,13 +28,19 @@ export type PriceWatchDeps = {
   priceTriggers: PriceTriggers
   /** Returns prices by market. Markets without a recent trusted price are missing. */
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
-  /** Returns dollars per token at the trade's size, charged to the user's share. Throws if there is no quote. */
+  /**
+   * Returns the price in dollars per token at the trade's size. The quote is charged to the user's share of the quote
+   * budget. Throws if there is no quote.
+   */
   quotePrice(quoteKey: string, userId: string): Promise<string>
   quotesPerMinute: number
   everyMs?: number | undefined
   /** Returns the monotonic time. */
   nowMs?: (() => number) | undefined
-  /** Whether this instance is on duty; without open orders, the others look for orders rarely. */
+  /**
+   * Whether this instance is the one that polls often for due work. While no orders are open, the other instances look
+   * for orders rarely.
+   */
   isOnDuty: () => boolean
 }
 
@@ -61,7 +67,10 @@ const raiseMsMax = 1_000
 type Remembered = { price: string; atMs: number; coolUntilMs: number }
 /** A quote that is due; `user_id` is the owner of an order who is asked first. */
 type DueQuote = NearQuote & { user_id: string }
-/** An undefined `price` means that there is no quote now; `no_share`, that no owner has a share left to ask. */
+/**
+ * An undefined `price` means that there is no quote now. `no_share` means that all owners of the quote's orders have
+ * used up their shares of the quote budget.
+ */
 type Answer = { price: string | undefined } | 'no_share'
 
 export type PriceWatch = { start(): PacedJob }
@@ -186,7 +195,10 @@ function createQuotes({
   const isAwaited = (quote: Remembered | undefined): boolean =>
     quote?.coolUntilMs === 0 && clockMs() - quote.atMs <= agreeMsMax
 
-  /** Asks for a quote with the next owner's share if one is used up; after other failures a later round asks. */
+  /**
+   * Asks for a quote and charges it to the first owner whose share of the quote budget is not used up. After any other
+   * failure a later round asks again.
+   */
   const ask = async (near: NearQuote): Promise<Answer> => {
     const { market, quote_key: quoteKey } = near
     const key = keyOf(near)

@@ -6,7 +6,7 @@ import { type Chain, type Token, toAssetId } from '#kernel/money/chains.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { DisplayPrice } from './price-watch.ts'
 import { parseAssetId, type QuotedTrade, tokenMarketPrefix, tradeOf } from './quote-key.ts'
-import type { Amounts, SwapExecution } from './swap-execution.ts'
+import type { Amounts, SwapExecution } from './swap-port.ts'
 import { unitPrice } from './trigger-price.ts'
 
 /** Prices of tokens in dollars: as they are displayed, and as a trade of a given size would get them. */

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { StepContext, TaskView } from '#kernel/task/task.ts'
-import type { OrderRules } from './order-rules.ts'
+import type { OrderRules } from './order-kind-rules.ts'
 import { createOrderKind, type RunOrderDeps } from './run-order.ts'
 
 const now = new Date(1_000_000)

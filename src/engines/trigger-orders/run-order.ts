@@ -35,9 +35,9 @@ import {
   type OrderTaskData,
   orderKindVersion,
   type PricedTrade,
-} from './order-rules.ts'
+} from './order-kind-rules.ts'
 import { ordersById } from './store.ts'
-import type { Amounts, SwapExecution } from './swap-execution.ts'
+import type { Amounts, SwapExecution } from './swap-port.ts'
 import { bandAround } from './trigger-price.ts'
 
 /** The task of an order that fired: a swap whose amount, price, safety and permission are checked once more. */
@@ -55,13 +55,19 @@ export type RunOrderDeps = {
 
 /** A failed step of an order is retried until the deadline, because the usual cause is a busy provider. */
 const retry: RetryRule = { attemptsMax: 1_000, firstMs: 500, maxMs: 10_000 }
-/** How long before the deadline an order's task fails, so that it ends with its own error. */
+/**
+ * How long before its deadline the task of an order fails by itself, so that it ends with the error of the order and
+ * not with that of the deadline.
+ */
 const failureReserveMs = 60_000
 /** A node may not show a purchase yet, so an empty wallet is read once more after this time. */
 const emptyRepeatMs = 5_000
 const backoff = { firstMs: 5_000, maxMs: 300_000 }
 
-/** Returns the spend of a fired order, made without a read: the signature asks the policy and counts the value. */
+/**
+ * Returns the spend with which the task of a fired order is accepted. It is made without a read and has no value: the
+ * step that signs asks the policy and counts the value.
+ */
 export const spendOf =
   (deps: Pick<RunOrderDeps, 'policy'>, kind: string) =>
   (userId: string, input: JsonObject): AdmittedSpend => {
@@ -128,7 +134,8 @@ async function prepare<Input extends JsonObject & Attempts>(
   if (waitMs > 0 && !isLookingUp(task))
     return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
   try {
-    // The hold is checked first, since the chain's node may be away during a hold. A look-up signs nothing.
+    // The hold of the chain's money is checked first, because the chain's node may not answer during a hold. A task
+    // that looks up an earlier sale signs nothing, so a hold does not stop it.
     if (!isLookingUp(task)) deps.assertFree(rules.soldToken(task.input).chainId)
     return (await lookUp(deps, rules, task, now)) ?? (await prepareOnce(deps, rules, task, now))
   } catch (fault) {
@@ -188,7 +195,7 @@ async function lookUp<Input extends JsonObject & Attempts>(
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     isExecuted ||= fault.extras.executed === true
-    // An order is not known to be executed yet: its step is retried, and the order may be cancelled.
+    // It is not known yet whether the order was executed, so its step is retried, and the order may still be cancelled.
     if (wouldEndUnseen(task) && !isExecuted) throw fault
     return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }

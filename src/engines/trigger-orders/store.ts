@@ -73,7 +73,10 @@ export async function rearmTriggerOrder<Input = JsonObject>(
   )
 }
 
-/** Takes units from the rest of a purchase that a limited group may sell; negative units return to the rest. */
+/**
+ * Reduces, by `units`, what a group of orders may still sell of the purchase to which the group is limited; negative
+ * units increase it again.
+ */
 export async function takeFromLot(tx: Tx, orderId: string, units: bigint): Promise<void> {
   await query(
     tx,
@@ -261,7 +264,10 @@ const limitFault = (open: number, field?: string): Fault =>
     `${open} orders are open`,
   )
 
-/** Returns the orders that an acceptance counts against the order limit; a fault names the request's `field`. */
+/**
+ * Returns how many orders an acceptance adds to the user's open orders, with the maximum and the fault for exceeding
+ * it. The fault names the request's `field`.
+ */
 export const orderRoom = (count: number, field?: string): OrderRoom => ({
   count,
   max: ordersPerUserMax,

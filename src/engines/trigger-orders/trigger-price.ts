@@ -41,7 +41,10 @@ export const fractionOf = (units: bigint, fraction: string): bigint =>
 
 const classBits = 3n
 
-/** Returns the least amount of a size class, whose amounts differ by less than a quarter, and share a quote. */
+/**
+ * Returns the smallest amount of the size class of `units`. The amounts of a class differ by less than a quarter, and
+ * share one quote.
+ */
 export function sizeClass(units: bigint): bigint {
   const bits = BigInt(units.toString(2).length)
   const dropped = bits > classBits ? bits - classBits : 0n

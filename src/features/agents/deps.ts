@@ -7,7 +7,7 @@ import type { PolicyFeature } from '#features/policy/policy.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { ActScope } from '#kernel/contract/caller.ts'
 import type { Random } from '#kernel/id.ts'
-import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { ActRequests } from '#kernel/task/act-approval-request.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 

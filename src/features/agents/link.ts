@@ -117,7 +117,10 @@ const linkedText = ({ agent_id, name }: store.LinkedAgent): string => {
   return `The agent ${agent} was linked. It keeps its wallets and its key; you see them, and you decide about its limits, its recipients and its requests.`
 }
 
-/** A guess is counted before the code is checked and given back if right, so that parallel guesses count too. */
+/**
+ * An attempt counts before its code is checked, so that parallel guesses count too. The attempt does not count any more
+ * if the code is right.
+ */
 async function prepareLink(
   { db, clock, limits }: AgentsDeps,
   { code: text, name }: AgentsInput<'link'>,

@@ -57,7 +57,7 @@ async function findFor({ approvals }: ApprovalsDeps, approvalId: string, { calle
   return { found, owner }
 }
 
-/** Acts that sell by themselves once a person has approved them. */
+/** Acts that let a hook or a schedule sell by itself once a person has approved the act. */
 const sellingActs: readonly string[] = ['hooks_register', 'schedules_activate']
 
 async function approve(

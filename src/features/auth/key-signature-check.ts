@@ -26,7 +26,10 @@ const millisecondsFrom = 100_000_000_000
 const pairFailuresMax = 10
 const addressFailuresMax = 100
 
-/** A valid key without an owner, with which an unknown agent costs the same time as a wrong signature. */
+/**
+ * A valid public key that belongs to nobody. The signature of an unknown agent is checked with this key, so that an
+ * unknown agent costs the same time as a wrong signature.
+ */
 const dummyKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
 
 export const readSignature = (text: string): Uint8Array => {

@@ -16,7 +16,9 @@ const noScopes = new Set<never>()
 
 const cachedMs = 60_000
 const entriesMax = 10_000
-/** At most this many users with a recent revocation or suspension are known; beyond it the cache is emptied. */
+/**
+ * At most this many users with a recent revocation or suspension are remembered. Beyond it, the whole cache is emptied.
+ */
 const endedMax = 10_000
 
 /** A verified token of a person. `since` counts the revocations and suspensions that were known before its load. */

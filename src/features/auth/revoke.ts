@@ -1,5 +1,5 @@
+import type { Records } from '#features/oauth/authorization-server-records.ts'
 import type { EndApps } from '#features/oauth/grant-revocation.ts'
-import type { Records } from '#features/oauth/records.ts'
 import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { AuthInput } from './contract.ts'

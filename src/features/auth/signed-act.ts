@@ -8,9 +8,12 @@ import * as store from './store.ts'
 /** These acts need a signature of the agent's key besides the token, so the thief of a token can do none of them. */
 
 type Signed = { timestamp: number; signature: string }
-/** `says` is what the act is asked to do, if its operation alone does not say it; the key signs it too. */
+/** `says` is the content of the act, if the name of its operation does not say it. The key signs this text too. */
 type SignedAct = { caller: Pick<Caller, 'agentId'>; signed: Signed; says?: string }
-/** Throws unless the caller's key has just signed this act. A signature is valid once, and for repeats of its call. */
+/**
+ * Throws unless the caller's key has just signed this act. A signature is used up by one call; only a repeat of this
+ * call may bring it again.
+ */
 export type AssertSigned = (
   facts: Pick<RequestFacts, 'address' | 'isReplay'> & { tx: Queryable },
   operation: string,

@@ -11,15 +11,17 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { findAppCredits, reserveAppCredits } from './app-credits.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
+import { creditsOfAgent, creditsOfModel, defaultAgent } from './credits-per-turn.ts'
 import { sized } from './event-writer.ts'
-import { excerptOf, turnDeadlineMs } from './run-turn.ts'
 import * as store from './store.ts'
-import { creditsOfAgent, creditsOfModel, defaultAgent } from './turn-prices.ts'
+import { turnDeadlineMs } from './turn-times.ts'
 
 type AdmissionDeps = {
   db: Queryable
   credits: Pick<Credits, 'draw'>
-  /** The token prices of the model; present if one answers, since tokens may cost more than the agent's price. */
+  /**
+   * The token prices of the model, because tokens may cost more than the agent's price; undefined if no model answers.
+   */
   prices: ModelPrices | undefined
   clock: Clock
   random: Random
@@ -42,7 +44,8 @@ export async function admitTurn(
   const now = clock.now()
   const min = creditsOfAgent[agent]
   const max = (prices ? creditsOfModel : creditsOfAgent)[agent]
-  // The chat of a run may still be refused by the transaction that accepts it, which then reserves what was found.
+  // The transaction that accepts the chat of a run may still refuse it. So the credits are only looked up here, and
+  // that transaction reserves them.
   const allow = typeof caller.via === 'object' ? findAppCredits : reserveAppCredits
   const ofApp = await allow(db, caller, { min, max, now })
   const draw = await credits.draw(userId, min, 'chat', ofApp ?? max)
@@ -75,7 +78,7 @@ export async function admitTurn(
 }
 
 function newThread({ thread_id, user_id, agent, query, created_at }: JsonObject): JsonObject {
-  const excerpt = excerptOf(String(query))
+  const excerpt = store.excerptOf(String(query))
   const title = excerpt.length > titleCharacters ? `${excerpt.slice(0, titleCharacters - 1)}…` : excerpt
   return {
     thread_id: thread_id!,

@@ -12,7 +12,10 @@ type TurnCaller = StoredCaller & { appCredits?: number }
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
-/** Returns the key of the row of the calling app, which exists from then on; undefined if the caller is no app. */
+/**
+ * Returns the user and the client id of the calling app, and adds a row for them if there is none. Undefined if the
+ * caller is no app.
+ */
 async function keyOfApp(db: Queryable, caller: Caller): Promise<[string, string] | undefined> {
   const clientId = appOf(caller)
   if (clientId === null) return undefined

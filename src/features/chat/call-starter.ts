@@ -3,7 +3,7 @@ import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { OwnedTurn, ToolCall } from '#kernel/wire/answerer.ts'
 import type { Json } from '#kernel/wire/json.ts'
-import type { MadeCall } from './mandate.ts'
+import type { MadeCall, Mandate } from './mandate.ts'
 import type { Tool } from './tool-registry.ts'
 
 /**
@@ -24,19 +24,14 @@ export const startable: ReadonlySet<string> = new Set([
 /** In a run of a schedule these operations may reduce positions of the schedule, whatever is left of the limits. */
 export const reducing: ReadonlySet<string> = new Set(['perp_close', 'spot_venue_sell'])
 
-export type OwnWords = {
-  order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
-}
-export type OpenOwnWords = (turn: OwnedTurn) => Promise<OwnWords>
-
 export type BudgetDeps = {
   hasBudget: (userId: string) => Promise<boolean>
-  openOwnWords: OpenOwnWords
   isStarted: (userId: string, key: string) => Promise<boolean>
 }
 type StarterDeps = BudgetDeps & {
   calls: () => InnerCalls
   currentCaller: () => Promise<Caller>
+  mandate: () => Promise<Mandate>
   keyOf: (callId: string) => string
 }
 type StarterParts = {
@@ -58,12 +53,10 @@ const startMs = 60_000
 export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   const { turn, flush, earlier, made, signal } = parts
   const begun = new Map(earlier.map((call) => [call.id, call]))
-  let words: Promise<OwnWords> | undefined
   const isOrdered = async (call: ToolCall): Promise<boolean> => {
-    words ??= deps.openOwnWords(turn)
-    const { order } = await words
+    const { orders } = await deps.mandate()
     const others = [...begun.values()].filter(({ id }) => id !== call.id)
-    if (!order(call, { made, begun: others })) return false
+    if (!orders(call, { made, begun: others })) return false
     // Nothing is awaited between the check of the order and this line, so that concurrent calls use one order each.
     begun.set(call.id, call)
     return true
@@ -75,7 +68,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
       input: call.input,
       caller,
       key: deps.keyOf(call.id),
-      // The idempotency key contains the id of the turn, so it is as old as the turn.
+      // The idempotency key contains the id of the turn, so nothing was executed under this key before the turn.
       keyMadeAt: turn.askedAt,
       signal: AbortSignal.timeout(startMs),
     })
@@ -102,7 +95,10 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
   }
 }
 
-/** Returns the caller as whom a turn starts a call; a call that reduces is one of the schedule, not of a chat. */
+/**
+ * Returns the caller in whose name a turn starts a call; undefined if the turn may not start it. In a run, a call that
+ * reduces a position counts as the schedule's, and any other call as that of a chat.
+ */
 function starterOf(caller: Caller, name: string): Caller | undefined {
   const { via } = caller
   if (typeof via !== 'object') return startable.has(name) ? { ...caller, via: 'chat' } : undefined

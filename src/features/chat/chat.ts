@@ -9,11 +9,12 @@ import { contract } from './contract.ts'
 import { createAppend } from './event-writer.ts'
 import { type ChatEvent, type ChatEventData, type EventName, idOf, isLast } from './events.ts'
 import { decide, recommendationsOf } from './recommendations.ts'
-import { completeEnd, type RunTurnDeps, runTurn, stepMs } from './run-turn.ts'
+import { completeEnd, type RunTurnDeps, runTurn } from './run-turn.ts'
 import * as store from './store.ts'
 import { type Tool, toolsOf } from './tool-registry.ts'
 import { filesOf, fileViews } from './turn-files.ts'
 import { type ChatListeners, createListeners } from './turn-streams.ts'
+import { stepMs } from './turn-times.ts'
 import { answerOf, messagesOf } from './views.ts'
 
 export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'credits' | 'budget'> &

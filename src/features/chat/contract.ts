@@ -3,8 +3,8 @@ import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 import { taskStatuses } from '#kernel/task/task-state.ts'
 import { agents, stopReasons } from '#kernel/wire/answerer.ts'
+import { defaultAgent } from './credits-per-turn.ts'
 import { ChatStreamData, ErrorOrNull, eventData, StoredChatEvent } from './events.ts'
-import { defaultAgent } from './turn-prices.ts'
 
 export const queryCharactersMax = 8_000
 export const turnsPerThreadMax = 500

@@ -1,62 +1,46 @@
 import type { Names } from '#grammar/asset-and-chain-names.ts'
 import { mandateOf, permits, used } from '#grammar/mandate.ts'
-import { isOrdered, ownOrders } from '#grammar/own-orders.ts'
-import { inputsOf } from '#grammar/plan.ts'
-import type { Registry } from '#grammar/registry.ts'
+import type { Registry } from '#grammar/operation-registry.ts'
+import { isOrdered, type OwnOrder, ownOrders } from '#grammar/own-orders.ts'
+import { readTurn, stepOutputOf } from '#grammar/read-turn.ts'
+import { inputsOf } from '#grammar/resolve-plan.ts'
 import type { Outputs, StepOutput } from '#grammar/step-outputs.ts'
-import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Understanding } from '#grammar/understanding.ts'
-import type { ToolCall } from '#kernel/wire/answerer.ts'
+import type { ToolCall, Turn } from '#kernel/wire/answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
-import { type OpenOwnWords, reducing, startable } from './call-starter.ts'
-import type { MadeCall, OpenMandate } from './mandate.ts'
+import { reducing, startable } from './call-starter.ts'
+import type { MadeCall, Mandate } from './mandate.ts'
 
-/** Allows the calls that the user's own words name, each once. */
-export const grammarMandate =
-  (registryOf: () => Promise<Registry>): OpenMandate =>
-  async (turn) => {
-    const registry = await registryOf()
-    const understanding = readTurn(turn, registry)
-    let mandate = mandateOf(understanding, registry)
-    return {
-      isListed: (text) => isListedName(text, registry.names),
-      take({ id, name, input, isFromModel = false }, made) {
-        const outputs = isFromModel
-          ? outputsAsPlanned(understanding, made, registry)
-          : outputsBefore(id, made)
-        const verdict = permits(mandate, { operation: name, input }, { names: registry.names, outputs })
-        if (verdict.allowed) mandate = used(mandate, verdict.at)
-        return verdict.allowed
-      },
-    }
+/** Reads what the user's own words name: the calls that they allow, each once, and those that they order. */
+export function grammarMandate(turn: Turn, registry: Registry): Mandate {
+  const { understanding } = readTurn(turn, registry)
+  const { names } = registry
+  let mandate = mandateOf(understanding, registry)
+  let own: readonly OwnOrder[] | undefined
+  return {
+    isListed: (text) => isListedName(text, names),
+    take({ id, name, input, isFromModel = false }, made) {
+      const outputs = isFromModel ? outputsAsPlanned(understanding, made, registry) : outputsBefore(id, made)
+      const verdict = permits(mandate, { operation: name, input }, { names, outputs })
+      if (verdict.allowed) mandate = used(mandate, verdict.at)
+      return verdict.allowed
+    },
+    orders(call, { made, begun }) {
+      own ??= ownOrders(turn.query, { nowMs: turn.askedAt.getTime(), understanding }, registry)
+      const answered = made.map((each) => ({
+        proposal: toProposal(each.call),
+        output: stepOutputOf(each.call, each.result),
+      }))
+      return isOrdered(own, toProposal(call), { made: answered, begun: begun.map(toProposal) }, registry)
+    },
   }
+}
 
-export const grammarOwnWords =
-  (registryOf: () => Promise<Registry>): OpenOwnWords =>
-  async (turn) => {
-    const registry = await registryOf()
-    const orders = ownOrders(turn.query, { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }, registry)
-    const toProposal = ({ name: operation, input }: ToolCall) => ({ operation, input })
-    return {
-      order: (call, { made, begun }) =>
-        isOrdered(
-          orders,
-          toProposal(call),
-          {
-            made: made.map((each) => ({
-              proposal: toProposal(each.call),
-              output: stepOutputOf(each.call, each.result),
-            })),
-            begun: begun.map(toProposal),
-          },
-          registry,
-        ),
-    }
-  }
+const toProposal = ({ name: operation, input }: ToolCall) => ({ operation, input })
 
 /** Returns the operations that a message starts by itself in a run; those that spend need the limit for chats. */
 export function orderedOperations(text: string, nowMs: number, registry: Registry) {
-  const ordered = ownOrders(text, { nowMs, state: {} }, registry).map(({ step }) => step.operation)
+  const ordered = ownOrders(text, { nowMs }, registry).map(({ step }) => step.operation)
   return {
     operations: ordered.filter((operation) => startable.has(operation) || reducing.has(operation)),
     isSpending: ordered.some((operation) => startable.has(operation)),

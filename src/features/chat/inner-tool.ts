@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
 /**
- * A tool that only answerers have and no door offers: it reads what is the same for every user, such as the candles of
- * a market. Its output is stored like that of an operation.
+ * A tool that only answerers have; no interface of the gateway offers it to clients. It reads what is the same for
+ * every user, such as the candles of a market. Its output is stored like that of an operation.
  */
 export type InnerTool = {
   description: string

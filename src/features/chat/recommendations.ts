@@ -1,21 +1,21 @@
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import { assertScope } from '#kernel/contract/assert-scope.ts'
 import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import { type InputOf, isScope, preparedAct } from '#kernel/contract/operation.ts'
-import { assertScope } from '#kernel/contract/scope.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatRecommendationRow } from '#store/tables/chat.ts'
-import { keyOfCall } from './call-key.ts'
+import { intentHash, keyOfCall } from './call-key.ts'
 import type { contract } from './contract.ts'
 import { isKeyUsed } from './store.ts'
 import type { Tool } from './tool-registry.ts'
-import { intentHash } from './tool-runner.ts'
 
 /**
- * This module stores the decision about a recommendation; the first one is final. An accepted call is started under its
- * own key before the decision is stored, so that a repeat after a crash finds the same task.
+ * This module stores the decision about a recommendation; the first decision is final. An accepted call is started
+ * under an idempotency key of its own before the decision is stored, so that a repeat after a crash finds the same
+ * task.
  */
 
 type Deps = {

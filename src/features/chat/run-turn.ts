@@ -21,6 +21,7 @@ import type { Queryable } from '#store/query.ts'
 import { createEmit } from './answer-emitter.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
+import { chargeOf } from './credits-per-turn.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -35,8 +36,8 @@ import { usageOfNotes } from './memoized-values.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tool-runner.ts'
 import { createPublish } from './turn-files.ts'
-import { chargeOf } from './turn-prices.ts'
 import type { ChatListeners, StopCause } from './turn-streams.ts'
+import { turnMs } from './turn-times.ts'
 
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
@@ -47,7 +48,10 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   append: AppendEvents
   listeners: ChatListeners
   answerer: Answerer
-  /** Waits until it is the user's turn: questions of one user delay those of another by one alone. */
+  /**
+   * Waits for a turn of the user on the event loop. The users take turns, so many questions of one user delay a
+   * question of another user by no more than one.
+   */
   inTurn: (userId: string) => Promise<void>
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
@@ -55,23 +59,8 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   clock: Clock
 }
 
-/** How long a turn of each agent may take; at the limit it ends with the part of the answer that it has. */
-const turnMs: Record<Agent, number> = {
-  ProAgent: 90_000,
-  MarketAnalyzerAgent: 90_000,
-  ProDeepResearchAgent: 600_000,
-}
-export const stepMs = 630_000
-/** The deadline of a turn includes the wait for an instance that takes the turn over. */
-export const turnDeadlineMs = 900_000
-const excerptCharacters = 140
 /** How long an answerer may take to notice that its turn has to end. */
 const settleMs = 2_000
-
-export const excerptOf = (text: string): string => {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > excerptCharacters ? `${line.slice(0, excerptCharacters - 1)}…` : line
-}
 
 type Stop = StopCause | 'deadline'
 type Ending = {
@@ -89,7 +78,7 @@ export async function runTurn(
 ): Promise<EndResult> {
   const { db, listeners, append } = deps
   const [turn, stored, calls, drawn] = await Promise.all([
-    readTurn(db, task.id),
+    requireTurn(db, task.id),
     store.eventsAfter(db, task.id, 0, eventsPerTurnMax),
     store.callsOf(db, task.id),
     deps.ledger.drawn(db, task.id),
@@ -110,7 +99,7 @@ export async function runTurn(
     onStored: (events) => run.stored(events),
   })
   try {
-    await store.noteQuestion(db, turn, excerptOf(turn.query))
+    await store.noteQuestion(db, turn, store.excerptOf(turn.query))
     const answering = answer(
       deps,
       { turn, stored, calls, writer, version: task.version, heldUnits: sumOf(drawn) },
@@ -120,7 +109,8 @@ export async function runTurn(
     let late: TurnEnd | undefined
     if (typeof first === 'string') {
       ended.abort(new Error('The turn is stopped', { cause: first }))
-      // The text of these last moments belongs to the answer, and the model's tokens until then have to be paid.
+      // A stopped answerer may write for a moment longer. That text belongs to the answer, and its tokens have to be
+      // paid.
       late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
     }
     signal.throwIfAborted()
@@ -148,7 +138,7 @@ function timeLimit(agent: Agent, since: Date, clock: Clock, run: () => void): Di
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-async function readTurn(db: Queryable, chatId: string): Promise<store.ChatTurnRow> {
+async function requireTurn(db: Queryable, chatId: string): Promise<store.ChatTurnRow> {
   const turn = await store.findTurn(db, chatId)
   if (!turn) throw new Error(`the turn ${chatId} is gone`)
   return turn
@@ -209,7 +199,8 @@ const toCall = ({ id, name, arguments: input }: JsonObject): ToolCall => ({
 })
 
 function endingOf(stop: Stop): Ending {
-  if (stop === 'suspended') throw new Fault('suspended', 'The account is suspended')
+  if (stop === 'suspended')
+    throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
   return {
     status: stop === 'deadline' ? 'completed' : 'cancelled',
     stopReason: stop === 'deadline' ? 'length' : 'end',
@@ -282,7 +273,7 @@ async function storeEnd(tx: Tx, turn: store.ChatTurnRow, end: Stored): Promise<v
     threadId: turn.thread_id,
     status: end.status,
     answer: text,
-    excerpt: excerptOf(text === '' ? turn.query : text),
+    excerpt: store.excerptOf(text === '' ? turn.query : text),
     events: end.events.map(([event, data], at) =>
       sized({ seq: seq + 1 + at, event, data: data as JsonObject }),
     ),
@@ -302,7 +293,7 @@ export function completeEnd(
   return {
     ...end,
     async writes(tx) {
-      const turn = await readTurn(tx as typeof db, task.id)
+      const turn = await requireTurn(tx as typeof db, task.id)
       const ended = { version: task.version, creditsUsed: 0, memory: undefined, at: clock.now() }
       if (status === 'cancelled') {
         const { text } = await store.spokenOf(tx, task.id)

@@ -76,7 +76,7 @@ export type StoredResult = { call_id: string; output: JsonObject }
 export const callsOf = (db: Queryable, chatId: string): Promise<StoredResult[]> =>
   query(db, 'select call_id, output from chat_call where chat_id = $1', [chatId])
 
-/** Returns whether a money hold refused a call of the turn, and the turn has made no file either. */
+/** Returns whether a money hold refused a call of the turn; false if the turn has made a file. */
 export async function isHeld(db: Queryable, chatId: string): Promise<boolean> {
   const rows = await query(
     db,
@@ -116,7 +116,10 @@ export type Append = {
   calls: StoredResult[]
   recommendations: JsonObject[]
 }
-/** Stores events and returns the ids of the turns that were written; other instances run the rest. */
+/**
+ * Stores events and returns the ids of the turns that were written. A turn that another instance has claimed is
+ * skipped.
+ */
 export async function append(db: Queryable, all: readonly Append[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(db, 'select chat_append($1::jsonb) as id', [jsonText(all)])
   return new Set(rows.map(({ id }) => id))
@@ -153,6 +156,13 @@ export const noteListeners = (db: Queryable, chatIds: readonly string[], at: Dat
     `update chat_turn set listened_at = $2 where chat_id = any($1::uuid[]) and status = 'running' returning chat_id`,
     [chatIds, at],
   )
+
+const excerptCharacters = 140
+
+export const excerptOf = (text: string): string => {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > excerptCharacters ? `${line.slice(0, excerptCharacters - 1)}…` : line
+}
 
 /** A question is the latest message of its thread as soon as its turn begins. */
 export const noteQuestion = (db: Queryable, turn: ChatTurnRow, excerpt: string) =>

@@ -6,21 +6,24 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 /** The operations of these groups give or take access, or are the chat itself, so no tool offers them. */
 const closedGroups = ['auth', 'webhooks', 'chat', 'subscriptions']
 /**
- * People decide in these groups, and some of their limits could be loosened, so a turn only reads them. Nor does it plan
- * runs, since a text that it has read could plan them.
+ * A turn only reads in these groups, because people decide in them, and a call could loosen some of their limits.
+ * Schedules are among them, because a text that a turn has read could otherwise plan runs.
  */
 const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy', 'schedules']
 const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 
 /**
  * A `read` is called at once. A `tighten` can only restrict, so it is called if the user's own words name it. A
- * `change` becomes a recommendation that only its user can accept, or is an order of the message within the limit for
- * chats.
+ * `change` is started only if the message orders it within the limit for chats; otherwise it becomes a recommendation
+ * that only its user can accept.
  */
 export type ToolEffect = ToolDescription['effect']
 export type Tool = { operation: Operation; hasDryRun: boolean; effectOf(input: JsonObject): ToolEffect }
 
-/** A turn may only tighten: it confirms nothing, so it raises no limit and switches nothing on again. */
+/**
+ * These calls only tighten when a turn makes them: a turn confirms nothing, so it raises no limit and switches nothing
+ * on again.
+ */
 const tightens = (name: string): boolean => ['policy_kill', 'policy_tighten', 'tasks_cancel'].includes(name)
 
 const isOpen = ({ name, group, entry: { kind, access } }: Operation): boolean =>

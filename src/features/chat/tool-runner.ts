@@ -1,9 +1,8 @@
-import { withStarted } from '#features/chat/recommendation/recommendation-text.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
 import type {
   OwnedTurn,
   PastMessage,
@@ -12,14 +11,19 @@ import type {
   ToolResult,
   Tools,
 } from '#kernel/wire/answerer.ts'
-import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
+import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 import { shorten } from '#kernel/wire/shorten-json.ts'
+import { intentHash } from './call-key.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './call-starter.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { InnerTool } from './inner-tool.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
 import { createNote, isNote } from './memoized-values.ts'
-import { type RecommendationText, recommendationText } from './recommendation/recommendation-text.ts'
+import {
+  type RecommendationText,
+  recommendationText,
+  withStarted,
+} from './recommendation/recommendation-text.ts'
 import type { Lists } from './recommendation/value-words.ts'
 import type { StoredResult } from './store.ts'
 import { descriptionOf, isWithin, type Tool } from './tool-registry.ts'
@@ -57,9 +61,6 @@ const recommendationMs = 15 * 60_000
 const outputBytesMax = 256 * 1_024
 const inputBytesMax = 64 * 1_024
 const callMs = 20_000
-
-export const intentHash = (operation: string, input: JsonObject): string =>
-  sha256(canonicalJson({ operation, input }))
 
 export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
   const results = parts.stored.filter(({ call_id }) => !isNote(call_id))

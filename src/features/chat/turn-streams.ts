@@ -67,7 +67,7 @@ export function createListeners(deps: Deps): ChatListeners {
           notifier.notify([topicOf(chatId, userId)])
         },
         [Symbol.dispose]() {
-          // A second claim by this instance may be running the turn by now, and then its entry stays.
+          // This instance may have claimed the turn again by now. Then the entry belongs to the new run, and stays.
           if (state.turns.get(chatId) === turn) state.turns.delete(chatId)
           watched[Symbol.dispose]()
           wake(state, chatId)
@@ -175,7 +175,7 @@ async function poll(state: State): Promise<void> {
   if (turns.size > 0) await stopTurns(state)
   const elsewhere = [...listeners.keys()].filter((chatId) => !turns.has(chatId))
   if (elsewhere.length === 0) return
-  // The instance that runs the turn has to read of these listeners within the grace period.
+  // Another instance runs these turns, and stops a turn that has no stored listener for the grace period.
   if (performance.now() - state.notedMs > graceMs / 3) {
     state.notedMs = performance.now()
     await store.noteListeners(db, elsewhere, clock.now())

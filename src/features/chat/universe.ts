@@ -1,5 +1,5 @@
 import { type Universe, versionOf } from '#grammar/asset-and-chain-names.ts'
-import { createRegistry, type Registry } from '#grammar/registry.ts'
+import { createRegistry, type Registry } from '#grammar/operation-registry.ts'
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'

@@ -1,9 +1,9 @@
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchPlan } from '#engines/evm-batch/batch-plan.ts'
 import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import type { Payment } from '#upstreams/evm/till.ts'
+import type { Payment } from '#upstreams/evm/till-contract.ts'
 import {
   actionOf,
   type PaymentProof,

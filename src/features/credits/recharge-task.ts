@@ -1,5 +1,5 @@
-import type { BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
-import type { SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
+import type { BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
+import type { SvmTaskData } from '#engines/svm-transaction/transaction-plan.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { GasCharge, TaskView } from '#kernel/task/task.ts'
 import { rechargeKind, type Till } from './till.ts'

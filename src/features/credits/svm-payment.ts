@@ -1,5 +1,5 @@
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
-import type { SvmPlan } from '#engines/svm-transaction/transaction-rules.ts'
+import type { SvmPlan } from '#engines/svm-transaction/transaction-plan.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import type { SvmInstruction } from '#kernel/task/signer.ts'
 import {
@@ -40,7 +40,7 @@ export const svmTrial = (deps: SvmPaymentDeps): PaymentTrial<SvmTill> => ({
   ready: (till) => deps.svm.ready(till.chain.row.id),
   coinsOf: ({ chain }, account) => chain.balance(account, chain.row.native.address, true),
   async chargeOf({ till, userId, account, amountUnits }) {
-    // The simulation names the user instead of a task; neither that name nor the value changes the transfer.
+    // The simulation names the user instead of a task, and a value of zero dollars. Neither changes the transfer.
     const payment = { taskId: userId, account, address: till.address, amountUnits, usdMicros: 0n }
     const trial = await deps.svm.trial({ userId }, planOf(deps, till, payment))
     if (trial.ok) return trial.charge

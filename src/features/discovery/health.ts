@@ -9,7 +9,10 @@ export type HealthBody = T.Static<typeof contract.entries.health.output>
 export type HealthReport = { body: HealthBody; down: boolean }
 
 export type RunnerFacts = { queueDepth: number; oldestPendingSeconds: number | null }
-/** `holds` says why money waits. `isReplicated` is null if no replication is required of the database. */
+/**
+ * `holds` lists the money holds with their reasons. `isReplicated` is null if no replication is required of the
+ * database.
+ */
 export type MoneyFacts = {
   holds: { scope: string; reason: string; since: Date }[]
   isReplicated: boolean | null

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { BatchTrial } from '#engines/evm-batch/batch.ts'
-import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchPlan } from '#engines/evm-batch/batch-plan.ts'
 import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -12,7 +12,7 @@ import type { PlannedAction } from '#kernel/task/signer.ts'
 import { type AccountRef, externalAccount, type TaskView } from '#kernel/task/task.ts'
 import type { EarnInput } from './contract.ts'
 import { cashStateOf, type EarnAccount, minBlockFor, vaultRefOf } from './earn-account.ts'
-import { cashAsset, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
+import { cashAsset, positionAccount, shareAsset, usdcToken, walletAccount } from './ledger-accounts.ts'
 import { openPositionsMax } from './limits.ts'
 import { adoptedPosition } from './store.ts'
 import {
@@ -26,7 +26,6 @@ import {
   type VaultTaskDeps,
   vaultDriver,
 } from './vault-task.ts'
-import { usdcToken } from './withdrawal-plan.ts'
 
 /** A deposit holds cash of the wallet until the vault's events show the shares that it bought. */
 
@@ -126,7 +125,7 @@ const nodeIsBehind = () =>
     { extras: { retry_after: 1 } },
   )
 
-/** Repeats a failed trial while its node is behind `block`, because such a node may not know the cash yet. */
+/** Repeats a failed simulation while its node is behind `block`, because such a node may not know the cash yet. */
 async function trialOfBlock(
   block: bigint,
   first: BatchTrial,
@@ -171,7 +170,8 @@ async function awaitFreeCash(
 ): Promise<{ totalUnits: bigint; version: bigint; block: bigint }> {
   const until = performance.now() + settleMsMax
   while (true) {
-    // A settlement during these two reads is noticed: the version that was read is outdated, or the block is too old.
+    // A settlement between these two reads is noticed: either the version that was read is outdated by it, or the block
+    // is too old.
     const [{ heldUnits, version, earnAccount, openPositions, isOpen }, { cashUnits, block }] =
       await Promise.all([cashStateOf(db, wallet, position, vaultRefOf(vault)), vault.account(account)])
     assertNotFrozen(earnAccount)
@@ -210,7 +210,8 @@ const depositSteps = (deps: VaultTaskDeps) =>
 async function settleDeposit(deps: VaultTaskDeps, task: TaskView<VaultTaskData>, proof: VaultProof) {
   const asset = shareAsset(deps.vault)
   const { userId, executionId } = task
-  // A task without an effect of its own has found an earlier execution, which may have a position already.
+  // A task without an effect of its own settles an earlier execution that was found on the chain. This execution may
+  // have a position already.
   const adopted =
     task.effects.length === 0 ? await adoptedPosition(deps.db, { userId, executionId, asset }) : undefined
   const position_id = adopted?.id ?? task.data.position_id

@@ -1,3 +1,4 @@
+import { usdcDecimals } from '#kernel/money/money.ts'
 import type { AccountRef } from '#kernel/task/task.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 
@@ -6,6 +7,7 @@ const assetName = (chainId: string, address: string) => `${chainId}:${address.to
 export const cashAsset = (vault: Pick<Vault, 'chainId'>, usdc: string) => assetName(vault.chainId, usdc)
 export const shareAsset = (vault: Pick<Vault, 'chainId' | 'address'>) =>
   assetName(vault.chainId, vault.address)
+export const usdcToken = (address: string) => ({ symbol: 'USDC', decimals: usdcDecimals, address })
 
 export const walletAccount = (userId: string, asset: string): AccountRef => ({
   owner: userId,

@@ -1,9 +1,8 @@
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
 import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/task/operator-end.ts'
 import { type EndResult, externalAccount, type TaskView } from '#kernel/task/task.ts'
-import { positionAccount, shareAsset } from './ledger-accounts.ts'
+import { positionAccount, shareAsset, usdcToken } from './ledger-accounts.ts'
 import { type FlowDeps, settledFlow, type VaultTaskData } from './vault-task.ts'
-import { usdcToken } from './withdrawal-plan.ts'
 
 /** This module ends a deposit or withdrawal for an operator, with the shares that the task bought or burnt. */
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#kernel/task/task.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import { positionPrefix } from './ledger-accounts.ts'
 
 export type PositionRow = { id: string; created_at: Date }

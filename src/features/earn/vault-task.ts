@@ -1,6 +1,6 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchOptions, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchOptions, BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { invalid, notFound } from '#kernel/contract/fault.ts'
 import { isUuid, type Random } from '#kernel/id.ts'
@@ -97,7 +97,10 @@ export type FlowDeps = { vault: Pick<Vault, 'chainId' | 'address'> } & Pick<
   'shareToken' | 'clock'
 >
 
-/** Ends a task whose `flow` was proven; `sign` is 1 for a deposit and -1 for a withdrawal. */
+/**
+ * Ends a task whose deposit or withdrawal is proven. `flow` has the amounts; `sign` is 1 for a deposit and -1 for a
+ * withdrawal.
+ */
 export function settledFlow(
   { vault, shareToken, clock }: FlowDeps,
   task: VaultTask,

@@ -94,7 +94,10 @@ const withdrawSteps = (deps: VaultTaskDeps) => {
   })
 }
 
-/** Returns moves for shares burnt beyond the hold, after a loss of the vault; outside shares were never booked. */
+/**
+ * Returns moves for the shares that were burnt beyond the hold, which happens if the vault has lost value. At most the
+ * booked shares are moved, because shares from outside the gateway were never booked.
+ */
 async function excessMoves(
   { db, vault, ledger }: VaultTaskDeps,
   task: WithdrawTask,

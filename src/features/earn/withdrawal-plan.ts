@@ -1,16 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { BatchTrial, EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchPlan } from '#engines/evm-batch/batch-plan.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Token } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
-import { usdcDecimals } from '#kernel/money/money.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Simulation } from '#upstreams/evm/evm.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { positionAccount, shareAsset } from './ledger-accounts.ts'
+import { positionAccount, shareAsset, usdcToken } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf, sharesToHold } from './shares.ts'
 
@@ -41,8 +40,6 @@ type WithdrawalPlanDeps = {
 
 const settleMsMax = 3_000
 const settlePollMs = 100
-
-export const usdcToken = (address: string) => ({ symbol: 'USDC', decimals: usdcDecimals, address })
 
 const insufficientAssets = (usdc: string, requiredUnits: bigint, availableUnits: bigint): Fault =>
   insufficientBalance(usdcToken(usdc), { what: 'The withdrawal', requiredUnits, availableUnits })

@@ -1,9 +1,9 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import { assertUncontested, personOf } from '#engines/agent-links/owners.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
-import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
+import { expiryOf } from '#engines/trigger-orders/requested-expiry.ts'
 import { assertSide, type CheckedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import {
   assertOrderLimit,
@@ -12,7 +12,7 @@ import {
   type NewTriggerOrder,
   ordersById,
 } from '#engines/trigger-orders/store.ts'
-import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import type { Clock } from '#kernel/clock.ts'
 import {
   type ActScope,
@@ -28,7 +28,7 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import { type Chain, sameAddress, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
-import type { ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
+import type { ActRequests, RequestedAct } from '#kernel/task/act-approval-request.ts'
 import { askPolicy } from '#kernel/task/admission.ts'
 import { ApprovalRequired, approvalDetail } from '#kernel/task/approval.ts'
 import { armedExecutionId } from '#kernel/task/execution-id.ts'

@@ -24,7 +24,10 @@ import type { Queryable } from '#store/query.ts'
 import { hookRow } from './hook-row.ts'
 import { type HookInput, hookEvent, hookKind } from './view.ts'
 
-/** This module arms the hooks of a swap for what it received at the price that it paid, and cancels others. */
+/**
+ * This module arms the hooks of a swap for the units that the swap received, at the price that it paid. It also cancels
+ * the hooks on a token that have not fired, if the swap requests that.
+ */
 
 export type SwapHookDeps = {
   db: Queryable
@@ -129,7 +132,11 @@ async function check(
 ): Promise<Trigger[]> {
   const [{ field } = { field: '' }] = legs
   if (!sellsTokens(chain))
-    throw invalid(field, 'unsupported_chain', `Hooks do not serve ${chain.displayName}`)
+    throw invalid(
+      field,
+      'unsupported_chain',
+      `Hooks do not serve ${chain.displayName}: \`chains_list\` shows what each chain serves`,
+    )
   if (sameAddress(chain, token.address, chain.usdc))
     throw invalid(field, 'unsupported_asset', 'Hooks sell into USDC: `token_out` should be another token')
   for (const leg of legs) assertSide(leg, price)

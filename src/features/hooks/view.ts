@@ -1,4 +1,4 @@
-import type { Attempts } from '#engines/trigger-orders/order-rules.ts'
+import type { Attempts } from '#engines/trigger-orders/order-kind-rules.ts'
 import { isPriceStale, type OrderRow } from '#engines/trigger-orders/store.ts'
 import { canonicalDecimal } from '#kernel/money/money.ts'
 import type { NewEvent } from '#kernel/task/task.ts'

@@ -2,7 +2,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import { hashKey, idOfKey, isHashOf } from './backend-key.ts'
+import { hashKey, idOfKey, isHashOf } from './backend-key-format.ts'
 import * as store from './store.ts'
 
 type BackendsDeps = { db: Queryable; clock: Clock }

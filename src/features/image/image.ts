@@ -176,7 +176,7 @@ const payerOf =
         'idempotency_conflict',
         'This idempotency key was used for another user: repeat that request unchanged, or use a new key',
       )
-    // The key contains a space, so none of the user's keys collides with it.
+    // This idempotency key contains a space, so it collides with no key of the user.
     return { caller: asUser, key: `backend ${sha256(`${backend.id} ${key}`)}` }
   }
 

@@ -2,7 +2,10 @@ import type { Deletion } from '#durable/upkeep/retention.ts'
 
 const dayMs = 86_400_000
 
-/** Idempotency keys live as long as other replies. Ended backend keys stay for a while, so that lists show them. */
+/**
+ * Idempotency keys of backends are stored as long as the replies to other requests. Ended backend keys are stored for a
+ * while, so that lists show them.
+ */
 export const imageDeletions = (repliesMs: number): readonly Deletion[] => [
   {
     name: 'retention of requests of backends',

@@ -1,13 +1,13 @@
-import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf, type QuotedTrade, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
+import { expiryOf } from '#engines/trigger-orders/requested-expiry.ts'
 import {
   assertOrderLimit,
   insertTriggerOrders,
   orderRoom,
   ordersById,
 } from '#engines/trigger-orders/store.ts'
-import type { OrderSwap, PreparedOrder, SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { OrderSwap, PreparedOrder, SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/contract/fault.ts'
 import {
@@ -87,7 +87,8 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
     }),
     assertOrderLimit(db, userId, { added: 1 }),
   ])
-  // The value of the order needs its approval now, because nobody is there to give it when the order fires.
+  // The policy checks the value of the order now, so that a person can approve it: nobody is there to do so when the
+  // order fires.
   const swapTerms = prepared.action.terms
   const at = `when the price ${input.condition === 'gte' ? 'is at least' : 'is at most'} ${input.price_usd_trigger} USD`
   const terms = swapTerms && actionTerms(`${swapTerms.text}, ${at}`, swapTerms)
@@ -99,7 +100,8 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId
     )
   const { order, trade } = pricedOrder({ ...input, slippage_bps: swap.slippageBps }, tokens, prepared)
   const quoteKey = quoteKeyOf(trade)
-  // An order that its own swap triggers has a quoted route already; any other needs quotes of its trigger token.
+  // The route of the swap was quoted already. If a token outside the swap triggers the order, this token has to be
+  // quoted too.
   if (order.priced === null) await assertQuoted(deps, quoteKey, userId)
   const data: CreateData = {
     order,
@@ -187,7 +189,7 @@ const swapFields = ({ amount, chain_id_out }: LimitOrderInput) => ({
   chain_id_out: chain_id_out === undefined ? 'chain_id_in' : 'chain_id_out',
 })
 
-/** An order whose price nobody quotes would never fire. */
+/** Throws if nobody quotes the trigger token, because the order would never fire. */
 async function assertQuoted({ pricer }: LimitOrderDeps, quoteKey: string, userId: string): Promise<void> {
   await pricer.quotePrice(quoteKey, userId).catch((fault: unknown) => {
     if (!(fault instanceof Fault) || fault.retryable) throw fault

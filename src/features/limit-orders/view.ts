@@ -1,4 +1,4 @@
-import type { Attempts } from '#engines/trigger-orders/order-rules.ts'
+import type { Attempts } from '#engines/trigger-orders/order-kind-rules.ts'
 import { isPriceStale, type OrderRow, type StatusFilter } from '#engines/trigger-orders/store.ts'
 import { unitPrice } from '#engines/trigger-orders/trigger-price.ts'
 import { toUnits, usdDecimals } from '#kernel/money/money.ts'
@@ -46,7 +46,10 @@ export const statusFilters: Readonly<Record<LimitOrderView['status'], readonly S
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** Dollars per token that was bought or sold: what was paid in USDC or, without USDC, what the swap was worth. */
+/**
+ * Returns the price in dollars per token: the USDC that the swap paid or received or, if it has no USDC side, its
+ * value.
+ */
 function averagePrice({ input, task_result: result }: LimitOrderRow): string | null {
   const [amountIn, amountOut, volume] = [
     text(result?.amount_in),

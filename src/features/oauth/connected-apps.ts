@@ -4,8 +4,8 @@ import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { type Queryable, query } from '#store/query.ts'
+import type { Payload, Records } from './authorization-server-records.ts'
 import type { Grants } from './grant-revocation.ts'
-import type { Payload, Records } from './records.ts'
 
 export type Connection = {
   clientId: string

@@ -3,7 +3,10 @@ import type { SendEmail } from '#kernel/wire/email.ts'
 
 type PacedEmail = {
   send: SendEmail
-  /** Takes as long as the last message and fails alike, so that a page does not reveal that no mail was sent. */
+  /**
+   * Waits as long as the last message took, and fails if that message failed. So a page does not reveal that no mail
+   * was sent.
+   */
   holdBack(): Promise<void>
 }
 

@@ -20,7 +20,10 @@ export async function isContested(db: Queryable, grantId: string): Promise<boole
   return rows.length > 0
 }
 
-/** Returns the clients whose contested grants this client's connection replaces: itself, and those with its name. */
+/**
+ * Returns the clients whose contested grants end when the person connects this client: the client itself, and the
+ * clients with its registered name.
+ */
 export async function contestedClients(db: Queryable, personId: string, clientId: string): Promise<string[]> {
   const rows = await query<{ client_id: string }>(
     db,

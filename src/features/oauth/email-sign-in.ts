@@ -48,7 +48,10 @@ export type Origin = {
   browser?: string | undefined
 }
 export type Credentials = { email: string; password: string }
-/** A code without a password signs in and changes none; with `isForPasskey` it only proves the address. */
+/**
+ * A code that is requested without a password signs in and changes no password. With `isForPasskey` it only proves the
+ * address.
+ */
 export type CodeRequest = { email: string; password?: string; isForPasskey?: boolean }
 export type Confirmed = { person: Person } | { verifiedEmail: string }
 
@@ -134,7 +137,10 @@ const messageOf = (code: string, request: CodeRequest) => ({
 })
 const passwordChanged =
   'A new password was set with a code that was sent to this address. Every session and connected app was ended.'
-/** An unknown address gets this message instead of a code, so that page and duration reveal nothing about it. */
+/**
+ * An address without an account gets this message instead of a code, so that neither the page nor its response time
+ * reveals which addresses have accounts.
+ */
 const unknownAccountMessage = {
   subject: 'There is no Portico account with this address',
   text: 'A code for a sign-in was requested with this address, but it has no account at this gateway. Create one, or use the address of your account. Ignore this message if you did not ask for it.',
@@ -222,7 +228,7 @@ export function createPeople(deps: PeopleDeps): People {
       const known = found && (await knownBrowsers.find(browser, found.id))
       const { own, account } = guessBudgets(email, address)
       const budgets = known ? [{ name: `browser|${known}`, max: maxima.pair }] : [...own, account]
-      // The attempt is counted before the password is checked, because the limit has to prevent a reply to each guess.
+      // The attempt is counted before the password is checked, because a guess beyond the limit must not be answered.
       const over = await limits.take(budgets)
       if (over.length > 0) return refuse(over.every((each) => each === account) ? 'crowded' : 'limited')
       const requester = { address: addressKey(address), knownPerson: known && found.id }

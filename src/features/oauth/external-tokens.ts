@@ -5,9 +5,9 @@ import { sha256 } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { type AccessClaims, createTokenCheck } from './access-tokens.ts'
+import type { RecordStore, Records } from './authorization-server-records.ts'
 import type { Grants } from './grant-revocation.ts'
 import type { Identities } from './identities.ts'
-import type { RecordStore, Records } from './records.ts'
 
 /** This module verifies access tokens of an external authorization server, and that they were not revoked here. */
 

@@ -1,8 +1,8 @@
 import type { Random } from '#kernel/id.ts'
 import type { ExternalIdentity, OpenIdProvider, PendingSignIn } from '#upstreams/openid/openid.ts'
+import type { Records } from './authorization-server-records.ts'
 import type { Outcome, Person } from './email-sign-in.ts'
 import type { Identities } from './identities.ts'
-import type { Records } from './records.ts'
 
 /** This module handles the sign-in at an external identity provider, from the departure of a browser to its return. */
 
@@ -10,7 +10,7 @@ export type Federation = {
   name: string
   /** Returns the address to send the browser of this interaction to. Throws `unavailable`. */
   begin(interaction: string, isFresh: boolean): Promise<string>
-  /** `query` is the query with which the provider sent the browser back. Each departure is good for one return. */
+  /** `query` is the query with which the provider sent the browser back. Each call of `begin` allows one return. */
   finish(interaction: string, query: string): Promise<Outcome<FederatedPerson>>
 }
 /** `signedInAt` is when the provider asked for the credentials, or null if it does not say. */
@@ -58,7 +58,7 @@ export function createFederation({
     async begin(interaction, isFresh) {
       const state = stateOf(interaction, random)
       const { url, pending } = await provider.begin({ redirectUri: redirectUri(), state, isFresh })
-      // An interaction has one pending departure to the provider: a later one replaces it, even if it was used.
+      // An interaction has one pending sign-in at the provider. A new one replaces it, even if it was used.
       await store.destroy(interaction)
       await store.upsert(interaction, pending, pendingSeconds)
       return url

@@ -9,7 +9,10 @@ import { contestedClients, contestGrant, isContested } from './contested-grants.
 
 /** Ends what apps have set up, in the transaction that ends their access; the returned function runs after it. */
 export type EndApps = (tx: Tx, ended: EndedApps) => Promise<() => void>
-/** The ended access; without `clientId`, that of all apps and of what the person set up on own pages. */
+/**
+ * Whose access ends: one app or, without `clientId`, all apps. In the second case, what the person set up on pages of
+ * the gateway ends too.
+ */
 export type EndedApps = { personId: string; clientId: string | undefined }
 
 export type Grants = {
@@ -39,7 +42,7 @@ export type GrantsDeps = {
 type LockedGrant = { id: string; client_id: string; is_live: boolean; is_contested: boolean }
 
 export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
-  /** Locks grants in one order, so that of two ends of grants the later waits and sees that it is the last. */
+  /** Locks grants in the order of their ids, so that the later of two transactions waits and sees which is the last. */
   const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
     query(
       tx,

@@ -5,7 +5,10 @@ import type { Budget, SignInLimits } from './sign-in-limits.ts'
 const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-/** A mailbox with spent budgets still gets this many messages a day, each the first for a new network address. */
+/**
+ * A mailbox whose budgets are spent still gets this many messages a day, but only the first one that a network address
+ * requests.
+ */
 const firstMax = 50
 /** A mailbox gets this many messages a day without a pause. */
 const unpausedMax = 10

@@ -9,6 +9,7 @@ import type { Queryable } from '#store/query.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import type { OpenIdProvider } from '#upstreams/openid/openid.ts'
 import { type AccessClaims, createTokenVerifier } from './access-tokens.ts'
+import { createRecords, type Records } from './authorization-server-records.ts'
 import {
   type Connections,
   createConnections,
@@ -25,7 +26,6 @@ import { createKnownBrowsers, type KnownBrowsers } from './known-browsers.ts'
 import { createMessageLimits } from './message-limits.ts'
 import { createPasskeys, type Passkeys } from './passkeys.ts'
 import { createPasswords, type DeriveKey } from './passwords.ts'
-import { createRecords, type Records } from './records.ts'
 import { createOAuthKeys, type OAuthKeys } from './server-keys.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { createSignInLimits } from './sign-in-limits.ts'

@@ -1,10 +1,10 @@
 import type { Random } from '#kernel/id.ts'
+import type { Records } from './authorization-server-records.ts'
 import { hashOfChallenge } from './passkey-verification.ts'
-import type { Records } from './records.ts'
 
 /**
- * A passkey challenge belongs to one browser and one purpose, and is used once. `holder` names the browser: it is an
- * interaction or a session, which the door has found by a cookie.
+ * A passkey challenge belongs to one browser and one purpose, and is used once. `holder` identifies the browser: it is
+ * the id of the interaction or the session that the browser's cookie names.
  */
 
 export type ChallengePurpose = 'sign-in' | 'sign-up' | 'add'

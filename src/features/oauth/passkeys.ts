@@ -5,6 +5,7 @@ import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { Queryable } from '#store/query.ts'
+import type { Records } from './authorization-server-records.ts'
 import type { Outcome, Person, Refusal } from './email-sign-in.ts'
 import { createPasskeyChallenges } from './passkey-challenges.ts'
 import {
@@ -15,13 +16,12 @@ import {
 } from './passkey-options.ts'
 import { createPasskeyStore, handleOf, type Passkey, passkeysMax } from './passkey-store.ts'
 import { readCredential, relyingPartyOf, verifyNewPasskey } from './passkey-verification.ts'
-import type { Records } from './records.ts'
 import { guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 
 /**
- * A sign-in with a passkey names no account; the credential does. An account gets a passkey in a browser that has
- * proven its email address by a code, or in a session that has just signed in. `holder` names that browser, as its door
- * has found it.
+ * A sign-in with a passkey names no account; the credential identifies it. An account gets a passkey in a browser that
+ * has proven its email address by a code, or in a session that has just signed in. `holder` is the id of the
+ * interaction or the session that the browser's cookie names.
  */
 
 export type NewPasskey = { credential: string; name: string }

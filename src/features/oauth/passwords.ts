@@ -16,7 +16,9 @@ export const scryptKey: DeriveKey = (password, salt, { N, r, p }) =>
     ),
   )
 
-/** Who waits for a derivation: the network address, or the person if the browser is known. */
+/**
+ * Who requests a key derivation: the network address or, if the browser is known, the person. Requesters take turns.
+ */
 export type Requester = { address: string; knownPerson?: string | undefined }
 export type Passwords = {
   /** Throws `overloaded`, without a derivation, if too many requesters wait. */

@@ -5,7 +5,7 @@ export const oauthDeletions: readonly Deletion[] = [
   {
     name: 'retention of sign-in records',
     ageMs: 0,
-    // Grants are excluded, because to end one takes more than to delete its row.
+    // Grants are excluded, because what an app has set up has to end with its last grant.
     text: `delete from oauth_record where (model, id) in
       (select model, id from oauth_record where expires_at < $1 and model <> 'Grant' order by expires_at limit $2)
       returning id`,

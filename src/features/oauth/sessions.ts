@@ -1,11 +1,11 @@
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Queryable, query } from '#store/query.ts'
-import type { Payload, RecordStore, Records } from './records.ts'
+import type { Payload, RecordStore, Records } from './authorization-server-records.ts'
 
 /**
  * This module stores sessions of browsers at the authorization server. A request that began before the end of its
- * session stores it again, so a session is judged when it is read: by the time it was entered, and by whether it was
- * ended.
+ * session stores the session again. So each read of a session checks when the person signed in, and whether the session
+ * was ended.
  */
 
 type OpenSession = {
@@ -16,7 +16,10 @@ type OpenSession = {
 }
 export type Sessions = {
   store: RecordStore
-  /** Records when a person entered; without `atMs` it is the time of the sign-in, unless a time is recorded already. */
+  /**
+   * Records when a person signed in to the session. Without `atMs` it is the login time of the session, unless a time
+   * is recorded already.
+   */
   enter(session: OpenSession, atMs?: number): void
   end(uid: string): Promise<void>
 }
@@ -27,7 +30,7 @@ const longestSessionMs = 30 * 86_400_000
 const tombstoneSeconds = 31 * 86_400
 
 type Authorizations = Record<string, { enteredAtMs?: number } | undefined>
-/** Entry times are stored in the session under this client id, which no client can have. */
+/** The session stores the time of the sign-in under this client id, which no client can have. */
 const entryName = ' '
 
 const enteredAtMs = ({ authorizations }: { authorizations?: unknown }): number | undefined =>
@@ -64,7 +67,7 @@ export function createSessions({ db, records, clock }: SessionsDeps): Sessions {
     },
     enter(session, atMs) {
       const { accountId, loginTs = 0 } = session
-      // A write would store a session that belongs to nobody, so such a session is left alone.
+      // A session without an account is left alone, because a change would store it.
       if (accountId === undefined || (atMs === undefined && enteredAtMs(session) !== undefined)) return
       const entered = { enteredAtMs: atMs ?? loginTs * 1_000 }
       Object.assign(session.authorizationFor(entryName, true), entered)

@@ -103,7 +103,7 @@ const WithdrawResult = T.Object(
   { $id: 'PerpWithdrawalResult', description: 'USDC that arrived in the wallet', ...openResult },
 )
 
-export const accountEntries = {
+export const setupEntries = {
   setupStatus: read('GET /v1/perp/setup', {
     summary: 'Whether perpetual trading is set up, step by step',
     description:
@@ -132,6 +132,9 @@ export const accountEntries = {
     result: SetupStatus,
     faults: ['policy_denied', 'trading_paused', 'unavailable', 'upstream_changed'],
   }),
+}
+
+export const cashEntries = {
   fund: task('POST /v1/perp/fund', {
     summary: 'Move money from your wallets to the venue, from any chain and token, gasless',
     description:

@@ -1,17 +1,40 @@
-import { assertWorth, limitPriceOf } from '#engines/venue/orders/order-checks.ts'
+import { assertWorth, limitPriceOf, orderPrice } from '#engines/venue/orders/order-checks.ts'
 import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import { exitFacts, type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import {
+  exitFacts,
+  type OrderTaskData,
+  orderBasis,
+  startsWithOrder,
+} from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
-import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { positionBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
-import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'
+import { ownPartOf, placedExits, reduciblePart } from '#engines/venue/records/reducible-part.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Attempt, createAdmission } from '#kernel/task/admission.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
+import type { Queryable } from '#store/query.ts'
 import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
+
+/** A close that fills later could not end the exits of its part, which would then close what the user owns. */
+async function assertNoExits(
+  db: Queryable,
+  run: Attempt['run'],
+  { userId, symbol, isBuy }: { userId: string; symbol: string; isBuy: boolean },
+): Promise<void> {
+  if (!run?.reducesOwn) return
+  const { schedule } = run
+  const placed = await placedExits(db, { userId, market: 'perp', symbol, isBuy, schedule })
+  if (placed.size > 0)
+    throw new Fault(
+      'policy_denied',
+      `The schedule has exits in ${symbol}, so a run of it closes at the market only`,
+      { extras: { rule: 'own_position', reason: 'a limit order could fill beside the exits' } },
+    )
+}
 
 export const admitClose = (deps: TradeDeps) =>
   createAdmission({
@@ -47,9 +70,10 @@ async function checkClose(
   const isBuy = position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')
   const { symbol } = market
-  const record = { coin: symbol, balance_key: positionBalanceKey(symbol), total: held }
+  const record = { balance_key: positionBalanceKey(symbol), total: held }
   const holding = { userId, market: 'perp', symbol, isLong: !isBuy, held, ...record } as const
   const sizeMax = await reduciblePart(deps.db, run, holding)
+  if (limit !== undefined) await assertNoExits(deps.db, run, { userId, symbol, isBuy })
   const asked = input.size === undefined ? sizeMax : pricing.roundSize(input.size, market)
   const size = compareDecimals(asked, sizeMax) > 0 ? sizeMax : asked
   const mid = mids.get(market.symbol) ?? market.markPrice

@@ -2,7 +2,7 @@ import { readFaults } from '#engines/venue/records/schemas.ts'
 import { group, type InputOf, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { ChainId, Dec, DecOrNull, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
-import { accountEntries } from './account-contract.ts'
+import { cashEntries, setupEntries } from './account-contract.ts'
 import { ordersEntries } from './orders-contract.ts'
 
 const Market = T.Object(
@@ -46,11 +46,9 @@ export const contract = group('perp', {
     ),
     faults: readFaults,
   }),
-  setupStatus: accountEntries.setupStatus,
-  setup: accountEntries.setup,
+  ...setupEntries,
   ...ordersEntries,
-  fund: accountEntries.fund,
-  withdraw: accountEntries.withdraw,
+  ...cashEntries,
 })
 
 export type PerpInput<Key extends keyof typeof contract.entries> = InputOf<(typeof contract.entries)[Key]>

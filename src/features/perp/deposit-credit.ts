@@ -1,7 +1,10 @@
 import { spotCashMicros } from '#engines/venue/orders/collateral-shortfall.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** This module looks for a deposit credit in the balance, which costs a tenth of the weight of the transfer list. */
+/**
+ * This module looks for the credit of a deposit in the balance of the account before it reads the transfer list: a read
+ * of the balance costs a tenth of the request weight.
+ */
 
 export type CreditTaskData = {
   account: string

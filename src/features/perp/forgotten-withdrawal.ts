@@ -1,7 +1,7 @@
 import { signatureOf, unfrozenMs } from '#engines/venue/records/record-store.ts'
 import { toUnits, usdDecimals } from '#kernel/money/money.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 type SearchDeps = { db: Queryable; venue: Pick<Hyperliquid, 'ledgerSince'> }
@@ -35,7 +35,10 @@ export async function withdrawnBefore(
   return undefined
 }
 
-/** Returns whether a task made the withdrawal or ended as it (`ended`), or only `time adopt` has (`adopted`). */
+/**
+ * Returns `ended` if a task made the withdrawal or has ended with it, and `adopted` if only `time adopt` has recorded
+ * it. Undefined if nothing here knows the withdrawal.
+ */
 async function ownerOf(
   db: Queryable,
   account: string,
@@ -53,8 +56,9 @@ async function ownerOf(
 }
 
 /**
- * Returns until when an operator has examined the user's withdrawals: by unfreezing the account, or by ending a
- * task that an unclear withdrawal had stopped. An end as `not_executed` says that those withdrawals were others.
+ * Returns until when an operator has examined the user's withdrawals: by unfreezing the account, or by ending a task
+ * that an unclear withdrawal had stopped. If the operator ended the task as `not_executed`, the withdrawals until then
+ * belong to other requests (`asOthersMs`).
  */
 async function seenByOperator(db: Queryable, userId: string): Promise<{ asOthersMs: number; anyMs: number }> {
   const [ended] = await query<{ as_others: Date | null; last: Date | null }>(

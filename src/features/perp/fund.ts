@@ -77,7 +77,7 @@ const transferEffect = (deps: FundDeps) => {
     driver: batches.driver<FundTaskData, Receipt, FundStep>({
       onFinal: ({ userId }) => changed(userId, route.chainId),
       prove: ({ data }, receipt) => depositProof(deps, data, receipt),
-      // The credit followed the deposit, and may therefore be older than the task.
+      // The credit followed a deposit that was found on the chain, so the credit may be older than the task.
       async found({ data }, { receipt }) {
         const proof = depositProof(deps, data, receipt)
         const { timestampSeconds } = await deps.chain.headAt(receipt.block)

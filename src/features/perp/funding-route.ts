@@ -7,10 +7,16 @@ import type { LedgerToken } from '#kernel/task/task.ts'
 import type { FundingRoute } from './limits.ts'
 
 type Fields = { chain: string; token: string }
-/** Chain and token as the request names them; if absent, the bridge's chain and token, or its token elsewhere. */
+/**
+ * Chain and token as the request names them. If the chain is absent, it is the bridge's chain; if the token is absent,
+ * it is the token of that chain with the symbol of the bridge's token.
+ */
 export type NamedToken = { chain: string | number | undefined; token: string | undefined }
 
-/** Whether the request names the bridge's chain and token; without `chains` for swaps, any other is refused. */
+/**
+ * Whether the request names the bridge's chain and token. `chains` lists the chains for swaps; without this list, any
+ * other chain or token is refused.
+ */
 export function isBridgeToken(
   route: FundingRoute,
   { chain, token = route.symbol }: NamedToken,

@@ -1,17 +1,17 @@
-import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import type { TransferAmount } from '#engines/venue/orders/collateral-transfer.ts'
-import { checkedExits, limitPriceOf, orderSize, type Sizing } from '#engines/venue/orders/order-checks.ts'
-import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
-import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import {
-  type AgentDeps,
-  orderBasis,
+  checkedExits,
+  limitPriceOf,
   orderPrice,
-  tradeDeadlineMs,
-  withAgent,
-} from '#engines/venue/orders/trade-admission.ts'
+  orderSize,
+  type Pricing,
+  type Sizing,
+} from '#engines/venue/orders/order-checks.ts'
+import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
+import { type OrderTaskData, orderBasis, startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import { recentSpendings } from '#engines/venue/orders/pending-spends.ts'
+import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { type AgentDeps, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -108,19 +108,19 @@ function isSet(
   return trusted?.isCross === is_cross && trusted.leverage === value
 }
 
-type Wanted = { reduces: boolean; isBuy: boolean; margin: Leverage }
+type Wanted = { reduces: boolean; isBuy: boolean; leverage: Leverage }
 
 function assertPosition(
   position: Position | undefined,
   { symbol }: PerpMarket,
-  { reduces, isBuy, margin }: Wanted,
+  { reduces, isBuy, leverage }: Wanted,
 ): void {
   if (reduces && position?.signedSize.startsWith('-') !== isBuy)
     throw new Fault(
       'no_position',
       `There is no position in ${symbol} that this order reduces: leave \`reduce_only\` out, or send the other \`side\``,
     )
-  if (!reduces && position && position.isCross !== margin.is_cross)
+  if (!reduces && position && position.isCross !== leverage.is_cross)
     throw new Fault(
       'conflict',
       'The margin mode of an open position cannot be changed: leave `is_cross` out',
@@ -188,7 +188,7 @@ async function checkOpen(
   )
   const [state, mids, setting, spendings] = read
   const position = positionOf(state, market.symbol)
-  const margin = leverageOf(asked, position ?? setting, market)
+  const leverage = leverageOf(asked, position ?? setting, market)
   const mid = mids.get(market.symbol) ?? market.markPrice
   const price = orderPrice(input, { limit, mid, isBuy, market }, pricing)
   const size = orderSize(
@@ -205,22 +205,25 @@ async function checkOpen(
     pricing,
   )
   const reference = referenceOf({ isBuy, limit, mark: mid })
+  const notional = pricing.notionalMicros(price, size, 'up')
+  const reduces = input.reduce_only === true
   const order = {
     isBuy,
-    reduces: input.reduce_only === true,
+    reduces,
     size,
     price,
     tif: limit === undefined ? ('ioc' as const) : (input.tif ?? 'gtc'),
     exits: checkedExits(input, { market, isBuy, reference }, pricing),
-    notional: pricing.notionalMicros(price, size, 'up'),
-    leverage: margin.value,
+    notional,
+    leverage,
+    margin: reduces ? 0n : marginOf({ notional, leverage, position }),
   }
   const action = { userId, chainId: deps.chainId, ...openFacts(order, market) }
-  return { ...order, action, market, account, agent, state, position, spendings, margin, setting }
+  return { ...order, action, market, account, agent, state, position, spendings, setting }
 }
 type CheckedOpen = Awaited<ReturnType<typeof checkOpen>>
 
-type OpenFacts = { isBuy: boolean; reduces: boolean; size: string; notional: bigint; leverage: number }
+type OpenFacts = { isBuy: boolean; reduces: boolean; size: string; notional: bigint; leverage: Leverage }
 
 const openFacts = (
   { isBuy, reduces, size, notional, leverage }: OpenFacts,
@@ -232,7 +235,7 @@ const openFacts = (
   usdMicros: reduces ? 0n : notional,
   exit: reduces,
   terms: actionTerms(
-    `${isBuy ? 'Buy' : 'Sell'} ${size} ${symbol} perpetuals at ${leverage}x leverage on Hyperliquid`,
+    `${isBuy ? 'Buy' : 'Sell'} ${size} ${symbol} perpetuals at ${leverage.value}x leverage on Hyperliquid`,
     {
       venue: 'Hyperliquid',
       asset: symbol,
@@ -248,7 +251,7 @@ function openTaskData(
   transfer: TransferAmount | { transfer_usd: null },
   clock: Clock,
 ): OrderTaskData {
-  const { action, market, account, agent, state, position, reduces, margin, setting } = order
+  const { action, market, account, agent, state, position, reduces, leverage, setting } = order
   const { operation } = action
   const basis = {
     operation,
@@ -270,7 +273,7 @@ function openTaskData(
     ...order.exits,
     usd_micros: String(action.usdMicros),
     ...transfer,
-    ...(!reduces && { margin_micros: String(marginOf(order)) }),
-    leverage: reduces || isSet(margin, position, setting, clock.now().getTime()) ? null : margin,
+    ...(!reduces && { margin_micros: String(order.margin) }),
+    leverage: reduces || isSet(leverage, position, setting, clock.now().getTime()) ? null : leverage,
   }
 }

@@ -98,6 +98,7 @@ export const ordersEntries = {
     access: 'trade',
     rate: 'money',
     waitSeconds,
+    isEndReported: true,
     body: T.Object(
       {
         asset: Asset,
@@ -169,6 +170,7 @@ export const ordersEntries = {
     rate: 'exit',
     priority: 0,
     waitSeconds,
+    isEndReported: true,
     body: T.Object(
       {
         asset: Asset,
@@ -201,6 +203,7 @@ export const ordersEntries = {
     rate: 'exit',
     priority: 0,
     waitSeconds,
+    isEndReported: true,
     body: cancelRequest(Asset, {
       $id: 'PerpCancelRequest',
       examples: [{ order_id: '91490942', asset: 'BTC' }],
@@ -225,6 +228,7 @@ export const ordersEntries = {
     rate: 'exit',
     priority: 0,
     waitSeconds,
+    isEndReported: true,
     body: T.Object(
       {
         asset: Asset,
@@ -266,6 +270,7 @@ export const ordersEntries = {
     rate: 'exit',
     priority: 0,
     waitSeconds,
+    isEndReported: true,
     bodyOptional: true,
     body: T.Object(
       { asset: T.Optional(Asset) },

@@ -3,6 +3,7 @@ import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
+import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/order-view.ts'
@@ -20,10 +21,12 @@ import { recordLeverage } from './leverage-setting.ts'
 import { type FundingRoute, type PerpLimits, perpFacts } from './limits.ts'
 import { admitOpen } from './open.ts'
 import { ordersOf } from './orders-view.ts'
+import { endOrTrim, type OwnExitsStep, ownExitsSteps } from './own-exits.ts'
 import { createPositionOperations } from './position-operations.ts'
-import { createBracketRepair } from './repair-bracket.ts'
+import { createBracketRepair, type RepairStep } from './repair-bracket.ts'
 import { admitSetup, setupRetry, setupSteps } from './setup.ts'
 import { createSetupStatus } from './setup-status.ts'
+import type { PerpOrderTaskData } from './unwind.ts'
 import { marketView } from './views.ts'
 import { admitWithdraw, withdrawSteps } from './withdraw.ts'
 
@@ -54,13 +57,18 @@ export function createPerp(deps: PerpDeps) {
   const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })
   const setUp = { ...work, status }
   const { repairBracket, steps: repairSteps } = createBracketRepair(work)
-  const place = { ...work, repairBracket, onLeverageSet: recordLeverage }
+  const place: PlaceOrderDeps<PerpOrderTaskData, RepairStep | OwnExitsStep> = {
+    ...work,
+    repairBracket,
+    onLeverageSet: recordLeverage,
+    onFilled: (task, _context, _outcome, result) => endOrTrim(task, result),
+  }
   const cancelled: Section = {
     kind: 'perp',
     operation: 'perp_cancel',
     marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
   }
-  const steps = { ...placeOrderSteps(place), ...repairSteps }
+  const steps = { ...placeOrderSteps(place), ...repairSteps, ...ownExitsSteps(work) }
 
   const operations = implement(contract, {
     async markets({ search_text }) {

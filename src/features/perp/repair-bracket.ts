@@ -1,11 +1,10 @@
-import { orderKeys, repairSuffix } from '#engines/venue/orders/action-outcome.ts'
+import { deriveCloid, orderKeys, repairSuffix } from '#engines/venue/orders/action-outcome.ts'
 import { upstreamName } from '#engines/venue/orders/order-failures.ts'
 import { positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders/order-result.ts'
 import type { PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
-import { positionNote } from '#engines/venue/orders/read-after-write.ts'
-import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
+import { positionNote } from '#engines/venue/orders/position-after-fills.ts'
 import { type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { type Entry, type Exit, type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -23,7 +22,7 @@ import {
   type UnwindDeps,
   type UnwindStep,
   unwindSteps,
-} from './unwind.ts'
+} from './unwind-unprotected-entry.ts'
 
 /** This module repairs a position without its requested stop: it places the exits again, or closes the position. */
 
@@ -110,7 +109,8 @@ async function planRepair(
   const size = sumFills(fills).size
   const missing = missingLegs(exits)
   const held = positionOf(state, symbol)?.signedSize.replace('-', '')
-  // Position exits are OCO and end with the position, so they must not apply to an older part of it.
+  // Exits with the grouping `position` are OCO and cover the whole position, so they are used only if the entry opened
+  // all of it.
   const coversPosition = held !== undefined && compareDecimals(held, size) === 0
   const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
   const only = (leg: ExitLeg) => missing.includes(leg)

@@ -10,7 +10,10 @@ export type ApproveKey = (
 ) => Promise<void>
 export type SetupOperatorDeps = { approveKey: ApproveKey }
 
-/** Returns the writes that record the key as approved; undefined if no approval is open. */
+/**
+ * Returns the writes that record the trading key as approved; undefined if the task has no unresolved approval of a
+ * key.
+ */
 export function approvalWrites(
   { approveKey }: SetupOperatorDeps,
   { userId, data, effects }: TaskView<ApprovalTaskData>,

@@ -74,7 +74,10 @@ export const createSetupStatus =
     }
   }
 
-/** Returns the request limits of the account; null if the venue does not answer, so that the view still shows. */
+/**
+ * Returns the request limits of the account; null if the venue does not answer, so that the rest of the status is still
+ * shown.
+ */
 async function requestsOf(
   views: Pick<AccountViews, 'rateLimit'>,
   account: string,

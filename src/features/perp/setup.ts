@@ -1,6 +1,6 @@
+import type { ActionTaskData } from '#engines/venue/orders/action-outcome.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
-import type { ActionTaskData } from '#engines/venue/orders/signed-action.ts'
-import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import { clockSkewMs } from '#engines/venue/orders/order-task.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
@@ -81,7 +81,10 @@ const approvalFacts = ({ operation, exit }: Pick<PlannedAction, 'operation' | 'e
 
 export type SetupTaskData = ApprovalTaskData & {
   rotate: boolean
-  /** The key at the admission, which another task may have replaced since. Tasks of earlier releases lack it. */
+  /**
+   * The trading key at the admission; another task may have replaced it since. Tasks of earlier releases lack this
+   * field.
+   */
   replaces?: string | null
   /** Whether the account was read a second time already. */
   reread?: boolean
@@ -99,7 +102,7 @@ export const approvalPlan = (
   { account, ahead_ms: skewMs, exit = false }: ApprovalTaskData,
   { agent, operation, now }: { agent: string; operation: string; now: Date },
 ): VenuePlan<ApprovalTaskData, never> => {
-  // The action names the expiry, so the reply needs no look-up of it.
+  // The action itself names the expiry of the key, so the expiry need not be read from the venue after the reply.
   const validUntilMs = now.getTime() + skewMs + agentLifeMs
   return {
     account,
@@ -112,7 +115,10 @@ export const approvalPlan = (
   }
 }
 
-/** Proof of an approval; `validUntilMs` comes from the reply or from the records of the venue. */
+/**
+ * Proof that the venue approved a key; `validUntilMs` is the expiry that the task requested, or the one in the venue's
+ * records.
+ */
 type ApprovalProof = { validUntilMs: number }
 
 export const approvalSearch =
@@ -140,7 +146,7 @@ type SetupTask = TaskView<SetupTaskData>
 export function setupSteps(deps: SetupDeps) {
   const { venue, agents, status, rejections } = deps
 
-  /** Ends the set-up while only the first deposit is missing, whose task approves the key. */
+  /** Ends the set-up as `partial` if only the first deposit is missing; the task of that deposit approves the key. */
   const unfunded = async (userId: string): Promise<EndResult<Partial<SetupTaskData>>> => ({
     end: 'completed',
     outcome: 'partial',
@@ -174,7 +180,8 @@ export function setupSteps(deps: SetupDeps) {
         const isReplaced = data.replaces !== undefined && current?.address !== data.replaces
         if (current && !isExpired && (!data.rotate || isReplaced))
           return { end: 'completed', outcome: 'executed', result: await status(userId) }
-        // Custody approves only stored keys. Of two tasks the first stores its key, and both approve that one.
+        // Custody signs an approval only for a stored key. If two tasks store a key at once, the first key is kept and
+        // both tasks approve it.
         const sealed = await agents.prepare(userId)
         return { next: 'sign', writes: (tx) => agents.add(tx, sealed) }
       }

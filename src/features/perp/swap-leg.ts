@@ -1,9 +1,9 @@
-import { effectKind } from '#engines/evm-batch/batch-rules.ts'
+import { effectKind } from '#engines/evm-batch/batch-plan.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { SwapFields } from '#features/swap/route/request-terms.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { soldPart } from '#kernel/money/sold-part.ts'
+import { soldPart } from '#kernel/money/partial-fill.ts'
 import { executedBefore, outsideId } from '#kernel/task/forgotten-execution.ts'
 import type {
   EndResult,
@@ -19,7 +19,10 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 
 export const swapStepNames = { sign: 'swap', confirm: 'swapped', track: 'track' } as const
 export type SwapLegStep = (typeof swapStepNames)[keyof typeof swapStepNames]
-/** After this time the second leg is not tried again, and the money stays where the first leg brought it. */
+/**
+ * This long after the first leg has delivered, the second leg is no longer tried, and the money stays where the first
+ * leg brought it.
+ */
 export const secondLegMs = 10 * 60_000
 /** These faults may pass soon: a node may lag behind the one that showed the arrival, and routes come and go. */
 const briefCodes = ['insufficient_balance', 'no_route', 'insufficient_liquidity']
@@ -35,8 +38,8 @@ export const ageOf = ({ at }: Delivered, now: Date): number => now.getTime() - D
 
 type SecondLeg = { chain: Pick<Evm, 'account'>; chainId: string }
 /**
- * Whether the account has executed the second leg, which the database has forgotten. Its money has then left
- * the wallet, so that neither a lack of balance nor a delay ends the task.
+ * Whether the account has executed the second leg already, although the database, restored from a backup, has no record
+ * of it. The money of the leg has then left the wallet, so neither a missing balance nor a delay may end the task.
  */
 export async function isExecutedBefore(
   { chain, chainId }: SecondLeg,
@@ -47,13 +50,16 @@ export async function isExecutedBefore(
   const { executedTimes } = await chain.account(task.data.account, executionId)
   return executedTimes > executedBefore(task, { kind: effectKind, chainId })
 }
-/** Continues with the step that signs, which looks the transaction up and settles the leg by it. */
+/**
+ * Continues with the step that signs: instead of signing, it looks the executed transaction up and settles the leg by
+ * it.
+ */
 export const settleInStep = <Names extends string, Data>(next: Names, data: Data) =>
   ({ park: { afterMs: 0, next }, state: 'reconciling', outcome: 'unknown', data }) as const
 
 export type SwapLegTask = TaskView<SwapTaskData>
 
-/** The data that the swap and the other leg share, to be counted or shown to the user. */
+/** The fields that the swap shares with the other leg: the poll counter, and what the user sees of both legs. */
 type SharedData = {
   polls?: number
   transactions?: JsonObject[]
@@ -98,7 +104,9 @@ function patchOf(
   }
 }
 
-/** No step of a swap says what follows a refused signature, so only `data` needs another type. */
+/**
+ * The results of swap steps define no `onRefused` for their signature, so only their `data` has to get another type.
+ */
 const legResult = (data: SwapLegData, result: SwapResult): LegResult =>
   ({ ...result, ...(result.data && { data: patchOf(data, result.data) }) }) as LegResult
 

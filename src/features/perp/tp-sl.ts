@@ -1,9 +1,13 @@
 import { assertWorth, checkedExits } from '#engines/venue/orders/order-checks.ts'
-import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import { exitFacts, type OrderTaskData, type PlacedExits } from '#engines/venue/orders/order-task.ts'
+import { findPosition, readLagMs } from '#engines/venue/orders/order-lookup.ts'
+import {
+  exitFacts,
+  type OrderTaskData,
+  orderBasis,
+  type PlacedExits,
+} from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
-import { readLagMs } from '#engines/venue/orders/signed-action.ts'
-import { orderBasis, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, recentOrders } from '#engines/venue/records/order-store.ts'
@@ -125,7 +129,7 @@ export async function earlierExits(
     venue.openOrders(account),
     recentOrders(db, { userId, kind: 'perp', since: later(now, -readLagMs) }),
   ])
-  // Order ids ascend, so that the later of two concurrent replacements stays.
+  // Order ids ascend and a replacement cancels only older exits, so of two concurrent replacements the later one stays.
   const newest = Math.max(...placed)
   const found = new Map<number, EarlierExit>()
   const protects = ({ symbol: orderSymbol, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>

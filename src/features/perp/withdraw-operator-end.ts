@@ -19,14 +19,14 @@ import {
 } from '#kernel/task/operator-end.ts'
 import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task/task.ts'
 import { isLive } from '#kernel/task/task-state.ts'
-import { adoptedKind, replaceAdopted } from '#store/found-effect.ts'
 import { query } from '#store/query.ts'
+import { adoptedKind, replaceAdopted } from '#store/record-found-effect.ts'
 import type { PerpLimits } from './limits.ts'
-import { arrivedView, isNear, isPaid, type Payout } from './payout.ts'
+import { arrivedView, isNear, isPaid, type Payout } from './payout-search.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, type WithdrawEndDeps, withdrawalSwapFailed } from './withdraw-swap.ts'
 
-/** This module ends a withdrawal for an operator. The leg that was under way says where the money is. */
+/** This module ends a withdrawal on behalf of an operator. Which leg was under way determines where the money is. */
 
 export type WithdrawOperatorDeps = WithdrawEndDeps & {
   payoutChain: Pick<Chain, 'id' | 'family'>
@@ -155,7 +155,10 @@ function endInSwap(
 
 type Sold = Ended & { finding: { txHash: string } }
 
-/** Ends a task whose swap was executed before and can no longer be quoted. The operator says what arrived. */
+/**
+ * Ends a task whose swap was executed before the database was restored from a backup, and can no longer be quoted. The
+ * operator says what arrived.
+ */
 function endUnquoted(
   deps: WithdrawOperatorDeps,
   task: WithdrawTask,
@@ -221,7 +224,10 @@ async function claimPayout(
   await claimFound(tx, paid, { claimant: venuePayouts, at })
 }
 
-/** Replaces the task that `time adopt` may have made of the withdrawal found on the venue. */
+/**
+ * Takes the place of the adopted task of this withdrawal, if there is one: the operator's command `time adopt` makes
+ * such tasks of executions that a restored database has lost.
+ */
 async function replaceEqual(tx: Tx, { id, userId, data }: WithdrawTask, outUnits: bigint): Promise<void> {
   const adopted = await query<{ execution_id: string; paid: string; fee: string }>(
     tx,

@@ -1,6 +1,6 @@
 import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import { effectKind } from '#engines/evm-batch/batch-rules.ts'
+import { effectKind } from '#engines/evm-batch/batch-plan.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -121,7 +121,10 @@ export const swapAfterWithdrawal = (
   }
 }
 
-/** The step asked another node, which does not know the executed swap, so the swap is prepared like a new one. */
+/**
+ * Leads back to the quote if a node that a step asks does not know the swap as executed, although another node did; the
+ * swap is then prepared like a new one.
+ */
 const quoteAgain = { next: 'quote', state: 'settling' } as const
 
 /** Quotes the swap of the payout again, because the admission's quote is old and its amount was not exact. */
@@ -158,7 +161,10 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
   }
 }
 
-/** Quotes a swap that was executed before. If nobody quotes it any more, an operator ends it by its transaction. */
+/**
+ * Quotes a swap that was executed before the database was restored from a backup, because its task lacks the data. If
+ * nobody quotes it any more, an operator ends the task by the transaction of the swap.
+ */
 async function quoteSold(deps: SwapAfterDeps, task: SwapAfterTask, now: Date): Promise<Result> {
   const { userId, data } = task
   try {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { effectKind } from '#engines/venue/orders/action-outcome.ts'
-import { deriveCloid } from '#engines/venue/orders/signed-action.ts'
+import { deriveCloid, effectKind } from '#engines/venue/orders/action-outcome.ts'
 import type { Step, TaskView } from '#kernel/task/task.ts'
 import type { IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'

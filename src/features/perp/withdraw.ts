@@ -3,11 +3,11 @@ import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts
 import { collateralFor, transferFor } from '#engines/venue/orders/collateral-shortfall.ts'
 import { noTransfer, transferEffect } from '#engines/venue/orders/collateral-transfer.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
-import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
+import { clockSkewMs, type TransferTaskData } from '#engines/venue/orders/order-task.ts'
+import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/pending-spends.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import type { ActionPlan } from '#engines/venue/orders/signed-action.ts'
-import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
-import { type AgentDeps, clockSkewMs, venueForExit } from '#engines/venue/orders/trade-admission.ts'
+import { type AgentDeps, venueForExit } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedByAnother, claimTransfer } from '#engines/venue/records/order-store.ts'
@@ -27,7 +27,13 @@ import { withdrawnBefore } from './forgotten-withdrawal.ts'
 import { waitForTransfer } from './fund.ts'
 import { isBridgeToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import { arrivedView, createPayoutSearch, type FoundPayout, findPayout, type Payout } from './payout.ts'
+import {
+  arrivedView,
+  createPayoutSearch,
+  type FoundPayout,
+  findPayout,
+  type Payout,
+} from './payout-search.ts'
 import {
   type Destination,
   prepareLeg,
@@ -230,7 +236,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
   }
 }
 
-/** Ends the withdrawal with its payout, or goes on with the swap of it. */
+/** Ends the withdrawal once its payout has arrived, or continues with the swap of the payout. */
 function arrived(
   { chain, route, changed }: WithdrawDeps,
   task: WithdrawTask,

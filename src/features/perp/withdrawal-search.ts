@@ -9,7 +9,7 @@ import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { createPayoutSearch, PayoutTaskData } from './payout.ts'
+import type { createPayoutSearch, PayoutTaskData } from './payout-search.ts'
 
 type SearchDeps = { venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & CashSource }
 type Searched = PayoutTaskData & {
@@ -22,7 +22,10 @@ type Searched = PayoutTaskData & {
 /** The venue lists a withdrawal only after its payout, so before this time its absence proves nothing. */
 const graceMs = 15 * 60_000
 
-/** Searches for a withdrawal; its absence from the list counts only once the account's records agree without it. */
+/**
+ * Searches the venue's list of transfers for a withdrawal. Its absence proves something only if the list agrees with
+ * the account's balance.
+ */
 export const withdrawalSearch = (
   { venue }: SearchDeps,
   task: TaskView<Searched>,
@@ -33,7 +36,7 @@ export const withdrawalSearch = (
   async lookUp({ isLast }) {
     if (ownIn(task, await venue.ledgerSince(task.data.account, task.data.since_ms))) return true
     if (!isLast) return undefined
-    // The list that matches the balance may be newer than the list that was read above.
+    // The list that agrees with the balance may be newer than the list read above, so it is searched too.
     if (ownIn(task, await consistentTransfers(venue, task))) return true
     await assertNotArrived(task)
     return undefined

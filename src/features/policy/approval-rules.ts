@@ -14,7 +14,10 @@ import {
 type ApprovalState = Pick<PolicyState, 'effectiveRecipients'> & {
   limits: Pick<Limits, 'approvalAboveMicros'>
 }
-/** Returns why a person has to approve an otherwise allowed request. Exits count nothing, so they never wait. */
+/**
+ * Returns why a person has to approve a request that the policy otherwise allows; null if no approval is needed. An
+ * exit counts 0 dollars, so its value never needs one.
+ */
 export function approvalNeeded(
   request: PolicyRequest,
   { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
@@ -23,7 +26,8 @@ export function approvalNeeded(
   if (principal === 'person' || principal === 'gateway') return null
   const isReserved = (address: string) => {
     const agents = recipientAt({ chainId, effectiveRecipients }, address)?.agents
-    // Where a recipient denies agents, the rules refuse an agent, whereas an app may ask its person.
+    // A recipient with the setting `denied` is refused to an agent by the rules, whereas an app may ask its person for
+    // an approval.
     return agents === 'approval' || (agents === 'denied' && principal === 'app')
   }
   if (operation === transferOperation && recipients.some(isReserved))
@@ -43,13 +47,17 @@ export function approvalNeeded(
 }
 
 type SignatureState = ApprovalState & {
-  /** The value that the task was accepted with, and below it the value that it will have signed in total. */
+  /**
+   * `reservedMicros` is the value that the task was accepted with; `takenMicros` is that value, or the total that the
+   * task will have signed if this is higher.
+   */
   reservedMicros: bigint
   takenMicros: bigint
 }
 /**
- * The acceptance has decided whether an approval is needed. A signature still refuses a transfer to a recipient
- * that has come to need one, and refuses to take a task above the limit below which it was accepted.
+ * The acceptance of a task has decided whether a person has to approve it. A signature is still refused if the
+ * recipient of a transfer has come to need an approval since, or if a task that was accepted below the approval limit
+ * would sign more than that limit.
  */
 export function evaluateSignature(
   request: PolicyRequest,

@@ -1,17 +1,17 @@
 import { assertEstablished, assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
+import { assertScope } from '#kernel/contract/assert-scope.ts'
 import { type ActScope, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict, type Fault } from '#kernel/contract/fault.ts'
 import { confirmedAct, type InputOf } from '#kernel/contract/operation.ts'
-import { assertScope } from '#kernel/contract/scope.ts'
 import { gauge, type Metric } from '#kernel/metrics.ts'
-import type { RequestedAct } from '#kernel/task/act-request.ts'
+import type { RequestedAct } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { isOperatorText } from '#kernel/task/operator-text.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
+import { change, type OperationsDeps } from './apply-and-publish-change.ts'
 import type { contract } from './contract.ts'
 import { resumedText, whose } from './person-mail-texts.ts'
-import { change, type OperationsDeps } from './policy-change.ts'
 import * as store from './store.ts'
 
 type KillInput = InputOf<(typeof contract)['entries']['kill']>
@@ -28,7 +28,10 @@ const stoppedByOperator = (): Fault =>
     'stopped by the operator',
   )
 
-/** Any caller sets the kill switch at once; a person confirms its end. Only the operator ends the operator's. */
+/**
+ * Any caller sets the kill switch at once, and a person confirms that it is lifted. A switch that the operator has set
+ * is lifted only by the operator.
+ */
 export const createKill = (deps: OperationsDeps) =>
   confirmedAct(
     (input: KillInput, caller: Caller, facts: RequestFacts) => kill(deps, input, caller, facts),

@@ -2,9 +2,9 @@ import { subjectOf } from '#engines/agent-links/owners.ts'
 import { type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { notFound } from '#kernel/contract/fault.ts'
 import { implement } from '#kernel/contract/operation.ts'
+import { change, type OperationsDeps } from './apply-and-publish-change.ts'
 import { contract } from './contract.ts'
 import { createKill } from './kill-switch.ts'
-import { change, type OperationsDeps } from './policy-change.ts'
 import { policyView, type View } from './policy-view.ts'
 import * as store from './store.ts'
 import { createTighten } from './tighten.ts'
@@ -28,7 +28,8 @@ export function createOperations(deps: OperationsDeps) {
         const cancelled = pending.find(({ id }) => id === changeId)
         if (!cancelled) throw notFound('pending change', 'policy_show')
         const remaining = pending.filter((each) => each !== cancelled)
-        // An instance whose clock is ahead may have applied the change; the new version refuses the tasks that it admitted.
+        // An instance whose clock is ahead may have put the cancelled change into effect already. The new version of
+        // the policy refuses the tasks that were admitted under that change.
         await store.savePolicy(tx, userId, { own, version: version + 1, now })
         await store.saveChanges(tx, userId, remaining)
         return {

@@ -1,12 +1,15 @@
 import type { Subject } from '#engines/agent-links/owners.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
-import type { ApprovalDetail } from '#kernel/task/act-request.ts'
+import type { ApprovalDetail } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { type AgentsRule, type Limits, usd, type Wanted } from './rules.ts'
 
 type Named = Pick<Subject, 'agentId' | 'name' | 'linkedAt'>
-/** Names the account in a mail. `caller` is the one who asks; an agent asking for itself is named to its person. */
+/**
+ * Names the account in a text for a person: `your account`, or the agent if the agent is linked or makes the request
+ * itself. `caller` is the one who makes the request.
+ */
 export const whose = ({ agentId, name, linkedAt }: Named, caller?: Pick<Caller, 'person'>): string => {
   if (linkedAt === null && (!caller || caller.person)) return 'your account'
   const shown = mailName(name ?? '')

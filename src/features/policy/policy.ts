@@ -5,7 +5,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { ActRequests } from '#kernel/task/act-approval-request.ts'
 import { ApprovalRequired } from '#kernel/task/approval.ts'
 import {
   intentHash,
@@ -19,12 +19,12 @@ import {
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
 import { approvalNeeded, evaluateSignature } from './approval-rules.ts'
-import { dropPending, type EndedLink, endLink } from './end-link.ts'
 import { createOperations } from './operations.ts'
 import { createReceipts, type Receipts } from './receipt.ts'
 import { effectiveRecipientsOf } from './recipient-store.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
+import { dropPending, type EndedLink, endLink } from './unlink-agent.ts'
 
 const receiptMs = 60_000
 
@@ -42,7 +42,7 @@ export type PolicyDeps = {
   clock: Clock
   random: Random
   platformLimits: PlatformLimits
-  /** How long a limit that a person has raised waits. */
+  /** How long a limit that a person has raised waits before it takes effect. */
   coolingMs: number
   events: Pick<EventLog, 'add' | 'notify'>
   acts: ActRequests
@@ -73,7 +73,10 @@ export type PolicyFeature = {
   /** Stops the opening of positions on an account about which gateway and venue disagree, until it is unfrozen. */
   freeze(tx: Tx, where: VenueAccountRef, reason: string): Promise<void>
   unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
-  /** Ends the policy of a link, in the transaction that unlinks the agent from its person. */
+  /**
+   * Drops the pending changes of a linked agent, and undoes or keeps what its person has set, in the transaction that
+   * unlinks the agent from its person.
+   */
   endLink(tx: Tx, link: EndedLink): Promise<void>
   /** Drops pending raises and recipients of an agent, in the transaction that contests its link. */
   dropPending(tx: Tx, userId: string): Promise<void>
@@ -120,7 +123,10 @@ const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
   }
 }
 
-/** The declared tokens and recipients and those that are signed all have to be allowed. */
+/**
+ * Returns the request that the rules evaluate. It has the tokens and recipients that the intent declares and those that
+ * are signed, because all of them have to be allowed.
+ */
 function requestOf(intent: SigningIntent): rules.PolicyRequest {
   if (intent.type === 'venue_action') {
     const { action } = intent
@@ -223,7 +229,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       ...state,
       platformLimits,
       ownAddresses: await addressesOf(queryable, userId),
-      // Only transfers pay to recipients, so only they wait for this read.
+      // Only transfers pay to recipients, so the recipients are read for transfers only.
       effectiveRecipients:
         request.operation === transferOperation
           ? await effectiveRecipientsOf(queryable, userId, clock.now())

@@ -10,7 +10,7 @@ import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/co
 import { chainByRef } from '#kernel/contract/token-ref.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { type Chain, sameAddress } from '#kernel/money/chains.ts'
-import type { ActRequests } from '#kernel/task/act-request.ts'
+import type { ActRequests } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -21,7 +21,10 @@ import { type RecipientInput, recipientsMax } from './recipients-contract.ts'
 import type { AgentsRule } from './rules.ts'
 import { lockPolicy } from './store.ts'
 
-/** A recipient is somebody else's address that a user may send to. A person adds it, and it waits before it counts. */
+/**
+ * A recipient is an address of somebody else that a user may send to. A person adds it, and it takes effect after a
+ * waiting time.
+ */
 
 export type RecipientsDeps = {
   db: Queryable
@@ -39,7 +42,10 @@ export type RecipientsDeps = {
 export type RecipientAddresses = {
   /** Returns the address in its one spelling, with its checksum; undefined if the text is no address. */
   parse(chain: Pick<Chain, 'family'>, text: string): string | undefined
-  /** Why the gateway's contracts, accounts and listed tokens receive nothing; undefined for any other address. */
+  /**
+   * Returns what the address is if it must not be a recipient, such as a contract of the gateway or a token; undefined
+   * for any other address.
+   */
   reservedFor(chain: Chain, address: string): string | undefined
   /** Returns why the address cannot receive, as the chain shows; undefined if it can. */
   problemOf(chain: Chain, address: string, sender: string): Promise<string | undefined>

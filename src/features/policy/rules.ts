@@ -186,7 +186,10 @@ function evaluateChatCap({ principal, usdMicros }: PolicyRequest, state: PolicyS
   return refuse('chat_per_day_usd', reason, limit, usd(remaining))
 }
 
-/** A chat starts no transfers by itself, and nothing that counts 0, because its limit could not bound that. */
+/**
+ * A chat starts no transfers by itself, and nothing that counts 0 dollars, because the limit for chats could not bound
+ * such actions.
+ */
 export function refusedToChats(request: PolicyRequest, state: PolicyState): Refusal | null {
   if (request.principal !== 'chat') return null
   if (request.operation !== transferOperation && countedMicros(request) > 0n) return null

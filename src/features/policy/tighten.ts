@@ -1,15 +1,15 @@
 import { assertUncontested, linkCoolsUntil, type Subject } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
+import { assertScope } from '#kernel/contract/assert-scope.ts'
 import { type ActScope, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import { confirmedAct } from '#kernel/contract/operation.ts'
-import { assertScope } from '#kernel/contract/scope.ts'
 import { uuidv7 } from '#kernel/id.ts'
-import type { ActRequest, RequestedAct } from '#kernel/task/act-request.ts'
+import type { ActRequest, RequestedAct } from '#kernel/task/act-approval-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
+import { type Changed, change, type OperationsDeps } from './apply-and-publish-change.ts'
 import { raiseDetails, raisedText, whose } from './person-mail-texts.ts'
-import { type Changed, change, type OperationsDeps } from './policy-change.ts'
 import {
   assertWithinPlatform,
   basisOf,
@@ -32,8 +32,8 @@ const confirmationOf = ({ task_id, approval, message }: RequestedAct) => ({
 })
 
 /**
- * A person confirms the limits that the page shows, so a raise fails if they have changed since: what another
- * change removed from a list would come back.
+ * A person confirms a raise of the limits that the page shows, so it fails if these limits have changed since.
+ * Otherwise it could restore an entry that another change has removed from a list.
  */
 function assertSameBasis(asked: JsonObject | undefined, now: JsonObject): void {
   if (asked === undefined || canonicalJson(asked) === canonicalJson(now)) return

@@ -3,12 +3,12 @@ import { assertUncontested, type Owner, personOf } from '#engines/agent-links/ow
 import type { StoredCaller } from '#engines/stored-callers/stored-caller.ts'
 import type { StrategySlots } from '#engines/strategy-slots/strategy-slots.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import { assertScope } from '#kernel/contract/assert-scope.ts'
 import { type ActScope, type Caller, type Scope, scopes } from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
-import { assertScope } from '#kernel/contract/scope.ts'
 import type { Random } from '#kernel/id.ts'
 import { toMicros } from '#kernel/money/money.ts'
-import type { ActRequests, RequestedAct } from '#kernel/task/act-request.ts'
+import type { ActRequests, RequestedAct } from '#kernel/task/act-approval-request.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Queryable } from '#store/query.ts'
@@ -46,7 +46,7 @@ export type ScheduleDeps = {
   scopeOf: (operation: string) => Scope | undefined
   /** Returns the stored caller in whose name the runs of a schedule act, without a credential. */
   authorityOf: (db: Queryable, caller: Caller) => Promise<object>
-  /** Holds the access of a caller until the end of the transaction; returns false if it has ended already. */
+  /** Locks the access of a caller until the end of the transaction; returns false if the access has ended already. */
   holdAccess: (tx: Tx, caller: Caller) => Promise<boolean>
   acts: ActRequests
   /** The clock for approvals; unlike the clock of schedules, the local world does not advance it. */
@@ -154,7 +154,9 @@ const neededScopes = ({ scopeOf }: ScheduleDeps, { operations }: Compiled): Read
   new Set(['chat', 'read', ...operations.flatMap((operation) => scopeOf(operation) ?? [])])
 
 type Reserved = { row: store.ScheduleRow; facts: UserFacts; authority: { approvedMicros?: string } }
-/** Returns the maximum value of one order that a person has to approve first; undefined if none has to be. */
+/**
+ * Returns the maximum value of one order if a person has to approve orders of that value first; undefined otherwise.
+ */
 function maxUnapproved({ row, facts, authority }: Reserved): string | undefined {
   const maxUsd = maxToApprove(compiledOf(row), facts)
   return maxUsd === undefined || covers(authority, maxUsd) ? undefined : maxUsd
@@ -165,7 +167,10 @@ const setupIncomplete = (missing: readonly SetupItemView[]) =>
     extras: { missing: missing.map(({ key }) => key) },
   })
 
-/** Locks the schedules of a caller whose access has not ended: its end waits, and then finds what the caller begins. */
+/**
+ * Locks the caller's access and schedules; throws if the access has ended. An end of the access waits for this
+ * transaction, and then also stops what the transaction has begun.
+ */
 export async function lockToBegin({ holdAccess }: ScheduleDeps, tx: Tx, caller: Caller): Promise<void> {
   if (!(await holdAccess(tx, caller)))
     throw new Fault('invalid_token', 'The token was revoked meanwhile: obtain another one')
@@ -198,7 +203,10 @@ export async function activate(
   return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
 }
 
-/** Without a person who could approve, runs start the orders that need no approval and recommend the others. */
+/**
+ * Ignores that there is no person who could approve: runs then start the orders that need no approval, and recommend
+ * the others.
+ */
 function noPerson(error: unknown): undefined {
   if (!(error instanceof Fault) || error.code !== 'step_up_required') throw error
 }
@@ -256,7 +264,7 @@ export async function pause(
   { schedule_id: id }: ScheduleInputOf<'pause'>,
   { facts, caller: { userId }, act }: Omit<MaybeBeginning, 'id'>,
 ): Promise<ScheduleView> {
-  await store.lockSchedules(act.tx, userId)
+  await store.lockRunsAndSchedules(act.tx, userId)
   const row = await requireSchedule(act.tx, userId, id)
   if (row.status === 'paused') return viewOf(deps, row, facts)
   if (row.status !== 'active')
@@ -298,7 +306,7 @@ export async function disable(
   act: ActScope,
 ) {
   const wanted = idsIn(input)
-  const all = await store.lockSchedules(act.tx, userId)
+  const all = await store.lockRunsAndSchedules(act.tx, userId)
   const statuses = new Map(all.map(({ id, status }) => [id, status]))
   const hasEnded = (id: string) => statuses.get(id) === 'disabled' || statuses.get(id) === 'completed'
   const ids = wanted ?? all.map(({ id }) => id)

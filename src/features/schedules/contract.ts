@@ -28,7 +28,7 @@ import {
 
 export const pageMax = 100
 
-/** The fields of paging, which the interface leaves unbounded: pages are cut to 100, and past the end are empty. */
+/** The fields of paging. Neither has a maximum: a page is cut to 100 entries, and a page past the end is empty. */
 const paging = (limit: number) => ({
   skip: T.Optional(T.Integer({ minimum: 0, default: 0, description: 'Entries to pass over' })),
   limit: T.Optional(

@@ -144,7 +144,7 @@ export async function update(
   const { schedule_id: id, status: wanted } = input
   const now = deps.clock.now()
   await lockToBegin(deps, tx, caller)
-  // Slots that are due by now run by the version before the edit.
+  // Slots that are due by now are settled first, so that their runs use the version before the edit.
   await deps.slots.settle(tx, id)
   const row = await requireSchedule(tx, caller.userId, id)
   assertVersion(row, prepared.version)

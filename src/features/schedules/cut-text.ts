@@ -1,7 +1,7 @@
-/** Cuts a text to a number of characters, and never through one of them. */
+/** Shortens a text to a number of characters, and never cuts through a character. */
 export function cutText(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text
-  // A character is at most two units long, so no more than these are looked at.
+  // A character has at most two UTF-16 code units, so no more of the text than this has to be split into characters.
   const characters = [...text.slice(0, 2 * charactersMax + 1)]
   return characters.length > charactersMax ? `${characters.slice(0, charactersMax - 1).join('')}…` : text
 }

@@ -4,14 +4,17 @@ import type { ExecutionView, eventTypes } from './execution-schemas.ts'
 import type { StartedTask } from './run-outcome.ts'
 
 /**
- * A run with the query of its version, and with what its chat and the tasks that it has started are by now, which may
- * go on after its end. They are deleted by age, and then its own columns say what they were at its end.
+ * A run with the query of its version, and with the present state of its chat and of the tasks that it has started,
+ * which may go on after the end of the run. The chat and the tasks are deleted by age; from then on, the run's own
+ * columns give their state at its end.
  */
 export type ExecutionRow = StrategyExecutionRow & {
   query: string
   task_ids: string[]
   started: Pick<StartedTask, 'status' | 'outcome'>[]
-  /** What counts against the limits; null if nothing did, or not any more. */
+  /**
+   * The value in USD that the tasks of the run count against the limits; null if they have no reservation on record.
+   */
   counted_usd: string | null
   chat_answer: string | null
   chat_credits: number | null

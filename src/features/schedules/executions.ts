@@ -15,13 +15,16 @@ import { startedOutcome } from './run-outcome.ts'
 export type ExecutionDeps = { db: Queryable; clock: Clock; files: Pick<Files, 'linkOf'> }
 type ArtifactView = T.Static<typeof ArtifactList>['items'][number]
 
-/** Returns the page to read: the interface bounds neither field, so a larger page is cut. */
+/** Returns the page to read. The schema sets no maximum for its fields, so a larger page is cut. */
 export const pageOf = ({ skip = 0, limit }: { skip?: number; limit?: number }, limitDefault: number) => ({
   skip: Math.min(skip, Number.MAX_SAFE_INTEGER),
   limit: Math.min(limit ?? limitDefault, pageMax),
 })
 
-/** What came of a run by now. The record is of its end, and what it has started may end later. */
+/**
+ * Returns the present results of a run. The stored record is from the end of the run, and tasks that the run has
+ * started may end later.
+ */
 function resultsOf(row: store.ExecutionRow) {
   const { status, outcome, started, spent_usd, credits_used } = row
   if (status === 'pending' || status === 'running') return { outcome, spent_usd, credits_used }

@@ -13,8 +13,9 @@ import type { ScheduleInputOf } from './contract.ts'
 import { type Advice, adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
 
 /**
- * A task makes the recommendations of a schedule; they are stored until the next such task renews them. Those of its
- * chats expire by the clock of tasks, which the clock of the slots may be ahead of.
+ * A task computes the recommendations of a schedule, and they are stored until the next such task replaces them.
+ * Recommendations that the schedule's chats have made expire by the clock of tasks; the clock of schedules may be ahead
+ * of it.
  */
 
 export type RecommendationDeps = ScheduleDeps & {

@@ -42,6 +42,7 @@ test('a run whose order was refused is skipped with the reason, and one whose co
   assert.deepEqual(refusedFor('trading_paused'), ['cancelled', 'not_executed', 'frozen'])
   for (const code of ['policy_denied', 'approval_required', 'chat_per_day_usd', 'own_position'])
     assert.deepEqual(refusedFor(code), ['cancelled', 'not_executed', 'policy_denied'])
+  assert.deepEqual(refusedFor('insufficient_scope'), ['cancelled', 'not_executed', 'access_ended'])
   assert.deepEqual(endOf(chat()), ['completed', 'not_executed', null])
 })
 
@@ -52,7 +53,7 @@ test('a run whose order was refused for any other reason has failed with it, unl
       started: [],
       hasOrders: true,
     })
-  for (const code of ['unavailable', 'conflict', 'insufficient_scope', 'validation']) {
+  for (const code of ['unavailable', 'conflict', 'validation']) {
     const { status, outcome, skipReason, error } = refused(code)
     assert.deepEqual([status, outcome, skipReason, error?.code], ['failed', 'not_executed', null, code])
   }

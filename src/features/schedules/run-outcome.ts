@@ -38,8 +38,12 @@ const skipReasons: Readonly<Record<string, SkipReason>> = {
   approval_required: 'policy_denied',
   chat_per_day_usd: 'policy_denied',
   own_position: 'policy_denied',
+  insufficient_scope: 'access_ended',
 }
-/** The codes of refusals after which nothing is left to be done: there is nothing to reduce, or its user decides. */
+/**
+ * The codes of refusals that leave the run nothing to do: there is no position to reduce, or the user decides on a
+ * recommendation.
+ */
 const idleCodes = ['no_position', 'recommended']
 /** The codes of a model, or of the service that asks it, that did not answer. */
 const awayCodes = ['unavailable', 'upstream_timeout', 'overloaded']
@@ -90,7 +94,7 @@ type StartedState = Pick<StartedTask, 'status' | 'outcome'>
 
 const isOpen = ({ status }: StartedState): boolean => status === 'pending' || status === 'running'
 
-/** Returns what the tasks that a run has started have done; a run that did not complete has done a part at most. */
+/** Returns the outcome of all tasks that a run has started; for a run that did not complete it is `partial` at best. */
 export function startedOutcome(started: readonly StartedState[], status: RunEnd['status']): Outcome {
   if (started.some(isOpen)) return 'unknown'
   const executed = started.filter(({ outcome }) => outcome === 'executed').length

@@ -37,7 +37,10 @@ export type RunRecord = {
   creditsUsed: number
   chatId: string | null
   report?: { id: string; size: number }
-  /** Why the schedule is paused at once with this run; trouble that has to repeat pauses it otherwise. */
+  /**
+   * The reason to pause the schedule right after this run. Without it, the schedule is paused only by trouble that
+   * repeats in several runs.
+   */
   pause?: Pause
   at: Date
 }
@@ -50,7 +53,8 @@ const troubleTexts: Readonly<Record<Trouble, string>> = {
 /** Stores the end of a run and returns its events; rows are locked in the order of all other transactions. */
 export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Promise<NewEvent[]> {
   const { run, end, started, answer, creditsUsed, chatId, at } = record
-  // Tasks that the chat has started go on by themselves, whereas the chat itself answers nobody any more.
+  // The chat is cancelled if it is still open, because nobody waits for its answer any more. Tasks that the chat has
+  // started go on.
   if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })
   const locked = await store.lockSchedule(tx, run)
   const ended = {
@@ -90,7 +94,10 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
 const isSkipped = ({ end: { status, skipReason }, started }: RunRecord): boolean =>
   status === 'cancelled' && skipReason !== null && started.length === 0
 
-/** Whether the schedule is still active by the activation in whose name the run went: trouble ends no later one. */
+/**
+ * Whether the schedule is still active by the same activation as the run: trouble of a run must not pause a later
+ * activation.
+ */
 const isOfActivation = (run: store.Run, { status, version, activated_at: at }: store.LockedSchedule) =>
   status === 'active' && version === run.version && at?.getTime() === run.activated_at?.getTime()
 

@@ -53,8 +53,8 @@ export async function findRun(db: Queryable, id: string): Promise<Run> {
 }
 
 /**
- * Whether a run may begin: one by hand unless the schedule is disabled, one of a slot while the schedule is active.
- * A schedule is completed with its last slot, whose run may still begin.
+ * Whether a run may begin: a manual run unless the schedule is disabled, the run of a slot while the schedule is
+ * active. A schedule is completed with its last slot, but the run of that slot may still begin.
  */
 export const isRunnable = (
   status: StrategyRow['status'],
@@ -69,7 +69,7 @@ export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
     [run.strategy_id],
   )
   if (!row || !isRunnable(row.status, run)) return false
-  // A statement that waited for the lock would read an earlier authority, so another one reads it.
+  // A statement that waited for the lock still sees the earlier authority, so a second statement reads the authority.
   return (await findRun(tx, run.id)).authority?.endedAt === undefined
 }
 
@@ -130,7 +130,7 @@ export async function findChat(db: Queryable, chatId: string, ordered: readonly 
   }
 }
 
-/** What the chat of a run has said and taken by now. */
+/** Returns the answer of a run's chat so far, and the credits that the chat has used. */
 export async function chatSoFar(
   db: Queryable,
   chatId: string | null,
@@ -253,8 +253,8 @@ export async function lockSchedule(tx: Tx, { strategy_id: id }: Run): Promise<Lo
 }
 
 /**
- * Counts the end of a slot's run as a run, or as a slot that did not run. With its last run an active schedule is
- * completed. The caller has locked the schedule.
+ * Adds the ended run of a slot to the number of runs, or to the number of skipped slots. An active schedule is
+ * completed when it reaches its maximum of runs. The caller has locked the schedule.
  */
 export const countEnd = (tx: Tx, { strategy_id: id }: Run, { hasRun, at }: { hasRun: boolean; at: Date }) =>
   query(

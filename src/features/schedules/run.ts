@@ -35,7 +35,10 @@ export type RunDeps = RecordDeps & {
   clock: Clock
   files: Pick<Files, 'put'>
   isPaused: (userId: string) => Promise<boolean>
-  /** Whether money is on hold until an operator lets it go on; throws, so that the run waits, if the hold is short. */
+  /**
+   * Returns whether money is on hold until an operator releases it. Throws during a hold that ends by itself, so that
+   * the run waits.
+   */
   isOnHold: () => boolean
   admitChat: (
     input: { query: string; agent: string; thread_id?: string },
@@ -44,7 +47,7 @@ export type RunDeps = RecordDeps & {
   /** Accepts the chat of a run, or throws `insufficient_credits`. */
   enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
   announceQueued: () => void
-  /** Computes the slot that follows the next slot, ahead of its time. */
+  /** Computes in advance the slot that comes after the next slot. */
   computeFollowing: (strategyId: string) => Promise<void>
 }
 type RunData = {
@@ -57,7 +60,9 @@ type RunData = {
 type RunTask = TaskView<RunData>
 
 export const runKindName = 'schedule_run'
-/** The chat and what it starts wake the run when they end; this poll finds an end whose hint was lost. */
+/**
+ * The chat and the tasks that it starts wake the run when they end; this poll finds an end whose notification was lost.
+ */
 const pollMs = 5_000
 /** The last check of the chat is this long before the task's deadline, which would end the run without a check. */
 const lastLookMs = 2_000
@@ -66,7 +71,7 @@ export const createRunKind = (deps: RunDeps): TaskKind =>
   defineTaskKind<RunData, 'check' | 'settle' | 'report'>({
     kind: runKindName,
     version: 1,
-    priority: 3,
+    priority: 4,
     isResumable: true,
     steps: {
       check: (task, context) => check(deps, task, context),
@@ -105,7 +110,7 @@ async function check(
   }
 }
 
-/** No credits are the only reason for which the acceptance of a chat refuses what its admission has allowed. */
+/** Missing credits are the only reason for which an admitted chat is refused at its acceptance. */
 function refusalOf(error: unknown) {
   if (!(error instanceof Fault) || error.code !== 'insufficient_credits') throw error
   return { code: error.code, message: error.message }
@@ -132,6 +137,7 @@ async function admitUnlessStopped(
   return admitChat(deps, run, caller).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const { code, message, retryable } = error
+    if (code === 'insufficient_scope') return endOfAccess(run)(error)
     // The admission reads the daily credits that a person allows an app, and refuses if too few are left.
     if (code === 'insufficient_credits') return skipped('no_credits', code, message)
     if (retryable) throw error
@@ -172,18 +178,22 @@ async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date):
   return currentCaller(db, run.user_id, { ...authority, run: via }, now)
 }
 
+const accessCodes: readonly string[] = ['invalid_token', 'suspended', 'insufficient_scope']
+
 const endOfAccess =
-  ({ execution_type: type }: store.Run) =>
+  (run: store.Run) =>
   (error: unknown): Ended => {
-    if (!(error instanceof Fault) || (error.code !== 'invalid_token' && error.code !== 'suspended'))
-      throw error
-    const text = `${error.message}; activate it again to let it act for you`
-    return {
-      end: skippedEnd('access_ended', error.code, error.message),
-      // A run by hand has an access of its own, whose end says nothing about that of the schedule.
-      ...(type !== 'manual' && { pause: { reason: 'access_ended', text } }),
-    }
+    if (!(error instanceof Fault) || !accessCodes.includes(error.code)) throw error
+    return withPause(run, skippedEnd('access_ended', error.code, error.message))
   }
+
+/** Pauses the schedule of a run that its access was not enough for. */
+function withPause({ execution_type: type }: store.Run, end: RunEnd): Ended {
+  const text = `${end.error?.message}; activate it again to let it act for you`
+  // A manual run has an access of its own; the end of that access says nothing about the access of the schedule.
+  const isPaused = end.skipReason === 'access_ended' && type !== 'manual'
+  return { end, ...(isPaused && { pause: { reason: 'access_ended', text } }) }
+}
 
 /** Admits the chat of a run; once the thread is full, the runs go on in a new thread. */
 async function admitChat(deps: RunDeps, run: store.Run, caller: Caller): Promise<AdmittedChat> {
@@ -234,7 +244,7 @@ async function report(deps: RunDeps, task: RunTask): Promise<EndResult> {
     started,
     answer,
     creditsUsed,
-    end: judgeRun({ chat, started, hasOrders: ordered.length > 0 }),
+    ...withPause(run, judgeRun({ chat, started, hasOrders: ordered.length > 0 })),
   }
   const text = reportText({ ...run, ...ended, startedAt: run.started_at, endedAt: clock.now() })
   const { id, size } = await files.put(task.userId, 'report.md', reportType, Buffer.from(text))
@@ -282,7 +292,7 @@ const completeEnd = (deps: RunDeps, task: RunTask, end: EndResult): EndResult =>
   async complete(tx) {
     const run = await store.findRun(tx, task.id)
     const error = 'error' in end ? { retryable: false, ...end.error } : null
-    // The end of the access has cancelled the run.
+    // The task was cancelled because the access of the run ended.
     const isRevoked = end.end === 'cancelled' && run.authority?.endedAt !== undefined
     const runEnd: RunEnd = isRevoked
       ? skippedEnd('access_ended', 'invalid_token', 'The access behind this was revoked')

@@ -1,12 +1,16 @@
+import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import type { StrategyStatus } from '#store/tables/strategies.ts'
 import { requireSchedule, type ScheduleDeps, viewOf } from './activation.ts'
 import { pageMax, type ScheduleInputOf } from './contract.ts'
 import { type ExecutionDeps, executionPage, pageOf } from './executions.ts'
+import type { ScheduleView } from './schedule-schemas.ts'
 import { schedulesOf } from './store.ts'
 import { transactionsOf } from './transactions.ts'
 
 /** This module lists and shows the schedules of a user. */
+
+const loopTurn = createLoopTurns()
 
 const statusesOf = (filter: StrategyStatus | 'all' | 'prompt') =>
   filter === 'all' || filter === 'prompt' ? null : [filter]
@@ -21,7 +25,13 @@ export function createScheduleReads(deps: ScheduleDeps & ExecutionDeps) {
       schedulesOf(db, userId, { statuses, ...page }),
       deps.factsOf(userId),
     ])
-    return { items: rows.map((row) => viewOf(deps, row, facts)), total }
+    const items: ScheduleView[] = []
+    for (const row of rows) {
+      // The first view of a calendar searches its times, so other work may go first.
+      await loopTurn()
+      items.push(viewOf(deps, row, facts))
+    }
+    return { items, total }
   }
   return {
     all: ({ filter_type = 'all' }: ScheduleInputOf<'all'>, { userId }: Caller) =>

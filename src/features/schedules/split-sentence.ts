@@ -2,7 +2,7 @@ import type { Calendar, Refusal } from './recurrence/calendar.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
 import { examples } from './recurrence/schedule-error.ts'
 
-/** A calendar that was read; `notes` names words that were read in another sense than their letters. */
+/** A calendar that was read; `notes` names words that were read in another sense, such as `EST` as America/New_York. */
 export type ReadCalendar = { calendar: Calendar; notes: string[] }
 /** A sentence without the times at its beginning or end; the rest is the query that each run asks. */
 export type Sentence = ReadCalendar & { query: string }
@@ -12,7 +12,10 @@ const wordsMax = 16
 const charactersMax = 200
 
 const lastMark = /[\s,;:-]/
-/** Cuts the marks off both ends; one pattern for both would search each run of marks again from each mark. */
+/**
+ * Removes spaces and punctuation at both ends. One pattern for both ends would take quadratic time for long runs of
+ * punctuation.
+ */
 function trimmed(words: readonly string[]): string {
   const text = words.join(' ')
   let end = text.length
@@ -39,7 +42,8 @@ export function splitSentence(text: string, options: ReadOptions): Sentence | { 
       if (field === 'timezone') return reading
       if (type === 'not_understood') continue
       refused ??= phrase
-      // A part of a phrase that is understood and refused says something else, unless its zone is a word of the query.
+      // Shorter parts of a refused phrase are not tried, because they mean something else. Only an unknown zone may be
+      // a word of the query.
       if (type !== 'unknown_zone') break
     }
   return { refusal: refusalOf(refused, options) ?? incomplete(text, options) }

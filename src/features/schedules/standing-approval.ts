@@ -1,7 +1,7 @@
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { sha256 } from '#kernel/id.ts'
 import { toMicros } from '#kernel/money/money.ts'
-import type { ActRequest } from '#kernel/task/act-request.ts'
+import type { ActRequest } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import { briefOf, runsADay } from './recurrence/brief.ts'
@@ -55,7 +55,10 @@ export function approvedBefore(
     : {}
 }
 
-/** Returns a hash of what an approval is given for; an approval that the access itself has is no part of it. */
+/**
+ * Returns a hash of the version and the access that an approval is given for. The access is hashed without the approval
+ * that it already contains.
+ */
 export function termsHash(row: Version, access: object): string {
   const {
     approvedMicros: _micros,

@@ -1,3 +1,4 @@
+import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRow, StrategyStatus, StrategyVersionRow } from '#store/tables/strategies.ts'
@@ -59,6 +60,30 @@ export async function schedulesOf(
   return { rows, total: counted?.total ?? 0 }
 }
 
+/** The tasks of the runs of a user that have not ended, and of their chats. */
+const openTasksSql = `select id from task where id in (
+  select unnest(array[e.id, e.chat_id]) from strategy s join strategy_execution e on e.strategy_id = s.id
+  where s.user_id = $1 and e.status in ('pending', 'running'))`
+/** Runs that begin while their schedules are locked are locked in another attempt; few begin in one moment. */
+const lockAttemptsMax = 5
+
+/**
+ * Locks the open runs of a user and then the schedules, in the order in which the end of a run locks both, for a change
+ * that cancels runs.
+ */
+export async function lockRunsAndSchedules(tx: Tx, userId: string): Promise<StrategyRow[]> {
+  const locked = new Set<string>()
+  for (let attempt = 1; ; attempt++) {
+    const runs = await query<{ id: string }>(tx, `${openTasksSql} order by id for no key update`, [userId])
+    for (const { id } of runs) locked.add(id)
+    await query(tx, 'savepoint schedules_locked')
+    const schedules = await lockSchedules(tx, userId)
+    const open = await query<{ id: string }>(tx, openTasksSql, [userId])
+    if (attempt === lockAttemptsMax || open.every(({ id }) => locked.has(id))) return schedules
+    await query(tx, 'rollback to savepoint schedules_locked')
+  }
+}
+
 /** Locks the schedules of a user; changes that count schedules or end several of them wait for each other here. */
 export async function lockSchedules(tx: Tx, userId: string): Promise<StrategyRow[]> {
   return query<StrategyRow>(tx, 'select * from strategy where user_id = $1 order by id for no key update', [
@@ -71,14 +96,19 @@ export type NewVersion = Pick<
   'strategy_id' | 'version' | 'query' | 'agent' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'created_at'
 > & { calendar: Calendar | null; guards: object; compiled: object }
 
-/** The column must not be null, although only types that trade have a paper account. */
+/** The column must not be null. Schedules of the type `prompt` have no paper account, so the value has no effect. */
 const paperBalanceUsd = '1000'
 
 export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> {
   const row = { ...version, type: 'prompt', mode: 'live', paper_balance_usd: paperBalanceUsd }
   const text = `insert into strategy_version select * from jsonb_populate_record(null::strategy_version, $1)`
   await query(tx, text, [jsonText(row)])
+  await query(tx, versionDeletionSql, [version.strategy_id, version.version - versionsMax])
 }
+
+/** Each edit deletes the version that it makes too old; one that a run names is deleted with its last run. */
+const versionDeletionSql = `delete from strategy_version v where strategy_id = $1 and version = $2
+  and not exists (select from strategy_execution e where e.strategy_id = v.strategy_id and e.version = v.version)`
 
 export type NewSchedule = Pick<
   StrategyRow,

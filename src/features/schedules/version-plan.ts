@@ -15,7 +15,7 @@ export type Plan = {
   guards: { cooldown_seconds?: number }
   onMissed: 'run_latest' | 'skip'
   catchUpSeconds: number
-  /** Notes about words that were read in another sense than their letters, such as `EST`. */
+  /** Notes about words that were read in another sense, such as `EST` as America/New_York. */
   notes: string[]
 }
 type PlanInput = Omit<ScheduleInputOf<'create'>, 'status'>

@@ -3,8 +3,8 @@ import { type InputOf, implement } from '#kernel/contract/operation.ts'
 import { findChain, unservedChain } from '#kernel/contract/token-ref.ts'
 import type { SecurityVerdicts, TokenRef, TokenVerdict } from '#kernel/money/token-security.ts'
 import { contract } from './contract.ts'
+import { type IsSolanaAddress, isAddressOn, keyOf } from './token-address.ts'
 import { type CheckerDeps, createChecker } from './token-checker.ts'
-import { type IsSolanaAddress, isAddressOn, keyOf } from './token-ref.ts'
 
 type SecurityDeps = CheckerDeps & { isSolanaAddress: IsSolanaAddress }
 type CheckInput = InputOf<typeof contract.entries.check>
@@ -36,7 +36,8 @@ export function createSecurity(deps: SecurityDeps) {
   }
 
   const verdicts: SecurityVerdicts = {
-    // A trade has a turn apart from the user's other checks, so that a check of many tokens does not delay it.
+    // A trade waits in the queue under a key of its own, so that a check of many tokens by the same user does not delay
+    // it.
     verdictOf: (tokens, { userId }) =>
       checker.check(tokens, { owner: `trade:${userId}`, maxAgeMs: tradeFreshMs, isTrade: true }),
   }

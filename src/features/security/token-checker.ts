@@ -19,7 +19,7 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 import { assessMint } from './assess-mint.ts'
 import { assessTrade, ownSource } from './assess-trade.ts'
-import { isListed, keyOf } from './token-ref.ts'
+import { isListed, keyOf } from './token-address.ts'
 
 type Reader = { family: 'evm'; chain: Pick<Evm, 'row' | 'probe'> } | { family: 'solana'; chain: Solana }
 export type CheckerDeps = {
@@ -95,8 +95,8 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
   }
 
   /**
-   * Callers share a check that runs, but none that waits in the turn of another caller. A trade shares only
-   * checks of trades, and none that lacks a report because another user's share of a service was used up.
+   * Callers share a check that is running, but none that still waits in the queue of another caller. A trade shares
+   * only checks of trades. No check is shared that lacks a report because its user's quota at a service was used up.
    */
   const loadVerdict = async (
     tokenKey: string,
@@ -180,7 +180,10 @@ async function reportOf(
 }
 
 const shareUsedUp = 'share_used_up'
-/** Whether the verdict lacks a service's report because the user who asked has used up a share of that service. */
+/**
+ * Whether the verdict lacks the report of a service because the user who requested it had used up a quota of that
+ * service.
+ */
 const isShort = ({ reasons }: TokenVerdict): boolean => reasons.some(({ code }) => code === shareUsedUp)
 
 function unavailable(source: string, error: unknown, code: string): Assessment {

@@ -5,13 +5,14 @@ import {
   assertTick,
   assertWorth,
   limitPriceOf,
+  orderPrice,
   orderSize,
 } from '#engines/venue/orders/order-checks.ts'
 import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
-import { startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import { orderBasis, startsWithOrder } from '#engines/venue/orders/order-task.ts'
+import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/pending-spends.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
-import { orderBasis, orderPrice, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
+import { tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { ownPartOf, reduciblePart } from '#engines/venue/records/reducible-part.ts'
@@ -223,9 +224,9 @@ export const admitSell = (deps: SpotDeps) =>
     check: (input: SellInput, { userId }) => checkSell(deps, input, userId),
     async fund({ input, market, price, accountState }, { userId, run, isLast }) {
       const { balances, spendings } = accountState
-      const { symbol, coin, base } = market
+      const { symbol, base } = market
       const held = freeOf(balances, base)
-      const record = { coin, balance_key: spotBalanceKey(base), total: heldOf(balances, market).total }
+      const record = { balance_key: spotBalanceKey(base), total: heldOf(balances, market).total }
       const holding = { userId, market: 'spot', symbol, isLong: true, held, ...record } as const
       const free = await reduciblePart(deps.db, run, holding)
       const { minOrderUsd: minimum } = deps.limits

@@ -109,6 +109,7 @@ export const contract = group('spot_venue', {
     rate: 'money',
     waitSeconds,
     taskKind: 'spot_buy',
+    isEndReported: true,
     body: T.Object(
       {
         asset: Asset,
@@ -138,6 +139,7 @@ export const contract = group('spot_venue', {
     priority: 0,
     waitSeconds,
     taskKind: 'spot_sell',
+    isEndReported: true,
     body: T.Object(
       {
         asset: Asset,
@@ -165,6 +167,7 @@ export const contract = group('spot_venue', {
     priority: 0,
     waitSeconds,
     taskKind: 'spot_tp_sl',
+    isEndReported: true,
     body: T.Object(
       {
         asset: Asset,
@@ -188,6 +191,7 @@ export const contract = group('spot_venue', {
     priority: 0,
     waitSeconds,
     taskKind: 'spot_cancel',
+    isEndReported: true,
     body: cancelRequest(Asset, { $id: 'SpotCancelRequest', examples: [{ order_id: '91490942' }] }),
     output: TaskResponse,
     result: CancelResult,
@@ -211,6 +215,7 @@ export const contract = group('spot_venue', {
     priority: 0,
     waitSeconds,
     taskKind: 'spot_cancel_all',
+    isEndReported: true,
     bodyOptional: true,
     body: T.Object(
       { asset: T.Optional(Asset) },

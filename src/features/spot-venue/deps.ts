@@ -21,7 +21,7 @@ export type SpotVenueDeps = VenueTrading &
     priceTriggers: PriceTriggers
     /** How often the prices of markets with triggers are checked. */
     priceCheckMs?: number | undefined
-    /** Whether this instance has the duty to poll often for what any instance may handle. */
+    /** Whether this instance polls often for new triggers while none are open; the other instances poll rarely. */
     isOnDuty: () => boolean
     log: Log
   }

@@ -1,11 +1,19 @@
-import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
+import { deriveCloid } from '#engines/venue/orders/action-outcome.ts'
+import { readLagMs } from '#engines/venue/orders/order-lookup.ts'
+import { fillViews, type OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
-import type { OrderEnd, OrderStep, PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import { deriveCloid, readLagMs } from '#engines/venue/orders/signed-action.ts'
+import type {
+  OrderEnd,
+  OrderStep,
+  OrderStepResult,
+  PlaceOrderDeps,
+} from '#engines/venue/orders/place-order-deps.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
+import { partAfter } from '#engines/venue/records/reducible-part.ts'
 import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
-import type { JsonObject, TaskView } from '#kernel/task/task.ts'
+import type { JsonObject, TaskView, Tx } from '#kernel/task/task.ts'
+import type { Queryable } from '#store/query.ts'
 import type { SpotDeps } from './deps.ts'
 import { requireKnownSpotMarket } from './market.ts'
 import {
@@ -14,6 +22,7 @@ import {
   cancelArmedTriggers,
   insertTriggers,
   triggerId,
+  trimTriggers,
 } from './trigger-store.ts'
 
 /** The gateway holds all exits of a purchase, or only those that the venue rejected. */
@@ -79,9 +88,38 @@ export function withGatewayTriggers(
   }
 }
 
-/** Whether every read of the balance includes the trigger's purchase; a resting entry has no known fill time. */
+/**
+ * Whether every read of the balance includes the purchase that the trigger protects, because the read lag has passed.
+ * This is unknown for a resting entry, whose fill time is not recorded.
+ */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
+
+type Trimmed = OrderEnd | (OrderStepResult<SpotOrderTaskData> & { park: object })
+
+/**
+ * After a sale of a run, fits the triggers of its schedule to what the schedule still holds. The fills are stored
+ * first, so that what is left follows from them whether or not they are imported already.
+ */
+async function withOwnTriggersTrimmed(
+  db: Queryable,
+  { id: taskId, userId, data }: SpotOrderTask,
+  { fills }: OrderOutcome,
+  result: OrderEnd,
+): Promise<Trimmed> {
+  const { own_part: part, symbol } = data
+  if (!part) return result
+  if (!data.fills)
+    return {
+      park: { afterMs: 0, next: 'confirm' },
+      state: 'settling',
+      data: { fills: fillViews(fills) },
+      ...(result.effects && { effects: result.effects }),
+    }
+  const left = await partAfter(db, { userId, taskId, data })
+  const writes = (tx: Tx) => trimTriggers(tx, { userId, symbol, schedule: part.schedule, left })
+  return { ...result, writes }
+}
 
 type OnFilledDeps = Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
 
@@ -120,19 +158,21 @@ export function createOnFilled({
         gatewayExits: taskData.gateway_exits,
       })
     if (orderOutcome.entry.status === 'resting') return result
+    const own = await withOwnTriggersTrimmed(db, task, orderOutcome, result)
+    if ('park' in own) return own
     const checked = taskData.exits_checked
     const cancelExits = (ids: readonly string[]): OrderEnd => ({
       ...result,
       writes: (tx) => cancelArmedTriggers(tx, ids),
     })
-    if (checked) return (await isHoldingSold(taskData)) ? cancelExits(checked) : result
+    if (checked) return (await isHoldingSold(taskData)) ? cancelExits(checked) : own
     // The triggers are listed before the balance is read, so that a purchase in between keeps its exits.
     const armed = await armedTriggersIn(db, task.userId, taskData.symbol)
-    if (armed.length === 0) return result
+    if (armed.length === 0) return own
     const ids = armed.map(({ id }) => id)
     const isNoneShown = await isHoldingSold(taskData)
     if (isNoneShown && armed.every((each) => isVisible(each, context.now))) return cancelExits(ids)
-    if (!isNoneShown && !(await isSoldOut(taskData, orderOutcome))) return result
+    if (!isNoneShown && !(await isSoldOut(taskData, orderOutcome))) return own
     return {
       park: { afterMs: readLagMs, next: 'confirm' },
       state: 'settling',

@@ -3,7 +3,7 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { createPollScheduler, type PriceOf } from './poll-scheduler.ts'
+import { createPollScheduler, type PriceOf } from './entry-poll-scheduler.ts'
 import { type PendingEntry, pendingEntries, resolvePendingEntry } from './trigger-store.ts'
 
 /** This module polls entries with waiting exits, and arms or cancels the exits when an entry ends. */

@@ -1,9 +1,10 @@
 import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
+import { deriveCloid } from '#engines/venue/orders/action-outcome.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/bracket-action.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
+import { readLagMs } from '#engines/venue/orders/order-lookup.ts'
+import { recentSpendings, type Spendings } from '#engines/venue/orders/pending-spends.ts'
 import { boughtRecently, recentlyCancelled, usualLagMs } from '#engines/venue/orders/read-after-write.ts'
-import { deriveCloid, readLagMs } from '#engines/venue/orders/signed-action.ts'
-import { recentSpendings, type Spendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -36,7 +37,10 @@ export const triggerRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, maxMs
 /** The task ends this long before its deadline, so that it fails with an error of its own. */
 const failureReserveMs = 60_000
 
-/** Whether a newer read could show more to sell, apart from the fee that the purchase paid in the token. */
+/**
+ * Whether a newer read could show more to sell: the trigger sells all of the balance, or the balance is below the size
+ * by more than the fee of the purchase.
+ */
 const isShort = (free: string, wanted: string | null): boolean =>
   wanted === null || toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
@@ -46,7 +50,10 @@ export type TriggerStep = 'prepare' | SpotOrderStep
 export type TriggerTask = TaskView<TriggerTaskData, TriggerInput>
 type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 
-/** After these errors nothing was executed: the venue was out of reach, the key unknown or the limit used up. */
+/**
+ * After these errors nothing was executed: the venue was out of reach, the trading key was unknown, or the rate limit
+ * was used up.
+ */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
 /** After this many refused sales the trigger is not armed again. Each attempt is a task, so their number is bounded. */
 const unsoldMax = 30
@@ -92,7 +99,9 @@ const withTriggerId = (task: TriggerTask, result: TriggerResult): TriggerResult 
       }
     : result
 
-/** The sale is an exit, so its trigger fires without a read, and only the signature asks the policy. */
+/**
+ * The sale is an exit, so its task is accepted without a read of the policy; the policy is asked before the signature.
+ */
 export const triggerSpend =
   ({ policy, chainId }: Pick<SpotDeps, 'policy' | 'chainId'>) =>
   (userId: string, { symbol }: JsonObject): AdmittedSpend => {
@@ -113,7 +122,7 @@ async function mayGrow(
   return isHeld && (await recentlyCancelled(deps, userId)).size > 0
 }
 
-/** Returns the steps of a manual sale, after a `prepare` step that determines the size. */
+/** Returns the steps of a triggered sale: `prepare` determines the size, and the steps of a manual sale follow. */
 export function triggerSteps(
   deps: SpotDeps,
   selling: Steps<SpotOrderTaskData, SpotOrderStep>,
@@ -171,7 +180,8 @@ async function saleTaskData(
     venue.mids(),
     recentSpendings(deps, task.userId),
   ])
-  // A task that the database forgot has placed this sale, so today's balance must not end the task.
+  // If the venue has the order of this sale already, a task that a restored database has lost placed it, so today's
+  // balance must not end the task.
   const sale = placed
     ? { size: placed.order.origSize, price: placed.order.price }
     : await freshSale(deps, task, { market, balances, spendings, mids })
@@ -209,7 +219,8 @@ async function freshSale(
   const isNothing = compareDecimals(size, '0') === 0
   const isWithin = (ms: number) => clock.now() < later(task.createdAt, ms)
   const left = toFixedPoint(free) - spendings.onSpot(balances, market.base).amount
-  // The venue refuses a size that is gone. If a spend stays unclear, the venue decides after the usual lag.
+  // If another task may have spent the balance, the sale waits for the usual lag and is then sent anyway: the venue
+  // rejects a size that is gone.
   const mayBeSpent = toFixedPoint(size) > left && isWithin(usualLagMs)
   // A read after the lag shows all that happened before the price was reached.
   const mayLag = async () =>

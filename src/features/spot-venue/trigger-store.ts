@@ -3,6 +3,7 @@ import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
+import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import { armedExecutionId } from '#kernel/task/execution-id.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
@@ -194,6 +195,42 @@ export async function cancelArmedTriggers(tx: Tx, ids: readonly string[]): Promi
     [ids],
   )
 }
+
+type OwnTriggers = { userId: string; symbol: string; schedule: string; left: string }
+type OwnTrigger = { id: string; pair: string; size: string | null }
+
+/**
+ * Fits the armed triggers of a schedule to what is left of its part: the newest pairs stay, the first one that it does
+ * not cover whole sells the rest, and the older ones are cancelled. A trigger that is firing is left alone.
+ */
+export async function trimTriggers(tx: Tx, { userId, symbol, schedule, left }: OwnTriggers): Promise<void> {
+  const rows = await query<OwnTrigger>(
+    tx,
+    `select g.id, coalesce(g.oco_group, g.id) as pair, g.input ->> 'size' as size
+     from trigger_order g join task source on source.id = g.source_task_id
+       join strategy_execution e on e.id = source.parent_id
+     where g.user_id = $1 and g.market = $2 and g.kind = $3 and g.status = 'armed' and e.strategy_id = $4
+     order by g.created_at desc, pair for update of g skip locked`,
+    [userId, assetKey('spot', symbol), triggerKind, schedule],
+  )
+  let rest = toFixedPoint(left)
+  for (const triggers of Map.groupBy(rows, ({ pair }) => pair).values()) {
+    const ids = triggers.map(({ id }) => id)
+    const size = triggers[0]?.size ?? null
+    const units = size === null ? undefined : toFixedPoint(size)
+    if (rest <= 0n) await cancelArmedTriggers(tx, ids)
+    else if (units === undefined || units > rest) await resizeTriggers(tx, ids, fromFixedPoint(rest))
+    rest -= units ?? rest
+  }
+}
+
+const resizeTriggers = (tx: Tx, ids: readonly string[], size: string) =>
+  query(
+    tx,
+    `update trigger_order set input = input || jsonb_build_object('size', $2::text), updated_at = clock_timestamp()
+     where id = any($1) and status = 'armed'`,
+    [ids, size],
+  )
 
 export const marketsWithTriggers = (db: Queryable) => marketsWithOrders(db, assetKey('spot', ''))
 

@@ -3,18 +3,20 @@ import { later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { conflict, Fault } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
-import { valueMicros } from '#kernel/money/money.ts'
+import type { Chain } from '#kernel/money/chains.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
+import type { EvmCall } from '#kernel/task/signer.ts'
 import type { GasCharge } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import { attachedData, checkAttached, requestedLegs } from './attached-hooks.ts'
+import { attachedData, checkAttached } from './attached-tp-sl.ts'
 import type { SwapInput, SwapView } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { quoteMs } from './route/limits.ts'
-import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './route/prepare-swap.ts'
+import { type PreparedSwap, prepareSwap } from './route/prepare-swap.ts'
 import { saveQuote } from './route/quote-store.ts'
 import { type QuotedFee, quoteView } from './route/quote-view.ts'
-import type { SwapTerms } from './route/terms.ts'
+import { valueAtPrice } from './route/token-value.ts'
+import { cashCovering, walletOf } from './route/wallet-cash.ts'
 import { batchPlan, type SwapTaskData, storedSteps, svmPlan } from './task-data.ts'
 
 /** The gas of the account's own code and of a first delegation, in addition to what the provider names for its call. */
@@ -25,25 +27,18 @@ export const admitSwap = (deps: SwapDeps) =>
     policy: deps.policy,
     check: (input: SwapInput, { userId }) => prepareWithHooks(deps, input, userId),
     fund: (prepared, { executionId }) => fundSwap(deps, prepared, executionId),
-    start(prepared, { seen, gas, data, signOnAccept }) {
-      const { wallet, route, terms } = prepared
-      const attached = attachedData(deps, prepared.attached, terms)
-      const spend = {
-        account: wallet,
-        amountUnits: route.amountInUnits,
-        token: terms.origin.token,
-        seen,
-        gas,
-      }
+    start(prepared, { data, spend, signOnAccept }) {
+      const attached = attachedData(deps, prepared.attached, prepared.terms)
       const { quote_id: quoteId, claim } = data
       return {
         first: 'sign' as const,
-        deadlineMs: terms.deadlineSeconds * 1_000,
+        deadlineMs: prepared.terms.deadlineSeconds * 1_000,
         data: { ...data, ...attached.data },
         spend,
         ...(attached.orders && { orders: attached.orders }),
-        // Neither of two cases can sign on accept: of several tasks for one quote, which one signs shows only later; and a
-        // signature on accept does not ask the policy about a loss larger than the default.
+        // A swap of a stored quote and a swap with a loss above the default do not sign on accept. Of several tasks for
+        // one quote, only a later step shows which one signs; and a signature on accept does not ask the policy about
+        // the loss.
         ...(quoteId === null
           ? signOnAccept && prepared.action.acceptedLossBps === undefined && { signOnAccept }
           : {
@@ -59,17 +54,17 @@ export const admitSwap = (deps: SwapDeps) =>
   })
 
 async function prepareWithHooks(deps: SwapDeps, input: SwapInput, userId: string) {
-  const legs = requestedLegs(input)
   const prepared = await prepareSwap(deps, input, { userId, asksPolicy: 'on_shortage' })
-  return { ...prepared, attached: await checkAttached(deps, { input, legs }, prepared) }
+  return { ...prepared, attached: await checkAttached(deps, prepared) }
 }
 
 export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, executionId?: string) {
-  const { terms } = prepared
-  const readCash = () => cashCovering(deps, prepared)
+  const { terms, route } = prepared
+  const { userId, origin } = terms
+  const readCash = () => cashCovering(deps, terms)
   const heads = headsOf(deps, prepared)
   const data = taskData(deps, prepared)
-  await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(terms.origin.chain.id)
+  await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(origin.chain.id)
   const cash = await readCash()
   const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId }).catch(
     async (fault: unknown) => {
@@ -78,16 +73,21 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
       throw fault
     },
   )
-  const fees = [...prepared.fees, await sponsorFee(deps, terms, gas)]
-  const policy = { decision: 'allow', rule: null, remaining_usd: await deps.remainingUsd(terms.userId) }
+  const fees = [...prepared.fees, await sponsorFee(deps, origin.chain, gas)]
+  const policy = { decision: 'allow', rule: null, remaining_usd: await deps.remainingUsd(userId) }
   const quote = quoteOf(deps, prepared, { quoteId: data.quote_id, fees })
   const { chainId, address, status, verdict } = prepared.security
   const security = [{ chain_id: chainId, token_address: address, status, verdict }]
   return {
-    gas,
     security,
     signOnAccept,
-    seen: { ...cash, reread: readCash },
+    spend: {
+      account: walletOf(userId, origin),
+      amountUnits: route.amountInUnits,
+      token: origin.token,
+      seen: { ...cash, reread: readCash },
+      gas,
+    },
     data: {
       ...data,
       ...(await heads),
@@ -111,7 +111,10 @@ const quoteOf = (
     values: { inMicros: terms.valueInMicros, outMicros },
   })
 
-/** Returns the task data of a swap that was executed before and is therefore not funded. */
+/**
+ * Returns the task data of a swap that was executed before the database was restored from a backup; nothing is reserved
+ * for it.
+ */
 export const soldData = (deps: SwapDeps, prepared: PreparedSwap): SwapTaskData => ({
   ...taskData(deps, prepared),
   quote: quoteOf(deps, prepared, { quoteId: null, fees: prepared.fees }),
@@ -163,16 +166,50 @@ async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTria
   return { gas: await deps.batches.gasCharge({ ...order, fullExit: false }), signOnAccept }
 }
 
-/** Returns the fee of the platform: the most gas that the sponsor pays for the transaction. */
-async function sponsorFee(
-  { prices }: SwapDeps,
-  { origin }: SwapTerms,
-  { wei }: GasCharge,
-): Promise<QuotedFee> {
-  const { native, id } = origin.chain
-  const price = (await prices.get([native.priceId])).get(native.priceId)?.price
-  const micros = price === undefined ? null : valueMicros(wei, native.decimals, price, 'up')
-  return { type: 'sponsor', chainId: id, token: native.address, amountUnits: wei, micros, paidBy: 'gateway' }
+const wordOf = (data: string | undefined): bigint | undefined =>
+  data !== undefined && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
+
+/** Runs the calls on the state of the chain, and measures the output if it arrives on the same chain. */
+async function simulateSwap({ evmOf, calls }: SwapDeps, prepared: PreparedSwap): Promise<void> {
+  const { terms, route, safe } = prepared
+  if (safe.family === 'solana') return
+  const { chain, token, isNative } = terms.destination
+  const evm = evmOf(terms.origin.chain.id)!
+  const isDirect = route.settledBy === 'receipt'
+  const balance: EvmCall[] = !isDirect
+    ? []
+    : [
+        isNative
+          ? calls.nativeBalanceOf(evm, terms.recipient)
+          : calls.balanceOf(token.address, terms.recipient),
+      ]
+  const simulation = await evm.simulate(terms.account, [...balance, ...safe.calls, ...balance])
+  if (!simulation.ok)
+    throw new Fault('conflict', `The swap would fail: ${simulation.reason}`, {
+      extras: { reason: simulation.reason },
+    })
+  if (!isDirect) return
+  const [before, after] = [wordOf(simulation.returns[0]), wordOf(simulation.returns.at(-1))]
+  if (before === undefined || after === undefined)
+    throw new Fault('unavailable', `${chain.displayName} returned no balance for the simulation; try again`)
+  if (after - before < route.amountOutMinUnits)
+    throw new Fault('insufficient_liquidity', 'The simulated output is below the minimum of the quote', {
+      extras: { simulated: String(after - before), minimum: String(route.amountOutMinUnits) },
+    })
+}
+
+/** Returns the fee that the gateway pays for the user: the most gas that the sponsor pays for the transaction. */
+async function sponsorFee(deps: SwapDeps, chain: Chain, { wei }: GasCharge): Promise<QuotedFee> {
+  const token = chain.native
+  const micros = await valueAtPrice(deps, { chain, token, isNative: true }, wei)
+  return {
+    type: 'sponsor',
+    chainId: chain.id,
+    token: token.address,
+    amountUnits: wei,
+    micros,
+    paidBy: 'gateway',
+  }
 }
 
 function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTaskData {
@@ -224,7 +261,8 @@ export async function dryRun(
   const prepared = await prepareWithHooks(deps, input, userId)
   const isAsked = prepared.action.acceptedLossBps !== undefined
   await deps.policy.check({ ...prepared.action, principal: isAsked ? 'agent' : 'gateway' })
-  const { gas, quote, policy, security } = await fundSwap(deps, prepared)
+  const { spend, quote, policy, security } = await fundSwap(deps, prepared)
+  const { gas } = spend
   // A gas charge above the whole budget could never be accepted.
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
   const { terms, route, attached } = prepared

@@ -16,7 +16,7 @@ import type { MinimumOut } from '#upstreams/evm/relay-calls.ts'
 import type { BridgeDepositLog, WrapLog } from '#upstreams/evm/swap-calls.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
-import type { SvmRouteRules } from './route/svm-route.ts'
+import type { SvmRouteRules } from './route/svm-route-checks.ts'
 import type { Arrivals } from './settle/arrivals.ts'
 
 export type SwapCalls = {
@@ -24,7 +24,10 @@ export type SwapCalls = {
   approve(token: string, spender: string, amountUnits: bigint): EvmCall
   balanceOf(token: string, owner: string): EvmCall
   nativeBalanceOf(chain: Pick<Evm, 'row'>, owner: string): EvmCall
-  /** Adds a payout of the minimum to a call that does not enforce one itself. */
+  /**
+   * Adds a payout of the minimum output to a router call that enforces no minimum itself, so that the call reverts if
+   * it yields less.
+   */
   withMinimum(call: EvmCall, minimum: MinimumOut): EvmCall
   wrapsOf(logs: readonly Log[], contracts: SwapContracts): WrapLog[]
   bridgeDepositsOf(logs: readonly Log[], depository: string): BridgeDepositLog[]

@@ -1,31 +1,27 @@
 import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
 import { recordFill } from '#engines/cost-basis/store.ts'
-import { effectKind as batchKind } from '#engines/evm-batch/batch-rules.ts'
-import { effectKind as transactionKind } from '#engines/svm-transaction/transaction-rules.ts'
+import { effectKind as batchKind } from '#engines/evm-batch/batch-plan.ts'
+import { effectKind as transactionKind } from '#engines/svm-transaction/transaction-plan.ts'
 import type {
   OrderSwap,
   OrderTrade,
   PreparedOrder,
   SwapExecution,
-} from '#engines/trigger-orders/swap-execution.ts'
+} from '#engines/trigger-orders/swap-port.ts'
 import { chainNotServed, type TokenAt } from '#kernel/contract/token-ref.ts'
-import { sameAddress, toAssetId } from '#kernel/money/chains.ts'
+import { sameAddress } from '#kernel/money/chains.ts'
 import { combineWrites } from '#kernel/task/effect-steps.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
 import { fundSwap, soldData } from './admission.ts'
-import { completeAttached, type FillDeps } from './attached-hooks.ts'
+import { completeAttached, type FillDeps } from './attached-tp-sl.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
+import { bestRoute, urgencyOf } from './route/best-route.ts'
 import { swapLimits } from './route/limits.ts'
-import {
-  type PreparedSwap,
-  type PrepareOptions,
-  prepareSwap,
-  routeOf,
-  urgencyOf,
-  walletUnits,
-} from './route/prepare-swap.ts'
-import { accountOn, valueAtPrice } from './route/request-terms.ts'
+import { type PreparedSwap, type PrepareOptions, prepareSwap } from './route/prepare-swap.ts'
+import { accountOn } from './route/request-terms.ts'
+import { valueAtPrice } from './route/token-value.ts'
+import { walletCash } from './route/wallet-cash.ts'
 import { changesOf } from './settle/balance-changes.ts'
 import { filledOf } from './settle/swap-fill.ts'
 import { type NamedSwapSteps, swapSteps } from './steps.ts'
@@ -38,12 +34,11 @@ export function createSwapExecution(deps: SwapDeps): SwapExecution {
     async available(userId, { chainId, address }) {
       const chain = deps.chains.find(({ id }) => id === chainId)
       if (!chain) throw chainNotServed(chainId)
-      const wallet = { owner: userId, asset: toAssetId(chain, address), subAccount: 'wallet' }
       const account = accountOn(chain, await deps.walletsOf(userId))
-      const { heldUnits } = await deps.ledger.balance(deps.db, wallet)
       const isNative = sameAddress(chain, address, chain.native.address)
-      const totalUnits = await walletUnits(deps, { chain, token: { address }, isNative, account })
-      return { units: totalUnits > heldUnits ? totalUnits - heldUnits : 0n, heldUnits }
+      const held = { chain, token: { address }, isNative }
+      const { heldUnits, availableUnits } = await walletCash(deps, { userId, account }, held)
+      return { units: availableUnits, heldUnits }
     },
     quoteOut: (trade, userId) => orderQuoteOut(deps, trade, userId),
     isExitLoss,
@@ -113,7 +108,7 @@ async function orderQuoteOut(
     deadlineSeconds: 0,
     maxFeeBps: null,
   }
-  const route = await routeOf(deps, terms, urgencyOf(terms, { isExecuted: false }))
+  const { route } = await bestRoute(deps, terms, urgencyOf(terms, { isExecuted: false }))
   return route.amountOutUnits
 }
 
@@ -195,12 +190,8 @@ export const createSwapLegs = (deps: SwapDeps): SwapLegs => ({
 })
 
 async function fundLeg(deps: SwapDeps, prepared: PreparedSwap): Promise<FundedLeg> {
-  const { gas, seen, data } = await fundSwap(deps, prepared)
-  const { route, terms, wallet } = prepared
-  return {
-    data,
-    spend: { account: wallet, amountUnits: route.amountInUnits, token: terms.origin.token, seen, gas },
-  }
+  const { data, spend } = await fundSwap(deps, prepared)
+  return { data, spend }
 }
 
 export function costedSteps<Names extends string>(

@@ -1,6 +1,9 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 
-/** The record of a quote's use outlives the quote, and a payment's record outlives any swap at its provider. */
+/**
+ * The record that a quote was executed is kept longer than the quote, and the record of a counted payment longer than a
+ * swap can be open at its provider.
+ */
 
 const quoteMs = 3_600_000
 const useMs = 48 * 3_600_000

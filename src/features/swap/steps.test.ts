@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchPlan } from '#engines/evm-batch/batch-plan.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { SwapDeps } from './deps.ts'

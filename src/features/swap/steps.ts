@@ -1,5 +1,5 @@
-import type { ExecutedBatch } from '#engines/evm-batch/batch-rules.ts'
-import type { ProvenLanding } from '#engines/svm-transaction/transaction-rules.ts'
+import type { ExecutedBatch } from '#engines/evm-batch/batch-plan.ts'
+import type { ProvenLanding } from '#engines/svm-transaction/transaction-plan.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { chainNotServed } from '#kernel/contract/token-ref.ts'
@@ -14,13 +14,13 @@ import type { SwapDeps } from './deps.ts'
 import { signatureMsMin } from './route/limits.ts'
 import { isFirstClaim, quoteUsed } from './route/quote-store.ts'
 import { storedCalls } from './route/stored-route.ts'
+import { arrivalAction } from './route/swap-action.ts'
 import { changesOf } from './settle/balance-changes.ts'
 import { errorOf } from './settle/failure-reason.ts'
-import { foundTerms } from './settle/found-terms.ts'
+import { foundTerms } from './settle/forgotten-execution-terms.ts'
 import { resultOf } from './settle/result.ts'
 import { trackSwap } from './settle/track.ts'
 import {
-  arrivalAction,
   batchPlan,
   callsOf,
   type SwapStep,
@@ -92,7 +92,10 @@ const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track 
     settle: ({ data }, { signature }) => deposited(deps, { data, txHash: signature, next: track }),
   })
 
-/** Finds a deposit from before the task, which was made for another quote and perhaps another amount. */
+/**
+ * Finds a deposit that is older than its task, because the database was restored from a backup; it was made for another
+ * quote and perhaps another amount.
+ */
 async function foundDeposit(
   { providers }: SwapDeps,
   { data }: SwapTask,
@@ -146,8 +149,9 @@ function changes(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): Map<stri
 }
 
 /**
- * Proves a batch from before the task, which was signed for another quote and perhaps another amount. Its
- * events show what was sold; the provider knows the request of a deposit.
+ * Proves a batch that is older than its task, because the database was restored from a backup. It was signed for
+ * another quote and perhaps another amount: its events show what was sold, and the provider knows the request of a
+ * deposit.
  */
 async function foundProof(
   deps: SwapDeps,
@@ -172,7 +176,8 @@ async function foundProof(
   const requestId = deposit && (await provider?.requestOf(receipt.txHash))
   if (requestId === undefined) return undefined
   const named = { provider_request_id: requestId, deposit_id: deposit!.requestId }
-  // The fill of a deposit from before the task may itself be older than the task.
+  // A deposit that is older than its task may have been filled before the task too, so any block of the destination may
+  // hold the fill.
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(receipt.block) }
   return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads, head_seconds: {} } }
 }

@@ -1,7 +1,7 @@
-import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
-import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
+import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
+import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-plan.ts'
 import type { Token } from '#kernel/money/chains.ts'
-import type { EvmCall, PlannedAction, SvmInstruction } from '#kernel/task/signer.ts'
+import type { EvmCall, SvmInstruction } from '#kernel/task/signer.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { SwapHookView } from './contract.ts'
@@ -66,7 +66,7 @@ export type SwapTaskData = BatchTaskData &
     announced?: { chain_id: string; tx_hash: string }[]
     /** The units that the end of the swap has counted: `fill` of the bought token, `back` of the deposited one. */
     paid?: PaidUnits
-    /** A sentence behind the task's message, about the missing amount or the place of the money. */
+    /** A sentence that is added to the task's message, about the missing amount or the place of the money. */
     note?: string | null
   }
 export type PaidUnits = { fill: string; back: string }
@@ -99,19 +99,6 @@ export const actionOf = (data: SwapTaskData) => ({
   usdMicros: BigInt(data.usd_micros),
   exit: data.is_exit ?? false,
   ...(data.is_order && { principal: 'gateway' as const }),
-})
-
-type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }
-
-/** The action that arrives on the destination chain; its value counts on the origin chain. */
-export const arrivalAction = ({ userId, chainId, token, recipient }: ArrivalAction): PlannedAction => ({
-  userId,
-  operation: 'swap',
-  chainId,
-  tokens: [token],
-  recipients: [recipient],
-  usdMicros: 0n,
-  exit: false,
 })
 
 const unitsOf = <Spend extends { token: string; amount_units: string }>({

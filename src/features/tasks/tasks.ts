@@ -8,8 +8,8 @@ import { alternatives, nearest } from '#kernel/contract/nearest-names.ts'
 import { hasTask, implement, type Operation } from '#kernel/contract/operation.ts'
 import type { TaskFullView } from '#kernel/contract/task-response.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import type { Queryable } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import { contract } from './contract.ts'
 
 type TasksDeps = {

@@ -11,11 +11,14 @@ export type AgentCache = {
   read: Read
   /** Returns a recent reading of the active agents, or reads the database. */
   cached: Read
-  /** Drops an owner's cached agents before they are written; nothing is cached until the entry expires. */
+  /**
+   * Drops the cached agents of an owner before a write changes them. Until the entry expires nothing is cached, so that
+   * a read from before the write does not stay.
+   */
   invalidate(owner: AgentOwner): void
 }
 
-/** For at most this long a key signs after its replacement. */
+/** The longest time for which a replaced key still signs. */
 export const agentCacheMs = 1_000
 
 export function createAgentCache(ttl = agentCacheMs): AgentCache {

@@ -11,8 +11,8 @@ import {
   type SwapCall,
   transferOperation,
 } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './custody-rule.ts'
-import { assertPayment, type SigningTill } from './payment-rules.ts'
+import { assertRule, isSameAddress } from './assert-custody-rule.ts'
+import { assertPayment, type SigningTill } from './credit-payment-rules.ts'
 import {
   assertApprovalsUsed,
   assertSwapCall,
@@ -31,7 +31,7 @@ export type SigningChain = {
   contracts: readonly string[]
   /** The contracts of swaps; absent if nothing is swapped on the chain. */
   swaps?: SigningSwaps
-  /** The till for credits; absent if no credits are sold on the chain. */
+  /** The contract that takes payments for credits; absent if no credits are sold on the chain. */
   till?: SigningTill
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>

@@ -6,7 +6,7 @@ import {
   type SvmMessageAccount,
   transferOperation,
 } from '#kernel/task/signer.ts'
-import { assertRule } from './custody-rule.ts'
+import { assertRule } from './assert-custody-rule.ts'
 
 /** What custody knows about Solana comes from configuration and never from a quote. */
 export type SigningSvmChain = {
@@ -83,7 +83,7 @@ export function assertSvmIntent({ chain, ...check }: SvmIntentCheck): Uint8Array
   return bytes
 }
 
-/** Whatever goes to the till's wallet has to be one payment for the task of the intent. */
+/** Whatever goes to the wallet that takes payments for credits has to be one payment for the task of the intent. */
 function assertPayment(
   outflows: readonly Outflow[],
   instructions: readonly DecodedInstruction[],

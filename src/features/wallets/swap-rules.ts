@@ -1,6 +1,6 @@
 import type { SwapContracts } from '#kernel/money/chains.ts'
 import type { DecodedCall, EvmCall, EvmIntent, SwapCall } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './custody-rule.ts'
+import { assertRule, isSameAddress } from './assert-custody-rule.ts'
 
 /** Custody takes the contracts of swaps from configuration, and the output has to go to the user's own account. */
 
@@ -95,7 +95,10 @@ function takenByAggregator(read: CallOf<'aggregate'>, { own, swaps }: Known): Ta
   return { token: read.tokenIn ?? swaps.native, spender: read.contract, amountUnits: read.amountInUnits }
 }
 
-/** The inner calls are unknown. The payout of the minimum binds them, and the approval bounds what they can use. */
+/**
+ * The inner calls of a multicall are unknown. The added payout of the minimum output binds them, and the approval
+ * bounds what they can take.
+ */
 function takenByMulticall(read: CallOf<'multicall'>, { own, swaps }: Known): Taken {
   const known = swaps.relayRouters.find(({ router }) => isSameAddress(router, read.router))
   assertRule(known !== undefined, 'contract', 'the contract is not configured')

@@ -1,15 +1,12 @@
 import { subjectOf } from '#engines/agent-links/owners.ts'
 import { implement } from '#kernel/contract/operation.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 import type { Holdings } from './holdings.ts'
 import type { Wallet } from './store.ts'
-import type { createTransfer } from './transfer.ts'
+import { createTransfer, type TransferDeps } from './transfer.ts'
 
-type WalletsDeps = {
-  db: Queryable
-  transfer: ReturnType<typeof createTransfer>
+type WalletsDeps = TransferDeps & {
   chainRows: readonly Pick<Chain, 'id' | 'family'>[]
   holdings: Holdings
   walletsOf: (userId: string) => Promise<Wallet[]>
@@ -21,8 +18,9 @@ const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as 
 
 export const walletFacts = { kinds: ['evm', 'solana'], transfer_out: true }
 
-export const createWallets = ({ db, chainRows, holdings, walletsOf, transfer }: WalletsDeps) =>
-  implement(contract, {
+export function createWallets(deps: WalletsDeps) {
+  const { db, chainRows, holdings, walletsOf } = deps
+  return implement(contract, {
     async list({ for_agent }, caller) {
       const { userId } = await subjectOf(db, caller, for_agent)
       const own = await walletsOf(userId)
@@ -41,7 +39,7 @@ export const createWallets = ({ db, chainRows, holdings, walletsOf, transfer }: 
       }
     },
 
-    transfer,
+    transfer: createTransfer(deps),
 
     async holdings({ chain_type, event, for_agent }, caller) {
       const { userId } = await subjectOf(db, caller, for_agent)
@@ -51,3 +49,4 @@ export const createWallets = ({ db, chainRows, holdings, walletsOf, transfer }: 
       })
     },
   })
+}

@@ -4,8 +4,8 @@ import { Fault } from '#kernel/contract/fault.ts'
 type FairQueueOptions = {
   runsMax: number
   /**
-   * When the queue is full, a job of the key with the most waiting jobs, or of a key served more recently, gives
-   * way.
+   * When this many jobs wait, a further job displaces a job of the key with the most waiting jobs, or of a key that was
+   * served more recently; otherwise the further job itself is rejected.
    */
   waitingMax: number
   /** At most this many jobs of one key wait: fewer than `waitingMax`, so that no key takes every place. */
@@ -67,9 +67,9 @@ export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQu
   }
 
   /**
-   * Rejects the last job of the longest line if that line then is still no shorter than the line of `key`, so that
-   * two lines never displace each other in turns. Among lines of equal length, the line that was served last gives
-   * way to a key without a line.
+   * Makes room for a job of `key`. Rejects the last job of the key with the most waiting jobs, if that key then still
+   * has at least as many as `key` with its new job, so that two keys never displace each other in turns. Otherwise, a
+   * key without waiting jobs displaces the last job of the key that was served most recently.
    */
   const giveWay = (key: string): void => {
     const waitingOfKey = waiting.get(key)?.waiters.length ?? 0

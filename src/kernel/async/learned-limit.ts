@@ -12,8 +12,8 @@ type LearnedLimitOptions = {
 }
 
 /**
- * A limit of an upstream that only its refusals show. After `growAfterMs` without a refusal the limit doubles, up
- * to `max`.
+ * A limit of an upstream that is known only from the upstream's refusals. After `growAfterMs` without a refusal the
+ * limit doubles, up to `max`.
  */
 export function createLearnedLimit({
   max,

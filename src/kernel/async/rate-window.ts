@@ -5,7 +5,7 @@ const refusalBackoff = { firstMs: 1_000, maxMs: 60_000 }
 export type RateWindowOptions = {
   max: number
   windowMs: number
-  /** The weight that was spent within one slot becomes available together. */
+  /** All weight that was spent within one slot becomes available again at the same time. */
   slotMs: number
 }
 export type RateWindow = {

@@ -245,7 +245,7 @@ function createParkedTasks<Subject, Reading>(
     async wakeChanged(): Promise<void> {
       for (const [taskId, { untilMs }] of parked) if (monotonicMs() > untilMs) remove(taskId)
       if (withNews.size === 0) return
-      // A task that is not parked yet is not woken now, but after the next poll.
+      // A task that has news but is not parked in the database yet is woken after the next poll.
       const woken = await wake([...withNews].map(({ taskId }) => taskId)).catch((error: unknown) => {
         log.warn({ error }, 'parked tasks not woken at their news: the next poll tries again')
         return []

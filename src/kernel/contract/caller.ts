@@ -99,7 +99,7 @@ export type RequestFacts = {
    * True for an `act` with derived replies whose change was committed earlier: only the reply is computed again.
    */
   isReplay?: true
-  /** The execution id of whatever an `act` arms under an idempotency key. */
+  /** The execution id of the trigger orders that an `act` arms under an idempotency key. */
   executionId?: string
   /** The facts that a prepared `act` read before its transaction. */
   prepared?: unknown

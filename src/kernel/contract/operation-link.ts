@@ -5,8 +5,9 @@ import * as T from './schema.ts'
 const keyword = '~link'
 
 /**
- * Describes a field that holds the address of an operation; its path parameters are the fields of the same names
- * beside it. Operations leave the field empty: a door that has addresses, such as HTTP, fills it in.
+ * Describes a field that contains the address of an operation; the path parameters of the address are the fields of the
+ * same names beside it. Operations leave the field empty, and a transport that has addresses, such as HTTP, fills it
+ * in.
  */
 export const Link = (operation: string) => T.String({ format: 'uri', [keyword]: operation })
 

@@ -91,6 +91,8 @@ export type TaskShape = Shape & {
   /** The form of `result` once the task has ended. It is documentation and does not filter: a step may add fields. */
   result?: T.TSchema
   priority?: TaskPriority
+  /** True if an operator who ends such a task only reports its outcome, because other records show what it did. */
+  isEndReported?: true
   /** True if the call always waits for the end of its task, and answers with the object that `finish` makes. */
   isAnswered?: true
 }
@@ -145,7 +147,10 @@ export type EndedTask = { id: string; status: string; result: JsonObject | null;
 type TaskAnswers<Input> = {
   /** Returns the user whose task the call of a backend becomes; throws if the backend has no such user. */
   payerOf?: (input: Input, caller: Caller, key: string | undefined) => Promise<Payer>
-  /** Makes the answer of an answered operation from its ended task, or throws its fault. */
+  /**
+   * Makes the answer of an operation with `isAnswered` from its ended task, or throws the fault with which the task
+   * ended.
+   */
   finish?: (task: EndedTask, payer: Caller) => Promise<object>
   /** Answers a request that makes no task, such as a dry run; returns undefined if the request makes one. */
   answer?: (input: Input, caller: Caller) => Promise<object | undefined>
@@ -153,7 +158,7 @@ type TaskAnswers<Input> = {
   /** Adds fields to every answer that has a task. */
   everyAnswer?: (task: AnsweredTask) => JsonObject
 }
-/** The caller who pays for a task, and the idempotency key among the keys of this caller's user. */
+/** The caller who pays for a task, and the idempotency key of the task, which is one of this caller's user. */
 export type Payer = { caller: Caller; key?: string }
 type AnsweredTask = { id: string; status: string; data: JsonObject }
 type TaskFunction<Input> = TaskRules &
@@ -230,7 +235,8 @@ export const confirmedAct = <F extends (...given: never[]) => Promise<unknown>>(
 /** Identifies the state of an answer; it changes whenever the answer does. */
 type Version = () => unknown
 /**
- * Makes a public read with one answer for all callers. A door repeats the bytes it sent until the version changes.
+ * Makes a public read with one answer for all callers. The HTTP server sends the same bytes again until the version
+ * changes.
  */
 export const sharedRead = <F extends (...given: never[]) => Promise<unknown>>(
   version: Version,

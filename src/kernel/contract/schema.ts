@@ -15,8 +15,8 @@ type Schema = Record<string, unknown>
 type Options = Record<string, unknown> | undefined
 
 /**
- * The mark of an optional property. As in typebox it is not enumerable, so that a copy of the schema is required
- * again.
+ * The mark of an optional property. As in typebox the mark is not enumerable, so a copy of the schema loses the mark
+ * and becomes required.
  */
 const optionalMark = '~optional'
 const isOptional = (schema: Schema): boolean => schema[optionalMark] === true

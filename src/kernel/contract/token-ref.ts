@@ -106,7 +106,11 @@ export async function sellableToken(
 ): Promise<TokenAt> {
   const chain = chainByRef(chains, chainRef, chainField)
   if (!sellsTokens(chain))
-    throw invalid(chainField, 'unsupported_chain', `${group} do not serve ${chain.displayName}`)
+    throw invalid(
+      chainField,
+      'unsupported_chain',
+      `${group} do not serve ${chain.displayName}: \`chains_list\` shows what each chain serves`,
+    )
   const found = tokenByRef(chain, tokenRef, field)
   if ('token' in found) return { chain, ...found }
   const token = await tokenFacts(chain.id, found.unlisted)

@@ -45,7 +45,10 @@ export type SwapContracts = {
 export type GasLimits = {
   /** The most gas that the chain allows one transaction (EIP-7825). */
   txMax: bigint
-  /** The most gas for the calls of a batch; the margin of the estimate and the account's code take the rest. */
+  /**
+   * The most gas for the calls of a batch. The rest of `txMax` is for the margin of the estimate and for the account's
+   * own code.
+   */
   callsMax: bigint
   /** The gas limit of an empty transfer. On some chains its data costs gas as well. */
   emptyTx: bigint

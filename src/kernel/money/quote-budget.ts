@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { createRateWindow, type RateWindow } from '#kernel/async/rate-window.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** The quotes that a provider of routes answers, shared so that no user takes those that the exits of others need. */
+/**
+ * The quotes that a provider of routes answers are divided among classes of urgency and users, so that no user takes
+ * the quotes that other users need for their exits.
+ */
 
 /** `exit` sells what a user holds; `watch` decides whether an order fires, or answers a user who only looks. */
 export type QuoteUrgency = 'exit' | 'trade' | 'watch'
@@ -88,7 +91,7 @@ export function createQuoteBudget({ max, windowMs, provider, nowMs }: QuoteBudge
   }
 }
 
-/** Returns the time until the asking user's share has a quote again, or undefined for an error with another cause. */
+/** Returns the milliseconds until the user's share has a quote again, or undefined for an error with another cause. */
 export function shareWaitMs(error: unknown): number | undefined {
   if (!(error instanceof Fault)) return undefined
   const { budget, budget_of: scope, retry_after: seconds } = error.extras

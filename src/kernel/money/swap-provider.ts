@@ -63,7 +63,10 @@ export type RouteSteps =
 export type ProposedRoute = {
   provider: string
   providerRequestId: string
-  /** The id that a deposit names in its calldata: that of an order of the request, or of the request itself. */
+  /**
+   * The id that a deposit contains in its calldata: the id of the provider's order, or the id of the request if the
+   * quote names no order.
+   */
   depositId: string
   origin: TokenOnChain
   destination: TokenOnChain
@@ -82,7 +85,7 @@ export type ProposedRoute = {
   settledBy: 'receipt' | 'status'
 }
 
-/** `waiting` means that no deposit was seen. `settling` also stands for every word that the adapter does not know. */
+/** `waiting` means that no deposit was seen. `settling` also stands for every status that the adapter does not know. */
 export type ProviderState = 'waiting' | 'settling' | 'success' | 'refunded' | 'failed' | 'unknown'
 export type ProviderTx = { chainId: string; txHash: string }
 /** A provider's status of a request. It may lag and return to an earlier state: only the chains prove amounts. */

@@ -85,7 +85,7 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   return {
     source,
     covers,
-    /** The share of a user is checked outside the load, because others share the load. */
+    /** The share of a user is checked outside the cached load, because several users may share one load. */
     async report(chain, address, turn) {
       const key = `${chain.id}:${address}`
       const shared = cache.peek(key) ?? cache.loading(key)

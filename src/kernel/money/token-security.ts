@@ -17,7 +17,7 @@ export const securityStatuses = [
 ] as const
 export type SecurityStatus = (typeof securityStatuses)[number]
 
-/** The levels ascend, except that `unknown` has no place in the order. */
+/** The levels are in ascending order, except `unknown`, which has no rank. */
 export const riskLevels = ['very_low', 'low', 'medium', 'high', 'very_high', 'honeypot', 'unknown'] as const
 export type RiskLevel = (typeof riskLevels)[number]
 
@@ -52,12 +52,15 @@ export type TokenVerdict = TokenRef &
     isHoneypot: boolean | null
     score: number | null
     simulatedAtBlock: bigint | null
-    /** The value, in micro-dollars, that the simulated pool holds against the token; null if it is unknown. */
+    /** The value, in micro-dollars, of the other asset in the pool of the simulation; null if it is unknown. */
     poolMicros: bigint | null
     checkedAt: Date
   }
 
-/** Returns a verdict per token, in the same order, and never throws because of a token. Users take turns. */
+/**
+ * Returns one verdict per token, in the order of the tokens. A token that cannot be checked never makes the call throw.
+ * The checks of different users take turns.
+ */
 export type SecurityVerdicts = {
   verdictOf(tokens: readonly TokenRef[], trader: { userId: string }): Promise<TokenVerdict[]>
 }

@@ -8,7 +8,7 @@ import type { Admission, Spend } from './task.ts'
  * and the reservations of the acceptance. An operation fills in the parts; `createAdmission` calls them.
  */
 
-/** `isLast` means that no further read follows, so spends that a read may not show yet count as spent. */
+/** `isLast` is true if no further read follows. Spends that the read may not show yet then count as spent. */
 export type BalanceAttempt = { isLast: boolean }
 export type Attempt = BalanceAttempt & AttemptAsker
 type AttemptAsker = Pick<Asker, 'userId' | 'principal' | 'executionId' | 'run'>

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import type { ApprovalDetail } from './act-request.ts'
+import type { ApprovalDetail } from './act-approval-request.ts'
 import type { ActionTerms, PlannedAction } from './policy-action.ts'
 
 /** The rule that reserves an action for a person; with `confirmation` the act allows more than before. */

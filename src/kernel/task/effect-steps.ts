@@ -7,7 +7,7 @@ import type { EffectUpdate, StepContext, StepEnd, StepResultOf, TaskView, Tx } f
  */
 
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
-/** `rejected` means that the effect reached its host, which did nothing. */
+/** `rejected` means that the effect reached the chain or venue, which changed nothing. */
 export type Settled<Data, Names extends string> = Result<Data, Names> & { rejected?: boolean }
 
 export type EffectNames<Names extends string> = { sign: Names; confirm: Names }

@@ -1,10 +1,11 @@
 import { sha256, uuidOf } from '#kernel/id.ts'
 
 /**
- * Identifies an execution to chains and venues: the nonce of a batch, the id of an order, or the reference of a
- * transaction. It is derived from who asked for what under which key, and not from this database. If the
- * database has forgotten an execution, the same request gets the same id, and is refused or found outside.
- * Its form is that of a task id, which is the execution id of every task that has no other.
+ * Identifies an execution to chains and venues, as the nonce of a batch, the id of an order, or the reference of a
+ * transaction. It is derived from who asked for what under which key, and not from this database. If the database has
+ * lost an execution, the same request gets the same id, so that the chain or venue refuses the repetition or shows the
+ * earlier execution. An execution id has the form of a task id; a task without an execution id of its own uses its task
+ * id.
  */
 
 const executionId = (parts: readonly [sort: string, ...rest: string[]]): string =>

@@ -31,7 +31,7 @@ export type FoundProof<Data, Proof> = { proof: Proof; data?: Partial<Data> } | u
 
 type Finding<Data, Proof, Executed> = {
   task: TaskView<Data>
-  /** Proves a found execution; only a task that proves it in another way than its own effects has this function. */
+  /** Proves a found execution in the task's own way; without this function, the proof of the task's effects is used. */
   found?:
     | ((
         task: TaskView<Data>,
@@ -50,8 +50,8 @@ export async function proofOf<Data, Proof, Executed>(
 }
 
 /**
- * Returns the execution id to look up. A task whose execution id is its own looks up nothing, unless the database
- * may have gone back.
+ * Returns the execution id to look up. A task whose execution id is its task id looks up nothing, unless the database
+ * may have been restored to an earlier state.
  */
 export const outsideId = ({
   id,
@@ -128,8 +128,8 @@ export function lookUpAgain<Data, Names extends string>(
 }
 
 /**
- * Settles a task by a forgotten execution. Without `spendsLedger` the units had left before the balance was read,
- * so that no hold is posted for them.
+ * Settles a task by a forgotten execution. Without `spendsLedger` nothing of the hold is posted, because the units had
+ * left the account before its balance was read.
  */
 export async function settleForgotten<Data, Proof, Names extends string>(
   { task, context, spendsLedger = false }: Search<Data, Proof, Names> & { spendsLedger?: boolean },

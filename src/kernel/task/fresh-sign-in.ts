@@ -13,8 +13,8 @@ const principalOf = ({ via, person }: Caller): Asker['principal'] => {
 }
 
 /**
- * Returns who asks. The limit "ask me above" applies to every caller, apps of a person included: only an approval
- * makes a request the person's own.
+ * Returns who asks. The limit above which a person has to approve an action applies to every caller, also to an app of
+ * that person: only an approval makes a request the person's own.
  */
 export const askerOf = (caller: Caller): Asker => ({
   userId: caller.userId,

@@ -65,8 +65,8 @@ export const isOwnTransaction = (task: Pick<TaskView<object>, 'data' | 'effects'
   txHash !== null && (liveEffectOf(task, txHash) !== undefined || soughtOf(task) !== undefined)
 
 /**
- * How long a signature without an expiry may still be executed: the venue, which forgets last, refuses older
- * nonces.
+ * How long a signature without an expiry may still be executed: two days, after which even the venue, which accepts old
+ * nonces longest, refuses them.
  */
 const unboundedMs = 2 * 24 * 3_600_000
 
@@ -77,7 +77,8 @@ export const actionTypeOf = ({ intent: { action } }: Pick<Effect, 'intent'>): un
   isRecord(action) ? action.type : undefined
 
 /**
- * Actions that change a setting or move money between the user's own balances: they execute nothing of the task.
+ * Actions that change a setting or move money between the user's own balances. Their execution does not mean that the
+ * task was executed.
  */
 const preparations: readonly unknown[] = ['move_cash', 'set_leverage']
 export const isPreparation = (effect: Pick<Effect, 'intent'>): boolean =>
@@ -100,8 +101,8 @@ export function unusedOption(
 }
 
 /**
- * The end of a kind that books nothing, because its records elsewhere are compared later, or there are none.
- * `partial` says that some of its effects were executed.
+ * The end of a task whose kind books nothing, because its records elsewhere are compared later, or because it has none.
+ * The outcome `partial` requires that some effect of the task was executed.
  */
 export const reportedEnd: OperatorEnd = (task, ending, finding) => {
   const unused = unusedOption(finding)

@@ -44,7 +44,8 @@ export type PlannedAction = Omit<Action, 'taskId'> & {
    */
   approvedMicros?: bigint | null
   /**
-   * The part of the action's value that may be lost, in hundredths of a percent; if absent, at most the default.
+   * The loss that the action accepts, in hundredths of a percent of its value; set only if it is greater than the
+   * default allows.
    */
   acceptedLossBps?: number
 }

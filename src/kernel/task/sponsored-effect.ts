@@ -39,7 +39,9 @@ export type SponsoredTaskData = {
 /** Readings of the admission that are older than this are read again by the step `sign`. */
 export const trialMsMax = 3_000
 
-/** If custody or a sponsor is away, the task is accepted without a signature, and its step tries again. */
+/**
+ * If custody or a sponsor is unavailable, the task is accepted without a signature, and its step `sign` tries again.
+ */
 export const unlessAway =
   (sign: SignFirst<'confirm'>): SignFirst<'confirm'> =>
   (task, context) =>

@@ -125,7 +125,7 @@ export type EffectUpdate = {
   attemptExternalId?: string
 }
 
-/** An event for the task's owner, beyond those of the runner. `taskId` names a task if none of its steps writes it. */
+/** An event for the task's owner beside the runner's. `taskId` names its task if no step of that task writes it. */
 export type NewEvent = {
   type: string
   taskId?: string
@@ -287,8 +287,8 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
   rows?: FeatureRows[]
   orders?: OrderRoom
   /**
-   * The first step signs: through `signOnAccept` or `signInOrder` of its intent it is committed together with the
-   * acceptance, if this instance has capacity. A function signs in its place, with what the admission has read.
+   * True if the first step signs: `signOnAccept` or `signInOrder` of its intent then signs together with the
+   * acceptance, if this instance has capacity. A function signs in place of the step, with what the admission has read.
    */
   signOnAccept?: boolean | SignFirst<Names>
 }
@@ -311,9 +311,9 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
 }
 /**
  * The priority of a task: 0 for exits, 1 for trades, 2 for background work, 3 for long waits for a service, such as
- * chats, which have separate slots.
+ * chats, which have separate slots, and 4 for those of runs that nobody waits for, which have others again.
  */
-export type TaskPriority = 0 | 1 | 2 | 3
+export type TaskPriority = 0 | 1 | 2 | 3 | 4
 export type TaskRules = {
   retry?: RetryRule
   /** The time limit of each step, after which the attempt fails. */
@@ -323,8 +323,8 @@ export type TaskRules = {
    */
   isResumable?: boolean
   /**
-   * True if the first step looks up a forgotten execution: before that, neither a cancel nor the deadline ends the
-   * task.
+   * True if the first step looks up a forgotten execution. Neither a cancel nor the deadline ends the task before this
+   * look-up.
    */
   looksUp?: boolean
   /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */

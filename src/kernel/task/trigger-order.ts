@@ -8,8 +8,8 @@ export type TriggerStatus = (typeof triggerStatuses)[number]
 export type TriggerDirection = 'lte' | 'gte'
 
 /**
- * Two prices that agree, or one price twice. Both must cross a trigger: `gte` orders use `low`, `lte` orders
- * `high`.
+ * The lower and the higher of two agreeing price readings, or one price twice. An order fires only if both prices cross
+ * its trigger, so `gte` orders compare `low`, and `lte` orders compare `high`.
  */
 export type PriceRange = { low: string; high: string }
 

@@ -26,9 +26,9 @@ export const memoryBytesMax = 262_144
 export const answerCharactersMax = 200_000
 
 export const liveness = { pingEveryMs: 10_000, deadAfterMs: 25_000 }
-/** How long the service continues a run whose gateway is away. */
+/** How long the service continues a run after the gateway has disconnected. */
 export const runHeldMs = 30_000
-/** How long the gateway tries to come back to a run: less than the service holds it. */
+/** How long the gateway tries to reconnect to a run: less than the service continues the run without a gateway. */
 export const resumeMsMax = 20_000
 export const startMsMax = 5_000
 export const runMsMax = 900_000

@@ -74,8 +74,9 @@ export type Tools = {
    */
   call(call: ToolCall): Promise<ToolResult>
   /**
-   * Does something that must not be done twice in a turn, such as asking a model: the result is stored under its
-   * name, and a repeated run of the turn gets it from there. `usage` of a note counts for a turn that is stopped.
+   * Does something that must not be done twice in a turn, such as asking a model: the result is stored under its name,
+   * and a repeated run of the turn reads it from there. The `usage` fields of these results are what a stopped turn has
+   * used.
    */
   note(name: string, make: () => Promise<JsonObject>): Promise<JsonObject>
   describe(): Promise<readonly ToolDescription[]>
@@ -95,9 +96,9 @@ export type TurnEnd = {
 
 export type Answerer = {
   /**
-   * Answers a turn, and ends soon after the signal. Another instance may run the turn again: its calls are then
-   * answered from memory, and what was emitted before is not sent again. So an answerer must depend only on the
-   * turn and its results.
+   * Answers a turn, and ends soon after the signal aborts. Another instance may run the turn again: stored results then
+   * answer its calls, and text that was emitted before is not sent again. So an answerer must depend only on the turn
+   * and on the results of its calls.
    */
   run(turn: Turn, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd>
 }

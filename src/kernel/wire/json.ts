@@ -1,4 +1,4 @@
-/** Values that survive a round trip through text. */
+/** Values that are equal after they were written as JSON text and parsed again. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
 

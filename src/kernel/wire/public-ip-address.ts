@@ -1,4 +1,7 @@
-/** Tests whether an IP address belongs to the public internet. An address that is not certainly public does not. */
+/**
+ * Tests whether an IP address belongs to the public internet. An address that is not certainly public counts as not
+ * public.
+ */
 
 const v4Form = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/
 
@@ -56,8 +59,8 @@ function readV6(text: string): number[] | undefined {
 }
 
 /**
- * Whether an IPv6 address is public: only 2000::/3 is assigned, and parts of that lead elsewhere or are for
- * documentation.
+ * Whether an IPv6 address is public: only 2000::/3 is assigned, and ranges within it are reserved for tunnels,
+ * protocols or documentation.
  */
 function isPublicV6(groups: number[]): boolean {
   const [first = 0, second = 0] = groups

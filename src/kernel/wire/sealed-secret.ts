@@ -1,7 +1,7 @@
 import type { Random } from '#kernel/id.ts'
 import { decrypt, encrypt, keyBytes } from './encrypted-envelope.ts'
 
-/** A key that encrypts data keys. With a remote service each call is a network call. */
+/** A key that encrypts data keys. If a remote service holds the key, each call is a network call. */
 export type Kek = {
   readonly id: string
   wrap(dek: Uint8Array, aad: string): Promise<Uint8Array>

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
-import { StoreRefusal } from '#store/refusal.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 import { systemIdentifier } from './cluster.ts'
 import { errorCode, prepareClusterPaths, serverAccount, syncFolder } from './cluster-paths.ts'
 
@@ -59,7 +59,7 @@ const excludedContent = new Set([
 ])
 const excludedNames =
   /^(postmaster\.(pid|opts)|backup_label(\.old)?|tablespace_map(\.old)?|pgsql_tmp.*|pg_internal\.init.*|current_logfiles(\.tmp)?)$/
-/** The control file is copied last: it names a checkpoint, and the files before must be at least as old. */
+/** The control file is copied last, because the checkpoint that it names must not be older than the other files. */
 const controlFile = 'global/pg_control'
 const segmentName = /^[0-9A-F]{24}$/
 const chunkBytes = 1024 * 1024

@@ -3,7 +3,7 @@ import { existsSync, realpathSync, symlinkSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { StoreRefusal } from '#store/refusal.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 import { type Link, nativeCopy, readLinks } from './binaries-copy.ts'
 import { type Account, errorCode, errorMessage } from './cluster-paths.ts'
 
@@ -50,7 +50,8 @@ export async function findBinaries(options: {
       else if (major !== undefined && found.major !== major) versions.push(found.version)
       else return found
     } catch (cause) {
-      // Every candidate would fail in the same way: this root lacks the right to switch accounts.
+      // Every candidate would fail in the same way, because this process, although it is root, may not switch to
+      // another account.
       if (account && (errorCode(cause) === 'EPERM' || errorCode(cause) === 'EINVAL')) {
         throw new StoreRefusal(
           'PostgreSQL does not run as root, and this root cannot switch to another account. Start as an ' +

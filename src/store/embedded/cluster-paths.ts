@@ -16,13 +16,16 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { StoreRefusal } from '#store/refusal.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 
 export type Account = { uid: number; gid: number }
 
 export type ClusterPaths = {
   dataDir: string
-  /** The folder of the server's account, with mode 0700; all paths below are in it, but for a long socket path. */
+  /**
+   * The folder of the server's account, with mode 0700. It contains all paths below, except a socket folder whose path
+   * would be too long.
+   */
   home: string
   data: string
   log: string

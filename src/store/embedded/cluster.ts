@@ -21,7 +21,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { StoreRefusal } from '#store/refusal.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 import { type Binaries, spawnOptions } from './binaries.ts'
 import {
   type Account,

@@ -1,7 +1,7 @@
 import { lchownSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { embeddedPostgres } from '#store/embedded-server.ts'
-import { StoreRefusal } from '#store/refusal.ts'
+import { StoreRefusal } from '#store/operator-error.ts'
 import { type BackupFile, copyFile, copyName, type Manifest, manifestName } from './backup.ts'
 import { majorOf, postmasterPid } from './cluster.ts'
 import {
@@ -35,7 +35,8 @@ export async function restoreCluster({
   const manifest = readManifest(source)
   const paths = prepareClusterPaths(dataDir, serverAccount())
   if (postmasterPid(paths) !== undefined) {
-    // A server that a killed gateway left running has no other user, and stops with this one.
+    // A server that a killed gateway left running is stopped by attaching to it and closing, unless another instance
+    // uses it.
     const left = await embeddedPostgres({ dataDir, progress })
     await left.close()
   }

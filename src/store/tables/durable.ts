@@ -24,7 +24,10 @@ export type TaskRow = {
   cancel_requested: boolean
   parent_id: string | null
   idempotency_key: string | null
-  /** The id of the execution for look-ups outside; null means the task's own id, which needs no look-up. */
+  /**
+   * The id under which chains and the venue know the execution of this task. They are searched for this id, because the
+   * database may have lost the execution. Null means that the task's own id is used, and that no search is needed.
+   */
   execution_id: string | null
   created_at: Date
   updated_at: Date

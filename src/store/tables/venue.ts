@@ -77,6 +77,7 @@ export type VenueTables = {
   }
   venue_account: VenueAccount
   venue_baseline: { user_id: string; venue: string; balance_key: string; amount: string }
+  venue_own_part: { user_id: string; venue: string; balance_key: string; strategy_id: string; amount: string }
   venue_fill: VenueFill
   venue_ledger_entry: {
     user_id: string

@@ -5,7 +5,10 @@ import { runAtService } from './run.ts'
 import { createLink, type LinkDeps } from './service-connection.ts'
 import type { GatewayNames } from './service-requests.ts'
 
-/** Runs turns at the agent service (decision 109), which has no key and calls tools only through the gateway. */
+/**
+ * Runs turns at the agent service (decision 109). The service has no credentials of the user, and calls tools only
+ * through the gateway.
+ */
 
 export type AgentClientDeps = Omit<LinkDeps, 'random'> & {
   names: () => Promise<GatewayNames>

@@ -115,5 +115,5 @@ export function createAttachment({ link, random }: AttachmentDeps, parts: Parts)
 
 const refusalOf = ({ code, message }: Refused): Fault =>
   code === 'unknown_run'
-    ? lostRun('it was started anew')
+    ? lostRun('it was restarted; ask again')
     : new Fault('unavailable', `The agent service refuses: ${message}`)

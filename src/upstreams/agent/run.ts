@@ -89,7 +89,8 @@ export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<Tur
     try {
       answers.answer(seq, await requests.perform(read))
     } catch (error) {
-      // An error that is no Fault, such as a lost claim of the task, ends the run as without an agent service.
+      // An error that is no Fault, for example because another instance has taken over the task, is not answered to the
+      // service, but ends the run.
       if (!(error instanceof Fault)) throw error
       answers.answer(seq, { ok: false, thrown: true, code: error.code, message: error.message })
     }

@@ -15,7 +15,10 @@ import type { Json, JsonObject } from '#kernel/wire/json.ts'
 export type Answer = { ok: boolean; output?: Json; fetched_at?: string; code?: string; message?: string }
 export type Requests = {
   perform(request: Request): Promise<Answer>
-  /** Rejects the notes of the run that the service was to make and has not sent. */
+  /**
+   * Rejects the notes (results that a turn stores so that each is made only once) that the service was asked to make
+   * and has not sent.
+   */
   close(): void
 }
 /** The names of chains, tokens and markets, which the service caches by their version. */
@@ -79,7 +82,10 @@ export function createRequests(tools: Tools, names: GatewayNames): Requests {
     })
     return done
   }
-  /** Calls a tool. Without `from_model`, a model is assumed to ask: the user's words must then ask for a change. */
+  /**
+   * Calls a tool. A call without `from_model` counts as a call of a model, which may change something only if the
+   * user's words ask for the change.
+   */
   const call = async ({
     id,
     name,

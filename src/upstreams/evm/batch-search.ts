@@ -37,7 +37,8 @@ export function createBatchSearch({ node, searchLogs }: SearchDeps) {
     if (found) return found
     const { number: head } = headOf(await callOne(node, 'eth_getBlockByNumber', ['latest', false]))
     return (
-      // The account's state is searched first, because nodes limit logs; but a node may lack the old state.
+      // The account's state is searched first, because nodes limit searches of logs. Logs are the fallback for a node
+      // without old state.
       (await byState(node, wanted, head).catch(ignoreFault)) ??
       (await byTransfers({ node, searchLogs }, wanted, head))
     )

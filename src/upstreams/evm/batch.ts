@@ -15,7 +15,7 @@ import type { NamedExecution } from '#kernel/task/execution-id.ts'
 import type { EvmBatch, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex } from './wire.ts'
 
-/** Encodes Calibur's signed batches and Multicall3's views. */
+/** Encodes and decodes the signed batches of Calibur, the code of the users' accounts, and the views of Multicall3. */
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 const zeroWord: Hex = `0x${'0'.repeat(64)}`

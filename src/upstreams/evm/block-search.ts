@@ -1,10 +1,13 @@
-/** Searches for the first block at which a condition holds that never ends once it holds. */
+/**
+ * Finds the first block at which a condition holds. The condition must be monotonic: once it holds, it holds at every
+ * later block.
+ */
 
 export type IsReached = (block: bigint) => Promise<boolean>
 
 /**
- * Returns a block at which the condition does not hold yet, or block 0 unasked. The search goes back from the head
- * in doubling steps, because nodes have at least recent state.
+ * Returns a block at which the condition does not hold yet, or block 0, for which the condition is not evaluated. The
+ * search goes back from the head in doubling steps, because every node has recent state.
  */
 export async function findUnreached(isReached: IsReached, head: bigint): Promise<bigint> {
   for (let step = 1n; ; step *= 2n) {

@@ -182,8 +182,8 @@ async function readAccount(node: EvmNode, address: string, executionId?: string)
 }
 
 /**
- * The code of an account that runs a batch: it accepts payments of coins, which the multicall contract refuses, and
- * runs all else as the multicall contract does.
+ * The code that replaces an account's code in a simulation. It accepts payments of native coins, which the multicall
+ * contract refuses, and runs every other call by the code of the multicall contract.
  */
 const batchCode = (multicall: string): Hex =>
   `0x36600557005b363d3d373d3d3d363d73${multicall.slice(2).toLowerCase()}5af43d82803e903d91603157fd5bf3`

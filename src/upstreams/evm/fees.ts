@@ -21,7 +21,7 @@ export const isValidReplacement = (old: Fees, next: Fees): boolean =>
 /** Quotes twice the base fee, which outlives six full blocks in a row; undefined while the cap is exceeded. */
 export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRule): Fees | undefined {
   if (baseFeeWei >= rule.capWei) return undefined
-  // A node may suggest any tip, and the chain takes all of it.
+  // A node may suggest any tip, and the sender pays the whole tip, so the tip is capped.
   const tipWei = max(min(suggestedWei, rule.priorityCapWei), rule.priorityFloorWei)
   const priorityWei = min(tipWei, rule.capWei - baseFeeWei)
   return { maxFeeWei: min(baseFeeWei * 2n + priorityWei, rule.capWei), priorityWei }
@@ -30,8 +30,9 @@ export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRul
 export type Replacement = { kind: 'raise' | 'cancel'; fees: Fees }
 
 /**
- * Plans the next try at the same nonce: both fees rise by the required step, or to the market if that is higher.
- * Above the cap, one last transaction that moves nothing gives up the nonce, and none follows it.
+ * Plans the next replacement of a transaction: both fees rise by the required step, or to the market if that is higher.
+ * If the raised fee would exceed the cap, one last transaction that moves nothing takes the nonce, and no other
+ * replacement follows.
  */
 export function planReplacement(
   old: Fees,

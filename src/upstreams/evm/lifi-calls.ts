@@ -60,7 +60,8 @@ export function readLifiCall(call: EvmCall): DecodedCall | undefined {
       const taken = takenBySwaps(swaps)
       const isJoined = swaps.at(-1)?.receivingAssetId === bridge.sendingAssetId
       if (!bridge.hasSourceSwaps || !across || !taken || !isJoined) return undefined
-      // The contract computes the output again from what the swaps yield, which is at least the minimum.
+      // The contract computes the output from the amount that the swaps yield. That amount is at least `minAmount`, so
+      // this is the least output.
       const outputAmount = (bridge.minAmount * data.outputAmountMultiplier) / multiplierOne
       return bridgeOf(call, { bridge, taken, across: { ...across, outputAmount } })
     }
@@ -195,7 +196,8 @@ function decode(data: Hex) {
 export type LifiDepositLog = {
   contract: string
   /**
-   * What the contract took from the payer; null if it swapped first, as the event then shows what swaps yielded.
+   * What the contract took from the payer. Null if the contract swapped first, because the event then shows the result
+   * of the swaps and not what the payer paid.
    */
   taken: { token: string | null; amountUnits: bigint } | null
   requestId: string

@@ -42,7 +42,7 @@ export function createLogSearch({ row, rpc, nowMs = monotonicMs }: LogSearchDeps
     for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
       const end = min(last, next + window - 1n)
       const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
-      // A lagging node returns no logs for blocks that it has not seen, so its own head is read with them.
+      // A lagging node returns no logs for blocks that it lacks, so its head is read in the same request as the logs.
       const [block, found] = await rpc([
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
         { method: 'eth_getLogs', params: [{ ...filter, ...range }] },
@@ -53,7 +53,7 @@ export function createLogSearch({ row, rpc, nowMs = monotonicMs }: LogSearchDeps
       if ('error' in found! && isBehind(found.error) && end === next) break
       if ('error' in found! && end > next) {
         const half = (end - next + 1n) / 2n
-        // Too many results concern only this filter, and a lag only one node, so other searches keep their window.
+        // Too many results are caused by this filter, and a lag by one node, so only this search gets a smaller window.
         if (isBehind(found.error) || hasTooManyResults(found.error)) {
           window = half
           continue

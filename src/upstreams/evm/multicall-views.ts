@@ -55,7 +55,10 @@ async function readSelfNumbered(
   return { head: { number, timestampSeconds }, results }
 }
 
-/** Reads views where contracts see the block of another chain: the header in the same reply supplies the number. */
+/**
+ * Reads views on a chain whose contracts see the block number of another chain; the header in the same reply supplies
+ * the number.
+ */
 async function readNumberedByHeader(
   node: EvmNode,
   asked: readonly View[],
@@ -69,9 +72,9 @@ async function readNumberedByHeader(
   const head = { number, timestampSeconds }
   const first = viewedOf(asked, returned)
   if (first.timestampSeconds === timestampSeconds) return { head, results: first.results }
-  // The header stays the same, so only the calls are repeated, at its block.
+  // The views ran at another block than the header's, so they are read once more, at the header's block.
   const [repeated] = await node.rpc([viewsCall(node, asked, number)], signal)
-  // A lagging node does not have the block yet.
+  // A lagging node answers with an error, because it does not have the header's block yet.
   if (!repeated || !('result' in repeated)) return undefined
   const again = viewedOf(asked, repeated.result)
   return again.timestampSeconds === timestampSeconds ? { head, results: again.results } : undefined
@@ -131,6 +134,9 @@ export async function readExecuted(
   // An account without code returns no word, so it has executed nothing.
   const times = (found && wordOf(found)) ?? 0n
   if (found && !found.success)
-    throw new Fault('unavailable', `The ${node.row.displayName} node returned no sequence`)
+    throw new Fault(
+      'unavailable',
+      `The ${node.row.displayName} node did not return the nonce of the account's batches; try again`,
+    )
   return { times, timestampSeconds: head.timestampSeconds }
 }

@@ -4,8 +4,8 @@ type Node = { chainId: string; clientVersion: string }
 type Expected = { chainId: string; local: boolean }
 
 /**
- * Returns why a node must not be used, or undefined. The local world has ids of real chains, so it and a real node
- * must never be connected: a signature would be valid on both.
+ * Returns why a node must not be used, or undefined. The local world uses the ids of real chains, so a signature for
+ * the local world would be valid on the real chain too. The gateway must never mix local and real nodes.
  */
 export function nodeMismatch({ chainId, clientVersion }: Node, expected: Expected): string | undefined {
   if (chainId !== expected.chainId)

@@ -10,7 +10,7 @@ export type StoredAttempt = {
   effectId: string
   /** The number of the attempt within its effect. */
   n: number
-  /** True if the effect can change nothing any more, so that its bytes only hold their nonce. */
+  /** True if the effect can change nothing any more; the attempt then only occupies its nonce. */
   isFinal: boolean
   storedAt: Date
 }
@@ -47,7 +47,10 @@ export function planNonceRepair(
 }
 
 export type AbandonedAttempt = StoredAttempt & {
-  /** Whether this attempt has the oldest nonce, unmined for so long that its fees alone do not explain it. */
+  /**
+   * Whether this attempt has the oldest unmined nonce and has waited for so long that low fees alone do not explain the
+   * wait.
+   */
   isOverdue: boolean
 }
 
@@ -56,9 +59,9 @@ const abandonedMax = 100
 const overdueMs = 600_000
 
 /**
- * Returns the attempts of final effects that every later nonce waits for, from the oldest unmined nonce on. They
- * end at the first live effect, which only its own task replaces. New bytes get the time that the chain needs to
- * mine them.
+ * Returns the attempts of final effects that block every later nonce, from the oldest unmined nonce up to the first
+ * attempt of a live effect, which only the effect's own task replaces. An attempt younger than `stuckAfterMs` is left
+ * out, because the chain may still mine it.
  */
 export function abandonedAttempts(
   { mined, resend }: { mined: bigint; resend: readonly StoredAttempt[] },

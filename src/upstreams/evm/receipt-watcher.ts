@@ -11,7 +11,10 @@ import type { Head, Receipt } from './wire.ts'
 
 /** The newest block, and the receipts in the same reply; undefined if a transaction is in no block. */
 export type ReceiptReading = { head: Head; receipts: (Receipt | undefined)[] }
-/** A step waits for the receipts of several hashes. A fresh reading does not wait for a new block. */
+/**
+ * A step names the hashes of all transactions whose receipts it waits for. A reading with `isFresh` does not wait for a
+ * new block.
+ */
 export type ReceiptWatcher = ReadingWatcher<readonly string[], ReceiptReading>
 
 type Hashes = Waiter<readonly string[], ReceiptReading>
@@ -29,7 +32,10 @@ const askAgainMs = 1_000
 export function createReceiptWatcher({ chain, wake, log }: ReceiptWatcherDeps): ReceiptWatcher {
   let newestHash: string | undefined
 
-  /** Makes waiters due that this poll did not read, at a new block or if receipts may have appeared since. */
+  /**
+   * Marks the waiters that this poll did not read as due: at a new block, or if a receipt may have appeared since their
+   * last read.
+   */
   const noteHead = (head: Head, asked: readonly Hashes[], waiters: ReadonlySet<Hashes>): void => {
     const isNew = head.hash !== newestHash
     newestHash = head.hash

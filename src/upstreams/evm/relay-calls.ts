@@ -3,9 +3,9 @@ import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
 /**
- * Reads the calls of Relay's routers, which run other calls, in the forms of versions 2.1 and 3. Nothing here
- * reads how the inner calls swap. What binds them is a payout of the whole minimum: `withMinimum` adds it, and a
- * call without it is not read.
+ * Decodes the calls of Relay's routers, versions 2.1 and 3, which run inner calls such as swaps. The inner calls are
+ * not decoded. Instead, the call must contain a payout of the whole minimum, which makes the contract revert if the
+ * inner calls yield less. `withMinimum` adds this payout; a call without it is not decoded.
  */
 
 const call = 'struct RelayCall { address target; bool allowFailure; uint256 value; bytes callData; }'
@@ -124,7 +124,10 @@ function spentBy(
 
 type Rest = { router: string; recipient: string; tokens: (string | null)[]; count: number }
 
-/** Returns the payouts at the end of the call, which pay all that is left to one account, if there are any. */
+/**
+ * Returns the payouts at the end of the call that pay everything left at the router to one account, or undefined if the
+ * call does not end with such payouts.
+ */
 function restOf(multicall: Multicall): Rest | undefined {
   const last = multicall.calls.at(-1)
   const recipient = last && payoutsOf(last, multicall, last.target)?.[0]?.recipient

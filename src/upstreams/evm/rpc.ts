@@ -1,5 +1,4 @@
 import type { LearnedLimit } from '#kernel/async/learned-limit.ts'
-import { repeatRateLimited } from '#kernel/async/rate-limit-retry.ts'
 import { type CachedValue, createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -11,6 +10,7 @@ import {
   type RpcAnswer,
   type RpcCall,
 } from '#kernel/wire/json-rpc.ts'
+import { repeatRateLimited } from '#kernel/wire/json-rpc-retry.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { resultOf } from './simulation.ts'
 import { type Hex, hexQuantity, parseHex } from './wire.ts'
@@ -49,9 +49,9 @@ const isBroadcast = ({ calls }: Waiting): boolean =>
   calls.some(({ method }) => method === 'eth_sendRawTransaction')
 
 /**
- * Calls that are made in one turn of the event loop go out as one request, without a timer. Broadcasts have
- * their own request: a node that takes no transactions may refuse the whole request, with the reads of others in
- * it.
+ * Calls that are made in one turn of the event loop are sent as one request, without a timer. Broadcasts are sent
+ * separately, because a node that accepts no transactions may refuse the whole request, including the reads of other
+ * callers.
  */
 export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'value'>): JsonRpc {
   let waiting: Waiting[] = []

@@ -34,7 +34,7 @@ export const needsTooMuchGas = (
   reason: `the calls need more gas than one transaction on ${displayName} may use`,
 })
 
-/** The error codes of a final refusal: invalid request, unknown method, invalid params, and, as 3, a revert. */
+/** The error codes of a final refusal: invalid request, unknown method, invalid params, and a revert (code 3). */
 const finalCodes: readonly number[] = [-32600, -32601, -32602, 3]
 /** Recognises errors that may pass: a block that only this node lacks, a rate limit, or a timeout. */
 const isTransient = (message: string): boolean =>
@@ -42,7 +42,10 @@ const isTransient = (message: string): boolean =>
     message,
   )
 
-/** Providers keep inventing words for their limits and lags, so only a refusal of the call itself is final. */
+/**
+ * Each provider words its limits and lags differently, so a refusal is final only if it is a known refusal of the call
+ * itself.
+ */
 const isFinalRefusal = (code: number, message: string): boolean =>
   !isTransient(message) && (finalCodes.includes(code) || /revert|insufficient/i.test(message))
 
@@ -59,8 +62,8 @@ export const wordOf = ({ success, data }: ViewResult): bigint | undefined =>
   success && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
 /**
- * Returns the gas of the calls. A node that ignores the code override measures an account without code, so that
- * each call then counts with a fixed gas; `data` is what the measured transaction sends.
+ * Returns the gas of the calls. A node that ignores the code override estimates a transaction to an account without
+ * code; each call then counts with a fixed gas. `data` is the calldata of the estimated transaction.
  */
 function measuredGas(calls: number, { answer, data }: { answer: RpcAnswer; data: Hex }): bigint {
   const gas = 'result' in answer ? parseQuantity(answer.result) : 0n

@@ -46,8 +46,8 @@ export type Sponsor = {
   /** Returns the next replacement of a transaction at its nonce, or undefined if the fees' cap allows none. */
   replacementOf(raw: string): Promise<Replacement | undefined>
   /**
-   * Returns the plan of an empty transaction in place of one that no node takes, or undefined if that one is
-   * already empty or its fees may not rise.
+   * Plans an empty transaction that replaces one which every node refuses. Returns undefined if the refused transaction
+   * is already empty, or if its fees may not rise.
    */
   cancellationOf(raw: string): Promise<Replacement | undefined>
   isEmpty(raw: string): boolean

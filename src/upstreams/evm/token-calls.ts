@@ -6,7 +6,7 @@ import {
   parseAbi,
 } from 'viem/utils'
 import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
-import { taskOfWord } from './till.ts'
+import { taskOfWord } from './till-contract.ts'
 import type { Hex, Log } from './wire.ts'
 
 /** The calls of tokens, vaults and the till that custody can read, and the tokens' own views. */

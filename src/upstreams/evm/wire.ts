@@ -98,8 +98,9 @@ export function foundLogsOf(value: unknown): FoundLog[] {
 }
 
 /**
- * A node's verdict on a raw transaction. `rejected` is a definite no to these bytes, but only for now; `invalid`
- * is a no to their gas limit that never changes. Neither says what another node did with them.
+ * A node's verdict on a raw transaction. `rejected` means that this node refuses the bytes now and may accept them
+ * later. `invalid` means that their gas limit can never be accepted. Neither verdict says what other nodes did with the
+ * bytes.
  */
 export type SendVerdict =
   | { verdict: 'accepted' }

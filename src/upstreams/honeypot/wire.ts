@@ -59,7 +59,10 @@ function scoreOf(summary: unknown): number | null {
   return typeof score === 'number' && score >= 0 && score <= 100 ? score : null
 }
 
-/** Converts a percentage to hundredths of a percent, rounded up as the gateway's own are; null if it is none. */
+/**
+ * Converts a percentage to hundredths of a percent, rounded up like the gateway's own figures; null if the value is no
+ * percentage.
+ */
 function bpsOf(value: unknown): number | null {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 100) return null
   return Math.ceil(Number((value * 100).toFixed(6)))

@@ -82,8 +82,8 @@ const accountsMax = 10_000
 const burstWeight = 24
 const refillPerSecond = 1
 /**
- * A missing or stale value may be paid ahead, up to this debt. With the burst it covers the first read of every
- * part of one account, which costs 84.
+ * For a missing or stale value, the share of an account may go into debt up to this weight. With the burst weight, this
+ * covers the first read of every part of an account, which costs 84.
  */
 const debtMaxWeight = 60
 /** The percentage of the budget for the views of all accounts together. */

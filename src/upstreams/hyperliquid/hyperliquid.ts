@@ -57,7 +57,10 @@ export type Hyperliquid = MarketHistory & {
   account(user: string): Promise<Account>
   /** Returns the venue's clock, and reads the account if no recent reply contained the time. */
   timeMs(user: string): Promise<number>
-  /** Returns a time that the account's clock and the block clock, which decides expiries, have passed. Never cached. */
+  /**
+   * Returns a time that has passed on both clocks of the venue: that of the account and that of the blocks, which
+   * decides expiries. The time is never cached.
+   */
   passedMs(user: string): Promise<number>
   /** Returns a user's spot balances, or throws `unavailable` if that of one of the tokens has an unknown format. */
   spotBalances(user: string, tokens: readonly string[]): Promise<SpotBalance[]>
@@ -119,7 +122,8 @@ export function createHyperliquid(options: Options): Hyperliquid {
   const modes = createTtlCache<string>({ ttlMs: modeMaxAgeMs, entriesMax: modesMax, nowMs })
   const accountMode = async (user: string, ask: () => Promise<string>): Promise<string> => {
     const account = user.toLowerCase()
-    // The read is forced, so that an urgent caller never waits for a request of lower priority.
+    // The read is forced, so that it sends a request of its own: an urgent caller must not wait for another caller's
+    // request of lower priority.
     return modes.peek(account) ?? modes.get(account, ask, { force: true })
   }
   const known = new Map<Urgency, Hyperliquid>()

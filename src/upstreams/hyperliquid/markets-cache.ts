@@ -2,12 +2,18 @@ import { type Backoff, backoffMs } from '#kernel/async/backoff.ts'
 import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** The venue's markets of one kind, and what is known of those that its last reply does not show readably. */
+/**
+ * The venue's markets of one kind. A market that is missing or unreadable in the last reply is kept from an earlier
+ * reply.
+ */
 
 type ListedMarket = {
   asset: number
   midPrice: string | null
-  /** True for a market of an earlier reply, which the last one does not show readably; suffices only for exits. */
+  /**
+   * True for a market that is kept from an earlier reply, because it is missing or unreadable in the last one. Only
+   * exits may use such a market.
+   */
   isStale?: boolean
 }
 export type MarketList<M> = {
@@ -26,7 +32,10 @@ type Options<M> = {
   ttlMs: number
 }
 
-/** A list with a gap is read again soon, at a price that the rate budget can bear forever. */
+/**
+ * An incomplete list is read again after these delays, which the rate budget can afford for as long as the list stays
+ * incomplete.
+ */
 const incompleteRereads: Backoff = { firstMs: 2_000, maxMs: 10_000 }
 
 export function createMarketsCache<M extends ListedMarket>({ ask, nowMs, ttlMs }: Options<M>) {

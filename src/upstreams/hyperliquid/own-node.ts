@@ -29,7 +29,8 @@ const maxBytes = 8 * 1024 * 1024
 /** A request to the own node has a short time limit, because the request to the venue follows it. */
 const timeoutMs = 2_000
 /**
- * The most that the node's clock may differ; with the age of its check, every read of the venue may lag by this.
+ * The largest accepted difference between the node's clock and this machine's. An answer of the node may be outdated by
+ * this time plus the age of the last check.
  */
 const clockDifferenceMaxMs = 4_000
 const checkMaxAgeMs = 1_000
@@ -69,7 +70,10 @@ export function createOwnNode({ url, net, nowMs }: OwnNodeOptions): OwnNode {
     return undefined
   }
 
-  /** Checks that the node is current. Only the account state has its time, so it is read for other types too. */
+  /**
+   * Checks that the node is current. Only the reply with the account state contains a time, so the account state is
+   * read first for all other types.
+   */
   const isCurrent = async (user: unknown): Promise<boolean> => {
     if (checked && nowMs() - checked.atMs < checkMaxAgeMs) return checked.isCurrent
     const state = await read('clearinghouseState', { user })

@@ -15,7 +15,7 @@ export type PerpMarket = Grid & {
   maxLeverage: number
   onlyIsolated: boolean
   isDelisted: boolean
-  /** True for a market of an earlier reply, because the last reply does not show it readably. */
+  /** True for a market that is kept from an earlier reply, because it is missing or unreadable in the last one. */
   isStale?: boolean
   markPrice: string
   oraclePrice: string

@@ -16,11 +16,14 @@ const accountShare: Readonly<Record<Urgency, number>> = {
 }
 /** The percentage that one account may use in all classes together. */
 const accountShareOfAll = 60
-/** The percentage up to which the exits of an account may use the part reserved for exits. */
+/**
+ * Exits of an account may use the part reserved for exits while the account's exits use at most this percentage of the
+ * budget.
+ */
 const lightShare = 8
 /**
- * New orders of an account above the first percentage leave the second one of their class to other accounts, so
- * that a person with several users cannot use up the class.
+ * An account that uses more than the first percentage of the budget must leave the second percentage of the class of
+ * new orders to other accounts. A person with several accounts then cannot use up the class.
  */
 const heavyAboveShare = 15
 const heavyLeavesShare = 10
@@ -148,16 +151,21 @@ export function createRateBudget({ perMinute, nowMs, after }: Options): Budget {
   let cancel: (() => void) | undefined
 
   type Asked = Pick<Waiting, 'weight' | 'urgency' | 'account'>
-  /** The part reserved for exits is for accounts with few exits; other exits use the `work` class. */
+  /**
+   * The part reserved for exits serves only accounts with few exits; the exits of other accounts use the `work` class.
+   */
   const classOf = ({ weight, urgency, account }: Asked, now: number): Urgency => {
     if (urgency !== 'exit' || account === undefined) return urgency
     const isLight = windowOf(account, 'exit').used(now) + weight <= (perMinute * lightShare) / 100
     return isLight ? 'exit' : 'work'
   }
-  /** A heavy account queues behind other accounts of its class. */
+  /** The order of a call in the queue: by class, and within a class the calls of heavy accounts come last. */
   const rank = (asked: Asked, now: number) =>
     2 * order.indexOf(classOf(asked, now)) + (leavesShareOf(asked, now) > 0 ? 1 : 0)
-  /** Returns the wait for the account's own share. It reserves no parts, so that each call counts as an exit. */
+  /**
+   * Returns the wait for the account's own share. Nothing within this share is reserved for a class, so `exit` is
+   * passed, which may use all of it.
+   */
   const ownWaitMs = ({ weight, urgency, account }: Asked, now: number) =>
     account === undefined
       ? 0

@@ -39,7 +39,7 @@ const json = { 'content-type': 'application/json', accept: 'application/json' }
 type Endpoint = 'info' | 'exchange'
 type Call = { weight: number; urgency: Urgency; account?: string | undefined }
 
-/** The waits before each repetition of a read whose reply was no answer, by the urgency of the caller. */
+/** The waits before each repetition of a read whose reply could not be used, by the urgency of the caller. */
 const rereadWaitsMs: Readonly<Record<Urgency, readonly number[]>> = {
   exit: [100, 300, 900],
   work: [100, 300],
@@ -53,7 +53,10 @@ const statusFault = (status: number, retryAfterMs: number | undefined) =>
   })
 const noEgress: readonly Egress[] = [{ budget: unlimitedBudget }]
 
-/** Turns one error for several orders into a rejection of the action: the venue so rejects an invalid payload. */
+/**
+ * Turns one error for several orders into a rejection of the whole action, because the venue answers an invalid payload
+ * with a single error.
+ */
 function ofWholeAction<Reply extends ExchangeReply>(reply: Reply, { orders }: Record<string, unknown>) {
   if (reply.type !== 'ok' || !Array.isArray(orders) || orders.length < 2 || reply.legs.length > 1)
     return reply

@@ -71,8 +71,8 @@ type Options = {
 /** The stream may lag behind the reply to an order by this long; a request is slower and costs weight. */
 const orderWaitMs = 150
 /**
- * How long each of two brief subscriptions lasts: a fill that happened before the first one and appears after it is
- * in the snapshot of the second.
+ * The durations of the two consecutive brief subscriptions that look for a fill. A fill that the first one misses,
+ * because it appears only afterwards, is in the snapshot of the second.
  */
 const briefFillsMs = [350, 650]
 const freshMs = 10_000

@@ -10,7 +10,10 @@ const classShare: Readonly<Record<Urgency, number>> = {
   background: 30,
 }
 
-/** The window is a little longer than the venue's minute, because the venue counts requests on arrival. */
+/**
+ * The window is one second longer than the venue's minute, because the venue counts a request when it arrives, later
+ * than the gateway.
+ */
 const windowMs = 61_000
 const slotMs = 250
 

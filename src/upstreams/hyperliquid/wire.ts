@@ -14,7 +14,7 @@ import {
   mapField,
   type OnSkipped,
   type RecordFilter,
-} from './record-filters.ts'
+} from './invalid-record-filters.ts'
 
 export type { OnSkipped }
 

@@ -4,10 +4,10 @@ import type { Chain } from '#kernel/money/chains.ts'
 import { type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts'
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
+import { providerName } from './answer-reader.ts'
 import { currencyOf, nativeName, routeOf } from './quote.ts'
 import { createLifiRequests } from './requests.ts'
 import { statusOf } from './status.ts'
-import { providerName } from './wire.ts'
 
 /** LI.FI: swaps on one EVM chain, and transfers between EVM chains over Across. */
 
@@ -45,7 +45,12 @@ export function createLifi({
 
   function rowOf(chainId: string, field: string) {
     const row = rows.get(chainId)
-    if (!row) throw invalid(field, 'unsupported_chain', 'Swaps do not serve this chain')
+    if (!row)
+      throw invalid(
+        field,
+        'unsupported_chain',
+        'Swaps do not serve this chain: `chains_list` shows what each chain serves',
+      )
     return row
   }
 
@@ -53,7 +58,8 @@ export function createLifi({
     const from = rowOf(origin.chainId, 'chain_id_in')
     const to = rowOf(destination.chainId, 'chain_id_out')
     const toToken = currencyOf(to, destination.token)
-    // Coins that arrive without an event cannot be measured, and Across pays an account with code in wrapped ones.
+    // Native coins as output are refused: their arrival has no event by which the amount could be measured, and Across
+    // pays wrapped coins to an account with code.
     if (toToken === nativeName) throw noRoute('native coins do not arrive over it')
     return {
       fromChain: origin.chainId,

@@ -14,9 +14,9 @@ import {
   providerName,
   quantityOf,
   unitsOf,
-} from './wire.ts'
+} from './answer-reader.ts'
 
-/** Translates a quote of LI.FI. The gateway and custody check again what it proposes to call. */
+/** Translates a quote of LI.FI. Before signing, the gateway and custody check the proposed calls again. */
 
 export const nativeName = '0x0000000000000000000000000000000000000000'
 type Row = Pick<Chain, 'id' | 'family' | 'native'>
@@ -104,7 +104,10 @@ function callOf(value: unknown, { request }: Reading) {
   }
 }
 
-/** Returns the included fees in their own tokens. A fee on top refuses the route, as nobody would pay it. */
+/**
+ * Returns the fees that are included in the amounts, each in its own token. Throws `no_route` for a fee on top of the
+ * input, because the swap would not pay it.
+ */
 function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   const list = value === undefined ? [] : value
   if (!Array.isArray(list) || list.length > feesMax) throw changed('no list of fees')

@@ -4,7 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { parseText } from '#kernel/money/provider-answer.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
-import { away, providerName } from './wire.ts'
+import { away, providerName } from './answer-reader.ts'
 
 /** Sends requests to LI.FI, which counts quotes over two hours: after a refusal, none is sent for a while. */
 
@@ -35,7 +35,8 @@ function faultOf(body: unknown): Fault | undefined {
   const extras = { upstream: providerName, upstream_code: String(body.code) }
   if (noRouteCodes.includes(body.code))
     return new Fault('no_route', 'There is no route for this swap', { extras })
-  // The gateway's requests are well formed, so LI.FI does not serve a value that it rejects.
+  // Code 1011 rejects a value of the request. The gateway's requests are well formed, so LI.FI does not support this
+  // value.
   if (body.code === 1011)
     return new Fault(
       'no_route',

@@ -2,14 +2,14 @@ import type { Chain } from '#kernel/money/chains.ts'
 import { isAddress, isHash, isUnits, parseText } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
+import { changed, fieldsOf } from './answer-reader.ts'
 import { nativeName } from './quote.ts'
-import { changed, fieldsOf } from './wire.ts'
 
 /** Reads the status of a transfer at LI.FI. An unknown status word means that the transfer is not over. */
 
 type Rows = ReadonlyMap<string, Pick<Chain, 'id' | 'native'>>
 
-/** LI.FI's words for the causes of a failure, and the gateway's, which are those of its first provider. */
+/** LI.FI's names for the causes of a failure, mapped to the names that the gateway shows, which are Relay's. */
 const reasons: Readonly<Record<string, string>> = {
   SLIPPAGE_EXCEEDED: 'SLIPPAGE',
   EXPIRED: 'TTL_EXPIRED',
@@ -44,12 +44,14 @@ export function statusOf(body: unknown, request: StatusRequest, rows: Rows): Pro
   }
 }
 
-/** Whether one side names this chain: a refund returns to the first chain, or stays on the other one. */
+/**
+ * Whether one side of the transfer is on this chain. A refund is paid on the origin chain or on the destination chain.
+ */
 const isAt = (side: unknown, chainId: string): boolean => isRecord(side) && side.chainId === Number(chainId)
 
 function txOf(side: unknown, chainId: string): ProviderTx[] {
   if (!isRecord(side) || !isHash(side.txHash)) return []
-  // A payment on another chain than the expected one is left out, because the chains could not prove it.
+  // A payment on an unexpected chain is left out, because the gateway looks for its proof on the expected chain only.
   if (side.chainId !== undefined && side.chainId !== Number(chainId)) return []
   return [{ chainId, txHash: side.txHash.toLowerCase() }]
 }

@@ -44,7 +44,11 @@ export function statusFault({ status, body, retryAfterMs, model, key }: Failure)
       `The model endpoint has no model ${model}, or its address is wrong`,
       { cause, extras },
     )
-  return new Fault('upstream_rejected', 'The model endpoint rejected the request', { cause, extras })
+  return new Fault(
+    'upstream_rejected',
+    `The model endpoint rejected the request with status ${status}; the log of the gateway has its reply`,
+    { cause, extras },
+  )
 }
 
 const passing = ['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error', 'server_error']

@@ -9,7 +9,7 @@ export type RejectedFields = ReadonlySet<OptionalField>
 
 const refusals =
   /unsupported|not support|n't support|not permitted|not allowed|is allowed|deprecated|unrecognized|unknown|extra_forbidden|max_completion_tokens/i
-/** A value that is too large does not mean that the field is refused. */
+/** Marks an error about a value that is too large. Such an error does not mean that the model refuses the field. */
 const tooLarge = /too large|context length|context window/i
 const refusesPrefix = /prefill|end with a user|last role user/i
 const headCharacters = 300

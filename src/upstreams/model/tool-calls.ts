@@ -8,7 +8,8 @@ type OpenCall = { id: string; name: string; pieces: string[]; extra?: JsonObject
 type ToolCallEvent = Extract<ModelEvent, { type: 'tool_call' }>
 export type CallCollector = {
   /**
-   * Opens a call under a key of the stream. A call that is open under the same key is a different one, and stays.
+   * Opens a call under a key of the stream. A call that is still open under the same key is another call, and is kept
+   * until the end.
    */
   start(key: number, call: { id: string; name: string }): void
   find(key: number): Readonly<OpenCall> | undefined

@@ -7,7 +7,7 @@ export type MadeCall = {
   id: string
   name: string
   argumentsText: string
-  /** What the endpoint wants back with its call, such as a signature of its thoughts. */
+  /** Data of the endpoint that must be sent back with this call, such as a signature of the model's thoughts. */
   extra?: JsonObject
 }
 export type ModelMessage =
@@ -15,7 +15,7 @@ export type ModelMessage =
   | { role: 'assistant'; text: string; calls: readonly MadeCall[] }
   | { role: 'tool'; callId: string; text: string; isError: boolean }
 export type ModelRequest = {
-  /** The system prompt is only the gateway's own text, because the model takes it for orders. */
+  /** The system prompt contains only the gateway's own text, because the model follows it as instructions. */
   instructions: string
   messages: readonly ModelMessage[]
   tools: readonly ModelTool[]

@@ -55,7 +55,7 @@ export function createAuthorizationServer({ issuer, net, clock }: Options): Auth
   const discover = async (): Promise<Document> => {
     for (const url of documentUrls(issuer)) {
       const found = await fetchDocument(url)
-      // A document of another issuer is refused: it would hand this issuer's codes and tokens to the other one.
+      // A document of another issuer is refused: its endpoints would receive the codes and tokens of this issuer.
       if (found?.issuer === issuer) return found
     }
     throw outage()

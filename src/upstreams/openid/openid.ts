@@ -14,7 +14,10 @@ export type PendingSignIn = {
   state: string
   nonce: string
   verifier: string
-  /** True if the provider has to ask for the credentials again, and to state a time after the departure for it. */
+  /**
+   * True if the provider must ask for the credentials again, and must state in `auth_time` that this happened after the
+   * browser left.
+   */
   isFresh: boolean
   leftAtMs: number
 }
@@ -23,7 +26,10 @@ export type ExternalIdentity = {
   subject: string
   email?: string
   isEmailVerified: boolean
-  /** When the provider asked for the credentials, which for an existing session is earlier; null if unknown. */
+  /**
+   * When the provider last asked for the credentials. If the person already had a session there, this time is before
+   * the sign-in. Null if the provider does not state it.
+   */
   signedInAt: Date | null
 }
 export type SignInResult =

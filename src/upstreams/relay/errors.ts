@@ -48,18 +48,27 @@ export function faultOf({ errorCode, message }: RelayError): Fault {
       extras,
     })
   if (errorCode === 'INSUFFICIENT_FUNDS')
-    // The error names no amounts, and the gateway's own reading of the balance did cover the amount.
+    // The gateway has read a balance that covers the amount, and the error states no amounts, so the fault is a
+    // conflict of the two readings.
     return new Fault('conflict', 'The solver sees a balance that does not cover the amount', { extras })
   if (errorCode === 'UNSUPPORTED_CHAIN')
-    return invalid('chain_id_in', 'unsupported_chain', 'Swaps do not serve this chain')
-  // The chain is in the gateway's table, so Relay normally serves it.
+    return invalid(
+      'chain_id_in',
+      'unsupported_chain',
+      'Swaps do not serve one of these chains: `chains_list` shows what each chain serves',
+    )
+  // Relay normally serves every chain of the gateway's table, so a chain that is switched off is a temporary failure.
   if (switchedOff.includes(errorCode))
     return new Fault('unavailable', 'Swaps on this chain are switched off at present', { extras })
   const field = fields[errorCode]
   if (field !== undefined) return invalid(field, 'value_error', message || 'The solver refuses this value')
   if (sanctioned.includes(errorCode))
-    return new Fault('policy_denied', 'The solver does not serve this address or token', {
-      extras: { ...extras, rule: 'sanctioned', reason: 'sanctioned' },
-    })
+    return new Fault(
+      'policy_denied',
+      'The solver refuses this wallet or token under its sanctions rules: a repeat does not help',
+      {
+        extras: { ...extras, rule: 'sanctioned', reason: 'sanctioned' },
+      },
+    )
   return new Fault('unavailable', 'The solver refused the request', { extras })
 }

@@ -12,7 +12,6 @@ import type {
   TokenOnChain,
 } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
-import type { ForeignNames } from './chain-and-currency-names.ts'
 import {
   addressOf,
   assertMinimum,
@@ -24,7 +23,8 @@ import {
   providerName,
   requestIdOf,
   unitsOf,
-} from './wire.ts'
+} from './answer-reader.ts'
+import type { ForeignNames } from './chain-and-currency-names.ts'
 
 /** Reads the answer to a quote, and refuses what contradicts the request; the swap checks targets and calldata. */
 
@@ -74,7 +74,7 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
   }
 }
 
-/** Returns the order that a deposit at the contract names, under its own id, or undefined for a route without one. */
+/** Returns the id of the order that a deposit at the contract names, or undefined for a route without an order. */
 function orderIdOf(protocol: unknown): string | undefined {
   const order = isRecord(protocol) ? (isRecord(protocol.v2) ? protocol.v2 : protocol) : {}
   return order.orderId === undefined || order.orderId === null ? undefined : requestIdOf(order.orderId)

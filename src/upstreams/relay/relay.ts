@@ -4,11 +4,11 @@ import type { Chain } from '#kernel/money/chains.ts'
 import { type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts'
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
+import { providerName } from './answer-reader.ts'
 import { foreignNames } from './chain-and-currency-names.ts'
 import { routeOf } from './quote.ts'
 import { createRelayRequests } from './requests.ts'
 import { requestIdIn, statusOf, withReasons } from './status.ts'
-import { providerName } from './wire.ts'
 
 /** Relay: swaps on one chain, and deposits that its solver fills on another. */
 
@@ -47,7 +47,7 @@ export function createRelay({
     destinationCurrency: names.currency(destination),
     amount: String(request.amountInUnits),
     tradeType: 'EXACT_INPUT',
-    // The deposit goes through the contract; a plain transfer could not be bound to its order by any rule.
+    // The deposit is made through the contract, because no rule of custody could bind a plain transfer to its order.
     explicitDeposit: true,
     slippageTolerance: String(request.slippageBps),
     ttl: request.ttlSeconds,
@@ -56,7 +56,12 @@ export function createRelay({
 
   function foreignIdOf(chainId: string, field: string): number {
     const id = names.chainId(chainId)
-    if (id === undefined) throw invalid(field, 'unsupported_chain', 'Swaps do not serve this chain')
+    if (id === undefined)
+      throw invalid(
+        field,
+        'unsupported_chain',
+        'Swaps do not serve this chain: `chains_list` shows what each chain serves',
+      )
     return id
   }
 

@@ -3,8 +3,8 @@ import { backoffMs } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
+import { away } from './answer-reader.ts'
 import { errorOf, faultOf, isRetried } from './errors.ts'
-import { away } from './wire.ts'
 
 /** Sends requests to Relay, and repeats them a few times if the reply is no answer. */
 

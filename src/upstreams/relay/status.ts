@@ -1,8 +1,8 @@
 import { isUnits, parseText } from '#kernel/money/provider-answer.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
+import { changed, fieldsOf } from './answer-reader.ts'
 import type { ForeignNames } from './chain-and-currency-names.ts'
-import { changed, fieldsOf } from './wire.ts'
 
 /** Reads the status of a request at Relay. An unknown status word means that the request is not over. */
 

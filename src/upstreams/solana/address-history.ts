@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { JsonRpc } from '#kernel/wire/json-rpc.ts'
-import { type HistoryEntry, historyOf } from './transaction-wire.ts'
+import { type HistoryEntry, historyOf } from './transaction-replies.ts'
 import { broken, integerOf, resultOf, slotsOf } from './wire.ts'
 
 /** Lists the transactions that name an address. A node without long-term storage omits those it has discarded. */
@@ -10,19 +10,25 @@ export type HistoryOptions = {
   before?: string | undefined
   limit: number
   /**
-   * The time or slot from which the list must be complete: the last page fails if the node keeps no blocks from
-   * before this time, or not this slot.
+   * The time or slot from which the list must be complete. The last page fails if the node keeps no block from before
+   * this time, or does not keep this slot.
    */
   since?: Date | bigint | undefined
 }
 export type ReadHistory = (address: string, options: HistoryOptions) => Promise<HistoryEntry[]>
 
-/** Block times are in whole seconds, from clocks of others, and may be wrong by this much. */
+/** Block times are whole seconds and come from the clocks of validators, so a block time may be wrong by this much. */
 export const blockTimeErrorMs = 60_000
-/** So many first blocks are asked for a time: a chain's first months have none, except for the very first block. */
+/**
+ * The time of this many first blocks is requested, because a block may have none: the blocks of a chain's first months
+ * have no time, except the very first block.
+ */
 const firstBlocksMax = 5
 
-/** Blocks are listed, because a node without any also names slot 0 as its first available one, and knows its time. */
+/**
+ * The first blocks are listed by `getBlocksWithLimit`. A node without any old block would still report slot 0 as its
+ * first available block, and knows the time of slot 0.
+ */
 const firstBlocks = { method: 'getBlocksWithLimit', params: [0, firstBlocksMax, { commitment: 'confirmed' }] }
 
 const pruned = (first: string, needed: string): Fault =>
@@ -39,7 +45,10 @@ function assertStoredSince(storedFrom: Date, since: Date): void {
 }
 
 export function createAddressHistory(rpc: JsonRpc): ReadHistory {
-  /** The time of the node's first block; which block is the first changes, so it is requested with every list. */
+  /**
+   * The time of the first block that the node keeps. The node deletes old blocks, so its first block is requested with
+   * every list.
+   */
   let timed: { slot: bigint; seconds: bigint } | undefined
 
   const readTime = async (slots: readonly bigint[]): Promise<bigint> => {
@@ -47,7 +56,8 @@ export function createAddressHistory(rpc: JsonRpc): ReadHistory {
     if (slot === undefined) throw broken('no blocks')
     if (timed?.slot === slot) return timed.seconds
     const answers = await rpc(slots.map((each) => ({ method: 'getBlockTime', params: [Number(each)] })))
-    // The time of a later block is later, so it proves no more than the node keeps.
+    // If the first block has no time, the time of a later block is used. That time is later, so it never overstates
+    // what the node keeps.
     const [seconds] = answers.flatMap((answer) =>
       'result' in answer ? (integerOf(answer.result) ?? []) : [],
     )

@@ -43,7 +43,10 @@ type SearchedChain = Pick<Solana, 'row' | 'history' | 'transaction'>
 
 export type ReferenceSearch = (search: Search) => Promise<FoundTransaction | undefined>
 
-/** For the fee of a transaction, anybody can name a known reference, so at most this many pages are listed. */
+/**
+ * At most this many pages are listed, because anybody can name a known reference in a transaction for the price of its
+ * fee.
+ */
 const namedPagesMax = 50
 /** At most this many transactions are read in one search; the next one continues. */
 const readMax = 100
@@ -88,7 +91,7 @@ function signersOf({ raw }: LandedTransaction): string[] {
   try {
     return decodeMessage(splitTransaction(Buffer.from(raw, 'base64')).message).signers
   } catch (error) {
-    // A transaction of another form than the gateway's names no signers here.
+    // A transaction in another form was not made by the gateway, so it counts as signed by nobody.
     if (error instanceof InvalidMessageError) return []
     throw error
   }
@@ -98,7 +101,10 @@ export type SentExecution = NamedExecution & { signature: string; account: strin
 
 const pagesMax = 20
 
-/** Returns what a fee payer sent for executions since shortly before a time, in the final part of its history. */
+/**
+ * Returns the executions that a fee payer has paid for since a time (less the error of block times), from the final
+ * part of its history.
+ */
 export async function sentExecutions(
   chain: SearchedChain,
   feePayer: string,

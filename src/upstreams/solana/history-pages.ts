@@ -1,7 +1,10 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { HistoryEntry, HistoryOptions, Solana } from './solana.ts'
 
-/** Reads the history of an address in pages, newest first, and ends where the node keeps all since a moment. */
+/**
+ * Reads the history of an address in pages, newest first. With `since`, the last page fails if the node does not keep
+ * the history from that moment on.
+ */
 
 export const pageMax = 1_000
 

@@ -21,8 +21,8 @@ export type FoundTransfer = {
   memo: string | undefined
 }
 /**
- * A search examines no transactions before `fromSlot`, and no known ones. A node that does not keep all blocks
- * since then fails the search; from slot 0 on, what the node keeps is enough.
+ * A search reads no transaction before `fromSlot` and none that is already known. The search fails if the node does not
+ * keep all blocks since `fromSlot`; with slot 0 it accepts whatever the node keeps.
  */
 export type TransferSearch = {
   wallet: string
@@ -39,7 +39,7 @@ const parallelMax = 10
 
 export async function findTransfers(chain: PaymentChain, search: TransferSearch): Promise<FoundTransfers> {
   const { finality } = chain.row
-  // What becomes final during the search is found by the next one.
+  // The slot is read before the list, so that the next search finds transactions that become final meanwhile.
   const { slot: searchedTo } = await chain.height(finality)
   const signatures = await listedSince(chain, search)
   const known = await search.isKnown([...signatures])
@@ -93,7 +93,10 @@ async function historySince(chain: PaymentChain, address: string, fromSlot: bigi
 
 type Target = { wallet: string; tokens: readonly string[]; signature: string; native: string }
 
-/** Returns what a transaction paid a wallet, by token, as the single transfers if its message states all of them. */
+/**
+ * Returns what a transaction paid to a wallet, by token. The amounts are those of the single transfers if the transfers
+ * in the message add up to the whole gain, or else one sum.
+ */
 export function paymentsTo(landed: LandedTransaction, owner: string, native: string): Map<string, bigint[]> {
   const stated = transfersIn(Buffer.from(landed.raw, 'base64'), owner, native)
   const unitsOf = (token: string, gained: bigint): bigint[] => {

@@ -86,7 +86,10 @@ export const closeTokenAccount = (
   data: hexOf(tokenCloseAccountTag),
 })
 
-/** Deposits at Relay's depository. All that the program and custody check is named in full. */
+/**
+ * Deposits at Relay's depository. The instruction names every account that the program requires and that custody
+ * checks.
+ */
 export function depositAtDepository(deposit: SvmDeposit): SvmInstruction {
   const { program, state, sender, depositor, vault, token, amountUnits, depositId } = deposit
   const parties = [readonly(state), writableSigner(sender), readonly(depositor)]

@@ -10,12 +10,15 @@ export type Landing = {
   failure: string | undefined
   /** What the sponsor paid: the fee and rent, less what was returned. */
   sponsorLamports: bigint
-  /** The net changes of the user's wallet, without those of 0. */
+  /** The net balance changes of the user's wallet; tokens whose balance did not change are left out. */
   deltas: BalanceDelta[]
   /** The changes in lamports of each address that is in the message itself. */
   lamportDeltas: ReadonlyMap<string, bigint>
 }
-/** Returns what another sender's transaction paid a wallet; native coins only if the message itself names it. */
+/**
+ * Returns what a transaction of another sender paid to a wallet. Native coins are counted only if the message itself
+ * names the wallet, not through a lookup table.
+ */
 export function readArrival(landed: LandedTransaction, owner: string, native: string): Map<string, bigint> {
   const gained = new Map<string, bigint>()
   const add = (token: string, units: bigint) => gained.set(token, (gained.get(token) ?? 0n) + units)

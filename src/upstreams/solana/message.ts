@@ -155,7 +155,10 @@ function readerOf(bytes: Uint8Array): Reader {
   return {
     take,
     byte,
-    /** Two bytes hold every length that fits a packet; a longer spelling of a short length is refused. */
+    /**
+     * Two bytes encode every length that fits into a packet. A length that is encoded in more bytes than necessary is
+     * refused.
+     */
     length() {
       const first = byte()
       if (first < 0x80) return first

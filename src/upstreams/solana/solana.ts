@@ -1,6 +1,6 @@
-import { repeatRateLimited } from '#kernel/async/rate-limit-retry.ts'
 import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/wire/json-rpc.ts'
+import { repeatRateLimited } from '#kernel/wire/json-rpc-retry.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { lookupTableOf, tokenAccountIn } from './account-layout.ts'
 import { createAddressHistory, type ReadHistory } from './address-history.ts'
@@ -19,7 +19,7 @@ import {
   type StatusReading,
   sendVerdictOf,
   simulationOf,
-} from './transaction-wire.ts'
+} from './transaction-replies.ts'
 import {
   type Account,
   balanceOf,
@@ -49,11 +49,14 @@ export type {
   SignatureStatus,
   Simulation,
   StatusReading,
-} from './transaction-wire.ts'
+} from './transaction-replies.ts'
 export type { Account, ChainHeight, LatestBlockhash, TokenBalance } from './wire.ts'
 export type SolanaHoldings = { slot: bigint; lamports: bigint; tokens: TokenBalance[] }
 
-/** A simulation, and the same accounts after a transaction that changes nothing. */
+/**
+ * The simulation of a transaction, and the same accounts after the simulation of a baseline transaction that changes
+ * nothing.
+ */
 export type Trial = {
   simulation: Simulation
   baseline: Simulation
@@ -116,7 +119,7 @@ type Node = {
 
 const timeoutMs = 5_000
 const confirmed = { commitment: 'confirmed' }
-/** The most signatures or accounts that one call takes are limits of the protocol. */
+/** The protocol limits how many signatures or accounts one call may name. */
 export const statusesMax = 256
 const accountsMax = 100
 const priceAccountsMax = 128
@@ -205,8 +208,8 @@ const validBlocks = 150n
 const lagBlocksMax = 150n
 
 /**
- * Returns a blockhash with at least the protocol's lifetime, because a transaction given up early could land beside
- * its successor.
+ * Returns a blockhash. Its last valid block height is at least the protocol's lifetime ahead: if the gateway gave up a
+ * transaction too early, both that transaction and its successor could land.
  */
 async function readLatestBlockhash({ callAll }: Node): Promise<LatestBlockhash> {
   const [latest, epoch] = await callAll([

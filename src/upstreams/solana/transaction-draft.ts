@@ -48,7 +48,10 @@ const lamportsPerSignature = 5_000n
 const microLamports = 1_000_000n
 /** An execution a moment later may take more compute units than its simulation. */
 const spareUnits = 5_000
-/** This many unit limits make equal orders different messages, because the network executes each message only once. */
+/**
+ * The compute limit is varied over this many values, so that equal orders become different messages: the network
+ * executes each message only once.
+ */
 const distinctUnits = 16_384
 const signatureBytes = 64
 const simulationsMax = 3

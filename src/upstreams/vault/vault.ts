@@ -2,9 +2,9 @@ import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import { addressOf, callData, type Flow, flowOf, type Log, type Method, parseUint } from './wire.ts'
+import { addressOf, callData, type Flow, flowOf, type Log, type Method, parseUint } from './erc4626-abi.ts'
 
-export type { Flow } from './wire.ts'
+export type { Flow } from './erc4626-abi.ts'
 
 /** A share price has this many digits beyond the asset's own; with six digits, an hour's yield would be invisible. */
 const extraDigits = 12

@@ -20,7 +20,10 @@ export type WorldClock = Clock & {
 } & AsyncDisposable
 
 const everyMsDefault = 1_000
-/** Both clocks run alike, so that a larger difference is an advance and no delay of the network. */
+/**
+ * The world's clock and this one run at the same speed, so a difference of at least this size is an advance of the
+ * world and not a network delay.
+ */
 const jumpMsMin = 1_000
 
 export async function openWorldClock(options: Options): Promise<WorldClock> {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { createRegistry } from '#grammar/registry.ts'
-import { remember } from '#grammar/thread.ts'
-import { understand } from '#grammar/understand.ts'
-import type { ThreadState, Understanding } from '#grammar/understanding.ts'
+import { createRegistry } from '#grammar/operation-registry.ts'
+import { remember, type ThreadState } from '#grammar/thread.ts'
+import { understand } from '#grammar/understand-message.ts'
+import type { Understanding } from '#grammar/understanding.ts'
 import { contracts } from '../../../src/contracts.ts'
 import { universe } from './universe.ts'
 

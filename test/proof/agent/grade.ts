@@ -1,4 +1,4 @@
-import { changes } from '#grammar/registry.ts'
+import { changes } from '#grammar/operation-registry.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import { type Row, registry } from './corpus.ts'

@@ -4,12 +4,14 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { orderedOperations } from '#features/chat/grammar-mandate.ts'
 import { isOrdered, isPlain, ownOrders } from '#grammar/own-orders.ts'
-import type { ThreadState } from '#grammar/understanding.ts'
+import type { ThreadState } from '#grammar/thread.ts'
+import { understand } from '#grammar/understand-message.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { nowMs, registry, stateAfter } from './corpus.ts'
 import { harmlessTexts } from './harmless-texts.ts'
 
-const ordersOf = (text: string, state: ThreadState = {}) => ownOrders(text, { nowMs, state }, registry)
+const ordersOf = (text: string, state: ThreadState = {}) =>
+  ownOrders(text, { nowMs, understanding: understand(text, { nowMs, state }, registry) }, registry)
 type Call = { operation: string; input: JsonObject }
 const covers = (text: string, call: Call, begun: readonly Call[] = [], state: ThreadState = {}) =>
   isOrdered(ordersOf(text, state), call, { made: [], begun }, registry)

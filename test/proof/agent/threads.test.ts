@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { questionText } from '#grammar/clarifying-question.ts'
-import { remember } from '#grammar/thread.ts'
-import { understand } from '#grammar/understand.ts'
-import type { ThreadState } from '#grammar/understanding.ts'
+import { remember, type ThreadState } from '#grammar/thread.ts'
+import { understand } from '#grammar/understand-message.ts'
 import { nowMs, readText, registry, stateAfter } from './corpus.ts'
 import { mutationsOf } from './grade.ts'
 

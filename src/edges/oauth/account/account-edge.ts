@@ -21,7 +21,7 @@ import { accountErrorPage, disconnectedText, signedOutPage } from './account-pag
 import { accountPasskeys } from './account-passkeys.ts'
 import { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, AccountStep } from './account-request.ts'
-import { type AccountViewsDeps, createAccountViews, viewPattern } from './account-views.ts'
+import { type AccountViewsDeps, createAccountViews, viewPattern } from './show-account-view.ts'
 
 export type AccountEdgeDeps = PageSessionDeps &
   AccountViewsDeps & {
@@ -29,11 +29,17 @@ export type AccountEdgeDeps = PageSessionDeps &
     authenticate: (authorization: string | undefined) => Promise<Caller>
     exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
   }
-/** These faults end the token of the page, but the session of the browser may continue. */
+/**
+ * After one of these faults the access token of the page is no longer valid, but the session of the browser may still
+ * be.
+ */
 const closedAccess: readonly string[] = ['invalid_token', 'unauthorized', 'suspended']
 
 const againMark = '?again'
-/** Returns the view after a sign-in that a press of a button has led to; it says that nothing was changed. */
+/**
+ * Marks the view to return to after a sign-in that an act needed first. The view then says that nothing was changed
+ * yet.
+ */
 const repeatedView = (view: string): string => `${view}${againMark}`
 const pathOf = (marked: string): string => {
   const view = marked.replace(againMark, '')
@@ -127,7 +133,8 @@ export function createAccountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage,
     const view = act ? act.viewOf(form) : ''
     const asked = await open(request, reply, { view: repeatedView(view), needs: act ? 'token' : 'session' })
     if (!asked) return
-    // The request for passkey options is no act, and a script that could read them has no passkey.
+    // A request for passkey options needs no form token: it changes nothing, and the options are useless to a script
+    // that has no passkey of the person.
     if (!step.endsWith('-options')) pages.assertOwnForm(request, form, asked.session)
     if (run) return run(asked, form)
     const done = await act!.run(request, form)

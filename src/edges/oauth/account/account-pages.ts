@@ -106,7 +106,10 @@ function passkeySection({ passkeys }: AccountView): string {
   })
 }
 
-/** The other authorization server may issue new tokens in place of those that this gateway refuses. */
+/**
+ * If apps get their tokens at another authorization server, that server may issue new tokens in place of those that
+ * this gateway refuses.
+ */
 const untilEndedAt = (appServer: string): string =>
   `An app may get new tokens at ${appServer}, until you disconnect it there.`
 export const disconnectedText = (appServer: string | undefined): string =>

@@ -43,7 +43,7 @@ export type Webhook = {
   status: 'enabled' | 'disabled'
 }
 
-/** The holdings of the person, or of one linked agent. */
+/** The policy and the recipients of the person, or of one linked agent. */
 export type Holdings = { policy: Policy; recipients: readonly Recipient[] }
 export type OwnAccount = Holdings & {
   agents: readonly Agent[]

@@ -4,7 +4,7 @@ import type { PageExchange, SignedInSession } from '#edges/oauth/sign-in/browser
 import type { Person } from '#features/oauth/email-sign-in.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 
-/** A request of a person who is signed in, in the browser's session and for the account page. */
+/** A request to the account page from a browser in which a person is signed in. */
 export type AccountRequest = {
   request: FastifyRequest
   reply: FastifyReply

@@ -47,7 +47,10 @@ export function createApprovalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerP
   const decline = session.operation('approvals_decline')
   const namesFor = nameReader(deps, session)
 
-  /** Half of a sign-in's allowed age is left for the decision. The browser returns to the approval `view`. */
+  /**
+   * Sends the browser to the sign-in. A sign-in older than half of the age that an approval allows is repeated, so that
+   * the other half is left for the decision. The browser then returns to the approval `view`.
+   */
   const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
     session.signIn(
       reply,
@@ -134,7 +137,10 @@ const idPattern = '^[0-9a-f-]{36}$'
 const approvalOf = ({ params }: FastifyRequest): string =>
   (params as { approval_id?: string } | undefined)?.approval_id ?? ''
 
-/** Returns the notice of a refused decision. A young or contested link can still be approved later. */
+/**
+ * Returns the notice for a refused decision. If the agent's link is too new or is contested, the request can still be
+ * approved later.
+ */
 function noticeOf({ extras }: Fault): Notice {
   if (extras.status === 'young_link') return 'young'
   return extras.status === 'contested_link' ? 'contested' : 'late'

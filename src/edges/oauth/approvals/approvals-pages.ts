@@ -11,7 +11,10 @@ export type ShownApproval = {
     token: string | null
     amount: string | null
     usd: string | null
-    /** What an act that allows more would change, by name; absent for a request that moves money. */
+    /**
+     * What would change, by name, if the request is for higher limits or more permissions; absent for a request that
+     * moves money.
+     */
     details?: readonly { name: string; value: string }[]
     recipient: string | null
     venue: string | null

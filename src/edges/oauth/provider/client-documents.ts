@@ -8,8 +8,8 @@ const failureMs = 5_000
 const addressesMax = 10_000
 
 /**
- * Fetches the documents that clients name. The provider looks a client up again to answer a failure, so an address that
- * has just given no document is not asked a second time.
+ * Fetches the client id metadata documents. After a failure the provider looks the client up again for its error
+ * answer, so an address that has just given no document is not fetched a second time.
  */
 export function fetchDocuments(fetch: Fetch, nowMs: () => number): Fetch {
   const failures = createWindowCounter({ keysMax: addressesMax, nowMs })

@@ -43,8 +43,9 @@ const wordsOf = (text: string | null): string[] => (text ?? '').split(' ').filte
 const identityScopes: readonly string[] = oauthScopes.filter((scope) => scope !== 'offline_access')
 
 /**
- * Adds what clients of plain OAuth do not know: without an identity scope the provider grants nothing if the person
- * allows no act, and without `prompt=consent` it drops `offline_access`.
+ * Adds the OpenID parameters that clients of plain OAuth do not send to their authorization request. Without an
+ * identity scope the provider grants nothing if the person allows no act, and without `prompt=consent` it drops
+ * `offline_access`.
  */
 function completeRequest(raw: IncomingMessage): void {
   const url = raw.url ?? ''
@@ -107,7 +108,10 @@ function createOwnRequests() {
 /** Only the script for passkeys may request passkey options; every other address must be opened in a window. */
 const assertNavigation = (request: FastifyRequest): void => {
   if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
-    throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
+    throw new Fault(
+      'origin_not_allowed',
+      'Open this address in a browser window: scripts and frames cannot read it.',
+    )
 }
 
 export type OAuthEdge = {
@@ -120,7 +124,7 @@ export type OAuthEdge = {
   token(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
-/** Creates the door for sign-in and OAuth; the first request loads and builds its authorization server. */
+/** Creates the routes for sign-in and OAuth. The first request loads the authorization server and builds it. */
 export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
@@ -195,7 +199,7 @@ export function createOAuthEdge(deps: OAuthEdgeDeps): OAuthEdge {
     mountAccount(scope)
     scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
     mountInteractions({ scope, pageOf, interactions })
-    // The cookie of an interaction is sent only to its own addresses, so the callback redirects there.
+    // The cookie of an interaction is sent only to the interaction's own paths, so the callback redirects to one.
     scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
       if (await isLimited(request, reply)) return
       takeOver(request, reply)

@@ -35,7 +35,7 @@ export const ownClients = (base: string): Record<string, unknown>[] =>
     client_id: client.id,
     client_name: client.name,
     redirect_uris: [`${base}${returnPathOf(client)}`],
-    // A native client could get its code at any port.
+    // For a client of the type `native` the provider accepts any loopback port, and would send the code to it.
     application_type: 'web',
     grant_types: ['authorization_code'],
     response_types: ['code'],
@@ -60,7 +60,9 @@ export function readFlow(text: string | undefined): SignInFlow | undefined {
     : undefined
 }
 
-/** `maxAgeSeconds` makes an older sign-in be repeated; `isRepeated` makes every one be repeated. */
+/**
+ * A sign-in older than `maxAgeSeconds` has to be repeated; if `isRepeated` is true, every earlier sign-in has to be.
+ */
 export type SignInRequest = { maxAgeSeconds?: number; isRepeated?: boolean }
 
 export function authorizationPath(

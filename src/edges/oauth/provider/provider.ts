@@ -78,7 +78,9 @@ async function refuseParallelRefresh(
   throw new errors.InvalidGrant('the refresh token was used a moment ago')
 }
 
-/** What an access token is issued for. */
+/**
+ * The context in which an access token is issued: the request, and the code or refresh token that the client redeems.
+ */
 type TokenContext = {
   req: IncomingMessage
   oidc: { entities: Partial<Record<'AuthorizationCode' | 'RefreshToken', TokenSource>> }
@@ -128,7 +130,8 @@ function checkClient(metadata: Metadata): void {
     if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
   }
   if (urls.some(({ protocol }) => protocol !== 'https:')) metadata.application_type = 'native'
-  // The consent page decides: an unknown scope would end the registration, and a known one limit later requests.
+  // The `scope` of a client is ignored, because the person decides on the consent page. An unknown scope would make the
+  // registration fail, and a known one would limit later requests.
   delete metadata.scope
   if (metadata.token_endpoint_auth_method === 'none') {
     delete metadata.client_secret
@@ -149,7 +152,8 @@ function featuresAt(base: string): Record<string, object> {
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
     rpInitiatedLogout: { enabled: false },
-    // Access tokens are for the gateway's interface, which has this endpoint, so the provider does not serve it.
+    // The provider does not serve userinfo: its access tokens are issued for the gateway's interface, which serves that
+    // endpoint.
     userinfo: { enabled: false },
     registration: { enabled: true, initialAccessToken: false, issueRegistrationAccessToken: false },
     revocation: { enabled: true, allowedPolicy: ownTokensOnly },

@@ -11,9 +11,9 @@ import type { OAuthEdge } from './oauth-edge.ts'
 import { readText, withoutParsers } from './request-bodies.ts'
 
 /**
- * This door serves the endpoints of an external authorization server under addresses of the gateway: browsers are
- * redirected, and clients' requests are forwarded. If the gateway is a client of that server, it also serves its own
- * pages, with its own sign-in and tokens.
+ * Serves the endpoints of an external authorization server under addresses of the gateway: browsers are redirected, and
+ * clients' requests are forwarded. If the gateway is a client of that server, it also serves its own pages, with its
+ * own sign-in and tokens.
  */
 
 type ExternalServer = NonNullable<OAuth['external']>

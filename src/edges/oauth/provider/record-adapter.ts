@@ -1,10 +1,13 @@
 import { errors, Provider } from 'oidc-provider'
+import type { RecordStore } from '#features/oauth/authorization-server-records.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { RecordStore } from '#features/oauth/records.ts'
 import { isOwnClient } from '#kernel/contract/caller.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 
-/** The provider chooses the name and id of a record; a code or token is used once. */
+/**
+ * Makes a record store the storage of the provider, which chooses the name and id of each record. A code or token can
+ * be used only once.
+ */
 const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.upsert) => ({
   upsert,
   find: store.find,
@@ -17,7 +20,7 @@ const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.ups
   revokeByGrantId: store.revokeByGrantId,
 })
 
-/** A grant is what a person has just given to an app; the pages of this gateway are no apps. */
+/** Storing a grant connects the app to the person's account, unless the client is a page of this gateway. */
 function grantAdapter({ records, connections }: OAuth) {
   const store = records.of('Grant')
   return adapterOf(store, (id, grant, seconds) =>
@@ -27,7 +30,10 @@ function grantAdapter({ records, connections }: OAuth) {
   )
 }
 
-/** Anybody may begin a sign-in, so each address has few open ones; later pages of a sign-in name no address. */
+/**
+ * Anybody may begin a sign-in, so the number of open sign-ins of one IP address is limited. Only the request that
+ * begins a sign-in stores the address; the later pages of the sign-in store none.
+ */
 function interactionAdapter({ records }: OAuth) {
   const store = records.of('Interaction')
   return adapterOf(store, (id, interaction, seconds) =>
@@ -35,7 +41,10 @@ function interactionAdapter({ records }: OAuth) {
   )
 }
 
-/** Two concurrent uses of a token do not see each other; the one that comes too late contests the grant. */
+/**
+ * Two concurrent uses of a refresh token do not see each other. The later one fails at the store, and marks the grant
+ * as contested, since somebody else may have the token.
+ */
 function refreshTokenAdapter({ records, grants }: OAuth) {
   const store = records.of('RefreshToken')
   const adapter = adapterOf(store)

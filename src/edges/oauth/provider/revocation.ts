@@ -5,15 +5,15 @@ import { Fault } from '#kernel/contract/fault.ts'
 type RevocationDeps = Pick<OAuth, 'verify' | 'records'>
 
 const refusals = new WeakSet<Context>()
-/** The provider has authenticated the client, but it refuses the token because the token is a JWT. */
+/** Notes that the provider has authenticated the client but refused to revoke the token, because the token is a JWT. */
 export const noteRefusal = (context: Context, { error }: { error?: string }): void => {
   if (error === 'unsupported_token_type') refusals.add(context)
 }
 
 /**
- * Completes the revocation of the provider, which stores no access tokens: an access token of the client ends its
- * connection, as everywhere else. The answer is JSON, because clients that expect JSON treat an empty answer as a
- * failure.
+ * Completes the revocation endpoint of the provider, which cannot revoke an access token because it stores none: the
+ * grant of the access token is revoked instead. The answer is JSON, because clients that expect JSON treat an empty
+ * answer as a failure.
  */
 export function completeRevocation({ verify, records }: RevocationDeps) {
   const grantOf = async (token: string, clientId: string | undefined): Promise<string | undefined> => {

@@ -54,14 +54,17 @@ export const isRefusedOrigin = ({ headers }: IncomingMessage, base: string): boo
   return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
-/** Neither a script nor a frame may read a page: if the browser says what a request is for, it must be for a window. */
+/**
+ * Whether a request opens a page in a window, as far as the browser says what the request is for: neither a script nor
+ * a frame may read a page.
+ */
 export const isNavigation = ({ headers }: IncomingMessage): boolean => {
   const { 'sec-fetch-dest': dest, 'sec-fetch-mode': mode } = headers
   return dest === undefined || (dest === 'document' && mode === 'navigate')
 }
 /**
- * Whether a person pressed the button, as far as the browser says so: Chromium and Firefox do, and Safari never does. A
- * script of a page can change none of these headers in what its window opens.
+ * Whether a person pressed the button. Chromium and Firefox report this in a header, and Safari never does, so a
+ * request from Safari is accepted. A script cannot change these headers of a window that it opens.
  */
 export const isPressed = ({ headers }: IncomingMessage): boolean => {
   const saysWhoPressed = headers['sec-ch-ua'] !== undefined || /Firefox\//.test(headers['user-agent'] ?? '')
@@ -103,14 +106,20 @@ export async function finish({ provider, request, response }: Exchange, result: 
   response.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
 }
 const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1_000)
-/** The time of a sign-in elsewhere if it is not known; it is too old to count as fresh. */
+/**
+ * The time, in Unix seconds, that stands for an unknown time of sign-in. It is so old that the sign-in never counts as
+ * fresh.
+ */
 export const unknownSignInSeconds = 1
 
 export type Entry = {
   amr: readonly string[]
   /** When the credentials were given: null if that is not known, and now if it is left out. */
   at?: Date | null
-  /** The sign-in outlasts each end of access before this moment, which by default is the begin of the request. */
+  /**
+   * A revocation of all access before this moment does not end the session of this sign-in. The default is the start of
+   * the request.
+   */
   enteredAt?: Date | undefined
 }
 type SignIn = Entry & { interaction: Interaction }
@@ -127,7 +136,7 @@ export async function signedIn(
   await finish(exchange, { login: { accountId: id, remember: true, amr, ts, enteredAtMs } })
 }
 
-/** If another person signs in, nothing of the former person's session remains in this browser. */
+/** Ends the session of the person who was signed in before, because another person signs in with this browser. */
 async function leaveSession({ provider, request, response, sessions }: Exchange, interaction: Interaction) {
   const session = await provider.Session.get(provider.createContext(request, response))
   delete interaction.session

@@ -17,7 +17,10 @@ type GrantContext = {
 }
 
 type LoaderDeps = { grants: Pick<Grants, 'isContested'>; sessions: Pick<Sessions, 'enter'> }
-/** A contested grant is not used again: the person decides anew, and the new grant replaces it. */
+/**
+ * Creates the function that finds the existing grant of a client. A contested grant is not used again: the person
+ * decides anew, and the new grant replaces it.
+ */
 export const createGrantLoader =
   ({ grants, sessions }: LoaderDeps) =>
   async ({ oidc }: GrantContext) => {
@@ -40,7 +43,7 @@ export const isSignInOf = (
 ): boolean => loginTs !== undefined && authorizations?.[clientId]?.signedInTs === loginTs
 
 export type SignedInSession = {
-  /** The public name of the session, which stays the same while its cookie changes. */
+  /** The id of the session on the server, which stays the same while the cookie of the session changes. */
   uid: string
   personId: string
   signedInAtMs: number

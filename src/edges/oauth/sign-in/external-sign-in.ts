@@ -19,7 +19,10 @@ const freshReasons = new Set(['login_prompt', 'max_age'])
 const wantsFreshSignIn = ({ prompt }: Interaction): boolean =>
   prompt.name === 'consent' || prompt.reasons.some((reason) => freshReasons.has(reason))
 
-/** A sign-in confirms an act on a page of the gateway only if the provider was asked for that sign-in. */
+/**
+ * On a page of the gateway, a sign-in counts as the confirmation of an act only if the identity provider was asked to
+ * authenticate the person anew.
+ */
 const mayConfirm = (interaction: Interaction): boolean =>
   wantsFreshSignIn(interaction) || !isOwnClient(String(interaction.params.client_id))
 

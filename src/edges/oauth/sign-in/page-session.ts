@@ -33,7 +33,10 @@ export type PageSessionDeps = {
   baseUrl: () => string
   ownRequestKey: string
 }
-/** Answers a page within the limits of the client's address, and with the error page of the sign-in. */
+/**
+ * Runs the handler of a page within the rate limits of the client's address, and shows its faults on the error page of
+ * the sign-in.
+ */
 export type AnswerPage = (
   request: FastifyRequest,
   reply: FastifyReply,

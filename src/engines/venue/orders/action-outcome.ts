@@ -16,7 +16,10 @@ export type ActionTaskData = {
   looked_before?: string
   /** Why an action may have been sent before; it is not sent again until an operator ends the task. */
   unclear_before?: string
-  /** Set if this task has certainly not sent the action, which waits for an operator to end the task. */
+  /**
+   * Set if this task has certainly not sent the action. The action is then not sent, and an operator has to end the
+   * task.
+   */
   held_back?: true
   note?: string | null
 }
@@ -61,7 +64,7 @@ export const orderKeys: readonly string[] = [
   ...Array.from({ length: closesMax }, (_, at) => `close${at + 1}`),
 ]
 
-/** The time in which an address above its request limit may still send one request. */
+/** An address above the venue's request limit may still send one request in each period of this length. */
 const throttledRetryMs = 10_000
 const isThrottled = (message: string): boolean => message.startsWith('Too many cumulative requests')
 const retriesOf = ({ data }: TaskView<ActionTaskData>, actionKey: string): number =>

@@ -1,22 +1,12 @@
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { VenueOrder } from '#kernel/money/venue-actions.ts'
+import { deriveCloid } from './action-outcome.ts'
+import type { Pricing } from './order-checks.ts'
 import { gridOf, type OrderTaskData, roleOf, type WantedExit, wantedExits } from './order-task.ts'
-import { type ActionPlan, deriveCloid } from './signed-action.ts'
+import type { ActionPlan } from './signed-action.ts'
 
 /** The maximum slippage of a market exit from its trigger price. */
 export const exitSlippagePercent = '10'
-
-/** Rounding of prices, which the venue's adapter supplies. */
-export type Pricing = {
-  boundPrice(
-    price: string,
-    bound: {
-      percent: string
-      isBuy: boolean
-      grid: { sizeDecimals: number; priceDecimals: number }
-    },
-  ): string
-}
 
 type ExitRequest = { leg: ExitLeg; wanted: WantedExit; size: string; name: string }
 

@@ -9,20 +9,14 @@ import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Admission, EndResult, FailedResult, JsonObject, Steps } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { ActionTaskData } from './action-outcome.ts'
 import { cancelOf } from './cancel.ts'
 import { type CancelTarget, cancelSearch, cancelView, type OrderCancelled } from './cancel-batch.ts'
 import { failed, failedBy, rejectedResult, upstreamName } from './order-failures.ts'
-import type { OrderLookupSource } from './order-lookup.ts'
-import { exitFacts, planOf } from './order-task.ts'
+import { type OrderLookupSource, readLagMs } from './order-lookup.ts'
+import { clockSkewMs, exitFacts, planOf } from './order-task.ts'
 import { recentlyCancelled } from './read-after-write.ts'
-import { type ActionTaskData, readLagMs } from './signed-action.ts'
-import {
-  type AgentDeps,
-  clockSkewMs,
-  requireAgent,
-  tradeDeadlineMs,
-  venueForExit,
-} from './trade-admission.ts'
+import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelAllSection = {
@@ -30,7 +24,10 @@ export type CancelAllSection = {
   operation: string
   /** The symbol of the one market whose orders are cancelled, or undefined for all markets. */
   symbol: string | undefined
-  /** Returns the market of an order, or undefined for an order of another section. */
+  /**
+   * Returns the market of an order, or undefined if the order belongs to another part of the interface, such as spot
+   * instead of perp.
+   */
   marketOf(order: OpenOrder): { symbol: string; asset: number } | undefined
 }
 export type CancelAllDeps = {

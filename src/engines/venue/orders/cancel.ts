@@ -11,18 +11,12 @@ import { oneEffect, type Settled } from '#kernel/task/effect-steps.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { ActionTaskData } from './action-outcome.ts'
 import type { LookUpScope } from './confirm-action.ts'
 import { failed } from './order-failures.ts'
-import { createOrderLookup, type FoundOrder, type OrderLookupSource } from './order-lookup.ts'
-import { exitFacts, planOf } from './order-task.ts'
-import { type ActionTaskData, readLagMs } from './signed-action.ts'
-import {
-  type AgentDeps,
-  clockSkewMs,
-  requireAgent,
-  tradeDeadlineMs,
-  venueForExit,
-} from './trade-admission.ts'
+import { createOrderLookup, type FoundOrder, type OrderLookupSource, readLagMs } from './order-lookup.ts'
+import { clockSkewMs, exitFacts, planOf } from './order-task.ts'
+import { type AgentDeps, requireAgent, tradeDeadlineMs, venueForExit } from './trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelInput = Static<ReturnType<typeof cancelRequest>>
@@ -30,7 +24,10 @@ export type CancelInput = Static<ReturnType<typeof cancelRequest>>
 export type Section = {
   kind: MarketKind
   operation: string
-  /** Finds the market of an order by the market's name at the venue; undefined for a market of another section. */
+  /**
+   * Finds the market of an order by the market's name at the venue. Returns undefined if the market belongs to another
+   * part of the interface, such as spot instead of perp.
+   */
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
 export type CancelAdmissionDeps = {
@@ -87,7 +84,8 @@ async function checkCancel(
     { kind, marketOf },
     { userId, account, orderId, open },
   )
-  // An order of another section is cancelled by the operation of that section.
+  // An order of another part of the interface, such as spot instead of perp, is cancelled by the operation of that
+  // part.
   if (!market) throw orderNotFound(kind)
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { collateralFor, transferFor } from './collateral-shortfall.ts'
 import { noTransfer } from './collateral-transfer.ts'
-import type { PendingSpend, Spendings } from './spending.ts'
+import type { PendingSpend, Spendings } from './pending-spends.ts'
 
 const venue = (mode: string, total: string, hold = '0') => ({
   accountMode: async () => mode,

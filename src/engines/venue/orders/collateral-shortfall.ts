@@ -4,7 +4,7 @@ import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { toMicros, usdcDecimals } from '#kernel/money/money.ts'
 import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
-import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './spending.ts'
+import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './pending-spends.ts'
 
 /** The free USDC of an account, on one side or in one balance for both. */
 

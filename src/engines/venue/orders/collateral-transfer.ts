@@ -16,8 +16,8 @@ import type { TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { TransferTaskData } from './order-task.ts'
+import { notePaid, type PendingSpend, type Spendings } from './pending-spends.ts'
 import type { ActionPlan } from './signed-action.ts'
-import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
 import {
   type ActionSearch,
   type VenueAction,
@@ -96,7 +96,10 @@ type TransferRules<Data extends TransferTaskData, Names extends string> = {
 
 const otherSide = { perp: 'spot', spot: 'perp' } as const
 
-/** Builds the transfer's steps. The commit after the transfer claims it, even if the next signature is refused. */
+/**
+ * Builds the steps of the transfer. The commit that follows the transfer records it as that of this task, even if the
+ * next signature is refused.
+ */
 export const transferEffect = <Data extends TransferTaskData & { agent?: string }, Names extends string>(
   deps: TransferDeps,
   { steps, purpose, next, onRejected }: TransferRules<Data, Names>,

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import type { Effect, TaskView } from '#kernel/task/task.ts'
 import type { SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type ActionTaskData, deriveCloid, effectKind } from './action-outcome.ts'
-import { confirmAction, readLagMs } from './confirm-action.ts'
+import { confirmAction } from './confirm-action.ts'
+import { readLagMs } from './order-lookup.ts'
 
 const sentMs = 1_700_000_000_000
 const endsMs = sentMs + 20_000

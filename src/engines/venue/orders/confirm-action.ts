@@ -4,6 +4,7 @@ import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { Effect, JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from './action-outcome.ts'
+import { readLagMs } from './order-lookup.ts'
 
 /**
  * Determines the outcome of a signed action. The reply to the first send is trusted; after any ambiguity the
@@ -15,7 +16,10 @@ import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from 
 export type LookUpScope = {
   /** Whether the look-up reads every record that could show the action, and not only its status. */
   allRecords: boolean
-  /** Whether the action can no longer execute: an absent record stays absent, and contradicting records throw. */
+  /**
+   * Whether the action can no longer execute. An action that no record contains is then absent for good, and
+   * contradicting records cause a fault.
+   */
   isLast: boolean
 }
 
@@ -34,8 +38,6 @@ export type ConfirmRequest<T> = {
 export type ActionSource = Pick<Hyperliquid, 'send' | 'timeMs' | 'passedMs'>
 type ConfirmDeps = { venue: ActionSource; graceMs: number }
 
-/** The largest lag of any read at the venue: an action that executed just before its expiry is visible within it. */
-export const readLagMs = 5_000
 /** The time between the two look-ups that prove an absence, since both may reach a lagging server. */
 const secondLookUpMs = 3_000
 /** The waits before each look-up in the first run of the step. */
@@ -163,7 +165,8 @@ async function timingOf(
   const at = (atMs: number): Timing => ({
     atMs,
     isExpired: typeof ends === 'number' && atMs > ends,
-    // An agent's action has an expiry. A user's action must be rejected, and have no record for a grace period.
+    // The look-ups of an action that the agent signed end when the read lag after its expiry has passed. An action that
+    // the user signed has no expiry: its look-ups end when the venue has rejected it and a grace period has passed.
     isLast:
       typeof ends === 'number'
         ? atMs > ends + readLagMs

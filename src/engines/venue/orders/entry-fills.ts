@@ -18,7 +18,10 @@ function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string 
 const filledOf = ({ size, origSize }: NonNullable<OrderUpdate['left']>): string =>
   subtractDecimals(origSize, size)
 
-/** Returns the fills of an order. They are read from before the task, since account and fill clocks can differ. */
+/**
+ * Returns the fills of an order. They are read from a little before the task began, because the venue's clocks of
+ * accounts and of fills can differ.
+ */
 export async function fillsOfOrder(
   venue: Pick<PlaceOrderDeps['venue'], 'fillsSince'>,
   { account, sinceMs }: { account: string; sinceMs: number },

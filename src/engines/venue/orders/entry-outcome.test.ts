@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskView } from '#kernel/task/task.ts'
-import { effectKind } from './action-outcome.ts'
+import { deriveCloid, effectKind } from './action-outcome.ts'
 import { exitsOfReply, landedMs, resolveExits } from './entry-outcome.ts'
 import type { OrderTaskData } from './order-task.ts'
-import { deriveCloid } from './signed-action.ts'
 
 test('the reply to a bracket states for each exit whether it waits for the entry or is open', () => {
   const states = (...legs: Parameters<typeof exitsOfReply>[1]) =>

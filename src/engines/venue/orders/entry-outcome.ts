@@ -6,8 +6,8 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { match } from '#kernel/match-union.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { effectOf } from './action-outcome.ts'
-import { isShownByNow, type LookUpScope, readLagMs } from './confirm-action.ts'
+import { deriveCloid, effectOf } from './action-outcome.ts'
+import { isShownByNow, type LookUpScope } from './confirm-action.ts'
 import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
 import {
   assertBalanceExplained,
@@ -15,11 +15,11 @@ import {
   createOrderLookup,
   type FoundOrder,
   type OrderLookupSource,
+  readLagMs,
 } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import { type ObservedEntry, type OrderTaskData, type PlacedExits, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
-import { deriveCloid } from './signed-action.ts'
 
 /** Determines the outcome of an entry and its exits, from the reply to the order and the venue's records. */
 
@@ -258,7 +258,7 @@ type ExitCompletion = {
   signal: AbortSignal
   suffix?: string
 }
-/** Completes exits that landed without an entry with their order ids; `isComplete` is false while records lack. */
+/** Adds order ids to exits that were placed without an entry; `isComplete` is false while an exit lacks a record. */
 export async function completeExits(
   venue: OrderLookupSource & Pick<PlaceOrderDeps['venue'], 'timeMs' | 'passedMs'>,
   task: TaskView<OrderTaskData>,
@@ -317,9 +317,10 @@ export async function completeOutcome(
   let { exits, landedAtMs } = observed
   let fills: Fill[] | undefined
   const entryRests = entry.status === 'resting'
-  // The filled size is known, so the stream is current once it shows that size.
+  // The stream is current after a reply. If the filled size is known, it is current once it shows that size.
   const isStreamCurrent = replied || entry.filledSize !== null
-  // An entry filled in part cancels its exits with its remainder, after the first message about the exits.
+  // If the entry was filled in part, the venue cancels the exits with the remainder, after the stream's first message
+  // about them. So the stream is not asked for these exits.
   if (replied && landedAtMs === null && entry.status !== 'partial')
     exits = await streamedExits(deps, task, { exits, entryRests })
   for (let attempt = 0; ; attempt += 1) {

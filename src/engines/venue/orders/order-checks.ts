@@ -4,6 +4,8 @@ import { fromUnits, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { OrderTaskData, WantedExit } from './order-task.ts'
 
+const defaultSlippagePercent = '0.5'
+
 /** Rounding to lots and ticks, which the venue's adapter supplies. */
 export type Sizing = {
   isOnTick(price: string, grid: Grid): boolean
@@ -11,6 +13,18 @@ export type Sizing = {
   roundSize(size: string, grid: Grid): string
   sizeOfNotional(usd: string, price: string, grid: Grid, direction?: Direction): string
   notionalMicros(price: string, size: string, direction?: Direction): bigint
+}
+
+/** Rounding of prices, which the venue's adapter supplies. */
+export type Pricing = {
+  boundPrice(
+    price: string,
+    bound: {
+      percent: string
+      isBuy: boolean
+      grid: { sizeDecimals: number; priceDecimals: number }
+    },
+  ): string
 }
 
 export function assertTick(price: string, grid: Grid, field: string, { isOnTick, tickAt }: Sizing): void {
@@ -49,6 +63,15 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
   assertTick(limit_price, grid, 'limit_price', sizing)
   return limit_price
 }
+
+type PricedOrder = { limit: string | undefined; mid: string; isBuy: boolean; market: Grid }
+
+/** Returns an order's limit price; for a market order, the worst price that the slippage allows. */
+export const orderPrice = (
+  { slippage_pct: percent = defaultSlippagePercent }: { slippage_pct?: string },
+  { limit, mid, isBuy, market }: PricedOrder,
+  { boundPrice }: Pricing,
+): string => limit ?? boundPrice(mid, { percent, isBuy, grid: market })
 
 type Sized = { size: string | undefined; notional: string | undefined }
 type SizeRules = {

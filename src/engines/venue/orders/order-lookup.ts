@@ -28,6 +28,8 @@ export type FoundOrder = {
 type Scope = { account: string; sinceMs: number; allRecords: boolean }
 export type OrderLookup = { find(name: OrderRef): Promise<FoundOrder | undefined> }
 
+/** The largest lag of any read at the venue: an action that executed just before its expiry is visible within it. */
+export const readLagMs = 5_000
 /** The most that the venue's clocks of accounts and of fills differ. */
 export const clockToleranceMs = 1_000
 
@@ -96,7 +98,8 @@ export async function placedBefore<Data extends { account: string; since_ms: num
   const orders = await Promise.all(cloids.map((cloid) => venue.order(account, cloid)))
   const times = orders.flatMap((known) => (known ? [known.order.atMs - clockToleranceMs] : []))
   if (times.length === 0) {
-    // The venue denies some orders that exist; an order that a search has found here before counts as not shown.
+    // The venue sometimes denies an order that exists. If a search for unknown orders has found this order before, the
+    // venue merely does not show it now.
     if (await isAnyAdopted(db, userId, cloids)) throw recordsDisagree()
     return undefined
   }

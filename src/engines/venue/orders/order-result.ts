@@ -3,8 +3,8 @@ import { venueName } from '#engines/venue/records/order-store.ts'
 import { realizedPnlOf } from '#engines/venue/records/realized-pnl.ts'
 import type { JsonObject } from '#kernel/task/task.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { deriveCloid } from './action-outcome.ts'
 import { type OrderTaskData, roleOf } from './order-task.ts'
-import { deriveCloid } from './signed-action.ts'
 
 const shownStatus = { filled: 'filled', partial: 'filled', resting: 'resting', rejected: 'rejected' } as const
 

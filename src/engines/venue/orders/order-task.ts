@@ -1,16 +1,21 @@
 import type { Entry, Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
 import type { OwnPart } from '#engines/venue/records/reducible-part.ts'
+import type { Clock } from '#kernel/clock.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
+import type { ActionTaskData } from './action-outcome.ts'
 import type { HeldBefore } from './order-lookup.ts'
 import type { PositionAfter } from './position-after-fills.ts'
-import type { ActionPlan, ActionTaskData } from './signed-action.ts'
+import type { ActionPlan } from './signed-action.ts'
 
 /** The role of an order in results and events that the user sees. */
 export type OrderRole = 'entry' | 'close' | ExitLeg
 export type WantedExit = { price: string; isMarket: boolean }
-/** An entry as last seen; `replied` means by the reply to the order itself, so that the stream is as recent. */
+/**
+ * An entry as it was last seen. `replied` means that it was seen in the reply to the order itself, so that the stream
+ * of orders is as recent.
+ */
 export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
 /** Exits of which at least one landed, as the task stores them until every record of them is available. */
 export type PlacedExits = { exits: Exit[]; landedAtMs: number }
@@ -64,7 +69,10 @@ export type OrderTaskData = TransferTaskData & {
   held_before?: HeldBefore
   /** The role of the order, by default `entry`; an exit leg if a trigger of the gateway became the order. */
   role?: OrderRole
-  /** The part of its schedule that a run reduces, which bounds the order when it is signed. */
+  /**
+   * For a scheduled run that reduces a position: the part of the position that its schedule has opened. This part
+   * limits the order when it is signed.
+   */
   own_part?: OwnPart
   /** The requested size of a close, if it exceeds the position. */
   asked_size?: string
@@ -76,6 +84,41 @@ export type OrderTaskData = TransferTaskData & {
   fills?: JsonObject[]
   note?: string
 }
+
+/** Returns how far the venue's clock is ahead of ours, never negative. */
+export const clockSkewMs = (clock: Clock, venueMs: number): number =>
+  Math.max(0, venueMs - clock.now().getTime())
+
+type OrderBasis = {
+  operation: string
+  kind: MarketKind
+  market: Grid & { symbol: string; asset: number }
+  account: string
+  agent: string
+  /** The venue's time of the account read on which the order is based. */
+  sinceMs: number
+}
+
+/** Returns the task data that an order has before its side, size and price are known. */
+export const orderBasis = (
+  { operation, kind, market, account, agent, sinceMs }: OrderBasis,
+  clock: Clock,
+): Omit<OrderTaskData, 'is_buy' | 'size' | 'price' | 'tif' | 'reduce_only' | 'exit' | 'usd_micros'> => ({
+  operation,
+  market: kind,
+  symbol: market.symbol,
+  asset: market.asset,
+  account,
+  agent,
+  size_decimals: market.sizeDecimals,
+  price_decimals: market.priceDecimals,
+  ahead_ms: clockSkewMs(clock, sinceMs),
+  since_ms: sinceMs,
+  transfer_usd: null,
+  leverage: null,
+  tp: null,
+  sl: null,
+})
 
 export const gridOf = ({ size_decimals, price_decimals }: OrderTaskData): Grid => ({
   sizeDecimals: size_decimals,
@@ -89,7 +132,10 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
 
 export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 
-/** Whether the order is signed with its acceptance: it is the first action of its task, and no own part bounds it. */
+/**
+ * Whether the order is signed with its acceptance: it is the first action of its task, and `own_part` does not limit
+ * it.
+ */
 export const startsWithOrder = ({ transfer_usd, leverage, own_part }: OrderTaskData): boolean =>
   transfer_usd === null && leverage === null && own_part === undefined
 

@@ -3,7 +3,7 @@ import type { EndResult, StepContext, StepResultOf, TaskView, Tx } from '#kernel
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import type { Pricing } from './bracket-action.ts'
+import type { Pricing } from './order-checks.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { VenueDriverDeps } from './venue-effect.ts'
@@ -45,11 +45,11 @@ export type PlaceOrderDeps<
     context: StepContext,
     orderOutcome: OrderOutcome,
   ): Promise<OrderStepResult<Data, Repair>>
-  /** Ends a task whose order is complete, or parks the task at `confirm`; by default the task ends with `result`. */
+  /** Ends or continues a task whose order is complete; by default the task ends with `result`. */
   onFilled?(
     task: TaskView<Data>,
     context: StepContext,
     orderOutcome: OrderOutcome,
     result: OrderEnd,
-  ): OrderStepResult<Data> | Promise<OrderStepResult<Data>>
+  ): OrderStepResult<Data, Repair> | Promise<OrderStepResult<Data, Repair>>
 }

@@ -10,9 +10,9 @@ import { failed } from './order-failures.ts'
 import { placedBefore } from './order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
 import { factsOf, type ObservedEntry, type OrderTaskData, planOf } from './order-task.ts'
+import { noteSpent } from './pending-spends.ts'
 import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
-import { positionNote } from './read-after-write.ts'
-import { noteSpent } from './spending.ts'
+import { positionNote } from './position-after-fills.ts'
 import { ofTask, type VenuePlan, venueDriver } from './venue-effect.ts'
 
 /** Runs up to three effects, each only if it is needed: collateral transfer, leverage, and the order with its exits. */

@@ -15,3 +15,11 @@ export function positionAfter(fills: readonly Fill[]): PositionAfter | undefined
   const farthest = sizes.reduce((best, each) => (each > best === first.isBuy ? each : best))
   return { signed_size: fromFixedPoint(farthest), at_ms: atMs }
 }
+
+export function positionNote(
+  market: 'perp' | 'spot',
+  fills: readonly Fill[],
+): { position_after?: PositionAfter } {
+  const after = market === 'perp' ? positionAfter(fills) : undefined
+  return after ? { position_after: after } : {}
+}

@@ -6,12 +6,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { toFixedPoint } from '#kernel/money/money.ts'
 import type { BalanceAttempt } from '#kernel/task/admission.ts'
 import { type Queryable, query } from '#store/query.ts'
-import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { consistentRecord, sizeOf } from './order-lookup.ts'
-import type { OrderTaskData } from './order-task.ts'
-import { type PositionAfter, positionAfter } from './position-after-fills.ts'
-import { readLagMs } from './signed-action.ts'
-import { SpendingNotShown } from './spending.ts'
+import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { consistentRecord, readLagMs, sizeOf } from './order-lookup.ts'
+import { SpendingNotShown } from './pending-spends.ts'
+import type { PositionAfter } from './position-after-fills.ts'
 
 /** Gives admissions read-your-writes, because a read of the venue may be older than the user's last task. */
 
@@ -19,14 +17,6 @@ import { SpendingNotShown } from './spending.ts'
 const rereadWaitsMs = [150, 300, 600] as const
 /** A read of the venue rarely lags longer than this. */
 export const usualLagMs = rereadWaitsMs.reduce((sum: number, ms) => sum + ms, 0)
-
-export function positionNote(
-  market: 'perp' | 'spot',
-  fills: readonly Fill[],
-): Pick<OrderTaskData, 'position_after'> {
-  const after = market === 'perp' ? positionAfter(fills) : undefined
-  return after ? { position_after: after } : {}
-}
 
 type TaskDeps = { db: Queryable; clock: Clock }
 
@@ -71,7 +61,8 @@ export async function accountAfterTasks(
     await pause(waitMs)
     state = await venue.account(account)
   }
-  // The read shows no position of the last task; an exit, a resting order or another client may have changed it.
+  // The read does not show the position that the last task left; an exit, a resting order or another client may have
+  // changed it.
   if (shows(state)) return state
   return (await consistentRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
 }

@@ -19,16 +19,11 @@ import { settleAll } from '#store/query.ts'
 import {
   type ActionOutcome,
   type ActionTaskData,
-  deriveCloid,
   effectIdOf,
   effectKind,
-  effectOf,
   type UnknownOutcome,
 } from './action-outcome.ts'
-import { type ActionSource, type ConfirmRequest, confirmAction, readLagMs } from './confirm-action.ts'
-
-export type { ActionOutcome, ActionTaskData }
-export { deriveCloid, effectOf, readLagMs }
+import { type ActionSource, type ConfirmRequest, confirmAction } from './confirm-action.ts'
 
 /**
  * Runs one action at the venue as two task steps: sign and store, then send and confirm. Only the stored bytes

@@ -1,18 +1,13 @@
 import { findAccount } from '#engines/venue/records/account-store.ts'
-import type { MarketKind } from '#engines/venue/records/markets.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Agent } from '#kernel/money/venue-actions.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
-import type { Pricing } from './bracket-action.ts'
-import type { OrderTaskData } from './order-task.ts'
 
 /** Admission checks that every trade at the venue shares. */
 
 export const tradeDeadlineMs = 60_000
-const defaultSlippagePercent = '0.5'
 
 export type AgentDeps = {
   agentOf: (userId: string) => Promise<Agent | undefined>
@@ -88,7 +83,10 @@ type ExitDeps<Venue> = Pick<AgentDeps, 'agentOf' | 'db'> & {
   venue: Venue & Pick<Hyperliquid, 'withUrgency'>
 }
 
-/** Returns the venue for the reads of an exit; users unknown at the venue do not get the budget of exits. */
+/**
+ * Returns the venue for the reads of an exit. A user who is unknown at the venue does not get the request budget that
+ * is reserved for exits.
+ */
 export async function venueForExit<Venue>(
   { venue, agentOf, db }: ExitDeps<Venue>,
   userId: string,
@@ -96,47 +94,3 @@ export async function venueForExit<Venue>(
   const isKnown = (await agentOf(userId)) !== undefined || (await findAccount(db, userId)) !== undefined
   return isKnown ? venue : venue.withUrgency('admission')
 }
-
-/** Returns how far the venue's clock is ahead of ours, never negative. */
-export const clockSkewMs = (clock: Clock, venueMs: number): number =>
-  Math.max(0, venueMs - clock.now().getTime())
-
-type PricedOrder = { limit: string | undefined; mid: string; isBuy: boolean; market: Grid }
-
-/** Returns an order's limit price; for a market order, the worst price that the slippage allows. */
-export const orderPrice = (
-  { slippage_pct: percent = defaultSlippagePercent }: { slippage_pct?: string },
-  { limit, mid, isBuy, market }: PricedOrder,
-  { boundPrice }: Pricing,
-): string => limit ?? boundPrice(mid, { percent, isBuy, grid: market })
-
-type OrderBasis = {
-  operation: string
-  kind: MarketKind
-  market: Grid & { symbol: string; asset: number }
-  account: string
-  agent: string
-  /** The venue's time of the account read on which the order is based. */
-  sinceMs: number
-}
-
-/** Returns the task data that an order has before its side, size and price are known. */
-export const orderBasis = (
-  { operation, kind, market, account, agent, sinceMs }: OrderBasis,
-  clock: Clock,
-): Omit<OrderTaskData, 'is_buy' | 'size' | 'price' | 'tif' | 'reduce_only' | 'exit' | 'usd_micros'> => ({
-  operation,
-  market: kind,
-  symbol: market.symbol,
-  asset: market.asset,
-  account,
-  agent,
-  size_decimals: market.sizeDecimals,
-  price_decimals: market.priceDecimals,
-  ahead_ms: clockSkewMs(clock, sinceMs),
-  since_ms: sinceMs,
-  transfer_usd: null,
-  leverage: null,
-  tp: null,
-  sl: null,
-})

@@ -5,17 +5,20 @@ import { cloidExecutionId } from '#kernel/task/execution-id.ts'
 import { outsideId } from '#kernel/task/forgotten-execution.ts'
 import { pollsOf } from '#kernel/task/poll-again.ts'
 import type { EffectUpdate, StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
-import { replaceAdopted } from '#store/found-effect.ts'
-import { effectOf, type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
+import { replaceAdopted } from '#store/record-found-effect.ts'
+import { type ActionTaskData, effectOf, type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
 import type { ConfirmRequest } from './confirm-action.ts'
 import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
-import type { ActionPlan, ActionTaskData, SignedActions } from './signed-action.ts'
+import type { ActionPlan, SignedActions } from './signed-action.ts'
 
 /** A signed action at the venue, as the driver of an effect. */
 
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
 
-/** The task data has the fields of its parts, which the compiler cannot see in a part of an unknown type. */
+/**
+ * Types a result that has a part of the task data as a result of the task. The cast is safe because `Data` extends
+ * `Part`, which the compiler cannot conclude for unknown types.
+ */
 export const ofTask = <Part, Data extends Part, Names extends string>(
   result: StepResultOf<Partial<Part> | Partial<Data>, Names>,
 ) => result as Result<Data, Names>
@@ -32,8 +35,8 @@ export type ActionSearch<Proof> = Pick<ConfirmRequest<Proof>, 'parseReply' | 'lo
   known?: Proof | undefined
 }
 /**
- * What is known of an action that was sent before: `data` lets `search` find it; `note` means that this or an equal
- * action was sent, and only an operator can find out which.
+ * What is known of an action that an earlier task may have sent. With `data`, `search` finds the action. With `note`,
+ * this action or an equal one was sent, and only an operator can find out which.
  */
 export type SentBefore<Data> = { data: Partial<Data> } | { note: string }
 export type VenueAction<Data, Proof, Names extends string> = {
@@ -42,7 +45,10 @@ export type VenueAction<Data, Proof, Names extends string> = {
   search(task: TaskView<Data>): ActionSearch<Proof>
   /** Called before the first send; returns a finding if an earlier task of the execution may have sent the action. */
   before?(task: TaskView<Data>): Promise<SentBefore<Data> | undefined>
-  /** Returns data changes for signing an exit again after the request limit; if false, the action is rejected. */
+  /**
+   * If the venue rejects an exit because of its request limit, the exit is signed again, with the data changes that
+   * this function returns. With `false`, the rejection is final.
+   */
   retry?: false | ((data: Data) => Partial<Data>)
   /** Returns the result of the step if the venue did not execute the action; if undefined, the task fails. */
   onRejected?(
@@ -54,7 +60,10 @@ export type VenueAction<Data, Proof, Names extends string> = {
 
 export type VenueDriverDeps = RejectionDeps & { signedActions: SignedActions }
 
-/** Builds the driver of an action at the venue; it signs an exit again after the venue's request limit. */
+/**
+ * Builds the driver of an action at the venue. If the venue rejects an exit because of its request limit, the driver
+ * signs the exit again.
+ */
 export const venueDriver = <
   Data extends ActionTaskData & { agent?: string },
   Proof,

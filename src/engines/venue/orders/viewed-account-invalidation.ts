@@ -8,7 +8,7 @@ type ViewedAccountsDeps = {
 }
 
 const viewersMax = 20_000
-/** How long commits for a user who looked at views are followed: longer than any view is cached. */
+/** After a user has read views, commits for the user invalidate them for this long. No view is cached for longer. */
 const viewerMs = 600_000
 
 /** Returns a user's address for views; while the user looks at views, each commit for the user invalidates them. */
@@ -23,7 +23,7 @@ export function createViewedAccounts({ views, evmAddressOf, onCommit }: ViewedAc
     const account = await evmAddressOf(userId)
     const invalidate = () => views.invalidate(account)
     const known = viewers.get(userId)
-    // Commits of other instances before this look were not reported here, so the views are read again.
+    // Commits for this user were not reported to this instance until now, so cached views may be outdated.
     if (!known) invalidate()
     viewers.set(userId, known ?? onCommit(userId, invalidate))
     return account

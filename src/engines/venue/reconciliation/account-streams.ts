@@ -83,7 +83,10 @@ export const factsFrom = (events: readonly UserFact[]): Facts => ({
 })
 
 const afterFaultMs = 20_000
-/** The pause after a failure for a new account: it is shorter, as an account without a baseline has no record. */
+/**
+ * The pause after a failure for a new account. It is shorter, because an account has no record before its first
+ * baseline.
+ */
 const newAfterFaultMs = 3_000
 
 /** Delays an account's next comparison after a failure, at least by the venue's `retry_after`. */

@@ -85,7 +85,10 @@ async function addAdjustments(
   return true
 }
 
-/** Unfreezes an account at the policy, in the commit that makes it active again; nothing else would do so. */
+/**
+ * Removes the freeze of an account from the user's policy, in the commit that makes the account active again. If this
+ * commit did not remove it, nothing else would.
+ */
 export const unfreezeAccount =
   ({ events, unfreeze }: Pick<ApplyDeps, 'events' | 'unfreeze'>) =>
   async (tx: Tx, account: store.VenueAccount): Promise<void> => {

@@ -117,7 +117,7 @@ async function rebaseline(deps: AccountComparerDeps, account: VenueAccount): Pro
     const found = compareBalances(expected, seen.observed, entries)
     await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
     await record.addUnfrozen(tx, account, { reason, atMs: seen.atMs })
-    await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
+    await record.setBaseline(tx, current, seen.observed, { atMs: seen.atMs, checksBalances })
     await onUnfrozen(tx, current)
     return true
   })
@@ -144,7 +144,10 @@ async function findDifferences(
   return { found, entries, rounding: compareBalances(expected, seen.observed, 0).filter(readable) }
 }
 
-/** Returns the differences that count: if one balance serves both sides, only positions are comparable. */
+/**
+ * Returns the differences that count. If perp and spot share one balance, only positions are comparable, so differences
+ * of balances are left out.
+ */
 async function onlyComparable(
   { db, venue }: AccountComparerDeps,
   account: VenueAccount,
@@ -178,7 +181,8 @@ async function compare(
   const found = await onlyComparable(deps, account, compared.found)
   if (found.length > 0) {
     const code = found.some(isPosition) ? 'position' : 'balance'
-    // A mismatch of balances that freezes no account may last; all lists were read, so the baseline may roll.
+    // A mismatch of balances that freezes no account may last for long. All lists were read, so the baseline may roll
+    // in spite of it.
     if (code === 'balance') await rollBaseline(deps, account, { ...compared, atMs, rounding: [] })
     return { type: 'mismatch', found, atMs, mismatch: { code, reason: describeDifferences(found) } }
   }

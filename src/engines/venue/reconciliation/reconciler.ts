@@ -46,7 +46,10 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
   instanceId: string
   /** Whether this instance is on duty, and polls for due accounts more often than the others. */
   isOnDuty: () => boolean
-  /** Whether the database may have lost orders of its own; until an operator has adopted them, no fill is foreign. */
+  /**
+   * Whether money is on hold because the database may have lost its own orders. Until an operator has adopted these
+   * orders, nothing is compared, so that none of their fills counts as foreign.
+   */
   isOnHold: () => boolean
   random: Random
   intervals?: Intervals
@@ -54,7 +57,7 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
 
 const concurrencyMax = 4
 const batchMax = 20
-/** While no account has work, rounds look for accounts only once in this many rounds. */
+/** While no account has work, only one in this many rounds looks for due accounts. */
 const idleTicks = { onDuty: 2, others: 10 }
 /** The largest clock difference between two instances. */
 const clockToleranceMs = 10_000
@@ -108,7 +111,10 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     },
   }
 
-  /** Users whose streamed facts were dropped during a hold; balances may show no difference, so fills are read. */
+  /**
+   * Users whose streamed facts were dropped during a money hold. Their balances may show no difference, so the next
+   * comparison reads their fills in any case.
+   */
   const missed = new Set<string>()
   const checkAccount = (userId: string, { thorough: isAsked = false }: { thorough?: boolean } = {}) =>
     queue.run(userId, async () => {
@@ -152,7 +158,10 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
   }
 
   const usersByAccount = new LRUCache<string, string>({ max: usersMax })
-  /** Imports streamed fills of an account without a subscription; they save its next comparison a list read. */
+  /**
+   * Imports streamed fills of an account without a subscription, so that its next comparison need not read the list of
+   * fills.
+   */
   const onUserFills = async ({ user, fills }: { user: string; fills: Fill[] }) => {
     const userId = usersByAccount.get(user) ?? (await store.userOfAccount(db, user))
     if (userId === undefined) return

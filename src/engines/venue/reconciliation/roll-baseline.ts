@@ -19,7 +19,10 @@ type Compared = {
   atMs: number
   /** The number of records that the comparison summed. */
   entries: number
-  /** The deviations within the venue's rounding; a later comparison sums fewer records, and tolerates less. */
+  /**
+   * The deviations within the venue's rounding. They are recorded, because a later comparison sums fewer records and
+   * therefore tolerates less rounding.
+   */
   rounding: readonly Difference[]
 }
 
@@ -42,6 +45,6 @@ export async function rollBaseline(
     const reason = 'rounding of the venue'
     await record.addAdjustments(tx, account, rounding, { kind: 'rounding', reason, atMs: rollAtMs })
     const { expected } = await record.expectedAt(tx, current, rollAtMs)
-    await record.replaceBaseline(tx, account, expected, rollAtMs)
+    await record.replaceBaseline(tx, current, expected, rollAtMs)
   })
 }

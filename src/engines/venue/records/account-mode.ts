@@ -1,14 +1,20 @@
 import { Fault } from '#kernel/contract/fault.ts'
 
-/** The modes with separate perp and spot sides. In the old `dexAbstraction`, only other dexes use the perp side. */
+/**
+ * The modes in which perp and spot have separate balances. In the old mode `dexAbstraction`, third-party perp exchanges
+ * use the perp balance, and spot does not.
+ */
 const separateModes: readonly string[] = ['default', 'disabled', 'dexAbstraction']
 
 const unifiedModes: readonly string[] = ['unifiedAccount', 'portfolioMargin']
 
-/** Whether one balance serves both sides, for views only: an unknown mode is shown as separate balances. */
+/** Whether perp and spot share one balance, for views only: an unknown mode is shown as separate balances. */
 export const isUnified = (mode: string): boolean => unifiedModes.includes(mode)
 
-/** Whether one balance serves both sides, for moving money: throws for an unknown mode, as either may be true. */
+/**
+ * Whether perp and spot share one balance, for moving money. Throws for an unknown mode, because its balances may be
+ * shared or separate.
+ */
 export function knownUnified(mode: string): boolean {
   if (isUnified(mode) || separateModes.includes(mode)) return isUnified(mode)
   throw new Fault(

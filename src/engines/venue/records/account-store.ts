@@ -164,7 +164,7 @@ type ComparisonRecord = {
   reconciledThroughMs: number | bigint
   now: Date
   nextAt: Date
-  /** The next comparison of an account that traded after this comparison had read it. */
+  /** When the account is compared next if it has traded since this comparison read the account's row. */
   tradedAt: Date
 }
 

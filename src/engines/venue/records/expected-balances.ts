@@ -57,7 +57,10 @@ export const describeDifferences = (found: readonly Difference[]): string =>
     )
     .join('; ')
 
-/** Returns the balances at the venue; `balances` is false if one balance serves both sides: then only positions. */
+/**
+ * Returns the balances at the venue. If perp and spot share one balance, `balances` is false, and only positions are
+ * returned.
+ */
 export function observedBalances(
   { positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>,
   tokens: readonly Pick<SpotBalance, 'coin' | 'total'>[],

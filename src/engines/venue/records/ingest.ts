@@ -29,7 +29,10 @@ export type IngestDeps = {
 }
 
 const marketsAgeMs = 3_600_000
-/** The time in force of orders by which the venue liquidates an account, which their fills may not name. */
+/**
+ * The time in force of the orders by which the venue liquidates an account. Their fills may not say that they are
+ * liquidations.
+ */
 const liquidationTif = 'LiquidationMarket'
 
 /** The owner of an order: `none` if no task placed it, `unknown` if the venue does not show the order (yet). */
@@ -128,7 +131,10 @@ async function ownerOfOrder(
   return owner ?? 'none'
 }
 
-/** Returns fills of listed markets and of our orders; others are of exchanges that the gateway does not serve. */
+/**
+ * Returns the fills of listed markets and of the gateway's own orders. Other fills are of exchanges that the gateway
+ * does not serve.
+ */
 async function onlyListed(
   { db, venue, skipped }: IngestDeps,
   { user_id }: VenueAccount,
@@ -206,7 +212,10 @@ const venueField = { venue: 'hyperliquid' }
 
 const noOwner = { taskId: null, leg: null }
 
-/** Returns a leg without its number: `tp2` is the second take-profit, and `close1` the first close, of a repair. */
+/**
+ * Returns the name of a leg without its number. A repair numbers its legs: `tp2` is the second take-profit, and
+ * `close1` the first close.
+ */
 export const baseLeg = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
 
 function fillEvents(

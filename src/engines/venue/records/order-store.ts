@@ -1,8 +1,8 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/money/venue-actions.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
+import { adoptedKind } from '#store/record-found-effect.ts'
 import { recentTasks } from './recent-tasks.ts'
 
 export const venueName = 'hyperliquid'
@@ -101,7 +101,10 @@ export async function ownersOfOrders(
   return new Map(rows.map(({ cloid, task_id, leg }) => [cloid, { taskId: task_id, leg }]))
 }
 
-/** Whether a search found one of the orders at the venue, and no request in this database has taken it over. */
+/**
+ * Whether one of the orders belongs to an adopted task: it was found at the venue, and no request has replaced that
+ * task.
+ */
 export async function isAnyAdopted(
   db: Queryable,
   userId: string,
@@ -154,7 +157,10 @@ export async function claimTransfer(
   return rows[0]?.task_id === taskId
 }
 
-/** The fault for a transfer of another task: the step is repeated, and searches transfers without a claim. */
+/**
+ * The fault for a transfer that another task has claimed. The step runs again, and then searches transfers that nobody
+ * has claimed.
+ */
 export const claimedByAnother = (what: string): Fault =>
   new Fault('unavailable', `The ${what} that was found belongs to another task; the search is repeated`)
 

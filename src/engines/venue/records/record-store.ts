@@ -1,6 +1,6 @@
 import type { Tx } from '#kernel/task/task.ts'
-import { foundReceipt } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { foundReceipt } from '#store/record-found-effect.ts'
 import type { VenueAccount } from './account-store.ts'
 import {
   type Balances,
@@ -10,8 +10,10 @@ import {
   type VenueLedgerEntryRow,
 } from './expected-balances.ts'
 import { venueName } from './order-store.ts'
+import { keepOwnParts } from './own-part-baseline.ts'
 
 type AccountKey = Pick<VenueAccount, 'user_id'>
+type RecordedAccount = Pick<VenueAccount, 'user_id' | 'baseline_at_ms' | 'checks_balances'>
 
 export async function addFills(
   tx: Tx,
@@ -66,7 +68,10 @@ export async function lastFillMs(db: Queryable, { user_id }: AccountKey): Promis
   return Number(row?.at_ms ?? 0)
 }
 
-/** Returns the orders with another liquidation fill on record, whose liquidation event therefore exists. */
+/**
+ * Returns those of the orders for which a liquidation fill other than `except` is stored, so that their liquidation
+ * event exists already.
+ */
 export async function reportedOrders(
   tx: Tx,
   { user_id }: AccountKey,
@@ -99,11 +104,7 @@ const expectation = `
 /** Returns the balances of an account that its records expect at a time of the venue's clock. */
 export async function expectedAt(
   db: Queryable,
-  {
-    user_id,
-    baseline_at_ms,
-    checks_balances,
-  }: Pick<VenueAccount, 'user_id' | 'baseline_at_ms' | 'checks_balances'>,
+  { user_id, baseline_at_ms, checks_balances }: RecordedAccount,
   atMs: number,
 ): Promise<{ expected: Balances; entries: number }> {
   const rows = await query<{ balance_key: string; amount: string; entries: number }>(db, expectation, [
@@ -178,12 +179,15 @@ export async function unfrozenMs(db: Queryable, userId: string): Promise<number>
   return Number(row?.at_ms ?? 0)
 }
 
+/** Replaces the baseline of an account that the caller has locked. */
 export async function replaceBaseline(
   tx: Tx,
-  { user_id }: AccountKey,
+  account: RecordedAccount,
   balances: Balances,
   atMs: number,
 ): Promise<void> {
+  const { user_id } = account
+  await keepOwnParts(tx, account, { balances, atMs })
   await query(tx, 'delete from venue_baseline where user_id = $1 and venue = $2', [user_id, venueName])
   await query(
     tx,
@@ -205,20 +209,20 @@ export async function replaceBaseline(
 /** Begins the record of an account anew: everything before its new baseline counts as explained. */
 export async function setBaseline(
   tx: Tx,
-  accountKey: AccountKey,
+  account: RecordedAccount,
   balances: Balances,
   { atMs, checksBalances }: { atMs: number; checksBalances: boolean },
 ) {
-  await replaceBaseline(tx, accountKey, balances, atMs)
+  await replaceBaseline(tx, { ...account, checks_balances: checksBalances }, balances, atMs)
   await query(
     tx,
     `update venue_account set state = 'active', reconciled_through_ms = $3, checks_balances = $4,
        mismatch = null, mismatch_since = null, reason = null, frozen_since = null, unfrozen_by = null where user_id = $1 and venue = $2`,
-    [accountKey.user_id, venueName, atMs, checksBalances],
+    [account.user_id, venueName, atMs, checksBalances],
   )
 }
 
-/** The most recent fills that are compared: more than the rolling baseline leaves. */
+/** At most this many recent fills are compared. A baseline that rolls leaves fewer fills than this. */
 const recentFillsMax = 5_000
 
 /**
@@ -248,7 +252,10 @@ export async function outcomeMismatches(
   )
 }
 
-/** Returns who signed a withdrawal: `found` if an operator adopted it and this database has no signature. */
+/**
+ * Returns who signed a withdrawal: `own` is a task of this database; `found` is an execution that an operator adopted,
+ * without its signature. Undefined if no signature has this nonce.
+ */
 export async function signatureOf(
   db: Queryable,
   account: string,

@@ -3,18 +3,23 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { changesSql, ownerJoins, ownerOf } from './balance-changes.ts'
 import { venueName } from './order-store.ts'
+import { type Move, ownAfter } from './own-part.ts'
 
 /**
- * The part of a holding that a scheduled run may reduce, whatever its limits are: what its schedule has opened. What
- * is not known counts as reduced, so that a run reduces less rather than something that the schedule has not opened.
+ * This module computes which part of a holding a run of a schedule may reduce, whatever its limits are: the part that
+ * the schedule has opened. If it is not known whether the schedule still holds a size, the size counts as reduced, so
+ * that a run reduces too little rather than something that the schedule has not opened.
  */
 
-/** Where the records of a holding are: under which market its fills are, and under which key its balance is. */
-export type HoldingRecord = { coin: string; balance_key: string }
-/** The part as the data of a reducing task keep it: whose it is, and what the account held at the admission. */
+/** The key under which the records have the balance of a holding. */
+export type HoldingRecord = { balance_key: string }
+/**
+ * What the data of a reducing task stores about the part: its schedule, the key of the holding, and the size that the
+ * account held at the admission.
+ */
 export type OwnPart = HoldingRecord & { schedule: string; total: string }
 
 type Holding = HoldingRecord & {
@@ -23,12 +28,18 @@ type Holding = HoldingRecord & {
   symbol: string
   /** Whether the holding is a long position or a spot balance; false for a short position. */
   isLong: boolean
-  /** The size that the account holds with what its open orders reserve, and without it; neither has a sign. */
+  /**
+   * Sizes without a sign: `total` is the whole holding, and `held` is what the open orders of the account do not
+   * reserve.
+   */
   total: string
   held: string
 }
 
-/** Returns the part that the schedule of the run may reduce, or the whole holding if no schedule bounds the caller. */
+/**
+ * Returns the size that a caller may reduce: the part that the schedule of the run has opened, or all that is held if
+ * no schedule bounds the caller.
+ */
 export async function reduciblePart(
   db: Queryable,
   run: ScheduleRun | undefined,
@@ -41,12 +52,15 @@ export async function reduciblePart(
   return compareDecimals(own, held) < 0 ? own : held
 }
 
-/** Returns the part for the data of a task, or nothing if no schedule bounds the caller. */
+/**
+ * Returns what the data of a reducing task stores about the part of the schedule; nothing if no schedule bounds the
+ * caller.
+ */
 export const ownPartOf = (
   run: ScheduleRun | undefined,
-  { coin, balance_key, total }: HoldingRecord & { total: string },
+  { balance_key, total }: HoldingRecord & { total: string },
 ): { own_part?: OwnPart } =>
-  run?.reducesOwn ? { own_part: { schedule: run.schedule, coin, balance_key, total } } : {}
+  run?.reducesOwn ? { own_part: { schedule: run.schedule, balance_key, total } } : {}
 
 type Reducer = {
   userId: string
@@ -55,8 +69,9 @@ type Reducer = {
 }
 
 /**
- * Throws, in the transaction that signs a reducing order, if the part has become smaller than the order. The lock lets
- * one transaction of a schedule sign at a time, so each sees the orders that were signed before its own.
+ * Throws, in the transaction that signs a reducing order, if the part of the schedule has become smaller than the
+ * order. A lock lets one transaction of a schedule sign at a time, so each sees the orders that were signed before its
+ * own.
  */
 export async function assertReducible(tx: Tx, { userId, taskId, data }: Reducer): Promise<void> {
   const { own_part: part, market, symbol, is_buy: isBuy, size } = data
@@ -66,6 +81,36 @@ export async function assertReducible(tx: Tx, { userId, taskId, data }: Reducer)
   const own = await ownPart(tx, { ...part, userId, market, symbol, isLong: !isBuy, taskId })
   if (compareDecimals(own, size) < 0) throw notOwned(symbol, own)
 }
+
+/** Returns what the schedule still holds after a reducing order whose fills the data of its task have. */
+export const partAfter = (db: Queryable, { userId, taskId, data }: Reducer): Promise<string> =>
+  ownPart(db, {
+    ...data.own_part!,
+    userId,
+    market: data.market,
+    symbol: data.symbol,
+    isLong: !data.is_buy,
+    taskId,
+  })
+
+type PlacedBy = Pick<Holding, 'userId' | 'market' | 'symbol'> & { schedule: string; isBuy: boolean }
+
+/** Returns the task of each exit that a schedule has placed at the venue for a holding, by client order id. */
+export async function placedExits(
+  db: Queryable,
+  { userId, market, symbol, schedule, isBuy }: PlacedBy,
+): Promise<Map<string, string>> {
+  const values = [userId, venueName, market, symbol, schedule, isBuy]
+  const rows = await query<{ cloid: string; task_id: string }>(db, exitsSql, values)
+  return new Map(rows.map(({ cloid, task_id }) => [cloid, task_id]))
+}
+
+/** The exits are a range of venue_order_of_end; $6 is the side of the orders that reduce. */
+const exitsSql = `
+  select o.cloid, o.task_id from venue_order o left join task t on t.id = o.task_id
+    ${ownerJoins}
+  where o.user_id = $1 and o.venue = $2 and o.market = $3 and o.symbol = $4 and o.ended_at is null
+    and o.trigger_price is not null and o.is_buy = $6 and ${ownerOf} = $5`
 
 const notOwned = (symbol: string, own: string) =>
   new Fault(
@@ -81,130 +126,105 @@ const notOwned = (symbol: string, own: string) =>
     },
   )
 
-type Owner = 'own' | 'other' | 'unknown'
-/** A change of the holding; a positive one enlarges it. */
-export type Move = { owner: Owner; change: bigint }
-
-/**
- * Returns what the schedule still holds after all moves, of which the last one left the holding at `position`. What
- * others reduce is theirs first, and no more than the account itself held is ever left: a position that was closed and
- * opened again is not the schedule's. A reduction whose owner is unknown, such as a liquidation, takes from the
- * schedule first.
- */
-export function ownAfter(moves: readonly Move[], position: bigint): bigint {
-  let [own, held] = [0n, moves.reduce((rest, { change }) => rest - change, position)]
-  for (const { owner, change } of moves) {
-    held += change
-    if (owner === 'own' || (owner === 'unknown' && change < 0n)) own += change
-    if (own > held) own = held
-    if (own < 0n) own = 0n
-  }
-  return own
-}
-
-type OwnRow = {
-  is_compared: boolean | null
-  recorded: string
-  pending: string
-  moves: [Owner, string][]
-}
 type Asked = Omit<Holding, 'held'> & { schedule: string; taskId: string | null }
+type MovesRow = { is_compared: boolean; baseline: string; own_before: string; moves: [string, string][] }
 
 async function ownPart(db: Queryable, asked: Asked): Promise<string> {
-  const { userId, market, symbol, isLong, schedule, coin, balance_key: balanceKey, taskId, total } = asked
-  const [row] = await query<OwnRow>(db, ownSql, [
-    userId,
-    venueName,
-    market,
-    symbol,
-    isLong ? 1 : -1,
-    schedule,
-    coin,
-    balanceKey,
-    taskId,
-    total,
-  ])
-  if (!row) return '0'
-  const moves = row.moves.map(([owner, change]): Move => ({ owner, change: toFixedPoint(change) }))
+  const { userId, market, symbol, isLong, schedule, balance_key: balanceKey, taskId, total } = asked
+  const side = isLong ? 1n : -1n
+  const common = [userId, venueName, market, symbol, schedule]
+  // An order that settles between the two statements counts twice rather than not at all.
+  const [waiting] = await query<{ pending: string }>(db, pendingSql, [...common, Number(side), taskId, total])
+  const [row] = await query<MovesRow>(db, movesSql, [...common, balanceKey])
+  if (!row || !waiting) return '0'
+  const moves = row.moves.map(
+    ([owner, change]): Move => ({
+      owner: owner === schedule ? 'own' : owner === 'unknown' ? 'unknown' : 'other',
+      change: side * toFixedPoint(change),
+    }),
+  )
   const shown = toFixedPoint(total)
-  const recorded = row.is_compared ? toFixedPoint(row.recorded) : shown
-  // What the account holds less than its record says was reduced by an order whose fills are not known yet.
+  const explained = moves.reduce((sum, { change }) => sum + change, side * toFixedPoint(row.baseline))
+  const recorded = row.is_compared ? explained : shown
+  // If the account holds less than its record says, orders whose fills are not known yet have reduced the difference.
   const unexplained = recorded > shown ? recorded - shown : 0n
-  const own = ownAfter(moves, recorded) - toFixedPoint(row.pending) - unexplained
-  return own > 0n ? fromFixedPoint(own) : '0'
+  const ownBefore = side * toFixedPoint(row.own_before)
+  const own = ownAfter(moves, { position: recorded, ownBefore: ownBefore > 0n ? ownBefore : 0n })
+  const left = own - toFixedPoint(waiting.pending) - unexplained
+  return left > 0n ? fromFixedPoint(left) : '0'
 }
 
-/** Says whose a task `t` is: a sale of an exit that the gateway held belongs to the task that asked for the exit. */
-const ownerJoins = `left join trigger_order g on t.kind = 'spot_trigger' and g.id = (t.data ->> 'trigger_order_id')::uuid
-      left join task source on source.id = g.source_task_id
-      left join strategy_execution e on e.id = coalesce(source.parent_id, t.parent_id)`
-const ownerOf = `case when e.strategy_id = $6 then 'own'
-      when t.id is null or t.kind = '${adoptedKind}' or (t.kind = 'spot_trigger' and source.id is null)
-        or (coalesce(source.parent_id, t.parent_id) is not null and e.id is null) then 'unknown'
-      else 'other' end`
+/** $1 is the user, $2 the venue, $3 the market, $4 the symbol of the market and $5 the schedule. */
+const accountSql = `
+  select coalesce(a.baseline_at_ms, 0) as baseline_at_ms, coalesce(a.checks_balances, false) or $3 = 'perp' as is_compared,
+    to_timestamp(coalesce(a.reconciled_through_ms, 0) / 1000.0) as reconciled_at
+  from (values (1)) always left join venue_account a on a.user_id = $1 and a.venue = $2`
+
+/** The orders of which a fill may not be imported yet, or may still come; both parts are ranges of venue_order_of_end. */
+const unsettledSql = `
+  select * from venue_order where user_id = $1 and venue = $2 and market = $3 and symbol = $4 and ended_at is null
+  union all
+  select * from venue_order where user_id = $1 and venue = $2 and market = $3 and symbol = $4
+    and ended_at > (select reconciled_at from account) - interval '1 minute'`
 
 /**
- * The orders of the market are a range of venue_order_of_symbol, because the venue and the market are given, and each
- * finds its task, run and fills by their ids. The fills are a range of venue_fill_of_symbol that begins with the first
- * fill of the schedule or with the baseline. Fills that a task has seen count before they are imported.
- *
- * `pending` is what orders of the schedule may still reduce: the rest of each order that was signed and whose last
- * fill may not be known, and the size of each task that has not signed yet ($9 is the task that signs now, which counts
- * only what was signed before it). An exit that waits for its price reduces nothing before it fires.
+ * What has changed the holding since the baseline: what was imported, and the fills that tasks have seen before that.
+ * $6 is the key of the balance.
  */
-const ownSql = `
-with account as (
-    select a.baseline_at_ms, to_timestamp(a.reconciled_through_ms / 1000.0) as reconciled_at,
-      a.checks_balances or $3 = 'perp' as is_compared
-    from (values (1)) always left join venue_account a on a.user_id = $1 and a.venue = $2),
-  sent as materialized (
-    select o.cloid, o.task_id, o.size, o.trigger_price, o.status, o.is_buy is distinct from ($5::integer > 0) as reduces,
-      coalesce(o.ended_at <= a.reconciled_at, false) as is_imported,
-      t.completed_at, t.outcome = 'not_executed' as is_nothing, t.data -> 'fills' as fills,
-      t.result ->> 'cloid' = o.cloid and not coalesce((t.result ->> 'resting')::boolean, false) as is_known,
-      ${ownerOf} as owner, f.filled, f.first_ms
-    from account a cross join venue_order o left join task t on t.id = o.task_id
-      ${ownerJoins}
-      left join lateral (select sum(abs(signed_size)) as filled, min(at_ms) as first_ms from venue_fill
-        where cloid = o.cloid and user_id = $1 and venue = $2) f on true
-    where o.user_id = $1 and o.venue = $2 and o.market = $3 and o.symbol = $4),
-  since as (
-    select least(min(a.baseline_at_ms), min(s.first_ms)) as at_ms
-    from account a left join sent s on s.owner = 'own' and not s.reduces),
+const movesSql = `
+with account as materialized (${accountSql}),
+  unsettled as (${unsettledSql}),
+  changed as materialized (${changesSql({
+    afterMs: '(select baseline_at_ms from account)',
+    untilMs: String(Number.MAX_SAFE_INTEGER),
+    balanceKey: '$6',
+  })}),
   seen as (
-    select distinct on (trade_id) (fill ->> 'fill_id')::bigint as trade_id, s.owner,
+    select distinct on (trade_id) (fill ->> 'fill_id')::bigint as trade_id, ${ownerOf} as owner,
       (extract(epoch from (fill ->> 'at')::timestamptz) * 1000)::bigint as at_ms,
       case fill ->> 'side' when 'buy' then 1 else -1 end * (fill ->> 'size')::numeric
-        - case when 'spot:' || (fill ->> 'fee_token') = $8 then (fill ->> 'fee')::numeric else 0 end as change
-    from account a join sent s on s.completed_at > a.reconciled_at - interval '1 minute',
-      jsonb_array_elements(case jsonb_typeof(s.fills) when 'array' then s.fills end) fill),
-  moved as materialized (
-    select f.at_ms, f.trade_id, coalesce(s.owner, 'unknown') as owner,
-      $5 * (f.signed_size - case when f.fee_token = f.base then f.fee else 0 end) as change
-    from venue_fill f left join sent s on s.cloid = f.cloid
-    where f.user_id = $1 and f.venue = $2 and f.symbol = $7 and f.at_ms >= (select at_ms from since)
+        - case when 'spot:' || (fill ->> 'fee_token') = $6 then (fill ->> 'fee')::numeric else 0 end as change
+    from unsettled o join task t on t.id = o.task_id
+      ${ownerJoins},
+      jsonb_array_elements(case jsonb_typeof(t.data -> 'fills') when 'array' then t.data -> 'fills' end) fill),
+  moved as (
+    select at_ms, trade_id, owner, change from changed
     union all
-    select n.at_ms, n.trade_id, n.owner, $5 * n.change from account a join seen n on n.at_ms > a.baseline_at_ms
-    where not exists (select from venue_fill f where f.user_id = $1 and f.venue = $2 and f.trade_id = n.trade_id)
-    union all
-    select at_ms, null, case when reason is null then 'other' else 'unknown' end, $5 * amount from venue_ledger_entry
-    where user_id = $1 and venue = $2 and balance_key = $8 and at_ms >= (select at_ms from since)),
-  unsigned as (
-    select coalesce((t.data ->> 'size')::numeric, (t.input ->> 'size')::numeric, $10::numeric) as size
-    from task_queue q join task t on t.id = q.task_id
-      ${ownerJoins}
-    where q.user_id = $1 and t.id is distinct from $9::uuid and ($9 is null or t.kind = 'spot_trigger')
-      and ${ownerOf} = 'own' and coalesce(t.data ->> 'symbol', t.input ->> 'symbol') = $4
-      and case when t.kind = 'spot_trigger' then $3 = 'spot'
-        else t.data ->> 'market' = $3 and (t.data ->> 'is_buy')::boolean is distinct from ($5 > 0) end
-      and not exists (select from sent s where s.task_id = t.id))
+    select at_ms, trade_id, owner, change from seen s where at_ms > (select baseline_at_ms from account)
+      and not exists (select from venue_fill where user_id = $1 and venue = $2 and trade_id = s.trade_id))
 select a.is_compared,
-  (coalesce((select $5 * amount from venue_baseline where user_id = $1 and venue = $2 and balance_key = $8), 0)
-    + coalesce((select sum(change) from moved m where m.at_ms > a.baseline_at_ms), 0))::text as recorded,
-  (coalesce((select sum(size) from unsigned), 0)
-    + coalesce((select sum(greatest(s.size - coalesce(s.filled, 0), 0)) from sent s
-      where s.owner = 'own' and s.reduces and s.task_id is distinct from $9 and not s.is_imported
-        and (s.completed_at is null or not (coalesce(s.is_nothing, false) or coalesce(s.is_known, false)))
-        and (s.trigger_price is null or s.status = 'filled')), 0))::text as pending,
+  coalesce((select amount from venue_baseline where user_id = $1 and venue = $2 and balance_key = $6), 0)::text as baseline,
+  coalesce((select amount from venue_own_part
+    where user_id = $1 and venue = $2 and balance_key = $6 and strategy_id = $5::uuid), 0)::text as own_before,
   (select coalesce(jsonb_agg(jsonb_build_array(owner, change::text) order by at_ms, trade_id), '[]') from moved) as moves
 from account a`
+
+/**
+ * What orders of the schedule may still reduce: the rest of each one that was signed and whose last fill may not be
+ * known, and the size of each task that has not signed yet. $6 is 1 for a long holding and -1 for a short one, $7 the
+ * task that signs now, which counts only what was signed before it, and $8 what the account holds. An exit that waits
+ * for its price reduces nothing before it fires.
+ */
+const pendingSql = `
+with account as materialized (${accountSql}),
+  unsettled as materialized (${unsettledSql}),
+  signed as (
+    select o.size - coalesce((select sum(abs(signed_size)) from venue_fill
+      where cloid = o.cloid and user_id = $1 and venue = $2), 0) as size
+    from account a cross join unsettled o left join task t on t.id = o.task_id
+      ${ownerJoins}
+    where ${ownerOf} = $5 and o.is_buy is distinct from ($6::integer > 0) and o.task_id is distinct from $7::uuid
+      and (o.ended_at is null or o.ended_at > a.reconciled_at)
+      and (o.trigger_price is null or o.status = 'filled')
+      and (t.completed_at is null or not (t.outcome = 'not_executed'
+        or coalesce(t.result ->> 'cloid' = o.cloid and not coalesce((t.result ->> 'resting')::boolean, false), false)))),
+  unsigned as (
+    select coalesce((t.data ->> 'size')::numeric, (t.input ->> 'size')::numeric, $8::numeric) as size
+    from task_queue q join task t on t.id = q.task_id
+      ${ownerJoins}
+    where q.user_id = $1 and t.id is distinct from $7 and ($7 is null or t.kind = 'spot_trigger')
+      and ${ownerOf} = $5 and coalesce(t.data ->> 'symbol', t.input ->> 'symbol') = $4
+      and case when t.kind = 'spot_trigger' then $3 = 'spot'
+        else t.data ->> 'market' = $3 and (t.data ->> 'is_buy')::boolean is distinct from ($6 > 0) end
+      and not exists (select from unsettled s where s.task_id = t.id))
+select (coalesce((select sum(greatest(size, 0)) from signed), 0) + coalesce((select sum(size) from unsigned), 0))::text as pending`

@@ -27,7 +27,7 @@ function takeToken({ take, lists }: Given, fields: TokenFields, fallback = unnam
     : { ...tokenWords(token, place.chain, lists), place }
 }
 
-/** Takes the sold amount of a call and writes its line; a call that has units and dollars gets a line for each. */
+/** Reads the sold amount of a call and words it. A call that has units and dollars gets a line for each. */
 function takeSold({ take }: Given, { token, name, text, place }: TradedToken, label: string) {
   const [units, usd] = [take('amount'), take('amount_usd')]
   const both = units !== undefined && usd !== undefined ? `${label}: ${usdText(usd)} of ${text}` : undefined
@@ -35,7 +35,7 @@ function takeSold({ take }: Given, { token, name, text, place }: TradedToken, la
   return { short: joined(amount, name), lines: [`${label}: ${joined(amount, text)} on ${place.text}`, both] }
 }
 
-/** Takes the two tokens of a swap, whose fields have the same names in every operation. */
+/** Reads and words the two tokens of a swap; their fields have the same names in every operation. */
 function takePair(given: Given) {
   const sold = takeToken(given, { chain: 'chain_id_in', token: 'token_in' })
   const bought = takeToken(given, { chain: 'chain_id_out', token: 'token_out' }, sold.place)

@@ -4,7 +4,10 @@ import type { Lists } from './value-words.ts'
 export type Writer = (given: Given) => { title: string; lines: readonly Line[] }
 export type Given = {
   lists: Lists
-  /** Takes the value of a field, which the writer then prints; undefined if the field is absent or null. */
+  /**
+   * Returns the value of a field, and marks the field as printed by this writer. Undefined if the field is absent or
+   * null.
+   */
   take(field: string): Json | undefined
 }
 export type Line = string | undefined

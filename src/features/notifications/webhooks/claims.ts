@@ -21,7 +21,10 @@ export type ClaimRequest = {
   source: ClaimSource
   running: { webhooks: readonly string[]; users: readonly string[]; kinds: readonly Kind[] }
   counts: Counts
-  /** Users with spent delivery time: they get only the first half of each kind's places, after all others. */
+  /**
+   * Users whose budget of delivery time is spent. They come after all others, and get only the half of each kind's
+   * slots that is not reserved.
+   */
   spent: readonly string[]
 }
 /** The claimed webhooks; `waiting` holds users with a due webhook that got no place. */
@@ -33,8 +36,8 @@ const retriesMax = 1_000
 const waitingMax = 1_000
 
 const inRange = (column: string) => `${column} >= $11 and ${column} < $12`
-// Each source has its own text, because a plan shared by all would read every webhook for one user. The range is given
-// for each table; otherwise PostgreSQL would read the other two tables as a whole.
+// Each source has a statement of its own, because one plan for all would read every webhook for one user. The range is
+// given for each table; otherwise PostgreSQL would read the other two tables as a whole.
 const sources = {
   users: 'and c.user_id = any($11::uuid[])',
   range: `and ${['c.user_id', 's.user_id', 'u.id'].map(inRange).join(' and ')}`,
@@ -42,9 +45,9 @@ const sources = {
 }
 
 /**
- * Claims webhooks that have an event to deliver. An owner whose lease has ended counts as none, and an instance without
- * a lease claims nothing. The webhooks of suspended users keep their place in the log. Users take turns within each
- * kind, and those who were served longest ago come first.
+ * Claims webhooks that have an event to deliver. A webhook whose owner has lost its lease counts as unclaimed, and an
+ * instance without a lease claims nothing. Webhooks of suspended users are not claimed, so they stay at their position
+ * in the log. Users take turns within each kind, and those who were served longest ago come first.
  */
 const claimSql = (source: string) => `
   with live as materialized (select id from instance where lease_until >= statement_timestamp()),

@@ -9,7 +9,10 @@ import { createdEvent, updatedEvent } from './webhook-events.ts'
 import type { NewSecret } from './webhook-secrets.ts'
 import * as store from './webhook-store.ts'
 
-/** The answers of these operations show a secret, only to the app or the key pair that has added or replaced it. */
+/**
+ * The answers of these operations contain a secret. Only the app or the key pair that added the webhook or replaced its
+ * secret gets it.
+ */
 
 type Made = { url: string; made: NewSecret }
 type Insertion = Made & { input: CreateInput; caller: Caller }

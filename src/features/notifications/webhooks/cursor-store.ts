@@ -74,9 +74,9 @@ export async function settle(db: Queryable, held: Held, settlement: Settlement):
 }
 
 /**
- * Releases the webhook until `retryAt`, if given, and returns whether more events wait. A second statement reads that:
- * another instance that commits an event during the first one still finds the webhook claimed, and the first one does
- * not see that commit.
+ * Releases the webhook until `retryAt`, if given, and returns whether more events wait. A second statement finds that
+ * out, because the first one does not see an event that another instance commits meanwhile, and that instance still
+ * finds the webhook claimed.
  */
 export async function release(
   db: Queryable,

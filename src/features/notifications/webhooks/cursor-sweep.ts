@@ -1,7 +1,10 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { UserRange } from './claims.ts'
 
-/** This module reads all cursors in rounds of bounded slices, to find events of lost hints and count webhooks. */
+/**
+ * This module reads all cursors in rounds of bounded slices, to count webhooks and to find events that no notification
+ * has announced to this instance.
+ */
 
 export type CursorCounts = { enabled: number; disabled: number; failing: number; behind: number }
 
@@ -56,7 +59,7 @@ export const endOfSliceStatement = (from: string, sliceMax: number): Statement =
   values: [from, sliceMax],
 })
 
-/** The range is given for each table; otherwise PostgreSQL would read the others as a whole. */
+/** The range is given for each table; otherwise PostgreSQL would read the other tables as a whole. */
 export const countsStatement = ({ from, before }: UserRange): Statement => ({
   text: `
   select count(*) filter (where c.status = 'enabled') as enabled,

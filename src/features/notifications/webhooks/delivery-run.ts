@@ -32,7 +32,10 @@ export type RunStop = {
 /** Whether more events wait after the run; `retryMs` is set after a failed attempt. */
 export type RunEnd = { hasMore: boolean; retryMs?: number }
 
-/** A run releases its webhook after so many messages or so much time, so that waiting ones get its place. */
+/**
+ * A run ends after this many messages or this much time and releases its webhook, so that waiting webhooks get its
+ * slot.
+ */
 const messagesMax = 20
 const runMsMax = 20_000
 /** An address that takes longer than this to answer makes its webhook a slow one. */
@@ -92,8 +95,8 @@ async function deliverAll(run: Run): Promise<RunEnd | undefined> {
 }
 
 /**
- * Delivers one message; returns undefined if it was delivered and the run continues. The run ends if the webhook
- * has become quick or slow, because a webhook of another kind waits for a place of that kind.
+ * Delivers one message; returns undefined if it was delivered and the run continues. The run ends if the webhook has
+ * become quick or slow, because it then needs a slot of the other kind.
  */
 async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd | undefined> {
   const { deps, claim, secrets } = run
@@ -139,7 +142,7 @@ async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd 
   return { hasMore: false, retryMs }
 }
 
-/** Disables the webhook; the event of that reaches the user's other webhooks, the stream and the list. */
+/** Disables the webhook, and adds an event about it for the user's other webhooks, the stream and the list. */
 async function disable(
   { deps, claim }: Run,
   settlement: Omit<Settlement, 'status' | 'next_attempt_at' | 'disabledReason'>,

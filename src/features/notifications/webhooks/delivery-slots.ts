@@ -3,8 +3,8 @@ export type Kind = 'quick' | 'new' | 'slow'
 export const kinds = ['quick', 'new', 'slow'] as const
 
 /**
- * The second half of each kind is reserved for users who hold no place of the kind and whose deliveries have taken
- * little time lately, so that users with many or slow addresses leave places to the others.
+ * Half of the slots of each kind are reserved for users who hold no slot of the kind and whose deliveries have taken
+ * little time lately. So users with many or slow addresses leave slots to the others.
  */
 export const places: Record<Kind, { max: number; perUserMax: number }> = {
   quick: { max: 64, perUserMax: 4 },

@@ -1,6 +1,9 @@
 import { createWindowCounter } from '#kernel/async/window-counter.ts'
 
-/** Adds up how long each user's deliveries take: after the budget of a minute, other users come first. */
+/**
+ * Adds up how long the deliveries of each user take. A user who has spent the budget of a minute comes after all
+ * others.
+ */
 export type DeliveryTime = {
   add(userId: string, ms: number): void
   /** Returns the users who have used up their budget of this minute. */
@@ -13,7 +16,7 @@ const usersMax = 50_000
 
 export function createDeliveryTime(nowMs: () => number): DeliveryTime {
   const times = createWindowCounter({ keysMax: usersMax, nowMs })
-  // The map stays small, because the places allow few deliveries that use up a user's time.
+  // The map stays small, because few deliveries run at once, and only few of their users can spend a budget.
   const spentUntilMs = new Map<string, number>()
   return {
     add(userId, ms) {

@@ -11,9 +11,10 @@ import { type Counts, countKinds, isFull, type Kind, kinds } from './delivery-sl
 import { createDeliveryTime, type DeliveryTime } from './delivery-time-budget.ts'
 
 /**
- * This module claims webhooks with events to deliver. Commits of this instance serve as hints, which cost nothing for
- * users without a webhook. The polls of the instance on duty find what no hint has reached: each finds retries that are
- * due, and reads one slice of all cursors, where events of instances that died may wait.
+ * This module claims webhooks that have events to deliver. A commit of this instance is a hint that its user has an
+ * event; such hints cost nothing for users without a webhook. The polls of the instance on duty find what no hint has
+ * announced: each poll finds the retries that are due, and reads one slice of all cursors, where events of instances
+ * that died may wait.
  */
 
 export type DispatcherDeps = {
@@ -48,15 +49,15 @@ const knownMs = 600_000
 /** A retry with a longer delay than this gets no timer; the poll finds it. */
 const timerMsMax = 60_000
 const timersMax = 1_000
-/** After a round, the pause is at least this many times as long as the last poll of the round. */
+/** A round of polls reads all cursors. The pause after it is at least this many times as long as its last poll took. */
 const pollPauseFactor = 50
-/** An instance that is off duty polls this many times less often, to help if the one on duty has no place left. */
+/** An instance that is off duty polls this many times less often. It helps if the instance on duty has no free slot. */
 const offDutyFactor = 6
 /**
  * A pause is at most this many times `pollMs`, because a slow database must not delay the next poll without limit.
  */
 const pauseFactorMax = 6
-/** The pause before the first heartbeat, and after a poll that found all places of a kind taken. */
+/** The pause before the first heartbeat, and after a poll that found all slots of a kind taken. */
 const pollAgainMs = 250
 const drainMs = 2_000
 
@@ -64,7 +65,10 @@ type RunningClaim = { userId: string; kind: Kind; isHinted: boolean; done: Promi
 type State = {
   deps: DispatcherDeps
   running: Map<string, RunningClaim>
-  /** `pending` holds users with a hint. `waiting` holds users without a place, whom the end of a run makes pending. */
+  /**
+   * `pending` holds users with a hint. `waiting` holds users whose webhooks got no slot; the end of a run moves them to
+   * `pending`.
+   */
   pending: Set<string>
   waiting: Set<string>
   ends: number
@@ -142,7 +146,7 @@ function claimSoon(state: State): void {
   }, collectMs).unref()
 }
 
-/** Runs one claim at a time; a user whose webhooks get no place waits for the end of a run. */
+/** Runs one claim at a time. A user whose webhooks get no slot waits for the end of a run. */
 function claimPending(state: State): void {
   state.claiming ??= claimAllPending(state)
     .catch((error: unknown) => {
@@ -172,8 +176,9 @@ async function selectKnown({ known, deps }: State, users: readonly string[]): Pr
 }
 
 /**
- * Claims run one at a time: a webhook that this instance owns but does not run counts as claimed by a statement whose
- * reply was lost, so a second, concurrent claim would take the webhooks of the first one again.
+ * Claims run one at a time. A claim also takes webhooks that this instance owns but does not run, because the reply to
+ * the statement that claimed them may be lost. A second, concurrent claim would therefore take the webhooks of the
+ * first one again.
  */
 const claim = (state: State, source: ClaimSource): Promise<void> =>
   state.claims.run('', () => claimNow(state, source))
@@ -199,7 +204,7 @@ async function claimNow(state: State, source: ClaimSource): Promise<void> {
   })
   for (const each of claims.claimed) run(state, each)
   addAll(waiting, claims.waiting)
-  // A run that ended during the claim has freed a place that the claim did not see.
+  // A run that ended during the claim has freed a slot that the claim did not see.
   if (state.ends !== ends) wakeWaiting(state)
 }
 
@@ -244,7 +249,7 @@ function wakeAfter(state: State, userId: string, afterMs: number): void {
   state.timers.add(timer)
 }
 
-/** An instance that comes on duty polls at the next call, because webhooks of the instance before it may wait. */
+/** An instance that comes on duty polls at the next call, because webhooks of its predecessor may wait. */
 async function poll(state: State): Promise<number> {
   const { isOnDuty, isLeaseHeld, pollMs } = state.deps
   if (!isLeaseHeld()) return pollAgainMs

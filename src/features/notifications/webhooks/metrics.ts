@@ -3,7 +3,7 @@ import type { CursorCounts } from './cursor-sweep.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Attempt } from './post-message.ts'
 
-/** This instance counts the webhooks of all instances; attempts and connections are its own. */
+/** The numbers of webhooks are those of all instances; every other figure is of this instance alone. */
 
 const secondBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 

@@ -12,8 +12,8 @@ export type EndedWebhooks = {
 }
 
 /**
- * Deletes webhooks with their secrets, in the transaction that ends the access of those who added them. Adding the
- * events is its last statement. Returns true if there were any.
+ * Deletes webhooks with their secrets, in the transaction that ends the access of those who added them. The last
+ * statement adds the events. Returns false if there were no such webhooks.
  */
 export async function endWebhooks(
   events: Pick<EventLog, 'add'>,

@@ -11,7 +11,7 @@ export type CalendarDays = {
   months?: number[]
 }
 
-/** The zone and bounds of a calendar: instants in UTC and whole seconds, with no slot outside of them. */
+/** The time zone of a calendar, and the instants between which all its slots lie, in UTC and whole seconds. */
 export type Bounds = { timezone: string; starts_at?: string; ends_at?: string }
 
 export type Once = Bounds & { type: 'once'; at: string }
@@ -41,7 +41,7 @@ export type ScheduleFields = CalendarDays & {
   ends_at?: string
 }
 
-/** Whether only the time since the start counts in a calendar, and no day or hour. */
+/** Whether the calendar is an interval of elapsed time, which depends on no day and no hour of the local clock. */
 export const isElapsed = (calendar: Calendar): calendar is Interval =>
   calendar.type === 'interval' && !('from' in calendar)
 
@@ -64,5 +64,8 @@ export type Refusal = {
   }
 }
 
-/** A calendar that was read, or the reason why not. Notes name changed readings: `EST` as America/New_York. */
+/**
+ * A calendar that was read, or the reason why not. `notes` names words that were read in another sense, such as `EST`
+ * as America/New_York.
+ */
 export type ScheduleReading = { calendar: Calendar; notes: string[] } | { refusal: Refusal }

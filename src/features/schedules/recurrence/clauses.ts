@@ -153,7 +153,7 @@ function setZone(cursor: Cursor, name: string, found: ZoneReading | undefined): 
 /** Reads a time zone such as `Europe/Berlin`, `in New York` or `Tokyo time`. */
 function readZoneName(cursor: Cursor): boolean {
   const { tokens } = cursor
-  // No phrase has two zones, and names that may be zones are slow to read.
+  // A phrase has at most one zone, and it is slow to check further words for the name of one.
   if (cursor.unknownZone !== undefined) return false
   const isIn = take(cursor, 'in')
   const token = tokens[cursor.at]
@@ -177,7 +177,10 @@ function readZoneName(cursor: Cursor): boolean {
   return false
 }
 
-/** Remarks of described schedules, which add nothing to the days that the phrase names; a reader skips them. */
+/**
+ * Remarks in generated descriptions of schedules. They add nothing to the days that the phrase names, so the reader
+ * skips them.
+ */
 const remarks = [shorterMonthRemark, leapYearRemark, leapDayRemark].map((text) => text.split(' '))
 
 function readRemark(cursor: Cursor): boolean {
@@ -190,7 +193,10 @@ function readRemark(cursor: Cursor): boolean {
 
 const clauses = [readRemark, readEvery, readCount, readWindow, readTimes, readBounds, readDays, readZoneName]
 
-/** The reading ends at this many words that are not understood; in a trial it ends at the first one. */
+/**
+ * The reading stops after this many words that are not understood. A trial, which only tests whether a text is a
+ * schedule, stops after the first one.
+ */
 const unreadWordsMax = 20
 
 type Clauses = Pick<Cursor, 'parts' | 'unknownZone'> & { unread: string[] }

@@ -6,7 +6,10 @@ import type { DayRule } from './day-rule.ts'
 /** The days on which a calendar runs, and the minutes after midnight on each of them. */
 export type Timetable = {
   minutes: number[]
-  /** On a grid, a minute repeated by a clock change runs twice and a skipped one never; else each runs once a day. */
+  /**
+   * Whether the minutes are a regular grid: a minute that a clock change repeats then runs twice, and a skipped one
+   * never. Otherwise each minute runs once a day.
+   */
   isGrid: boolean
   days: DayRule
 }

@@ -13,7 +13,7 @@ export type DayRule = {
 export const daysOfMonth = (month: number, year: number): number =>
   new Date(Date.UTC(year, month, 0)).getUTCDate()
 
-/** Whether a day of the rule's months is one of its days. */
+/** Whether the rule selects this day; the caller has checked the month. */
 function holdsDay(rule: DayRule, dayStart: number): boolean {
   const { weekdays, monthDays, nth, isLiteral } = rule
   const date = new Date(dayStart)

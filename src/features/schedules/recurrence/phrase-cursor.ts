@@ -8,7 +8,7 @@ export type Cursor = {
   tokens: readonly Token[]
   at: number
   parts: Parts
-  /** The first name that stands where a zone stands, and is the name of none. */
+  /** The first name that stands in the position of a time zone, but is not the name of a zone. */
   unknownZone?: string
 }
 

@@ -20,7 +20,10 @@ const ordinalForm = /^(\d{1,2})(?:st|nd|rd|th)(?!\w)/i
 const zoneForm = /^[a-z_]+(?:\/[a-z0-9_+-]+)+/i
 const wordForm = /^\p{L}+(?:'\p{L}+)*/u
 
-/** Reads a date that exists, with its time if the text has one; a wrong date becomes a mark. */
+/**
+ * Reads a date, with its time if the text has one. A date that does not exist becomes a token of the kind `mark`, which
+ * no clause understands.
+ */
 function readDate(text: string): Token | undefined {
   const found = dateForm.exec(text)
   if (!found) return undefined

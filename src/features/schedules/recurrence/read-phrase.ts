@@ -200,7 +200,10 @@ function calendarFields(context: Context): ScheduleFields {
   return { type: 'calendar', times: minutes.map(timeText), ...days, ...boundFields(context) }
 }
 
-/** Returns the tokens of a phrase of bounded length; some characters become several when they are normalised. */
+/**
+ * Returns the tokens of a phrase; throws if the phrase is too long. Normalisation can lengthen the text, so the length
+ * is checked after it.
+ */
 function tokensIn(phrase: string): Token[] {
   const text = phrase.length > phraseLengthMax ? phrase : normalise(phrase)
   if (text.length > phraseLengthMax)
@@ -208,7 +211,7 @@ function tokensIn(phrase: string): Token[] {
   return tokensOf(text)
 }
 
-/** Returns the refusal of a trial, which does not search the names that may have been meant. */
+/** Returns the refusal of an unknown time zone in a trial, without a search for the zones that may have been meant. */
 const unnamedZone = (name: string) =>
   new ScheduleError({ field: 'schedule', type: 'unknown_zone', msg: `There is no time zone "${name}"` })
 
@@ -231,7 +234,8 @@ export function readPhrase(
       : seconds === undefined
         ? calendarFields(context)
         : intervalFields(context, seconds)
-  // Words that are no schedule without their zone, such as "in total", are no schedule with a wrong zone either.
+  // An unknown zone is reported only after the other words were understood: "in total" reads like a zone, but is no
+  // schedule.
   if (unknownZone !== undefined)
     throw isTrial ? unnamedZone(unknownZone) : unknownZoneError(unknownZone, 'schedule', now)
   return { fields, ...(zone && { zone }) }

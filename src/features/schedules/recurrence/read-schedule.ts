@@ -25,7 +25,7 @@ export type ReadOptions = {
   endsAt?: string
   /** The shortest time that is allowed between two slots; the default is 60 seconds. */
   secondsMin?: number
-  /** Whether only the type of a refusal counts, as while a sentence is split; a refusal then names less. */
+  /** Whether the input is only tried, as while a sentence is split: a refusal then has its type, but fewer details. */
   isTrial?: boolean
 }
 

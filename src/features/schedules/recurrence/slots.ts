@@ -73,7 +73,7 @@ export function* slotsBetween(calendar: Calendar, after: Date, until?: Date): Ge
 }
 
 type DayCalendar = Exclude<Calendar, Once | Interval>
-/** A timetable that was read, and the slots of the day that was searched last: all those after `afterMs` on it. */
+/** A timetable that was read, with the slots after `afterMs` on the day that was searched last. */
 type KnownTimetable = { table: Timetable; afterMs: number; slots: readonly number[] }
 
 /** A known timetable takes up to 12 KiB: a grid of every minute has 1,440 slots a day. */

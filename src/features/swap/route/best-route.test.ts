@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { Fault, type FaultCode, invalid } from '#kernel/contract/fault.ts'
 import type { ProposedRoute, RouteRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
-import { bestRoute } from './best-route.ts'
+import { bestQuote } from './best-route.ts'
 
 const request = {} as RouteRequest
+const safe = { family: 'evm' as const, calls: [], spends: [] }
 const never = new Promise<never>(() => {})
 const route = (provider: string, units: bigint) =>
   ({ provider, amountOutUnits: units, amountOutMinUnits: units }) as ProposedRoute
@@ -23,11 +24,14 @@ const failing = (name: string, code: FaultCode) =>
 const silent = provider('silent', () => never)
 type Chosen = { refused?: string[]; worth?: bigint }
 const chosen = async (providers: SwapProvider[], { refused = [], worth }: Chosen = {}) => {
-  const assertSafe = (each: ProposedRoute) => {
+  const safeOf = (each: ProposedRoute) => {
     if (refused.includes(each.provider)) throw new Fault('upstream_changed', each.provider)
+    return { ...safe, target: each.provider }
   }
-  const trust = { assertSafe, worthUnits: Promise.resolve(worth ?? null) }
-  return (await bestRoute(providers, request, trust, { graceMs: 20 })).provider
+  const trust = { safeOf, worthUnits: Promise.resolve(worth ?? null), graceMs: 20 }
+  const best = await bestQuote(providers, request, trust)
+  assert.equal(best.safe.target, best.route.provider)
+  return best.route.provider
 }
 const codeOf = async (...providers: SwapProvider[]) =>
   chosen(providers).then(

@@ -1,4 +1,3 @@
-import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fullBps, mulDiv } from '#kernel/money/money.ts'
 import { exemptLossMicros, remainingBpsMin, swapLimits } from './limits.ts'
@@ -37,7 +36,7 @@ export const isLossAccepted = (remainingMicros: bigint, valueMicros: bigint): bo
   valueMicros - remainingMicros <= acceptedLossMicros(valueMicros, swapLimits.priceImpactBps.default)
 
 /** The smallest part of the deposit that counts as a refund when it comes back. */
-export function refundFloorUnits({ amount_in, usd_micros }: Pick<SwapTaskData, 'amount_in' | 'usd_micros'>) {
+export function refundFloorUnits({ amount_in, usd_micros }: { amount_in: string; usd_micros: string }) {
   const [units, micros] = [BigInt(amount_in), BigInt(usd_micros)]
   const lostMicros = acceptedLossMicros(micros, swapLimits.priceImpactBps.default)
   return units - (micros === 0n ? 0n : mulDiv(units, lostMicros, micros))

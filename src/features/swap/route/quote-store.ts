@@ -61,9 +61,9 @@ export async function saveQuote(
 /** Returns a stored quote; throws if it is not the user's, expired or used, or if the request differs from it. */
 export async function storedQuote(
   { db, clock }: Pick<SwapDeps, 'db' | 'clock'>,
-  terms: AskedTerms & { quoteId: string },
+  terms: AskedTerms,
+  quoteId: string,
 ): Promise<StoredRoute> {
-  const { quoteId } = terms
   const [row] = isUuid(quoteId)
     ? await query<Row>(
         db,

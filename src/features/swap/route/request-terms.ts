@@ -1,12 +1,20 @@
+import {
+  checkLeg,
+  type FixedLeg,
+  type LegInput,
+  listedLegs,
+  singleLeg,
+} from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { SwapInput } from '#features/swap/contract.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
-import { type ServedTokens, sellableToken, type TokenAt } from '#kernel/contract/token-ref.ts'
-import { type Chain, sameAddress, toAssetId } from '#kernel/money/chains.ts'
+import { type ServedTokens, sellableToken } from '#kernel/contract/token-ref.ts'
+import { type Chain, sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits, mulDiv, toFixedPoint, toMicros, usdDecimals, valueMicros } from '#kernel/money/money.ts'
 import { swapLimits } from './limits.ts'
 import type { AskedTerms, GivenAmount } from './terms.ts'
+import { priceKeyOf } from './token-value.ts'
 
 type RequestDeps = Pick<SwapDeps, 'chains' | 'evmOf' | 'walletsOf' | 'prices'>
 /** The names that the request has for the fields of a swap. */
@@ -39,15 +47,23 @@ export async function termsOf(
   input: SwapInput,
   { userId, fields = swapFields }: TermsOptions,
 ): Promise<AskedTerms> {
+  const legs = requestedLegs(input)
   const asked = await readRequest(deps, input, { userId, fields })
-  return { ...asked, ...(await amountOf(deps, asked, fields)) }
+  return { ...asked, legs, ...(await amountOf(deps, asked, fields)) }
 }
+
+/** Returns the stop-loss and take-profit legs of a request, after the checks that need no data. */
+const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
+  [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
+
+const wanted = (given: LegInput | LegInput[] | undefined, type: 'stop_loss' | 'take_profit') =>
+  Array.isArray(given) ? listedLegs(given, type, type) : singleLeg(given, type)
 
 async function readRequest(
   { chains, evmOf, walletsOf }: RequestDeps,
   input: SwapInput,
   { userId, fields }: Required<TermsOptions>,
-): Promise<Omit<AskedTerms, 'amountInUnits' | 'valueInMicros'>> {
+): Promise<Omit<AskedTerms, 'legs' | 'amountInUnits' | 'valueInMicros'>> {
   const given = givenAmount(input, fields)
   const served: ServedTokens = {
     group: 'Swaps',
@@ -94,6 +110,7 @@ async function readRequest(
     recipient,
     given,
     quoteId: input.quote_id || null,
+    cancelsHooks: input.cancel_conditional_orders ?? false,
     slippageBps: input.slippage_bps ?? swapLimits.slippageBps.default,
     maxImpactBps: input.max_price_impact_bps ?? swapLimits.priceImpactBps.default,
     deadlineSeconds: input.deadline_seconds ?? swapLimits.deadlineSeconds.default,
@@ -111,21 +128,6 @@ export function accountOn({ family }: Chain, wallets: readonly Wallet[]): string
   const found = wallets.find(({ kind }) => kind === (family === 'evm' ? 'evm' : 'svm'))
   if (found) return found.address
   throw new Fault('unavailable', 'The wallets are still being made; try again')
-}
-
-export const priceKeyOf = ({ chain, token, isNative }: TokenAt): string =>
-  isNative ? chain.native.priceId : `${chain.llamaSlug}:${token.address}`
-
-export const assetNameOf = ({ chain, token }: TokenAt): string => toAssetId(chain, token.address)
-
-/** Returns the value of the units in micro-dollars at the price source, or null if the token has no price. */
-export async function valueAtPrice(
-  { prices }: Pick<SwapDeps, 'prices'>,
-  token: TokenAt,
-  amountUnits: bigint,
-): Promise<bigint | null> {
-  const price = (await prices.get([priceKeyOf(token)])).get(priceKeyOf(token))
-  return price ? valueMicros(amountUnits, token.token.decimals, price.price, 'up') : null
 }
 
 async function amountOf(

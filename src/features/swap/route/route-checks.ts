@@ -3,7 +3,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { type EvmChainRow, sameAddress } from '#kernel/money/chains.ts'
 import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 import type { DecodedCall, EvmCall, TokenSpend } from '#kernel/task/signer.ts'
-import { type SafeSvmRoute, type SvmRouteRules, safeSvmRoute } from './svm-route.ts'
+import { type SafeSvmRoute, type SvmRouteRules, safeSvmRoute } from './svm-route-checks.ts'
 import type { SwapTerms } from './terms.ts'
 
 /** This module treats a proposed route as hostile until each of its calls is proven to be what was asked for. */

@@ -1,3 +1,4 @@
+import type { FixedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { TokenAt } from '#kernel/contract/token-ref.ts'
 
 export type SwapTerms = {
@@ -19,5 +20,12 @@ export type SwapTerms = {
 }
 
 export type GivenAmount = { amount: string } | { amount_usd: string }
-/** The terms of a request, with its amount as it was given and the quote that it executes. */
-export type AskedTerms = SwapTerms & { given: GivenAmount; quoteId: string | null }
+/** The terms of a request, with its amount as it was given, the quote that it executes, and its hooks. */
+export type AskedTerms = SwapTerms & {
+  given: GivenAmount
+  quoteId: string | null
+  /** The legs of the hooks that the swap arms. */
+  legs: readonly FixedLeg[]
+  /** Whether the swap cancels the hooks on the sold token. */
+  cancelsHooks: boolean
+}

@@ -25,7 +25,9 @@ export type Arrival = {
 /** The clocks of chains and instances differ by less than this. */
 const skewMs = 60_000
 
-/** How many blocks a fork at the tip can take back. A slot is read once it is confirmed, and stays. */
+/**
+ * How many of the newest blocks a fork can replace. On Solana only confirmed slots are read, which no fork replaces.
+ */
 const forkBlocksOf: Record<Chain['family'], number> = { evm: 4, solana: 0 }
 
 export type Begin = {
@@ -38,8 +40,9 @@ export type Begin = {
 }
 
 /**
- * Whether the payment was made before the task that it would end. A fork may have replaced the newest blocks since, and
- * those are younger than the block that was read. Clocks other than that of the chain decide only if a position is unknown.
+ * Whether the payment was made before the task, so that it cannot end the task. Block numbers decide; among the newest
+ * blocks at the admission, which a fork may have replaced since, the times of the blocks decide. The clock of the
+ * gateway decides only if a block number is unknown.
  */
 export function isEarlier(
   { at, block }: Pick<Arrival, 'at' | 'block'>,
@@ -52,7 +55,10 @@ export function isEarlier(
   return block <= head && at !== undefined && headAt !== undefined && at <= headAt
 }
 
-/** Returns each of the payments that no event numbers, and their sum, which is void once one of them was counted. */
+/**
+ * Returns one gain for each payment that has no event number, and one for their sum. The sum is void once one of the
+ * single payments was counted.
+ */
 export function unnumberedGains(token: string, units: readonly bigint[], name: string): Gain[] {
   const [only, ...others] = units
   if (only === undefined) return []

@@ -183,7 +183,10 @@ function orderOf({ data }: SwapTask): string | null {
 
 const notArmed = 'Its order is not armed again: leave a new one, if the token should still be sold'
 
-/** Returns advice for a refunded order, which does not fire again days after its price: its owner decides. */
+/**
+ * Returns advice for a refunded order. The order is not armed again, because its price was reached days ago, so its
+ * owner decides.
+ */
 const adviceOf = (
   orderId: string | null,
   { type }: Pick<Late, 'type'>,

@@ -11,7 +11,7 @@ export type Late = {
   token: Token
   account: string
   view: { chain_id: string; token_address: string; amount: string; tx_hash: string }
-  /** Whether the payment returns the deposited token; `worthMicros` is the value of a payment in another token. */
+  /** Whether the payment is in the deposited token. The verdict counts a refund in another token by `worthMicros`. */
   isDeposit: boolean
   worthMicros: bigint
 }
@@ -50,7 +50,10 @@ export function lateVerdict(data: SwapTaskData, totals: PaidUnits, late: Late): 
 
 type After = { late: Late; totals: PaidUnits; verdict: Verdict; data: SwapTaskData }
 
-/** Returns the ended task's result with the late payment added; a swap that was a leg has `remaining` in it. */
+/**
+ * Returns the ended task's result with the late payment added. A result with the field `remaining` is of a task that
+ * had the swap as a leg.
+ */
 export function resultAfter(result: JsonObject, after: After): JsonObject {
   const { late, totals } = after
   if ('remaining' in result) return legResultAfter(result, after)
@@ -66,7 +69,10 @@ function refundedAfter(shown: unknown, { view }: Late): JsonObject {
   return { ...(shown as JsonObject), amount: String(amount) }
 }
 
-/** Adds a late payment to the result of a leg; after a partial payment, the rest stays at its place. */
+/**
+ * Adds a late payment to the result of a task that had the swap as a leg. After a partial payment, `remaining` still
+ * names where the rest is.
+ */
 function legResultAfter(result: JsonObject, { late, totals, verdict, data }: After): JsonObject {
   const { remaining, legs } = result
   const { type, token, account, view } = late

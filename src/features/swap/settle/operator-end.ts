@@ -14,10 +14,13 @@ import {
   unusedOption,
 } from '#kernel/task/operator-end.ts'
 import type { EndResult, JsonObject, Tx } from '#kernel/task/task.ts'
-import { foundTerms } from './found-terms.ts'
+import { foundTerms } from './forgotten-execution-terms.ts'
 import { resultOf } from './result.ts'
 
-/** This module ends a swap in review as its own step would do. `partial` is a deposit that was not filled in full. */
+/**
+ * This module ends a swap in review for an operator, as the swap's own step would. The outcome `partial` means that the
+ * deposit was not filled in full.
+ */
 
 export type OperatorEndDeps = Pick<SwapDeps, 'chains' | 'watchLatePayment'> & {
   hooks: Pick<SwapHooks, 'arm' | 'cancelOn'>
@@ -55,7 +58,10 @@ export const operatorEndOfSwap =
     return partialEnd(deps, task, { ending: ofTask, finding })
   }
 
-/** Returns the terms of an execution from before the task, if the operator's finding names its transaction. */
+/**
+ * Returns the terms of an execution that is older than its task, because the database was restored from a backup;
+ * undefined if the operator names no transaction.
+ */
 const termsOf = ({ data }: SwapTask, { inUnits, txHash }: OperatorFinding) =>
   data.sought && txHash !== null ? foundTerms(data, inUnits ?? BigInt(data.amount_in)) : undefined
 const withTerms = (task: SwapTask, terms: ReturnType<typeof termsOf>): SwapTask => ({
@@ -78,7 +84,8 @@ function withDeposit(task: SwapTask, { txHash, at }: OperatorFinding): SwapTask 
   const made = {
     deposit_tx: txHash,
     deposited_at: at.toISOString(),
-    // An execution from before the task may also have been paid before the task, so any block may hold the payment.
+    // An execution that is older than its task may have been paid before the task too, so any block may hold the
+    // payment.
     ...(data.sought && { heads: { [data.destination.chain_id]: 0, [origin.chain_id]: 0 } }),
   }
   return { ...task, data: { ...data, ...made, balance_changes: sumChanges([...balance_changes, spent]) } }
@@ -97,7 +104,7 @@ function executedEnd(
     return {
       refusal: `--amount-out is required: the ${symbol} that arrived, in its smallest units (${decimals} decimals).`,
     }
-  // For an execution from before the task, the contract has already enforced the minimum that was valid then.
+  // For an execution that is older than its task, the contract has already enforced the minimum that was valid then.
   const isEnforced = data.settled_by === 'receipt' && data.sought
   if (!isEnforced && outUnits < BigInt(data.amount_out_min))
     return { refusal: `Less than the minimum of ${data.amount_out_min} arrived: use --outcome partial.` }
@@ -174,7 +181,10 @@ function paidBy(
   return { txHash, writes: (tx) => claimFound(tx, paid, { claimant: id, at }) }
 }
 
-/** Returns the part of its transaction that the payment is, as chains number them; undefined without an event. */
+/**
+ * Returns what identifies the payment within its transaction: the token on Solana, `native` for native coins, otherwise
+ * the number of the event; undefined without that number.
+ */
 export function paymentPart(
   { family }: Pick<OperatorEndDeps['chains'][number], 'family'>,
   { token, is_native: isNative }: SwapTaskData['destination'],

@@ -255,8 +255,9 @@ const fillMax = (data: SwapTaskData): bigint => 2n * quotedOut(data) - BigInt(da
 
 const betterFillBps = 200n
 /**
- * A provider can pay more than a quote with a tight minimum. The range still decides between payments of one
- * transaction. Two fills in one block, which balances cannot distinguish, add up to more than this.
+ * The most native coins that a change of the balance may attribute to the swap: a provider can pay more than a quote
+ * with a tight minimum. The range still decides between payments of one transaction. Two fills in one block, which
+ * balances cannot distinguish, add up to more.
  */
 function betterFillMax(data: SwapTaskData): bigint {
   const better = quotedOut(data) + mulDiv(quotedOut(data), betterFillBps, fullBps)

@@ -3,7 +3,7 @@ import type { SwapDeps } from '#features/swap/deps.ts'
 import type { SwapTask, SwapTaskData } from '#features/swap/task-data.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { mulDiv } from '#kernel/money/money.ts'
-import { soldPart } from '#kernel/money/sold-part.ts'
+import { soldPart } from '#kernel/money/partial-fill.ts'
 
 /** Returns the part of the deposit that was sold for the given output units. */
 export function soldFor(

@@ -26,7 +26,10 @@ const unprovenAfterMs = 10 * 60_000
 const failureLastsMs = 10 * 60_000
 /** A payment of too little ends the swap only after this time, because the rest or a refund may follow. */
 const shortLastsMs = 10 * 60_000
-/** A refund that would cost more than the deposit never follows; the short wait covers a wrong answer. */
+/**
+ * If a refund would cost more than the deposit, none ever follows, so the wait is short; it only guards against a wrong
+ * answer of the provider.
+ */
 const hopelessLastsMs = 2_000
 
 /** Follows a swap by one poll; `next` is the name that this step has in its task. */
@@ -93,7 +96,7 @@ type Said = Required<Pick<SwapTaskData, 'failed_since' | 'paid_since' | 'short' 
 const isPaid = ({ state }: ProviderStatus): boolean => state === 'success' || state === 'refunded'
 const ageOf = (since: string | Date, now: Date): number => now.getTime() - new Date(since).getTime()
 
-/** Returns since when every answer has said the same: failed, paid, or paid too little. */
+/** Returns since when every answer of the provider has been the same: failed, paid, or paid too little. */
 function saidSince(
   { failed_since: failedSince, paid_since: paidSince, short }: SwapTaskData,
   { status, announced, paid, verdict, now }: Announcement & Judged & { now: Date },

@@ -1,6 +1,6 @@
 import type { SwapDeps } from '#features/swap/deps.ts'
 import { isLossAccepted } from '#features/swap/route/loss.ts'
-import { valueAtPrice } from '#features/swap/route/request-terms.ts'
+import { valueAtPrice } from '#features/swap/route/token-value.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { mulDiv } from '#kernel/money/money.ts'
@@ -40,7 +40,10 @@ export async function verdictOf(deps: SwapDeps, { data, paid }: Judged): Promise
   })
 }
 
-/** Values a payment in a token of the swap by its terms, another token at its trusted price, or at 0 without one. */
+/**
+ * Returns the value of a payment: by the terms of the swap for its own tokens, otherwise at the trusted price, or 0
+ * without a price.
+ */
 export async function worthMicros(
   deps: SwapDeps,
   data: SwapTaskData,

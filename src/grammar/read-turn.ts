@@ -1,0 +1,40 @@
+import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
+import type { Registry } from './operation-registry.ts'
+import type { StepOutput } from './step-outputs.ts'
+import { remember, type ThreadState } from './thread.ts'
+import { understand } from './understand-message.ts'
+import type { Understanding } from './understanding.ts'
+
+/** Reads a turn of a chat by the grammar, and writes what the thread remembers of the turn. */
+
+export type TurnReading = { turn: Turn; understanding: Understanding; registry: Registry }
+
+const stateOf = ({ memory }: Turn): ThreadState => (memory ?? {}) as ThreadState
+export const readTurn = (turn: Turn, registry: Registry): TurnReading => {
+  const context = { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }
+  return { turn, understanding: understand(turn.query, context, registry), registry }
+}
+
+/** What an answer adds to the memory of its thread: the recommendations that it made, and the task it started last. */
+type Done = { proposed?: readonly string[]; startedTaskId?: string | undefined }
+
+/** Returns what a thread remembers of a message and of its answer. */
+export function memoryAfter(
+  { turn, understanding }: Pick<TurnReading, 'turn' | 'understanding'>,
+  { proposed = [], startedTaskId: taskId }: Done = {},
+): JsonObject {
+  const atMs = turn.askedAt.getTime()
+  const memory: ThreadState = {
+    ...remember(stateOf(turn), understanding, atMs),
+    ...(proposed.length > 0 && { recommendations: { items: proposed.map((id) => ({ id })), atMs } }),
+    ...(taskId !== undefined && { started: { taskId, atMs } }),
+  }
+  return JSON.parse(JSON.stringify(memory)) as JsonObject
+}
+
+export function stepOutputOf({ name: operation, input }: ToolCall, result: ToolResult): StepOutput {
+  const facts = { operation, fetchedAtMs: result.fetchedAt.getTime(), input }
+  if (result.ok) return { ...facts, output: result.output }
+  return { ...facts, output: null, fault: { code: result.code, detail: result.message } }
+}

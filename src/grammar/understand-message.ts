@@ -1,0 +1,61 @@
+import { clausesOf } from './clauses.ts'
+import { isMutating } from './intent-frame.ts'
+import { frameOf } from './intents.ts'
+import { type Found, interpret } from './interpret-clause.ts'
+import { meaningOfReply } from './interpret-reply.ts'
+import { lex } from './lex.ts'
+import type { Registry } from './operation-registry.ts'
+import { tag } from './tag.ts'
+import type { ThreadState } from './thread.ts'
+import { type Intent, isQuiet, note, nothing, type Understanding } from './understanding.ts'
+
+const mutationsMax = 5
+/** The most tokens of an order: an order is short, and a longer text was pasted and is not the user's own order. */
+const orderTokensMax = 120
+
+/**
+ * Reads a message of the user. It is a pure function of the text, the state of the thread, the time and the
+ * registry.
+ */
+export function understand(
+  text: string,
+  { nowMs, state }: { nowMs: number; state: ThreadState },
+  registry: Registry,
+): Understanding {
+  const read = lex(text)
+  const tokens = tag(read.lexemes, registry.vocabulary)
+  if (tokens.every(({ kind }) => kind === 'mark')) return { ...nothing, notes: [note('not_understood')] }
+  const short = meaningOfReply({ tokens, text: read.text, nowMs, state, registry })
+  if (short) return short
+  const found: Found[] = []
+  const before: Intent[] = []
+  const isLong = read.isCut || tokens.length > orderTokensMax
+  for (const clause of clausesOf(tokens)) {
+    const part = interpret(clause, { nowMs, state, registry, before, isLong })
+    found.push(part)
+    if (part.intent) before.push(part.intent)
+  }
+  return collect(found)
+}
+
+const isTalk = ({ intent }: Intent): boolean => frameOf(intent)?.talk !== undefined
+
+function collect(found: readonly Found[]): Understanding {
+  const intents = found.flatMap(({ intent }) => intent ?? [])
+  const reads = intents.filter((intent) => !isMutating(intent))
+  const ask = found.find((each) => each.ask)?.ask ?? null
+  const refusal = found.find((each) => each.refusal)?.refusal ?? null
+  const notes = found.flatMap((each) => each.note ?? [])
+  if (intents.length - reads.length > mutationsMax)
+    return { intents: reads, ask: null, refusal, notes: [...notes, note('too_many')] }
+  // No order of a message runs while a part of the message is open, refused or not understood.
+  const isOpen = ask !== null || refusal !== null || notes.some((each) => !isQuiet(each))
+  const sure = isOpen ? reads : intents
+  const shown = sure.length > 1 || refusal || ask ? sure.filter((intent) => !isTalk(intent)) : sure
+  return {
+    intents: shown.length > 0 || refusal || ask ? shown : sure,
+    ask,
+    refusal,
+    notes: intents.length > 0 || ask || refusal ? notes.filter((each) => !isQuiet(each)) : notes,
+  }
+}

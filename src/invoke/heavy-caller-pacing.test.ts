@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createPacer } from './heavy-caller-pacing.ts'
+
+const halfway = () => 0.5
+const ask = ({ pauseOf }: ReturnType<typeof createPacer>, principal: string, times: number) =>
+  Array.from({ length: times }, () => pauseOf(principal))
+
+test('while the loop is busy, who asks most is paused longer and longer, and who asks rarely is not', () => {
+  const pacer = createPacer(halfway)
+  pacer.record(0.7)
+  ask(pacer, 'rare', 2)
+  assert.ok(ask(pacer, 'often', 200).every((pauseMs) => pauseMs === 0))
+  const pauses: number[] = []
+  for (let sample = 0; sample < 60; sample++) {
+    pacer.record(1)
+    pauses.push(pacer.pauseOf('often'))
+  }
+  assert.equal(pacer.pauseOf('rare'), 0)
+  assert.ok(pauses.every((pauseMs, at) => pauseMs > 0 && pauseMs >= (pauses[at - 1] ?? 0)))
+  assert.equal(pauses.at(-1), 500)
+  pacer.nextWindow()
+  assert.equal(pacer.pauseOf('often'), 500)
+  for (let sample = 0; sample < 60; sample++) pacer.record(0)
+  assert.equal(pacer.pauseOf('often'), 0)
+})
+
+test('one that is alone, and those who ask no more than their free requests, are never paused', () => {
+  const pacer = createPacer(halfway)
+  for (let sample = 0; sample < 60; sample++) pacer.record(1)
+  assert.ok(ask(pacer, 'alone', 500).every((pauseMs) => pauseMs === 0))
+  const others = Array.from({ length: 10 }, (_, number) => ask(pacer, `user ${number}`, 30))
+  assert.ok(others.flat().every((pauseMs) => pauseMs === 0))
+  assert.equal(pacer.pauseOf('alone'), 500)
+})

@@ -1,6 +1,0 @@
-/** How long a batch waits for a locked row. Its items then run singly, so that one user's row delays no other user. */
-export const batchLockWaitMs = 200
-
-/** PostgreSQL gave up on a lock, and rolled the statement back. */
-export const isLockTimeout = (error: unknown): boolean =>
-  (error as { code?: string } | null)?.code === '55P03'
