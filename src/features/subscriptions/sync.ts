@@ -25,6 +25,7 @@ export type SyncData = {
 type Task = TaskView<SyncData>
 
 const deadlineMs = 600_000
+const unpaidStatuses = ['incomplete', 'incomplete_expired']
 const daySeconds = 86_400
 
 export const firstStepOf = (object: string) =>
@@ -102,6 +103,8 @@ async function readSubscription(deps: SyncDeps, { data }: Task) {
   const others = current && current.id !== object ? [await read(deps, current.id, userId)] : []
   const own = await read(deps, object, userId)
   if (!own) return { ...done, writes: (tx: Tx) => unwatch(tx, object) }
+  // Nobody has paid for it yet; as the plan of the user it would stand in the way of one that is paid.
+  if (unpaidStatuses.includes(own.subscription.status)) return done
   return {
     next: 'settle' as const,
     writes: async (tx: Tx) => {
