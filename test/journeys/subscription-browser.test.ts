@@ -16,7 +16,7 @@ const skip = existsSync(executablePath) ? false : 'there is no chromium on this 
 const cli = fileURLToPath(new URL('../../src/edges/cli/main.ts', import.meta.url))
 const password = 'correct horse battery staple 7'
 /** Where pictures of the pages are kept, for whoever wants to look at them. */
-const pictures = process.env.PICTURES
+const pictures = process.env.PORTICO_TEST_PICTURES
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let browser: Browser
@@ -127,8 +127,8 @@ for (const [name, viewport] of Object.entries(sizes))
     assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'plus')
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      [cli, 'chat', 'stream', '--query', 'credits left?'],
+      [cli, 'chat', 'stream', '--query', 'credits left?', '--json'],
       { env },
     )
-    assert.match(stdout, /99\d credits are left/)
+    assert.match(stdout, /"credits_remaining": ?99\d\b/)
   })
