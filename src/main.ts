@@ -1,7 +1,8 @@
 import { ConfigRefused, readConfig } from '#config.ts'
-import { openDataDir, useCompileCache } from '#start/data-dir.ts'
+import { openDataDir } from '#start/data-dir.ts'
 import { keepTickShape } from '#start/keep-next-tick-fast.ts'
 import { onStopSignals, stopOf } from '#start/stop-signals.ts'
+import { useCompileCache } from './start/compile-cache.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])

@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import type { FundingRoute } from '#features/perp/limits.ts'
+import type { FundingRoute } from '#features/perp/funding-route.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import { transferData } from '#upstreams/evm/token-calls.ts'

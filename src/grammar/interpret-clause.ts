@@ -10,7 +10,7 @@ import { oddWord } from './odd-words.ts'
 import type { Registry } from './operation-registry.ts'
 import { type Scored, score } from './score-intents.ts'
 import { has } from './tag.ts'
-import { contextMs, isFresh, type ThreadState } from './thread.ts'
+import { contextMs, isFresh, type ThreadState } from './thread-memory.ts'
 import { type Ask, type Intent, type Note, note, type Refusal } from './understanding.ts'
 
 /** The meaning of one clause by itself. */

@@ -8,7 +8,7 @@ import type { Registry } from './operation-registry.ts'
 import { choiceOf, hasValue, isDoubtful, isElliptic, ordinalOf } from './reply-words.ts'
 import { override } from './slot-override.ts'
 import { has, type Token } from './tag.ts'
-import { contextMs, isFresh, lastStarted, pendingMs, type ThreadState } from './thread.ts'
+import { contextMs, isFresh, lastStarted, pendingMs, type ThreadState } from './thread-memory.ts'
 import { note, nothing, type Understanding } from './understanding.ts'
 
 /** A short message that may complete the last request of its thread, with the state of the thread. */

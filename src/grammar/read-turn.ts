@@ -1,8 +1,7 @@
-import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
+import type { Turn } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Registry } from './operation-registry.ts'
-import type { StepOutput } from './step-outputs.ts'
-import { remember, type ThreadState } from './thread.ts'
+import { remember, type ThreadState } from './thread-memory.ts'
 import { understand } from './understand-message.ts'
 import type { Understanding } from './understanding.ts'
 
@@ -31,10 +30,4 @@ export function memoryAfter(
     ...(taskId !== undefined && { started: { taskId, atMs } }),
   }
   return JSON.parse(JSON.stringify(memory)) as JsonObject
-}
-
-export function stepOutputOf({ name: operation, input }: ToolCall, result: ToolResult): StepOutput {
-  const facts = { operation, fetchedAtMs: result.fetchedAt.getTime(), input }
-  if (result.ok) return { ...facts, output: result.output }
-  return { ...facts, output: null, fault: { code: result.code, detail: result.message } }
 }

@@ -1,5 +1,6 @@
-import { assetPositions, findAmount, readChains } from './amounts.ts'
+import { findAmount } from './amounts.ts'
 import { dollarSymbol, type Names } from './asset-and-chain-names.ts'
+import { assetPositions, readChains } from './asset-readers.ts'
 import { createReader, leftOver, type Reader, type Slots, take } from './clause-reader.ts'
 import type { Frame } from './intent-frame.ts'
 import * as orderTerms from './order-terms.ts'

@@ -1,5 +1,7 @@
 import * as amounts from './amounts.ts'
 import { dollarSymbol } from './asset-and-chain-names.ts'
+import { readPair } from './asset-pair.ts'
+import * as assets from './asset-readers.ts'
 import {
   assetAt,
   chainAt,
@@ -59,11 +61,11 @@ function readCount(reader: Reader, slots: Slots): void {
   slots.count = quantity.value
 }
 
-const readChain: SlotReader = (reader, slots) => amounts.readChains(reader, slots, { moves: false })
+const readChain: SlotReader = (reader, slots) => assets.readChains(reader, slots, { moves: false })
 
 /** Reads a chain, even if a word names the chain without a preposition, as in `my solana address`. */
 function readAnyChain(reader: Reader, slots: Slots): void {
-  amounts.readChains(reader, slots, { moves: false })
+  assets.readChains(reader, slots, { moves: false })
   if (slots.chain !== undefined) return
   const at = indexWhere(
     reader,
@@ -79,7 +81,7 @@ function readAnyChain(reader: Reader, slots: Slots): void {
 
 function readToken(reader: Reader, slots: Slots): void {
   if (slots.token !== undefined) return
-  const [at] = amounts.assetPositions(reader)
+  const [at] = assets.assetPositions(reader)
   if (at === undefined) return
   take(reader, at)
   slots.token = reader.tokens[at]?.asset?.symbol ?? ''
@@ -96,9 +98,9 @@ function readOrderSide(reader: Reader, slots: Slots): void {
   const isSell = present(reader, 'SELL')
   if (isBuy !== isSell) slots.side = isBuy ? 'buy' : 'sell'
   const amount = amounts.findAmount(reader)
-  const positions = amounts.assetPositions(reader)
+  const positions = assets.assetPositions(reader)
   const isDollar = (at: number) => reader.tokens[at]?.asset?.symbol === dollarSymbol
-  amounts.takeAsset(
+  assets.takeAsset(
     reader,
     slots,
     positions.find((at) => !isDollar(at)),
@@ -109,7 +111,7 @@ function readOrderSide(reader: Reader, slots: Slots): void {
     slots.amount = amount.text
   }
   // In a sale, USDC is what the asset is sold for: its tokens count as read and fill no slot.
-  for (const at of amounts.assetPositions(reader)) if (isDollar(at) && slots.side === 'sell') take(reader, at)
+  for (const at of assets.assetPositions(reader)) if (isDollar(at) && slots.side === 'sell') take(reader, at)
   if (slots.price !== undefined && slots.condition === undefined && slots.side !== undefined)
     slots.condition = slots.side === 'buy' ? 'lte' : 'gte'
 }
@@ -144,9 +146,9 @@ function readEverything(reader: Reader, slots: Slots): void {
 
 function readBridgeAmount(reader: Reader, slots: Slots): void {
   const amount = amounts.findAmount(reader)
-  const [first] = amounts.assetPositions(reader)
+  const [first] = assets.assetPositions(reader)
   const asset = amount && amount.asset >= 0 ? amount.asset : first
-  if (asset !== undefined && assetAt(reader, asset)) amounts.takeAsset(reader, slots, asset)
+  if (asset !== undefined && assetAt(reader, asset)) assets.takeAsset(reader, slots, asset)
   if (!amount || amount.kind === 'number') return
   take(reader, amount.at)
   slots.amount = amount.text
@@ -154,7 +156,7 @@ function readBridgeAmount(reader: Reader, slots: Slots): void {
 
 /** Reads the chain that receives withdrawn margin: the chain behind `to` fills the slot `chain`. */
 function readChainsBack(reader: Reader, slots: Slots): void {
-  amounts.readChains(reader, slots, { moves: true })
+  assets.readChains(reader, slots, { moves: true })
   if (slots.chain_out === undefined) return
   slots.chain = slots.chain_out
   delete slots.chain_out
@@ -173,11 +175,11 @@ const unlistedWord = ({ tokens }: Reader): string | undefined =>
   })?.text
 
 export const slotReaders = {
-  assets: amounts.readAssets,
-  asset: amounts.readAsset,
+  assets: assets.readAssets,
+  asset: assets.readAsset,
   token: readToken,
-  address_token: (reader, slots) => amounts.readAddress(reader, slots, 'token'),
-  pair: amounts.readPair,
+  address_token: (reader, slots) => assets.readAddress(reader, slots, 'token'),
+  pair: readPair,
   sized: amounts.readSized,
   dollars: amounts.readDollars,
   bridge_amount: readBridgeAmount,
@@ -185,10 +187,10 @@ export const slotReaders = {
   order_side: readOrderSide,
   side: readSide,
   chain: readAnyChain,
-  chains: (reader, slots) => amounts.readChains(reader, slots, { moves: true }),
+  chains: (reader, slots) => assets.readChains(reader, slots, { moves: true }),
   chains_same: readChain,
   moving_chains_back: readChainsBack,
-  id: amounts.readId,
+  id: assets.readId,
   leverage: orderTerms.readLeverage,
   margin: bySaid('margin', { ISOLATED: 'isolated', CROSS: 'cross' }),
   slippage: orderTerms.readSlippage,

@@ -1,3 +1,4 @@
+import type { ToolCall, ToolResult } from '#kernel/wire/answerer.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 
 /** The output of one operation of a plan; `Outputs` holds them by the id of their step. */
@@ -37,3 +38,9 @@ export function rowsAt(root: unknown, pointer: string): { row: JsonObject; at: n
 }
 
 export const outputOf = (outputs: Outputs, id: string): unknown => outputs[id]?.output
+
+export function stepOutputOf({ name: operation, input }: ToolCall, result: ToolResult): StepOutput {
+  const facts = { operation, fetchedAtMs: result.fetchedAt.getTime(), input }
+  if (result.ok) return { ...facts, output: result.output }
+  return { ...facts, output: null, fault: { code: result.code, detail: result.message } }
+}

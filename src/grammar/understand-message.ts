@@ -6,7 +6,7 @@ import { meaningOfReply } from './interpret-reply.ts'
 import { lex } from './lex.ts'
 import type { Registry } from './operation-registry.ts'
 import { tag } from './tag.ts'
-import type { ThreadState } from './thread.ts'
+import type { ThreadState } from './thread-memory.ts'
 import { type Intent, isQuiet, note, nothing, type Understanding } from './understanding.ts'
 
 const mutationsMax = 5

@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { compileCacheOf, openDataDir } from './data-dir.ts'
+import { compileCacheOf } from './compile-cache.ts'
+import { openDataDir } from './data-dir.ts'
 
 const windows = process.platform === 'win32'
 const modeOf = (path: string) => statSync(path).mode & 0o777

@@ -1,6 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
 
 export class DataDirRefusal extends Error {}
 
@@ -26,24 +24,4 @@ export function openDataDir(path: string): void {
   throw new DataDirRefusal(
     `The data folder ${path} belongs to another account. Start as its owner, or set DATA_DIR to another folder.`,
   )
-}
-
-/**
- * Returns the folder of the compile cache; undefined if another account could write to it, because cached code
- * runs without being checked against its source.
- */
-export function compileCacheOf(dataDir: string): string | undefined {
-  const path = join(dataDir, 'compile-cache')
-  const uid = process.getuid?.()
-  if (uid === undefined) return path
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  const found = lstatSync(path)
-  if (statSync(dataDir).uid !== uid || !found.isDirectory() || found.uid !== uid) return undefined
-  if ((found.mode & 0o077) !== 0) return undefined
-  return path
-}
-
-export function useCompileCache(dataDir: string): void {
-  const folder = compileCacheOf(dataDir)
-  if (folder !== undefined) enableCompileCache(folder)
 }

@@ -164,11 +164,18 @@ test('each slot has one record, none is lost, and none comes early', async () =>
 async function assertEachSlotOnce(fixture: EngineFixture, ids: readonly string[]): Promise<void> {
   const strategies = await fixture.rows<StrategyRow>('select * from strategy')
   const byId = new Map(strategies.map((row) => [row.id, row]))
-  const executions = await fixture.rows<StrategyExecutionRow>(
-    'select * from strategy_execution order by slot',
-  )
-  const tasks = await fixture.rows<{ id: string; status: string }>(`select id, status from task`)
-  const runs = executions.filter(({ skipped_slots }) => skipped_slots === 0)
+  const read = async () => {
+    const [executions, tasks] = await Promise.all([
+      fixture.rows<StrategyExecutionRow>('select * from strategy_execution order by slot'),
+      fixture.rows<{ id: string; status: string }>('select id, status from task'),
+    ])
+    return { executions, tasks, runs: executions.filter(({ skipped_slots }) => skipped_slots === 0) }
+  }
+  // A slot that is served between the two reads has a task and no record here.
+  const { executions, tasks, runs } = await eventually(async () => {
+    const found = await read()
+    return found.tasks.length === found.runs.length ? found : undefined
+  }, 'a task for each run')
   assert.deepEqual(tasks.map(({ id }) => id).toSorted(), runs.map(({ id }) => id).toSorted())
   assert.ok(tasks.every(({ status }) => status === 'completed'))
   const ofStrategy = Map.groupBy(executions, ({ strategy_id }) => strategy_id)

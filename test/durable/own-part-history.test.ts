@@ -57,7 +57,8 @@ describe('the part of a position that a schedule holds', () => {
     )
     await sql(
       `insert into app_user (id, agent_id, auth_scheme, created_at)
-       values ($1::uuid, 'agt_' || $1::uuid::text, 'keypair', now()) on conflict do nothing returning 1`,
+       values ($1::uuid, 'agt_' || translate(upper(right(replace($1::uuid::text, '-', ''), 26)), 'ILOU', '1111'),
+         'keypair', now()) on conflict do nothing returning 1`,
       user,
     )
     await sql(

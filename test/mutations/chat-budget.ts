@@ -81,7 +81,7 @@ export const chatBudgetMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/features/policy/policy-view.ts', budget, [
+  ...mutationsOf('src/features/policy/policy-input.ts', budget, [
     [
       'chatPerDayMicros: toUnits(chatPerDay, usdDecimals)',
       'perDayMicros: toUnits(chatPerDay, usdDecimals)',

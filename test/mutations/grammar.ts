@@ -126,7 +126,7 @@ export const grammarMutations = [
       'a fragment repeats an order',
     ],
   ]),
-  ...mutationsOf('src/grammar/thread.ts', threads, [
+  ...mutationsOf('src/grammar/thread-memory.ts', threads, [
     [
       'export const contextMs = 30 * 60_000',
       'export const contextMs = 24 * 60 * 60_000',

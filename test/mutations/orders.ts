@@ -105,7 +105,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/execution.ts',
+    'src/features/swap/order-swaps.ts',
     ['test/journeys/order-attacks.test.ts'],
     [['isExit && isExitLoss(terms.maxImpactBps)', 'isExit', 'a stop that accepts any loss passes the caps']],
   ),
@@ -121,7 +121,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/execution.ts',
+    'src/features/swap/order-swaps.ts',
     ['test/journeys/svm-orders.test.ts'],
     [
       [
@@ -143,7 +143,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/execution.ts',
+    'src/features/swap/order-swaps.ts',
     ['test/journeys/svm-orders.test.ts'],
     [
       [

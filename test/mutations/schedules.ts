@@ -65,14 +65,14 @@ export const scheduleMutations = [
       'a run begins beside an earlier one',
     ],
   ]),
-  ...mutationsOf('src/features/schedules/run-record.ts', runs, [
+  ...mutationsOf('src/features/schedules/record-run-end.ts', runs, [
     [
       'if (chatId !== null) await deps.cancelNotSent(run.user_id, [chatId], { tx })',
       '',
       'the chat of a run that has ended goes on',
     ],
   ]),
-  ...mutationsOf('src/features/schedules/run-record.ts', records, [
+  ...mutationsOf('src/features/schedules/record-run-end.ts', records, [
     [
       "status === 'active' && version === run.version && at?.getTime() === run.activated_at?.getTime()",
       "run.strategy_status === 'active'",
@@ -80,7 +80,7 @@ export const scheduleMutations = [
     ],
     ["if (run.execution_type !== 'manual')", '', 'a run by hand counts as a run of a slot'],
   ]),
-  ...mutationsOf('src/features/schedules/run-store.ts', records, [
+  ...mutationsOf('src/features/schedules/run-task-store.ts', records, [
     ['b.run_count + $2 >= v.max_runs', 'b.run_count >= v.max_runs', 'a schedule runs once more than it may'],
   ]),
   ...mutationsOf('src/features/schedules/activation.ts', journeys, [

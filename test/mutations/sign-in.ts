@@ -90,7 +90,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/sign-in/browser-session.ts',
+    'src/edges/oauth/provider/grant-loader.ts',
     ['test/oauth/contested.test.ts'],
     [
       [
@@ -166,8 +166,8 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/provider/sign-in-request.ts',
-    ['src/edges/oauth/provider/sign-in-request.test.ts'],
+    'src/edges/oauth/provider/browser-request-checks.ts',
+    ['src/edges/oauth/provider/browser-request-checks.test.ts'],
     [
       ['|| !saysWhoPressed ||', '||', 'nobody with Safari approves anything'],
       ["headers['sec-fetch-user'] === '?1'", 'true', 'a script presses the button of an approval'],

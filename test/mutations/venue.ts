@@ -489,8 +489,8 @@ export const venueMutations = [
     ['test/venue/baselines.test.ts'],
     [
       [
-        'record.replaceBaseline(tx, account, expected, rollAtMs)',
-        'record.replaceBaseline(tx, account, expected, atMs)',
+        'record.replaceBaseline(tx, current, expected, rollAtMs)',
+        'record.replaceBaseline(tx, current, expected, atMs)',
         'records between the new baseline and the comparison are in no sum',
       ],
       [

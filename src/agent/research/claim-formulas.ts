@@ -10,7 +10,7 @@ import { regimeAt } from '#market/regime.ts'
 import * as statistics from '#market/statistics.ts'
 import { type Market, venueCosts } from '#market/trade-simulation.ts'
 import { exitsOf, rules } from '#market/trading-rules.ts'
-import type { Formula } from './claim-formula.ts'
+import type { Formula } from './claim.ts'
 import { type CriterionId, criteria, weigh } from './criteria.ts'
 import { bookFormulas } from './order-book-formulas.ts'
 

@@ -35,3 +35,9 @@ export const markOf = ({ id }: Claim): string => `[${id.slice(1)}]`
 /** Writes the value of a claim with its mark, for a sentence. */
 export const cite = (claim: Claim): string => `${printedValue(claim) ?? 'unknown'} ${markOf(claim)}`
 export const claimIdOf = (mark: string): string => `c${mark}`
+
+/**
+ * A formula of a claim. It takes the values of its inputs and returns decimal text, a time or a name, or undefined if
+ * an input is missing. The same inputs always give the same text, so anybody can compute a claim again.
+ */
+export type Formula = (inputs: readonly unknown[]) => string | undefined

@@ -1,6 +1,6 @@
 import { isRecord } from '#kernel/wire/json.ts'
 import { decimalText } from '#market/decimal-text.ts'
-import type { Formula } from './claim-formula.ts'
+import type { Formula } from './claim.ts'
 
 /** These formulas say what an order of some dollars would cost in a market's book, compared with the middle price. */
 

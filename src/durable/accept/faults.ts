@@ -1,5 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { isConflict, isStatementTimeout } from '#store/serialization-conflict.ts'
+import { isConflict } from '#store/serialization-conflict.ts'
+import { isStatementTimeout } from '#store/timeouts.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
 /** Throws database errors as retryable faults: nothing is accepted while the database is away or in conflict. */

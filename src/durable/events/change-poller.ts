@@ -1,4 +1,4 @@
-import { repeat } from '#kernel/async/repeat.ts'
+import { repeatWhileNeeded } from '#kernel/async/repeat-while-needed.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { createListeners } from './listeners.ts'
 
@@ -24,8 +24,6 @@ const changesSql = `
 export function createChangePoller(db: Queryable, everyMs: number = pollMs): ChangePoller {
   const subscribers = createListeners<EventSubscriber>()
   const waiters = createListeners<() => void>()
-  let polling: AsyncDisposable | undefined
-  let registered = 0
 
   const poll = async (): Promise<void> => {
     const rows = await query<Change>(db, changesSql, [subscribers.keys(), waiters.keys()])
@@ -35,22 +33,13 @@ export function createChangePoller(db: Queryable, everyMs: number = pollMs): Cha
     }
   }
 
+  // The next poll finds the changes that a failed poll missed.
+  const watch = repeatWhileNeeded(poll, { everyMs, onError: () => {} })
   const register = (registration: Disposable): Disposable => {
-    registered += 1
-    // The next poll finds the changes that a failed poll missed.
-    polling ??= repeat(poll, { everyMs, onError: () => {} })
-    let isOpen = true
-    return {
-      [Symbol.dispose]() {
-        if (!isOpen) return
-        isOpen = false
-        registration[Symbol.dispose]()
-        registered -= 1
-        if (registered > 0) return
-        void polling?.[Symbol.asyncDispose]()
-        polling = undefined
-      },
-    }
+    const registered = new DisposableStack()
+    registered.use(watch())
+    registered.use(registration)
+    return registered
   }
   return {
     onEvents: (userId, subscriber) => register(subscribers.on(userId, subscriber)),

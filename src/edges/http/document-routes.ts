@@ -4,10 +4,8 @@ import { gzip } from 'node:zlib'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { acceptsGzip } from '#invoke/gzip.ts'
 import type { RateLimits } from '#invoke/rate-limits.ts'
-import { Fault, faults } from '#kernel/contract/fault.ts'
+import { faults } from '#kernel/contract/fault.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
-import { metricsContentType } from './metrics-text.ts'
-import type { PathHints } from './nearest-path.ts'
 import { budgetHeaders } from './rate-limit-headers.ts'
 
 /** This module serves the documents of the HTTP server that belong to no operation. */
@@ -158,26 +156,4 @@ async function loadReference(): Promise<FastifyInstance> {
     },
   })
   return server
-}
-
-/** Only loopback names are accepted, so a page under another name that resolves to this machine is rejected. */
-const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
-const loopback = /^(?:127\.|::1$|::ffff:127\.)/
-
-type MetricsPage = { guard: Guard; scrape: () => Promise<string>; hints: PathHints }
-
-/** Only a scraper on this machine, directly from loopback, gets metrics; for others the path does not exist. */
-export function serveMetrics(
-  fastify: FastifyInstance,
-  { guard, scrape, hints: { nearest } }: MetricsPage,
-): void {
-  fastify.get('/metrics', async (request: FastifyRequest, reply: FastifyReply) => {
-    const direct = request.headers['x-forwarded-for'] === undefined && request.headers.forwarded === undefined
-    const isLocal = localHost.test(request.headers.host ?? '')
-    if (!direct || !isLocal || !loopback.test(request.socket.remoteAddress ?? '')) {
-      await guard(request, reply)
-      throw new Fault('not_found', nearest(request.method, request.url))
-    }
-    return reply.type(metricsContentType).send(await scrape())
-  })
 }

@@ -14,7 +14,7 @@ import type { NumberSources } from '#kernel/wire/json.ts'
 import { createLinks } from './answer-links.ts'
 import { type StreamSettings, streamDefaults } from './byte-stream.ts'
 import { type ConnectionLimits, createSockets, unlimitedConnections } from './connection-limits.ts'
-import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './document-routes.ts'
+import { errorCatalog, readGuard, serveDocs, serveDocument } from './document-routes.ts'
 import {
   addHeaders,
   answerPreflight,
@@ -27,7 +27,7 @@ import {
   securityHeaders,
 } from './headers.ts'
 import { createJsonSender, type SendJson } from './json-answer.ts'
-import { scraper } from './metrics-scrape.ts'
+import { scraper, serveMetrics } from './metrics-scrape.ts'
 import { type PathHints, pathHints } from './nearest-path.ts'
 import { openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'

@@ -5,12 +5,10 @@ import type { Scope } from '#kernel/contract/caller.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import type { Queryable } from '#store/query.ts'
-import type { AuthInput } from './contract.ts'
 import { decodeBase64, importKey, signatureBytes, verifySignature } from './ed25519.ts'
 import type { Attempts, FailureBudget } from './failure-budgets.ts'
-import { isAgentId, tokenMessages } from './signed-texts.ts'
+import { isAgentId } from './signed-texts.ts'
 import * as store from './store.ts'
-import type { Tokens } from './tokens.ts'
 
 /** docs/decisions/0006-scopes.md says why a registered key has these scopes. */
 export const keypairScopes: readonly Scope[] = ['read', 'chat', 'trade', 'earn', 'manage', 'propose']
@@ -118,18 +116,3 @@ export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck 
     },
   }
 }
-
-type TokenHandlerDeps = { db: Queryable; clock: Clock; tokens: Tokens; keyCheck: KeyCheck; ttlMs: number }
-
-export const createTokenHandler =
-  ({ db, clock, tokens, keyCheck, ttlMs }: TokenHandlerDeps) =>
-  async ({ agent_id: agentId, timestamp, signature }: AuthInput<'token'>, address: string) => {
-    const messages = tokenMessages(agentId, timestamp)
-    const { userId, spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, {
-      address,
-      signs: 'agent_id followed at once by the timestamp',
-    })
-    const { token, row } = tokens.make(userId, keypairScopes, ttlMs)
-    if (!(await store.exchangeSignature(db, spent, row))) throw replayed(timestamp, clock.now())
-    return { token, expires_in: Math.floor(ttlMs / 1000) }
-  }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Files } from '#engines/files/files.ts'
 import { currentCaller, type StoredCaller } from '#engines/stored-callers/stored-caller.ts'
@@ -111,7 +112,11 @@ export async function runTurn(
       ended.abort(new Error('The turn is stopped', { cause: first }))
       // A stopped answerer may write for a moment longer. That text belongs to the answer, and its tokens have to be
       // paid.
-      late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
+      late =
+        (await Promise.race([
+          answering.catch(() => undefined),
+          pause(settleMs, undefined, { ref: false }),
+        ])) ?? undefined
     }
     signal.throwIfAborted()
     const ending =
@@ -129,8 +134,6 @@ export async function runTurn(
 
 const sumOf = (drawn: readonly { amountUnits: bigint }[]): bigint =>
   drawn.reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref())
 
 function timeLimit(agent: Agent, since: Date, clock: Clock, run: () => void): Disposable {
   const leftMs = since.getTime() + turnMs[agent] - clock.now().getTime()

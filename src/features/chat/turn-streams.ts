@@ -1,6 +1,6 @@
 import type { Notifier } from '#durable/events/notifier.ts'
 import { createLatch } from '#kernel/async/latch.ts'
-import { repeat } from '#kernel/async/repeat.ts'
+import { repeatWhileNeeded } from '#kernel/async/repeat-while-needed.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
@@ -51,7 +51,11 @@ export type ChatListeners = {
 export function createListeners(deps: Deps): ChatListeners {
   const { db, notifier, topicOf, graceMs = graceMsDefault } = deps
   const state: State = { deps, turns: new Map(), listeners: new Map(), left: new Map(), notedMs: 0 }
-  const watch = watching(state)
+  // One poll serves all turns and streams of this instance.
+  const watch = repeatWhileNeeded(() => poll(state), {
+    everyMs: pollMs,
+    onError: (error) => deps.log.debug({ error }, 'turns not polled; the next poll finds the change'),
+  })
 
   return {
     run({ chatId, userId, isUnattended }, events, stop) {
@@ -144,29 +148,6 @@ function listen(state: State, chatId: string, listener: Listener): Disposable {
 async function hasEnded(db: Queryable, chatId: string, seq: number): Promise<boolean> {
   const [progress] = await store.progressOf(db, [chatId])
   return progress === undefined || (progress.is_ended && progress.newest <= seq)
-}
-
-/** One poll serves all turns and streams of this instance, and runs only while there are any. */
-function watching(state: State): () => Disposable {
-  let polling: AsyncDisposable | undefined
-  let watched = 0
-  const onError = (error: unknown) =>
-    state.deps.log.debug({ error }, 'turns not polled; the next poll finds the change')
-  return () => {
-    watched += 1
-    polling ??= repeat(() => poll(state), { everyMs: pollMs, onError })
-    let isOpen = true
-    return {
-      [Symbol.dispose]() {
-        if (!isOpen) return
-        isOpen = false
-        watched -= 1
-        if (watched > 0) return
-        void polling?.[Symbol.asyncDispose]()
-        polling = undefined
-      },
-    }
-  }
 }
 
 async function poll(state: State): Promise<void> {

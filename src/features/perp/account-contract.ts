@@ -1,4 +1,4 @@
-import { positive, readFaults } from '#engines/venue/records/schemas.ts'
+import { positive, readFaults } from '#engines/venue/records/contract-schemas.ts'
 import { openResult } from '#engines/venue/records/task-results.ts'
 import { read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'

@@ -5,8 +5,9 @@ import type { BatchTaskData } from '#engines/evm-batch/batch-plan.ts'
 import { clockSkewMs } from '#engines/venue/orders/order-task.ts'
 import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
-import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
+import type { SwapLegs } from '#features/swap/swap-legs.ts'
+import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
@@ -21,16 +22,15 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 import { type CreditTaskData, cashOf } from './deposit-credit.ts'
-import { depositShortage, isBridgeToken, walletToken } from './funding-route.ts'
-import type { Agents } from './key-renewal-lead.ts'
-import type { FundingRoute, PerpLimits } from './limits.ts'
+import { depositShortage, type FundingRoute, isBridgeToken, walletToken } from './funding-route.ts'
+import type { PerpLimits } from './limits.ts'
 import type { ApprovalTaskData, SetupDeps } from './setup.ts'
 import { type Delivered, type SwapLegData, swapFieldNames } from './swap-leg.ts'
 
 export type FundDeps = VenueDriverDeps & {
   db: Queryable
   venue: SetupDeps['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
-  agents: Agents
+  agents: TradingKeys
   batches: EvmBatches
   chain: Pick<Evm, 'account' | 'balances' | 'headAt' | 'transfers' | 'row'>
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall

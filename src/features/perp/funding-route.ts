@@ -4,7 +4,8 @@ import { type Chain, sameAddress } from '#kernel/money/chains.ts'
 import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import { usdcDecimals } from '#kernel/money/money.ts'
 import type { LedgerToken } from '#kernel/task/task.ts'
-import type { FundingRoute } from './limits.ts'
+
+export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }
 
 type Fields = { chain: string; token: string }
 /**

@@ -1,6 +1,2 @@
-import type { TradingKeys } from '#features/wallets/trading-keys.ts'
-
-export type Agents = TradingKeys
-
 /** A trading key is replaced this long before it expires. */
 export const renewAheadMs = 14 * 86_400_000

@@ -14,5 +14,3 @@ export const perpFacts = ({ minOrderUsd, minFundUsd, minWithdrawUsd }: PerpLimit
   min_withdraw_usd: minWithdrawUsd,
   bracket: true,
 })
-
-export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }

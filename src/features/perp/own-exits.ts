@@ -1,6 +1,6 @@
-import type { Pricing } from '#engines/venue/orders/bracket-action.ts'
 import { cancelOf } from '#engines/venue/orders/cancel.ts'
 import { cancelSearch, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
+import type { Pricing } from '#engines/venue/orders/order-checks.ts'
 import type { OrderLookupSource } from '#engines/venue/orders/order-lookup.ts'
 import { factsOf, type PlacedExits, planOf } from '#engines/venue/orders/order-task.ts'
 import { exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
@@ -13,7 +13,7 @@ import { createEffect, type EffectStep } from '#kernel/task/effect-steps.ts'
 import type { StepResult } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { PerpOrderTask, PerpOrderTaskData } from './unwind.ts'
+import type { PerpOrderTask, PerpOrderTaskData } from './unwind-unprotected-entry.ts'
 
 /**
  * When a run has closed its part, the exits that the schedule has placed for it end, so that they sell nothing of what

@@ -8,7 +8,8 @@ import type { JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm, IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { FundingRoute, PerpLimits } from './limits.ts'
+import type { FundingRoute } from './funding-route.ts'
+import type { PerpLimits } from './limits.ts'
 
 /** This module finds the bridge's payout of a withdrawal, in the venue's record and on the chain. */
 

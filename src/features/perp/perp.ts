@@ -1,37 +1,28 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
-import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/order-view.ts'
+import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund, type FundDeps } from './fund-admission.ts'
+import type { FundingRoute } from './funding-route.ts'
 import { createKeyRenewal, type KeyRenewalDeps, renewalSchedule } from './key-renewal.ts'
-import type { Agents } from './key-renewal-lead.ts'
-import { recordLeverage } from './leverage-setting.ts'
-import { type FundingRoute, type PerpLimits, perpFacts } from './limits.ts'
-import { admitOpen } from './open.ts'
-import { ordersOf } from './orders-view.ts'
-import { endOrTrim, type OwnExitsStep, ownExitsSteps } from './own-exits.ts'
-import { createPositionOperations } from './position-operations.ts'
-import { createBracketRepair, type RepairStep } from './repair-bracket.ts'
+import { type PerpLimits, perpFacts } from './limits.ts'
+import { createOrderOperations } from './order-operations.ts'
 import { admitSetup, setupRetry, setupSteps } from './setup.ts'
 import { createSetupStatus } from './setup-status.ts'
-import type { PerpOrderTaskData } from './unwind.ts'
 import { marketView } from './views.ts'
 import { admitWithdraw, withdrawSteps } from './withdraw.ts'
 
 export type PerpDeps = VenueTrading & {
-  agents: Agents
+  agents: TradingKeys
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
   /** The chain of the venue's bridge. */
@@ -56,19 +47,6 @@ export function createPerp(deps: PerpDeps) {
   const work = { ...trade, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })
   const setUp = { ...work, status }
-  const { repairBracket, steps: repairSteps } = createBracketRepair(work)
-  const place: PlaceOrderDeps<PerpOrderTaskData, RepairStep | OwnExitsStep> = {
-    ...work,
-    repairBracket,
-    onLeverageSet: recordLeverage,
-    onFilled: (task, _context, _outcome, result) => endOrTrim(task, result),
-  }
-  const cancelled: Section = {
-    kind: 'perp',
-    operation: 'perp_cancel',
-    marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
-  }
-  const steps = { ...placeOrderSteps(place), ...repairSteps, ...ownExitsSteps(work) }
 
   const operations = implement(contract, {
     async markets({ search_text }) {
@@ -83,13 +61,7 @@ export function createPerp(deps: PerpDeps) {
     setupStatus: async (_input, { userId }) => status(userId),
     setup: taskOf({ admit: admitSetup(setUp, { exit: false }), steps: setupSteps(setUp), retry: setupRetry }),
 
-    orders: async (_input, { userId }) =>
-      ordersOf({ db, venue, views }, userId, await viewedAccountOf(userId)),
-
-    open: taskOf({ admit: admitOpen(trade), steps }),
-    close: taskOf({ admit: admitClose(exit), steps }),
-    cancel: taskOf({ admit: admitCancel(exit, cancelled), steps: cancelSteps(exit) }),
-    ...createPositionOperations(exit),
+    ...createOrderOperations({ trade, exit, work }),
     fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work), looksUp: true }),
     withdraw: taskOf({ admit: admitWithdraw(exit), steps: withdrawSteps(exit) }),
   })

@@ -1,13 +1,14 @@
 import { isUnified } from '#engines/venue/records/account-mode.ts'
 import { frozenReason } from '#engines/venue/records/account-store.ts'
 import { lastTaskOf } from '#engines/venue/records/order-store.ts'
+import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'
 import type { Queryable } from '#store/query.ts'
 import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { contract } from './contract.ts'
-import { type Agents, renewAheadMs } from './key-renewal-lead.ts'
+import { renewAheadMs } from './key-renewal-lead.ts'
 import type { PerpLimits } from './limits.ts'
 import { modeOf, unifiedValue } from './views.ts'
 
@@ -16,7 +17,7 @@ export type SetupStatus = Static<(typeof contract)['entries']['setupStatus']['ou
 type SetupStatusDeps = {
   db: Queryable
   views: Pick<AccountViews, 'account' | 'agents' | 'mode' | 'spotBalances' | 'rateLimit'>
-  agents: Pick<Agents, 'of'>
+  agents: Pick<TradingKeys, 'of'>
   viewedAccountOf: (userId: string) => Promise<string>
   clock: Clock
   limits: PerpLimits

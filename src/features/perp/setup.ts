@@ -2,6 +2,7 @@ import type { ActionTaskData } from '#engines/venue/orders/action-outcome.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { clockSkewMs } from '#engines/venue/orders/order-task.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
+import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { createAdmission } from '#kernel/task/admission.ts'
 import { oneEffect } from '#kernel/task/effect-steps.ts'
@@ -9,14 +10,14 @@ import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { EndResult, RetryRule, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
-import { type Agents, renewAheadMs } from './key-renewal-lead.ts'
+import { renewAheadMs } from './key-renewal-lead.ts'
 import type { SetupStatus } from './setup-status.ts'
 
 /** This module sets up the trading key, the account and the approval; it can be resumed. */
 
 export type SetupDeps = VenueDriverDeps & {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
-  agents: Agents
+  agents: TradingKeys
   policy: Pick<Policy, 'check'>
   evmAddressOf: (userId: string) => Promise<string>
   status: (userId: string) => Promise<SetupStatus>

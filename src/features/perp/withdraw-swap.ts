@@ -1,8 +1,8 @@
 import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { effectKind } from '#engines/evm-batch/batch-plan.ts'
-import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
+import type { SwapLegs } from '#features/swap/swap-legs.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
 import { combineWrites } from '#kernel/task/effect-steps.ts'
@@ -18,7 +18,7 @@ import type {
   TaskView,
 } from '#kernel/task/task.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { FundingRoute } from './limits.ts'
+import type { FundingRoute } from './funding-route.ts'
 import {
   ageOf,
   type Delivered,

@@ -25,8 +25,8 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 import { withdrawnBefore } from './forgotten-withdrawal.ts'
 import { waitForTransfer } from './fund.ts'
-import { isBridgeToken } from './funding-route.ts'
-import type { FundingRoute, PerpLimits } from './limits.ts'
+import { type FundingRoute, isBridgeToken } from './funding-route.ts'
+import type { PerpLimits } from './limits.ts'
 import {
   arrivedView,
   createPayoutSearch,

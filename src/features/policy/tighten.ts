@@ -10,15 +10,8 @@ import type { Tx } from '#kernel/task/task.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import { type Changed, change, type OperationsDeps } from './apply-and-publish-change.ts'
 import { raiseDetails, raisedText, whose } from './person-mail-texts.ts'
-import {
-  assertWithinPlatform,
-  basisOf,
-  fieldNames,
-  policyView,
-  type TightenInput,
-  type View,
-  wantedOf,
-} from './policy-view.ts'
+import { assertWithinPlatform, wantedOf } from './policy-input.ts'
+import { basisOf, fieldNames, policyView, type TightenInput, type View } from './policy-view.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 

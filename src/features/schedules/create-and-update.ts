@@ -19,7 +19,7 @@ import { statusReason } from './run-events.ts'
 import { type ScheduleView, schedulesMax } from './schedule-schemas.ts'
 import type { Compiled, UserFacts } from './setup-checklist.ts'
 import * as store from './store.ts'
-import { changedPlan, newPlan, type Plan } from './version-plan.ts'
+import { changedPlan, newPlan, type Plan } from './version-from-input.ts'
 import { calendarOf, compiledOf, guardsOf } from './views.ts'
 
 /** This module creates and edits schedules. */

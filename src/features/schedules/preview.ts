@@ -4,7 +4,7 @@ import type { ScheduleInputOf } from './contract.ts'
 import { examples } from './recurrence/schedule-error.ts'
 import { intervalSecondsMin } from './schedule-schemas.ts'
 import { splitSentence } from './split-sentence.ts'
-import { refused } from './version-plan.ts'
+import { refused } from './version-from-input.ts'
 import { nothingCompiled, readingView } from './views.ts'
 
 /** Shows the schedule that a sentence would make; an unknown zone is refused, and unread words are reported. */

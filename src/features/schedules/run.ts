@@ -15,11 +15,11 @@ import {
   type Tx,
 } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
+import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './record-run-end.ts'
 import { type Pause, scheduleOf, startedEvents } from './run-events.ts'
 import { cutShort, judgeRun, type RunEnd } from './run-outcome.ts'
-import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './run-record.ts'
 import { reportText, summaryOf } from './run-report.ts'
-import * as store from './run-store.ts'
+import * as store from './run-task-store.ts'
 import { approvedBefore } from './standing-approval.ts'
 
 /**

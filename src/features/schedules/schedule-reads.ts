@@ -4,9 +4,9 @@ import type { StrategyStatus } from '#store/tables/strategies.ts'
 import { requireSchedule, type ScheduleDeps, viewOf } from './activation.ts'
 import { pageMax, type ScheduleInputOf } from './contract.ts'
 import { type ExecutionDeps, executionPage, pageOf } from './executions.ts'
+import { transactionsOf } from './run-transactions.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import { schedulesOf } from './store.ts'
-import { transactionsOf } from './transactions.ts'
 
 /** This module lists and shows the schedules of a user. */
 

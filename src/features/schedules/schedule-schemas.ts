@@ -10,7 +10,7 @@ import {
   TimeOrNull,
 } from '#kernel/contract/wire-types.ts'
 import { agents } from '#kernel/wire/answerer.ts'
-import { weekdays } from './recurrence/calendar.ts'
+import { weekdays } from './recurrence/calendar-types.ts'
 
 /** The shapes of the fields that a client sets, and of the schedule in answers. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Calendar } from './recurrence/calendar.ts'
+import type { Calendar } from './recurrence/calendar-types.ts'
 import { healthOf, type SetupState, setupItems, successRate } from './setup-checklist.ts'
 
 const now = new Date('2026-12-01T12:00:00Z')

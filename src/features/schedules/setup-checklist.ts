@@ -1,4 +1,4 @@
-import type { Calendar } from './recurrence/calendar.ts'
+import type { Calendar } from './recurrence/calendar-types.ts'
 import { comingRuns } from './recurrence/shown-times.ts'
 import type { ScheduleView, SetupItemView } from './schedule-schemas.ts'
 import type { ScheduleRow } from './store.ts'

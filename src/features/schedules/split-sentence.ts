@@ -1,4 +1,4 @@
-import type { Calendar, Refusal } from './recurrence/calendar.ts'
+import type { Calendar, Refusal } from './recurrence/calendar-types.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
 import { examples } from './recurrence/schedule-error.ts'
 

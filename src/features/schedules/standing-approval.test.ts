@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Calendar } from './recurrence/calendar.ts'
+import type { Calendar } from './recurrence/calendar-types.ts'
 import { approvedBefore, covers, maxToApprove, termsHash, timesOf } from './standing-approval.ts'
 
 const orders = { operations: ['swap_execute'], isSpending: true, notes: [] }

@@ -2,7 +2,7 @@ import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRow, StrategyStatus, StrategyVersionRow } from '#store/tables/strategies.ts'
-import type { Calendar } from './recurrence/calendar.ts'
+import type { Calendar } from './recurrence/calendar-types.ts'
 
 /** A schedule with its present version, and the statuses of its newest runs, the newest first. */
 export type ScheduleRow = StrategyRow &

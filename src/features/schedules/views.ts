@@ -1,10 +1,10 @@
 import type { Agent } from '#kernel/wire/answerer.ts'
-import type { Calendar } from './recurrence/calendar.ts'
+import type { Calendar } from './recurrence/calendar-types.ts'
 import { comingRuns, shownDescription } from './recurrence/shown-times.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import { type Compiled, healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
-import type { Plan } from './version-plan.ts'
+import type { Plan } from './version-from-input.ts'
 
 type Reading = { calendar: Calendar | null; compiled: Compiled; facts: Pick<UserFacts, 'chatPerDayUsd'> }
 

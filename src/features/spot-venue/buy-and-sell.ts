@@ -24,17 +24,10 @@ import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
+import { freeOf, insufficientHolding, smallestLot } from './free-balance.ts'
 import type { SpotOrderTaskData } from './gateway-triggers.ts'
-import {
-  freeOf,
-  insufficientHolding,
-  midOf,
-  quoteToken,
-  requireKnownSpotMarket,
-  requireSpotMarket,
-  smallestLot,
-} from './market.ts'
 import { assertTriggerLimit } from './trigger-store.ts'
+import { midOf, quoteToken, requireKnownSpotMarket, requireSpotMarket } from './usdc-markets.ts'
 
 type BuyInput = SpotInput<'buy'>
 type SellInput = SpotInput<'sell'>

@@ -9,7 +9,7 @@ import {
   readFaults,
   Slippage,
   VenueOrder,
-} from '#engines/venue/records/schemas.ts'
+} from '#engines/venue/records/contract-schemas.ts'
 import {
   CancelAllResult,
   CancelResult,

@@ -15,7 +15,6 @@ import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { JsonObject, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SpotDeps } from './deps.ts'
-import { requireKnownSpotMarket } from './market.ts'
 import {
   type ArmedTrigger,
   armedTriggersIn,
@@ -24,6 +23,7 @@ import {
   triggerId,
   trimTriggers,
 } from './trigger-store.ts'
+import { requireKnownSpotMarket } from './usdc-markets.ts'
 
 /** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 

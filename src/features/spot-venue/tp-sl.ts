@@ -15,9 +15,10 @@ import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { baseTaskData, spotAction } from './buy-and-sell.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
+import { freeOf, insufficientHolding, smallestLot } from './free-balance.ts'
 import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
-import { freeOf, insufficientHolding, midOf, requireKnownSpotMarket, smallestLot } from './market.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './trigger-store.ts'
+import { midOf, requireKnownSpotMarket } from './usdc-markets.ts'
 
 /** The venue may hold a single exit of a spot balance; the gateway holds an OCO pair. */
 

@@ -17,7 +17,7 @@ export const readWallets = (db: Queryable, userId: string): Promise<Wallet[]> =>
       .orderBy('kind'),
   )
 
-const kindsPerUser = 2
+export const kindsPerUser = 2
 
 /** Wallets never change after creation, so a full set is cached. */
 export function createCachedWallets(): (db: Queryable, userId: string) => Promise<Wallet[]> {

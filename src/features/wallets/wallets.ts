@@ -3,7 +3,7 @@ import { implement } from '#kernel/contract/operation.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { contract } from './contract.ts'
 import type { Holdings } from './holdings.ts'
-import type { Wallet } from './store.ts'
+import { kindsPerUser, type Wallet } from './store.ts'
 import { createTransfer, type TransferDeps } from './transfer.ts'
 
 type WalletsDeps = TransferDeps & {
@@ -12,7 +12,6 @@ type WalletsDeps = TransferDeps & {
   walletsOf: (userId: string) => Promise<Wallet[]>
 }
 
-const kindsPerUser = 2
 /** Older clients send the numbers `0` and `1` for the families of wallets. */
 const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
 

@@ -1,5 +1,7 @@
-import { directions, moods, periods, talk } from './function-words.ts'
+import { directions, moods } from './function-words.ts'
+import { talk } from './greetings-and-replies.ts'
 import { account, indicatorWords, markets, portfolio, products, refused } from './nouns.ts'
+import { periods } from './periods.ts'
 import { inflected, verbs } from './verbs.ts'
 
 /**

@@ -1,4 +1,4 @@
-type RepeatOptions = {
+export type RepeatOptions = {
   everyMs: number
   /** Receives the failure of a run; the next run tries again. A job without `onError` must not fail. */
   onError?: (error: unknown) => void

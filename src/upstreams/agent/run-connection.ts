@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { withJitter } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
@@ -34,7 +35,6 @@ export type Attachment = {
 const replyMs = 5_000
 const retryMs = 50
 
-export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 export const lostRun = (why: string) =>
   new Fault('unavailable', `The agent service has lost the answer: ${why}`)
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Fault, type FaultCode, faults } from '#kernel/contract/fault.ts'
 import {
   type AgentEventData,
@@ -12,7 +13,7 @@ import {
 } from '#kernel/wire/agent-protocol.ts'
 import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { createReceived } from './received-events.ts'
-import { type AttachmentDeps, createAttachment, lostRun, pause } from './run-connection.ts'
+import { type AttachmentDeps, createAttachment, lostRun } from './run-connection.ts'
 import { createRequests, type GatewayNames, type Request } from './service-requests.ts'
 import { createAnswers } from './unacknowledged-answers.ts'
 

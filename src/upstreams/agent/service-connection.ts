@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { RawData, WebSocket } from 'ws'
 import { backoffMs, withJitter } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -60,7 +61,10 @@ export function createLink(deps: LinkDeps): Link {
   let isClosed = false
 
   const connect = async (): Promise<Connection> => {
-    if (failures > 0) await pause(withJitter(backoffMs(reconnect, failures - 1), deps.random))
+    if (failures > 0) {
+      const waitMs = withJitter(backoffMs(reconnect, failures - 1), deps.random)
+      await pause(waitMs, undefined, { ref: false })
+    }
     if (isClosed) throw unavailable('This instance stops')
     try {
       const connection = await open(deps)
@@ -98,13 +102,12 @@ export function createLink(deps: LinkDeps): Link {
       const { socket } = connection
       const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
       socket.close(1001)
-      await Promise.race([closed, pause(closeMs)])
+      await Promise.race([closed, pause(closeMs, undefined, { ref: false })])
       socket.terminate()
     },
   }
 }
 
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref())
 const unavailable = (sentence: string, cause?: unknown) => new Fault('unavailable', sentence, { cause })
 
 /** Opens the connection, and resolves once the service has sent its `hello`. */

@@ -1,16 +1,15 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { RpcCall } from '#kernel/wire/json-rpc.ts'
+import { nonceKeyOf, sequenceData } from './batch.ts'
 import {
   blockNumberData,
   blockTimeData,
   nativeBalanceData,
-  nonceKeyOf,
   resultsOf,
-  sequenceData,
   type View,
   type ViewResult,
   viewsData,
-} from './batch.ts'
+} from './multicall-abi.ts'
 import { type BlockTag, callAll, type EvmNode, tagOf } from './rpc.ts'
 import { wordOf } from './simulation.ts'
 import { balanceData } from './token-calls.ts'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { encodeFunctionResult, parseAbi } from 'viem/utils'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
-import { callsData, resultsOf } from './batch.ts'
+import { callsData, resultsOf } from './multicall-abi.ts'
 import { resultOf, simulationOf } from './simulation.ts'
 
 const gasLimits = { txMax: 2n ** 24n, callsMax: 12_000_000n, emptyTx: 21_000n }

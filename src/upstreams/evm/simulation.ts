@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
-import { resultsOf, type ViewResult } from './batch.ts'
+import { resultsOf, type ViewResult } from './multicall-abi.ts'
 import { revertReason } from './revert-reason.ts'
 import { type Hex, parseHex, parseQuantity } from './wire.ts'
 

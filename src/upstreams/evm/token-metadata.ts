@@ -1,6 +1,6 @@
 import { decodeFunctionResult, encodeFunctionData, getAddress, hexToString, parseAbi } from 'viem/utils'
 import type { Token } from '#kernel/money/chains.ts'
-import type { ViewResult } from './batch.ts'
+import type { ViewResult } from './multicall-abi.ts'
 import { readViews } from './multicall-views.ts'
 import type { EvmNode } from './rpc.ts'
 import { wordOf } from './simulation.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRegistry } from '#grammar/operation-registry.ts'
-import { remember, type ThreadState } from '#grammar/thread.ts'
+import { remember, type ThreadState } from '#grammar/thread-memory.ts'
 import { understand } from '#grammar/understand-message.ts'
 import type { Understanding } from '#grammar/understanding.ts'
 import { contracts } from '../../../src/contracts.ts'

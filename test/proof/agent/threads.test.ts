@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { questionText } from '#grammar/clarifying-question.ts'
-import { remember, type ThreadState } from '#grammar/thread.ts'
+import { remember, type ThreadState } from '#grammar/thread-memory.ts'
 import { understand } from '#grammar/understand-message.ts'
 import { nowMs, readText, registry, stateAfter } from './corpus.ts'
 import { mutationsOf } from './grade.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import { isRefusedOrigin } from '#edges/oauth/provider/browser-request-checks.ts'
 import { accountClient, approvalsClient, returnPathOf } from '#edges/oauth/provider/page-clients.ts'
-import { isRefusedOrigin } from '#edges/oauth/provider/sign-in-request.ts'
 import { findSession, type PageExchange } from '#edges/oauth/sign-in/browser-session.ts'
 import {
   type AnswerPage,

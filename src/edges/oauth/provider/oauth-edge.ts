@@ -16,11 +16,12 @@ import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
+import { isNavigation } from './browser-request-checks.ts'
 import { fetchDocuments } from './client-documents.ts'
 import { newOwnRequestKey, ownRequestHeader } from './page-clients.ts'
 import type { ProviderDeps } from './provider.ts'
 import { readForm, withoutParsers } from './request-bodies.ts'
-import { type Exchange, isNavigation } from './sign-in-request.ts'
+import type { Exchange } from './sign-in-request.ts'
 
 export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
   limits: RateLimits

@@ -2,6 +2,7 @@ import type { Client, Interaction } from 'oidc-provider'
 import { isProven, withProof } from '#edges/oauth/csrf-token.ts'
 import { consentPage, errorPage } from '#edges/oauth/pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import { isPressed, isRefusedOrigin } from '#edges/oauth/provider/browser-request-checks.ts'
 import type { Form } from '#edges/oauth/provider/request-bodies.ts'
 import {
   clientOf,
@@ -9,8 +10,6 @@ import {
   findInteraction,
   finish,
   formSource,
-  isPressed,
-  isRefusedOrigin,
   type SignInStep,
   send,
 } from '#edges/oauth/provider/sign-in-request.ts'

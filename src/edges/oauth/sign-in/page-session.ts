@@ -3,6 +3,7 @@ import { readCookie, setCookie } from '#edges/oauth/cookies.ts'
 import { isProven, isSame, withProof } from '#edges/oauth/csrf-token.ts'
 import { hasPasskeyScript, pageHeaders } from '#edges/oauth/pages.ts'
 import { oauthPaths } from '#edges/oauth/paths-and-scopes.ts'
+import { isRefusedOrigin } from '#edges/oauth/provider/browser-request-checks.ts'
 import {
   authorizationPath,
   flowText,
@@ -15,7 +16,6 @@ import {
   tokenForm,
 } from '#edges/oauth/provider/page-clients.ts'
 import type { Form } from '#edges/oauth/provider/request-bodies.ts'
-import { isRefusedOrigin } from '#edges/oauth/provider/sign-in-request.ts'
 import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'

@@ -1,7 +1,7 @@
 import { phaseOf } from '#engines/venue/records/bracket.ts'
+import type { cancelRequest } from '#engines/venue/records/contract-schemas.ts'
 import { assetKey, bareSymbol, type MarketKind } from '#engines/venue/records/markets.ts'
 import { marketOfRecentOrder } from '#engines/venue/records/order-store.ts'
-import type { cancelRequest } from '#engines/venue/records/schemas.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/contract/fault.ts'

@@ -10,7 +10,7 @@ import {
   spotBalanceKey,
 } from '#engines/venue/records/expected-balances.ts'
 import type { Facts, Ingest } from '#engines/venue/records/ingest.ts'
-import { readAllPages } from '#engines/venue/records/pagination.ts'
+import { readAllPages } from '#engines/venue/records/read-all-pages.ts'
 import * as record from '#engines/venue/records/record-store.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Tx } from '#kernel/task/task.ts'

@@ -5,10 +5,10 @@ import { fixedPointOne, fromFixedPoint, subtractDecimals, toFixedPoint } from '#
 import { type Queryable, query } from '#store/query.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { phaseOf } from './bracket.ts'
+import type { fillsQuery } from './contract-schemas.ts'
 import { baseLeg } from './ingest.ts'
 import type { MarketKind } from './markets.ts'
 import { venueName } from './order-store.ts'
-import type { fillsQuery } from './schemas.ts'
 
 /** The fill and order history from the gateway's record of the account, newest first. */
 

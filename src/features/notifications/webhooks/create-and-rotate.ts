@@ -2,12 +2,14 @@ import { type CreateInput, webhooksMax } from '#features/notifications/webhooks-
 import { type ActScope, appOf, type Caller, type RequestFacts, toActScope } from '#kernel/contract/caller.ts'
 import { conflict } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
+import type { WebhooksDeps } from './deps.ts'
 import { secretText } from './signature.ts'
 import { find, isOwn, lock, noWebhook } from './webhook-access.ts'
-import { addEvent, assertUnused, parseWebhookUrl, view, type WebhooksDeps } from './webhook-changes.ts'
-import { createdEvent, updatedEvent } from './webhook-events.ts'
+import { addEvent, createdEvent, updatedEvent } from './webhook-events.ts'
 import type { NewSecret } from './webhook-secrets.ts'
 import * as store from './webhook-store.ts'
+import { assertUnused, parseWebhookUrl } from './webhook-url.ts'
+import { view } from './webhook-view.ts'
 
 /**
  * The answers of these operations contain a secret. Only the app or the key pair that added the webhook or replaced its

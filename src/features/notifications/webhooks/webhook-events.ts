@@ -1,5 +1,7 @@
+import type { ActScope, Caller } from '#kernel/contract/caller.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
 import type { WebhookRow } from '#store/tables/webhooks.ts'
+import type { WebhooksDeps } from './deps.ts'
 
 /** Events about webhooks omit the path of an address, because it may be a secret and apps read the log too. */
 
@@ -24,3 +26,17 @@ export const updatedEvent = (row: Named, fields: readonly ChangedField[]): NewEv
 
 export const deletedEvent = (row: Named, reason: EndReason): NewEvent =>
   eventOf('webhook.deleted', row, { reason })
+
+/** Adds the event of a change; this must be the last statement of its transaction. */
+export async function addEvent(
+  { events, publishChange }: WebhooksDeps,
+  { userId }: Caller,
+  act: ActScope,
+  event: NewEvent,
+) {
+  await events.add(act.tx, userId, [event])
+  act.afterCommit(() => {
+    publishChange(userId)
+    events.notify(userId)
+  })
+}

@@ -7,12 +7,14 @@ import { invalid } from '#kernel/contract/fault.ts'
 import { implement, type Operation, preparedAct } from '#kernel/contract/operation.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { create, rotate } from './create-and-rotate.ts'
+import type { WebhooksDeps } from './deps.ts'
 import { messageId, testMessage } from './message.ts'
 import { postMessage } from './post-message.ts'
 import { find, isVisible, lock } from './webhook-access.ts'
-import { addEvent, assertUnused, parseWebhookUrl, view, type WebhooksDeps } from './webhook-changes.ts'
-import { type ChangedField, deletedEvent, updatedEvent } from './webhook-events.ts'
+import { addEvent, type ChangedField, deletedEvent, updatedEvent } from './webhook-events.ts'
 import * as store from './webhook-store.ts'
+import { assertUnused, parseWebhookUrl } from './webhook-url.ts'
+import { view } from './webhook-view.ts'
 
 type WebhookInput = { webhook_id: string }
 

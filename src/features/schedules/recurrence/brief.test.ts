@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { briefOf, runsADay } from './brief.ts'
-import type { Calendar, ScheduleFields } from './calendar.ts'
+import type { Calendar, ScheduleFields } from './calendar-types.ts'
 import { describe } from './describe.ts'
 import { readSchedule } from './read-schedule.ts'
 

@@ -1,9 +1,9 @@
-import { type Calendar, isElapsed } from './calendar.ts'
+import { timeText, timetableOf } from './calendar-to-timetable.ts'
+import { type Calendar, isElapsed } from './calendar-types.ts'
 import type { Timetable } from './cron.ts'
 import type { DayRule } from './day-rule.ts'
 import { boundTexts, describe, nthNames, ordinalText } from './describe.ts'
 import { listText, monthNames, weekdayNames } from './english-words.ts'
-import { timeText, timetableOf } from './timetable.ts'
 
 /** This module says in few characters when a schedule runs, for a page that a person reads before an approval. */
 

@@ -1,4 +1,4 @@
-import { weekdays } from './calendar.ts'
+import { weekdays } from './calendar-types.ts'
 import type { DayRule } from './day-rule.ts'
 
 /** This module reads cron texts of five fields: minute, hour, day of the month, month, weekday. */

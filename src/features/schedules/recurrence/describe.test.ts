@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Calendar, type ScheduleFields, weekdays } from './calendar.ts'
+import { type Calendar, type ScheduleFields, weekdays } from './calendar-types.ts'
 import { describe, nextRuns } from './describe.ts'
 import { readSchedule } from './read-schedule.ts'
 import { slotsBetween } from './slots.ts'

@@ -1,4 +1,5 @@
-import { type Calendar, isElapsed } from './calendar.ts'
+import { timeText, timetableOf } from './calendar-to-timetable.ts'
+import { type Calendar, isElapsed } from './calendar-types.ts'
 import type { Timetable } from './cron.ts'
 import { type DayRule, daysOfMonth } from './day-rule.ts'
 import {
@@ -11,7 +12,6 @@ import {
   workdays,
 } from './english-words.ts'
 import { slotsBetween } from './slots.ts'
-import { timeText, timetableOf } from './timetable.ts'
 import { instantOf, localTime, minuteMs } from './zone.ts'
 
 /** This module describes schedules in English; each description reads back as the calendar that it describes. */

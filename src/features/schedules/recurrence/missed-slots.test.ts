@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { planSlots } from '#engines/strategy-slots/plan-slots.ts'
 import { later } from '#kernel/clock.ts'
-import type { Calendar } from './calendar.ts'
+import type { Calendar } from './calendar-types.ts'
 import { nextSlot, slotsBetween } from './slots.ts'
 
 const dayMs = 86_400_000

@@ -1,6 +1,6 @@
 import { readQuantity } from '#grammar/quantity.ts'
+import { minuteOf } from './calendar-to-timetable.ts'
 import type { Unit } from './english-words.ts'
-import { minuteOf } from './timetable.ts'
 
 /** A piece of a phrase. Every character of the phrase belongs to a token, so that none is ignored. */
 export type Token = { text: string; word: string } & (

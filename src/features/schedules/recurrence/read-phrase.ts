@@ -1,11 +1,11 @@
 import { normalise } from '#grammar/lex.ts'
-import { type ScheduleFields, weekdays } from './calendar.ts'
+import { timeText } from './calendar-to-timetable.ts'
+import { type ScheduleFields, weekdays } from './calendar-types.ts'
 import { readClauses } from './clauses.ts'
 import { listText, monthNames, weekdayNames } from './english-words.ts'
 import type { ClockTime, Moment, NamedDay, Parts } from './phrase-parts.ts'
 import { type Token, tokensOf } from './phrase-tokens.ts'
 import { neverFires, notUnderstood, ScheduleError } from './schedule-error.ts'
-import { timeText } from './timetable.ts'
 import { dayMs, instantOf, localTime, minuteMs, startOfDay } from './zone.ts'
 import { unknownZoneError, type ZoneReading } from './zone-names.ts'
 

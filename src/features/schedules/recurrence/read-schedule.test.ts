@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Calendar, Refusal, ScheduleFields } from './calendar.ts'
+import type { Calendar, Refusal, ScheduleFields } from './calendar-types.ts'
 import { type ReadOptions, readSchedule } from './read-schedule.ts'
 import { nextSlot } from './slots.ts'
 import { zoneAliases } from './zone-aliases.ts'

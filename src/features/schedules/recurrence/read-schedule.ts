@@ -1,3 +1,4 @@
+import { minuteOf, timetableOf } from './calendar-to-timetable.ts'
 import {
   type Bounds,
   type Calendar,
@@ -6,14 +7,13 @@ import {
   type ScheduleFields,
   type ScheduleReading,
   weekdays,
-} from './calendar.ts'
+} from './calendar-types.ts'
 import { cronFields, namesBothDays, readCron, type Timetable } from './cron.ts'
 import { daysOfMonth, nextDay } from './day-rule.ts'
 import { monthNames } from './english-words.ts'
 import { readPhrase } from './read-phrase.ts'
 import { neverFires, notUnderstood, ScheduleError } from './schedule-error.ts'
 import { nextSlot } from './slots.ts'
-import { minuteOf, timetableOf } from './timetable.ts'
 import { dayMs, minuteMs } from './zone.ts'
 import { readZone } from './zone-names.ts'
 

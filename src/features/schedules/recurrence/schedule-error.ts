@@ -1,4 +1,4 @@
-import type { Refusal } from './calendar.ts'
+import type { Refusal } from './calendar-types.ts'
 
 export const examples = [
   'every Monday at 09:00 New York time',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Calendar } from './calendar.ts'
+import type { Calendar } from './calendar-types.ts'
 import { describe, nextRuns } from './describe.ts'
 import { comingRuns, shownDescription } from './shown-times.ts'
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Calendar } from './calendar.ts'
+import type { Calendar } from './calendar-types.ts'
 import { describe, nextRuns } from './describe.ts'
 
 /** What clients see of a calendar is cached, because each list of schedules shows the same calendars again. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Calendar, weekdays } from './calendar.ts'
+import { minuteOf } from './calendar-to-timetable.ts'
+import { type Calendar, weekdays } from './calendar-types.ts'
 import { nextSlot, slotsBetween } from './slots.ts'
-import { minuteOf } from './timetable.ts'
 
 const newYork = 'America/New_York'
 

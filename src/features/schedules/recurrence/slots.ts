@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { type Calendar, type Interval, isElapsed, type Once } from './calendar.ts'
+import { timetableOf } from './calendar-to-timetable.ts'
+import { type Calendar, type Interval, isElapsed, type Once } from './calendar-types.ts'
 import type { Timetable } from './cron.ts'
 import { nextDay } from './day-rule.ts'
-import { timetableOf } from './timetable.ts'
 import { dayMs, firstInstant, localTime, minuteMs, startOfDay, zoneDay } from './zone.ts'
 
 /** Slots are the instants at which a schedule runs. */

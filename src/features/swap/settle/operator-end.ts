@@ -1,7 +1,7 @@
 import { claimFound } from '#engines/chain-arrivals/claims.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
-import { withFill } from '#features/swap/execution.ts'
+import { withFill } from '#features/swap/record-swap-cost.ts'
 import type { SwapTask, SwapTaskData } from '#features/swap/task-data.ts'
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
 import { combineWrites } from '#kernel/task/effect-steps.ts'

@@ -1,7 +1,7 @@
 import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 import type { ScheduleInputOf } from './contract.ts'
-import { type Calendar, isElapsed, type Refusal } from './recurrence/calendar.ts'
+import { type Calendar, isElapsed, type Refusal } from './recurrence/calendar-types.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'
 import { catchUpSecondsDefault, intervalSecondsMin } from './schedule-schemas.ts'
 import { type ReadCalendar, splitSentence } from './split-sentence.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { transactionView } from './transactions.ts'
+import { transactionView } from './run-transactions.ts'
 
 const task = {
   id: 't',

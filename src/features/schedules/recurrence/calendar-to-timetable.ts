@@ -4,7 +4,7 @@ import {
   type Daily,
   type WindowedInterval,
   weekdays,
-} from './calendar.ts'
+} from './calendar-types.ts'
 import { readCron, type Timetable } from './cron.ts'
 import type { DayRule } from './day-rule.ts'
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { readCookie } from '#edges/oauth/cookies.ts'
-import { isNavigation, isPressed } from './sign-in-request.ts'
+import { isNavigation, isPressed } from './browser-request-checks.ts'
 
 const requestWith = (headers: Record<string, string>) => ({ headers }) as unknown as IncomingMessage
 const form = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'same-origin' }
@@ -28,12 +27,4 @@ test('a person presses with every browser, and a script in none that would say s
     assert.equal(isNavigation(requestWith(headers)), true)
   }
   assert.equal(isNavigation(requestWith({ ...safari, 'sec-fetch-dest': 'empty' })), false)
-})
-
-test('a cookie that comes twice is refused', () => {
-  const read = (cookie: string) => readCookie(requestWith({ cookie }), 'a.b')
-  assert.equal(read('x=1; a.b=one; y=2'), 'one')
-  for (const cookie of ['a.b=planted; a.b=one', 'a.b=; a.b=one'])
-    assert.throws(() => read(cookie), /came twice/, cookie)
-  for (const cookie of ['a-b=one', 'xa.b=one', 'a.b=', 'a.b=<']) assert.equal(read(cookie), undefined, cookie)
 })

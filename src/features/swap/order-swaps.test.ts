@@ -5,7 +5,7 @@ import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { ProposedRoute, SwapProvider } from '#kernel/money/swap-provider.ts'
 import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { SwapDeps } from './deps.ts'
-import { createSwapExecution } from './execution.ts'
+import { createSwapExecution } from './order-swaps.ts'
 
 const own = `0x${'a1'.repeat(20)}`
 const stranger = `0x${'bb'.repeat(20)}`

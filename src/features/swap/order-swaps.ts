@@ -1,5 +1,3 @@
-import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
-import { recordFill } from '#engines/cost-basis/store.ts'
 import { effectKind as batchKind } from '#engines/evm-batch/batch-plan.ts'
 import { effectKind as transactionKind } from '#engines/svm-transaction/transaction-plan.ts'
 import type {
@@ -10,24 +8,21 @@ import type {
 } from '#engines/trigger-orders/swap-port.ts'
 import { chainNotServed, type TokenAt } from '#kernel/contract/token-ref.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
-import { combineWrites } from '#kernel/task/effect-steps.ts'
-import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
-import { fundSwap, soldData } from './admission.ts'
-import { completeAttached, type FillDeps } from './attached-tp-sl.ts'
-import type { SwapInput } from './contract.ts'
+import { untypedSteps } from '#kernel/task/task.ts'
+import { soldData } from './admission.ts'
 import type { SwapDeps } from './deps.ts'
+import { costedSteps } from './record-swap-cost.ts'
 import { bestRoute, urgencyOf } from './route/best-route.ts'
 import { swapLimits } from './route/limits.ts'
-import { type PreparedSwap, type PrepareOptions, prepareSwap } from './route/prepare-swap.ts'
+import { prepareSwap } from './route/prepare-swap.ts'
 import { accountOn } from './route/request-terms.ts'
 import { valueAtPrice } from './route/token-value.ts'
 import { walletCash } from './route/wallet-cash.ts'
 import { changesOf } from './settle/balance-changes.ts'
-import { filledOf } from './settle/swap-fill.ts'
-import { type NamedSwapSteps, swapSteps } from './steps.ts'
-import { ownNames, type SwapStep, type SwapStepNames, type SwapTask, type SwapTaskData } from './task-data.ts'
+import { fundLeg } from './swap-legs.ts'
+import { ownNames } from './task-data.ts'
 
-/** This module executes the swaps of orders and of other tasks, and records the cost of what every swap bought. */
+/** This module executes the swaps of orders. */
 
 export function createSwapExecution(deps: SwapDeps): SwapExecution {
   return {
@@ -164,61 +159,4 @@ async function aboveRent(
   const [total, rent] = await Promise.all([solana.balance(account, tokenIn, true), solana.rentLamports(0)])
   const rest = total - units
   return rest > 0n && rest < rent && total > rent ? total - rent : units
-}
-
-/** A swap as part of another task, with the same checks, limits and proofs as a swap that is a task itself. */
-export type SwapLegs = {
-  chains: SwapDeps['chains']
-  /** Checks a request; `fields` maps the fields of a swap to the names that they have in the request. */
-  prepare(input: SwapInput, request: PrepareOptions): Promise<PreparedSwap>
-  /** Reads the balance, simulates the swap and computes the charge for its gas. */
-  fund(prepared: PreparedSwap): Promise<FundedLeg>
-  /** Returns the data of a swap that was executed before; it reads no balance and reserves nothing. */
-  quoteSold(prepared: PreparedSwap): SwapTaskData
-  steps<Names extends string>(names: SwapStepNames<Names>): NamedSwapSteps<Names>
-}
-export type FundedLeg = { data: SwapTaskData; spend: ReservedSpend }
-
-export const createSwapLegs = (deps: SwapDeps): SwapLegs => ({
-  chains: deps.chains,
-  // Money that is on its way to or from the venue closes no position, so its quotes have the urgency of a trade.
-  prepare: (input, request) =>
-    prepareSwap(deps, input, { ...request, urgency: 'trade', asksPolicy: 'on_shortage' }),
-  fund: (prepared) => fundLeg(deps, prepared),
-  quoteSold: (prepared) => soldData(deps, prepared),
-  steps: (names) => costedSteps(deps, names),
-})
-
-async function fundLeg(deps: SwapDeps, prepared: PreparedSwap): Promise<FundedLeg> {
-  const { data, spend } = await fundSwap(deps, prepared)
-  return { data, spend }
-}
-
-export function costedSteps<Names extends string>(
-  deps: SwapDeps,
-  names: SwapStepNames<Names>,
-): NamedSwapSteps<Names> {
-  const { sign, confirm, track } = swapSteps(deps, names)
-  const costed =
-    (step: NamedSwapSteps<Names>[SwapStep]): NamedSwapSteps<Names>[SwapStep] =>
-    async (task, context) => {
-      const result = await step(task, context)
-      return 'end' in result ? (withFill(deps, task, result, context.now) as typeof result) : result
-    }
-  return { sign, confirm: costed(confirm), track: costed(track) }
-}
-
-type Ended = EndResult<Partial<SwapTaskData>>
-
-/** Adds to the end of a swap the cost of the bought units, and the hooks that an executed swap arms or cancels. */
-export function withFill<End extends Ended>(deps: FillDeps, task: SwapTask, ending: End, at: Date): End {
-  const outUnits = BigInt(String(ending.result?.amount_out ?? '0'))
-  if (outUnits === 0n) return ending
-  const fill = filledOf(deps, { task, outUnits, at })
-  const isAlone = ending.end !== 'completed' || (!task.data.attached && !task.data.cancels_hooks)
-  return {
-    ...ending,
-    writes: combineWrites((tx) => recordFill(tx, fill), ending.writes),
-    ...(!isAlone && { complete: (tx: Tx) => completeAttached(deps, tx, { task, ...fill }) }),
-  }
 }

@@ -12,7 +12,7 @@ import {
 } from './run-events.ts'
 import { type RunEnd, type StartedTask, type Trouble, troubleInARow, troublesMax } from './run-outcome.ts'
 import { summaryOf } from './run-report.ts'
-import * as store from './run-store.ts'
+import * as store from './run-task-store.ts'
 
 /** This module stores the end of a run, in the transaction that ends its task. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
-import { changedPlan, newPlan } from './version-plan.ts'
+import { changedPlan, newPlan } from './version-from-input.ts'
 
 const now = new Date('2026-12-01T12:00:00Z')
 const query = 'how did eth do'

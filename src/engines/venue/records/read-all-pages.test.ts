@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
-import { readAllPages } from './pagination.ts'
+import { readAllPages } from './read-all-pages.ts'
 
 type Entry = { atMs: number; id: number }
 const pageMax = 500
