@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { worldSolanaTill, worldTill } from './config-payments.ts'
 import { publishedBridges } from './kernel/money/venue-actions.ts'
 import {
   isRemote,
@@ -27,24 +28,7 @@ export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1h
  */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
-const worldTill = '0x7111000000000000000000000000000000000001'
-const worldSolanaTill = 'DZchFr2n6SCURi4pT6zVZ2w7pi4xLtrx6nj5PdhdFYLN'
-export const worldTills = [
-  ['1', worldTill, '0.05'],
-  ['8453', worldTill, '0.05'],
-  ['42161', worldTill, '0.05'],
-  ['137', worldTill, '2000'],
-  ['7565164', worldSolanaTill, '1'],
-]
-  .map((each) => each.join(':'))
-  .join(',')
 export const worldVault = '0xea12000000000000000000000000000000008453'
-
-/** The local world's payment provider knows this key and this secret, and sells these plans. */
-export const worldPaymentKey = 'sk_test_portico_local_world'
-export const worldPaymentSecret = 'whsec_portico_local_world'
-export const worldPlans =
-  'price_local_plus_month:plus:800,price_local_pro_month:pro:4000,price_local_pro_year:pro:48000'
 
 const moneyNames = [
   'ETHEREUM_RPC_URL',
@@ -129,9 +113,6 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly HYPERLIQUID_BRIDGE_ADDRESS: string | undefined
   readonly EARN_VAULT_ADDRESS: string
   readonly RECHARGE_TILLS: readonly { address: string }[]
-  readonly STRIPE_API_KEY: string | undefined
-  readonly STRIPE_WEBHOOK_SECRETS: readonly string[]
-  readonly STRIPE_PLANS: readonly object[]
   readonly FINALITY: 'local' | 'public'
   readonly KEY_ENCRYPTION_KEYS: readonly { key: string }[]
   readonly VAULT_TRANSIT_URL: string | undefined
@@ -309,26 +290,6 @@ export function problemsOfAgent(config: CheckedSettings): string[] {
     ...(isService ? [] : ['AGENT_URL: wants an http or https URL']),
     ...problemsOfAgentKey(config, 'AGENT_URL'),
   ]
-}
-
-/** Plans are sold whole or not at all: without its secret no event is believed, and a test key takes no money. */
-export function problemsOfPayments(config: CheckedSettings): string[] {
-  const { STRIPE_URL: url, STRIPE_API_KEY: key, ENVIRONMENT: environment } = config
-  if (url === undefined) return []
-  const problems: string[] = []
-  if (key === undefined) problems.push('STRIPE_API_KEY: STRIPE_URL requires it')
-  if (config.STRIPE_WEBHOOK_SECRETS.length === 0)
-    problems.push('STRIPE_WEBHOOK_SECRETS: STRIPE_URL requires it; set the secret of the endpoint')
-  if (config.STRIPE_PLANS.length === 0) problems.push('STRIPE_PLANS: STRIPE_URL requires it')
-  if (environment !== 'local' && key === worldPaymentKey)
-    problems.push('STRIPE_API_KEY: the default key is public; set a key of your own')
-  if (environment !== 'local' && config.STRIPE_WEBHOOK_SECRETS.includes(worldPaymentSecret))
-    problems.push('STRIPE_WEBHOOK_SECRETS: the default secret is public; set one of your own')
-  if (environment === 'production' && !/^(?:sk|rk)_live_/.test(key ?? ''))
-    problems.push('STRIPE_API_KEY: production requires a live key')
-  if (environment !== 'production' && /^(?:sk|rk)_live_/.test(key ?? ''))
-    problems.push('STRIPE_API_KEY: a live key takes real money and is for production only')
-  return problems
 }
 
 const venueNetworks = ['mainnet', 'testnet'] as const

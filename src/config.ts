@@ -27,26 +27,28 @@ import {
   upstream,
 } from './config-parsers.ts'
 import {
+  problemsOfPayments,
+  worldPaymentKey,
+  worldPaymentSecret,
+  worldPlans,
+  worldTills,
+} from './config-payments.ts'
+import {
   initialOutsideLocal,
   problemsInLocal,
   problemsInProduction,
   problemsOfAgent,
   problemsOfAgentService,
   problemsOfModel,
-  problemsOfPayments,
   problemsOfSignIn,
   problemsOfVenueNetwork,
   problemsOutsideLocal,
   upstreamNames,
   worldKey,
   worldKeyId,
-  worldPaymentKey,
-  worldPaymentSecret,
-  worldPlans,
   worldSolanaRecipients,
   worldSolanaSponsors,
   worldSponsors,
-  worldTills,
   worldVault,
 } from './config-safety.ts'
 

@@ -69,7 +69,7 @@ export function openSubscriptions({ core, scheduleClock, urls, net }: Subscripti
     planOf: (userId) => planStateOf(db, catalogue, userId),
     async receiveEvent(bytes, header) {
       if (!hasValidSignature({ bytes, header, secrets, now: scheduleClock.now() })) {
-        receiver.countRefused()
+        receiver.countRejected()
         throw new Fault('bad_request', 'The signature of the event is missing, wrong or too old')
       }
       const event = readReply(Buffer.from(bytes).toString('utf8'), eventOf)

@@ -3,9 +3,10 @@
  * slice. The longest prefix wins; a path without a row may not be imported.
  */
 export const allowedImports: Record<string, readonly string[]> = {
-  'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts'],
+  'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts', 'config-payments.ts'],
+  'config-payments.ts': [],
   'config-parsers.ts': [],
-  'config-safety.ts': ['kernel'],
+  'config-safety.ts': ['kernel', 'config-payments.ts'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],
   // app.ts in several files: one part each, built from settings.

@@ -15,7 +15,7 @@ const executablePath = '/usr/bin/chromium'
 const skip = existsSync(executablePath) ? false : 'there is no chromium on this machine'
 const cli = fileURLToPath(new URL('../../src/edges/cli/main.ts', import.meta.url))
 const password = 'correct horse battery staple 7'
-/** Where pictures of the pages are kept, for whoever wants to look at them. */
+/** A folder that keeps pictures of the pages. */
 const pictures = process.env.PORTICO_TEST_PICTURES
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>

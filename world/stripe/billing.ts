@@ -93,7 +93,11 @@ export function paySession(
 }
 
 /** Pays an open invoice with another card, which later renewals use too. */
-export function payInvoice(shop: Shop, invoice: Invoice, card: string, isConfirmed: boolean): PaymentResult {
+export function payInvoice(
+  shop: Shop,
+  invoice: Invoice,
+  { card, isConfirmed }: { card: string; isConfirmed: boolean },
+): PaymentResult {
   const customer = shop.store.get('customer', invoice.customer)
   const subscription = shop.store.get('subscription', invoice.parent.subscription_details.subscription)
   const former = customer.card
@@ -125,7 +129,11 @@ export function prorationOf(shop: Shop, portal: PortalSession): Proration {
 }
 
 /** Changes the price of a subscription: its period begins anew, and what is unused of the old one is deducted. */
-export function confirmUpdate(shop: Shop, portal: PortalSession, isConfirmed: boolean): PaymentResult {
+export function confirmUpdate(
+  shop: Shop,
+  portal: PortalSession,
+  { isConfirmed }: { isConfirmed: boolean },
+): PaymentResult {
   const subscription = shop.store.get('subscription', portal.flow.subscription_update_confirm.subscription)
   const customer = shop.store.get('customer', subscription.customer)
   const { price, credit, total } = prorationOf(shop, portal)

@@ -116,7 +116,7 @@ function subscriptionCalls(shop: Shop): Call[] {
         const subscription = alive(id)
         Object.assign(subscription.metadata, mapOf(params, 'metadata'))
         const wanted = textOf(params, 'cancel_at_period_end')
-        if (wanted !== undefined) cancelAtEnd(shop, subscription, wanted === 'true')
+        if (wanted !== undefined) cancelAtEnd(shop, subscription, { isWanted: wanted === 'true' })
         return subscription
       },
     },

@@ -1,44 +1,18 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { type Fields, HttpError, numberField, type Route, rejectUnknownFields } from '#world/router.ts'
 import { apiVersion, localSecret } from './catalogue.ts'
+import { type Dial, dialRoutes, honest, lies } from './event-dial.ts'
 import type { AnyObject, StripeEvent } from './objects.ts'
 import { shown } from './objects.ts'
 import type { Delivery, Store } from './store.ts'
 
 /** Events and their delivery: signed, repeated until they are accepted, and disturbed as the dial says. */
 
-type Dial = {
-  /** Further deliveries of each event. */
-  duplicates: number
-  reorder: boolean
-  delaySeconds: number
-  drop: boolean
-  forged: boolean
-  changed: boolean
-  old: boolean
-  future: boolean
-  live: boolean
-}
-const honest: Dial = {
-  duplicates: 0,
-  reorder: false,
-  delaySeconds: 0,
-  drop: false,
-  forged: false,
-  changed: false,
-  old: false,
-  future: false,
-  live: false,
-}
-const lies = ['forged', 'changed', 'old', 'future', 'live'] as const
 /** The path at the origin of the payer's return page that gets events while no endpoint is registered. */
 const defaultPath = '/webhooks/stripe'
 const attemptsMax = 12
 const firstRetryMs = 500
 const retryMsMax = 3_600_000
 const timeoutMs = 10_000
-const duplicatesMax = 200
-const delaySecondsMax = 86_400
 /** Within this time deliveries are collected that are then made in another order. */
 const reorderMs = 400
 const lieSeconds = 600
@@ -46,6 +20,53 @@ const inFlightMax = 16
 
 export const signatureOf = (body: string, secret: string, seconds: number): string =>
   `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`
+
+function endpointsOf(store: Store, origin: string, type: string) {
+  const registered = store
+    .all('webhook_endpoint')
+    .filter(({ enabled_events: enabled }) => enabled.includes('*') || enabled.includes(type))
+  if (store.all('webhook_endpoint').length > 0) return registered
+  return [{ url: `${origin}${defaultPath}`, secret: localSecret }]
+}
+
+function messageOf({ body, secret, lie }: Delivery, seconds: number): { body: string; signature: string } {
+  if (lie === 'forged')
+    return { body, signature: signatureOf(body, `whsec_${randomBytes(16).toString('hex')}`, seconds) }
+  if (lie === 'changed')
+    return {
+      body: body.replace(/"amount_paid":\d+/, '"amount_paid":1').replace(/}$/, ',"changed":true}'),
+      signature: signatureOf(body, secret, seconds),
+    }
+  if (lie === 'old') return { body, signature: signatureOf(body, secret, seconds - lieSeconds) }
+  if (lie === 'future') return { body, signature: signatureOf(body, secret, seconds + lieSeconds) }
+  if (lie === 'live') {
+    const live = body
+      .replace('"livemode":false', '"livemode":true')
+      .replace('"id":"evt_', '"id":"evt_live_')
+    return { body: live, signature: signatureOf(live, secret, seconds) }
+  }
+  return { body, signature: signatureOf(body, secret, seconds) }
+}
+
+/** Posts an event, and returns the status of the answer; 0 without one. */
+const post = ({ url }: Delivery, { body, signature }: { body: string; signature: string }): Promise<number> =>
+  fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'user-agent': 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
+      'stripe-signature': signature,
+    },
+    body,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(timeoutMs),
+  }).then(
+    async (reply) => {
+      await reply.body?.cancel()
+      return reply.status
+    },
+    () => 0,
+  )
 
 type EventsDeps = { store: Store; nowMs: () => number }
 
@@ -59,19 +80,11 @@ export function createEvents({ store, nowMs }: EventsDeps) {
 
   const dialOf = (origin: string): Dial => dials.get(origin) ?? dials.get('') ?? honest
 
-  const endpointsOf = (origin: string, type: string) => {
-    const registered = store
-      .all('webhook_endpoint')
-      .filter(({ enabled_events: enabled }) => enabled.includes('*') || enabled.includes(type))
-    if (store.all('webhook_endpoint').length > 0) return registered
-    return [{ url: `${origin}${defaultPath}`, secret: localSecret }]
-  }
-
   const enqueue = (event: StripeEvent, origin: string): void => {
     const dial = dialOf(origin)
     const body = JSON.stringify(shown(event))
     const delayMs = dial.delaySeconds * 1_000 + (dial.reorder ? reorderMs : 0)
-    for (const { url, secret } of endpointsOf(origin, event.type)) {
+    for (const { url, secret } of endpointsOf(store, origin, event.type)) {
       const add = (lie?: Delivery['lie']) => {
         const delivery: Delivery = {
           url,
@@ -107,26 +120,6 @@ export function createEvents({ store, nowMs }: EventsDeps) {
     enqueue(event, origin)
   }
 
-  const messageOf = ({ body, secret, lie }: Delivery): { body: string; signature: string } => {
-    const seconds = Math.floor(nowMs() / 1_000)
-    if (lie === 'forged')
-      return { body, signature: signatureOf(body, `whsec_${randomBytes(16).toString('hex')}`, seconds) }
-    if (lie === 'changed')
-      return {
-        body: body.replace(/"amount_paid":\d+/, '"amount_paid":1').replace(/}$/, ',"changed":true}'),
-        signature: signatureOf(body, secret, seconds),
-      }
-    if (lie === 'old') return { body, signature: signatureOf(body, secret, seconds - lieSeconds) }
-    if (lie === 'future') return { body, signature: signatureOf(body, secret, seconds + lieSeconds) }
-    if (lie === 'live') {
-      const live = body
-        .replace('"livemode":false', '"livemode":true')
-        .replace('"id":"evt_', '"id":"evt_live_')
-      return { body: live, signature: signatureOf(live, secret, seconds) }
-    }
-    return { body, signature: signatureOf(body, secret, seconds) }
-  }
-
   const countOf = (origin: string) => {
     const known = delivered.get(origin) ?? { accepted: 0, refused: 0 }
     delivered.set(origin, known)
@@ -134,30 +127,13 @@ export function createEvents({ store, nowMs }: EventsDeps) {
   }
 
   const deliver = async (delivery: Delivery): Promise<void> => {
-    const { body, signature } = messageOf(delivery)
     delivery.attempts += 1
-    const status = await fetch(delivery.url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json; charset=utf-8',
-        'user-agent': 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
-        'stripe-signature': signature,
-      },
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-    }).then(
-      async (reply) => {
-        await reply.body?.cancel()
-        return reply.status
-      },
-      () => 0,
-    )
+    const status = await post(delivery, messageOf(delivery, Math.floor(nowMs() / 1_000)))
     const isAccepted = status >= 200 && status < 300
     const count = countOf(new URL(delivery.url).origin)
     if (isAccepted) count.accepted += 1
     else count.refused += 1
-    // A lie is told once: an attacker who is refused does not wait.
+    // What must be refused is sent once: an attacker does not wait.
     if (isAccepted || delivery.lie !== undefined || delivery.attempts >= attemptsMax) return
     delivery.dueMs = nowMs() + Math.min(firstRetryMs * 2 ** (delivery.attempts - 1), retryMsMax)
     store.deliveries.push(delivery)
@@ -193,61 +169,3 @@ export function createEvents({ store, nowMs }: EventsDeps) {
   }
 }
 
-type DialDeps = {
-  dials: Map<string, Dial>
-  delivered: ReadonlyMap<string, object>
-  pending: () => number
-}
-
-const flag = (fields: Fields, name: string): boolean => {
-  const value = fields[name]
-  if (value === undefined) return false
-  if (typeof value === 'boolean') return value
-  throw new HttpError(400, `${name} must be true or false.`)
-}
-
-const originOf = (fields: Fields): string => {
-  const { origin } = fields
-  if (origin === undefined) return ''
-  if (typeof origin === 'string' && URL.canParse(origin)) return new URL(origin).origin
-  throw new HttpError(400, 'origin must be an address.')
-}
-
-function dialRoutes({ dials, delivered, pending }: DialDeps): Route[] {
-  const path = /^\/stripe\/events$/
-  const state = () => ({
-    dials: Object.fromEntries(dials),
-    delivered: Object.fromEntries(delivered),
-    pending: pending(),
-  })
-  return [
-    { method: 'GET', path, run: state },
-    {
-      method: 'PUT',
-      path,
-      run: ({ fields }) => {
-        rejectUnknownFields(fields, ['origin', 'duplicates', 'reorder', 'delay_seconds', 'drop', ...lies])
-        dials.set(originOf(fields), {
-          duplicates: Math.trunc(numberField({ duplicates: 0, ...fields }, 'duplicates', 0, duplicatesMax)),
-          delaySeconds: numberField({ delay_seconds: 0, ...fields }, 'delay_seconds', 0, delaySecondsMax),
-          reorder: flag(fields, 'reorder'),
-          drop: flag(fields, 'drop'),
-          forged: flag(fields, 'forged'),
-          changed: flag(fields, 'changed'),
-          old: flag(fields, 'old'),
-          future: flag(fields, 'future'),
-          live: flag(fields, 'live'),
-        })
-        return state()
-      },
-    },
-    {
-      method: 'DELETE',
-      path,
-      run: () => {
-        dials.clear()
-        return state()
-      },
-    },
-  ]
-}

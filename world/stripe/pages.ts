@@ -73,7 +73,7 @@ type Payment = {
   /** A change is paid with the stored card, so that its form has no fields. */
   hasCard: boolean
   back: string | null
-  pay: (card: string, isConfirmed: boolean) => PaymentResult
+  pay: (payer: { card: string; isConfirmed: boolean }) => PaymentResult
   done: () => string | undefined
 }
 
@@ -90,7 +90,7 @@ function payPage(method: string, { form, answer }: Form, payment: Payment): void
   if (method !== 'POST') show(200)
   else if (bank === 'no') show(declineStatus, declineMessages.authentication_failed)
   else {
-    const result = pay(cardOf(form), bank === 'yes')
+    const result = pay({ card: cardOf(form), isConfirmed: bank === 'yes' })
     if (result.paid) finish(answer, { summary, target: done() })
     else if ('asks' in result) sendPage(answer, 200, bankPage(form, summary))
     else show(declineStatus, declineMessages[result.decline] ?? 'Your card was declined.')
@@ -135,8 +135,7 @@ export function createPages({ shop, nowMs }: PageDeps) {
       hasEmail: true,
       hasCard: true,
       back: session.cancel_url,
-      pay: (card, isConfirmed) =>
-        paySession(shop, session, { card, email: given.form.get('email'), isConfirmed }),
+      pay: (payer) => paySession(shop, session, { ...payer, email: given.form.get('email') }),
       done: () => session.success_url.replaceAll('{CHECKOUT_SESSION_ID}', session.id),
     })
   }
@@ -157,7 +156,7 @@ export function createPages({ shop, nowMs }: PageDeps) {
       hasEmail: false,
       hasCard: false,
       back: portal.return_url,
-      pay: (_card, isConfirmed) => confirmUpdate(shop, portal, isConfirmed),
+      pay: (payer) => confirmUpdate(shop, portal, payer),
       done: () => portal.flow.after_completion.redirect?.return_url,
     })
   }
@@ -174,7 +173,7 @@ export function createPages({ shop, nowMs }: PageDeps) {
       hasEmail: false,
       hasCard: true,
       back: null,
-      pay: (card, isConfirmed) => payInvoice(shop, invoice, card, isConfirmed),
+      pay: (payer) => payInvoice(shop, invoice, payer),
       done: () => undefined,
     })
   }

@@ -102,7 +102,11 @@ export function tick(shop: Shop): void {
   }
 }
 
-export function cancelAtEnd(shop: Shop, subscription: Subscription, isWanted: boolean): void {
+export function cancelAtEnd(
+  shop: Shop,
+  subscription: Subscription,
+  { isWanted }: { isWanted: boolean },
+): void {
   subscription.cancel_at_period_end = isWanted
   subscription.canceled_at = isWanted ? shop.seconds() : null
   subscription.cancel_at = isWanted ? subscription.items.data[0].current_period_end : null

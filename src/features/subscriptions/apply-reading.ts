@@ -77,7 +77,7 @@ export async function applyReading(deps: ApplyDeps, tx: Tx, reading: Reading): P
       .selectAll()
       .where('subscription_id', '=', row.id)
       .orderBy('created_at')
-      // Of one second: creation, then renewal, then change, which is the order of these words.
+      // Invoices of one second are ordered by these words: creation, renewal, change.
       .orderBy('reason')
       .orderBy('id')
       .forUpdate(),

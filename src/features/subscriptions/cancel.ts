@@ -11,7 +11,7 @@ import { beginReading, currentSubscription } from './store.ts'
 import type { SyncDeps } from './sync.ts'
 import { answerOf } from './task-answer.ts'
 
-/** Ends a plan with its period, or lets it renew again: the same wish sent twice changes nothing further. */
+/** Ends a plan with its period, or lets it renew again: a repeated request changes nothing further. */
 
 export type CancelDeps = SyncDeps & { catalogue: PlanCatalogue }
 type Input = InputOf<(typeof contract)['entries']['cancel']>
@@ -36,7 +36,7 @@ export const createCancel = (deps: CancelDeps) =>
 async function send(deps: CancelDeps, { data, userId }: TaskView<Data>): Promise<StepResult<Data, 'send'>> {
   const { db, stripe, providerClock } = deps
   const order = await beginReading(db, data.subscription)
-  const subscription = await stripe.setCancelAtPeriodEnd(data.subscription, !data.undo)
+  const subscription = await stripe.setCancelAtPeriodEnd(data.subscription, { isWanted: !data.undo })
   if (!subscription) throw conflict('The plan has ended already', 'not_subscribed')
   const now = providerClock.now()
   const reading = { order, userId, subscription, invoices: [], payments: new Map(), now }

@@ -35,7 +35,7 @@ export async function admitCheckout(
   { userId }: Pick<Asker, 'userId'>,
 ): Promise<{ plan: PricedPlan; intent: string; mode: CheckoutData['mode'] }> {
   const { db, catalogue } = deps
-  const plan = await catalogue.require(input.price_id)
+  const plan = await catalogue.requireSold(input.price_id)
   const intent = input.client_intent_id.toLowerCase()
   const known = await findCheckout(db, userId, intent)
   if (known && known.price_id !== plan.priceId) throw otherPrice()
@@ -82,7 +82,7 @@ async function assertChange({ catalogue }: AdmissionDeps, live: Live, plan: Pric
       `The last payment of the plan ${present} is missing: pay it at \`pay_url\` of \`subscriptions_show\` first`,
       'past_due',
     )
-  const old = catalogue.find(priceId) ? await catalogue.require(priceId) : undefined
+  const old = catalogue.find(priceId) ? await catalogue.requireSold(priceId) : undefined
   if (old === undefined || plan.cents < old.cents)
     throw refuse(
       `The plan ${plan.name} costs less than ${present}: end that with \`subscriptions_cancel\`, and subscribe when its period has ended`,

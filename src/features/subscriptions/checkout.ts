@@ -6,7 +6,8 @@ import type { StepAddition, StepResult, TaskView, Tx } from '#kernel/task/task.t
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { builder, fetchAll, fetchOne, query } from '#store/query.ts'
 import type { PlanCheckoutRow } from '#store/tables/subscriptions.ts'
-import type { Made, Page, Stripe } from '#upstreams/stripe/stripe.ts'
+import type { Page, Stripe } from '#upstreams/stripe/stripe.ts'
+import type { Made } from '#upstreams/stripe/transport.ts'
 import { type AdmissionDeps, admitCheckout, type CheckoutData, otherPrice } from './checkout-admission.ts'
 import type { contract } from './contract.ts'
 import { usdOf } from './plan-catalogue.ts'
@@ -176,7 +177,11 @@ async function endOthers({ db, stripe, announce }: CheckoutDeps, { userId, data 
   }
 }
 
-const resultOf = (data: Data, { id, url, expires_at: expiresAt }: PlanCheckoutRow, isReused: boolean) => ({
+const resultOf = (
+  data: Data,
+  { id, url, expires_at: expiresAt }: PlanCheckoutRow,
+  { isReused }: { isReused: boolean },
+) => ({
   checkout_url: url,
   checkout_id: id,
   plan: data.plan,
@@ -192,14 +197,14 @@ async function openPage(deps: CheckoutDeps, { userId, data }: Task): Promise<Res
   const refusal = refusalOf(data, row)
   if (refusal) return refusal
   if (row.state === 'open')
-    return { end: 'completed', outcome: 'executed', result: resultOf(data, row, data.isReused === true) }
+    return { end: 'completed', outcome: 'executed', result: resultOf(data, row, { isReused: data.isReused === true }) }
   const { made, refusal: reason } = await askForPage(deps, row, `checkout:${userId}:${row.intent}:${row.page}`)
   const failures = (data.failures ?? 0) + 1
   if (made)
     return {
       end: 'completed',
       outcome: 'executed',
-      result: resultOf(data, { ...row, url: made.url }, false),
+      result: resultOf(data, { ...row, url: made.url }, { isReused: false }),
       writes: (tx) => storePage(deps, tx, row, made),
     }
   if (failures < failuresMax) return { next: 'reserve', data: { failures, failedPage: row.page } }

@@ -13,7 +13,7 @@ export type PlanCatalogue = {
   find(priceId: string): Plan | undefined
   all(): Promise<PricedPlan[]>
   /** Throws a 422 for a price that is not sold. */
-  require(priceId: string): Promise<PricedPlan>
+  requireSold(priceId: string): Promise<PricedPlan>
 }
 
 const freshMs = 600_000
@@ -45,7 +45,7 @@ export function createPlanCatalogue(plans: readonly Plan[], stripe: Pick<Stripe,
   return {
     find,
     all: () => Promise.all(plans.map(priced)),
-    async require(priceId) {
+    async requireSold(priceId) {
       const plan = find(priceId)
       if (plan) return priced(plan)
       const possible = plans.map((each) => each.priceId)

@@ -62,7 +62,7 @@ export async function subscriptionView(
       payments,
     }
   // The view does not wait for a provider that is away: the price is left out then.
-  const priced = await catalogue.require(row.price_id).catch(() => undefined)
+  const priced = await catalogue.requireSold(row.price_id).catch(() => undefined)
   const open = invoices.find((each) => each.subscription_id === row.id && each.status === 'open')
   return {
     plan: catalogue.find(row.price_id)?.name ?? row.price_id,

@@ -35,7 +35,7 @@ export function createEventReceiver(deps: ReceiveDeps) {
   }
   return {
     metrics: async () => [counted.read()],
-    countRefused: () => counted.add({ result: 'refused' }),
+    countRejected: () => counted.add({ result: 'rejected' }),
     async receive(event: ProviderEvent): Promise<EventResult> {
       const result = await receive(event)
       counted.add({ result })

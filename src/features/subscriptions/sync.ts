@@ -6,7 +6,7 @@ import type { Stripe } from '#upstreams/stripe/stripe.ts'
 import { type ApplyDeps, applyReading, invoicesToRead, type Reading } from './apply-reading.ts'
 import { beginReading, currentSubscription, unwatch, watch } from './store.ts'
 
-/** Reads an object of the provider again and makes the records equal to it, whoever asked for it. */
+/** Reads an object of the provider again and makes the records equal to it. */
 
 export const syncKind = 'subscriptions_sync'
 

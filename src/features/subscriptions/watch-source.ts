@@ -24,7 +24,7 @@ const queuedMsMax = 600_000
 /** While a payer may be paying, so that credits come within five minutes even if every event is lost. */
 export const eagerSeconds = 120
 
-const nextOf = ({ every_seconds: every, eager_until: eager }: Watched, now: Date): Date | null => {
+const nextReadingOf = ({ every_seconds: every, eager_until: eager }: Watched, now: Date): Date | null => {
   const seconds = eager !== null && eager > now ? Math.min(every ?? eagerSeconds, eagerSeconds) : every
   return seconds === null ? null : later(now, seconds * 1_000)
 }
@@ -47,7 +47,7 @@ export const dueWatches = ({ db, taskEngine }: WatchDeps): DueSource<Watched> =>
       [now, ids, except, limit],
     ),
   async serve(tx: Tx, rows, now) {
-    const next = new Map(rows.map((row) => [row.id, nextOf(row, now)]))
+    const next = new Map(rows.map((row) => [row.id, nextReadingOf(row, now)]))
     await query(
       tx,
       `update plan_watch w set next_at = n.at from unnest($1::text[], $2::timestamptz[]) n (id, at) where w.id = n.id`,

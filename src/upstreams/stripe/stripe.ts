@@ -1,6 +1,5 @@
-import { Fault } from '#kernel/contract/fault.ts'
-import type { Net, NetReply } from '#kernel/wire/upstream-http.ts'
-import { type FormFields, formText } from './form.ts'
+import type { Net } from '#kernel/wire/upstream-http.ts'
+import { createTransport, faultOf, type Made, type Transport } from './transport.ts'
 import {
   chargeOf,
   disputeOf,
@@ -11,7 +10,6 @@ import {
   type Page,
   type Payment,
   type Price,
-  pageOf,
   priceOf,
   readReply,
   type Session,
@@ -37,12 +35,6 @@ export type NewChange = Pick<Subscription, 'customerId' | 'itemId'> & {
   priceId: string
   returnUrl: string
 }
-/**
- * Nothing was made under the key. A failure of the provider is repeated under it for a day, and a refusal is final for
- * what was asked, so that only another key and another time can help.
- */
-export type Made<T> = { made: T; refusal?: never } | { made?: never; refusal: Fault }
-
 export type Stripe = {
   price(id: string): Promise<Price>
   createSession(session: NewSession, key: string): Promise<Made<Page>>
@@ -52,7 +44,7 @@ export type Stripe = {
   /** Makes the page on which the payer confirms another price. */
   createChange(change: NewChange, key: string): Promise<Made<Page>>
   subscription(id: string): Promise<Subscription | undefined>
-  setCancelAtPeriodEnd(id: string, isWanted: boolean): Promise<Subscription | undefined>
+  setCancelAtPeriodEnd(id: string, wanted: { isWanted: boolean }): Promise<Subscription | undefined>
   /** Ends a subscription at once; one that has ended stays as it is. */
   cancel(id: string): Promise<void>
   /** Returns the newest invoices of a subscription, newest first. */
@@ -70,80 +62,19 @@ type Options = {
   portalConfiguration: string | undefined
 }
 
-const apiVersion = '2026-10-28.endive'
-const timeoutMs = 15_000
-const maxBytes = 2 * 1024 * 1024
 /** Credits of older invoices have expired long ago. */
 const invoicesMax = 20
-const notFound = 404
-const serverError = 500
-const tooMany = 429
-const keyInUse = 'idempotency_key_in_use'
 const doneCodes = ['charge_already_refunded', 'charge_disputed']
+const id = encodeURIComponent
 
-const away = (message: string, extras: Record<string, unknown> = {}): Fault =>
-  new Fault('unavailable', message, { extras: { upstream: 'stripe', ...extras } })
-
-function faultOf({ status, body, retryAfterMs }: NetReply): Fault {
-  const { code, message } = errorOf(body)
-  if (status === 401 || status === 403) return away('The payment provider refuses the key of this gateway')
-  if (status === tooMany || status >= serverError || code === keyInUse)
-    return away(`The payment provider answered with status ${status}`, {
-      ...(retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1_000) }),
-    })
-  return new Fault('upstream_rejected', `The payment provider refuses the request: ${message}`, {
-    extras: { upstream: 'stripe', upstream_code: code ?? String(status) },
-  })
-}
-
-type Request = { method: 'GET' | 'POST' | 'DELETE'; path: string; fields?: FormFields; key?: string }
-
-export function createStripe({ url, key: apiKey, net, portalConfiguration }: Options): Stripe {
-  const send = ({ method, path, fields = {}, key }: Request): Promise<NetReply> => {
-    const form = formText(fields)
-    return net.fetch({
-      url: `${url.replace(/\/+$/, '')}/v1/${path}${method === 'POST' || form === '' ? '' : `?${form}`}`,
-      method,
-      headers: {
-        accept: 'application/json',
-        authorization: `Bearer ${apiKey}`,
-        'stripe-version': apiVersion,
-        ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
-        ...(key !== undefined && { 'idempotency-key': key }),
-      },
-      ...(method === 'POST' && { body: form }),
-      timeoutMs,
-      maxBytes,
-    })
-  }
-  type Read<T> = Parameters<typeof readReply<T>>[1]
-  const call = async <T>(request: Request, read: Read<T>): Promise<T> => {
-    const reply = await send(request)
-    if (reply.status !== 200) throw faultOf(reply)
-    return readReply(reply.body, read)
-  }
-  /** Returns undefined where the provider has no such object. */
-  const find = async <T>(request: Request, read: Read<T>): Promise<T | undefined> => {
-    const reply = await send(request)
-    if (reply.status === notFound) return undefined
-    if (reply.status !== 200) throw faultOf(reply)
-    return readReply(reply.body, read)
-  }
-  const make = async (request: Request & { key: string }): Promise<Made<Page>> => {
-    const reply = await send(request)
-    if (reply.status === 200) return { made: readReply(reply.body, pageOf) }
-    const refusal = faultOf(reply)
-    if (reply.status < serverError && refusal.code !== 'upstream_rejected') throw refusal
-    return { refusal }
-  }
-  const id = encodeURIComponent
+/** The pages on which a person pays. */
+function pagesOf({ send, find, make }: Transport, portalConfiguration: string | undefined) {
   const session = (sessionId: string) =>
     find({ method: 'GET', path: `checkout/sessions/${id(sessionId)}` }, sessionOf)
-
   return {
-    price: (priceId) => call({ method: 'GET', path: `prices/${id(priceId)}` }, priceOf),
+    session,
 
-    createSession: ({ userId, priceId, successUrl, cancelUrl, expiresAt }, key) =>
+    createSession: ({ userId, priceId, successUrl, cancelUrl, expiresAt }: NewSession, key: string) =>
       make({
         method: 'POST',
         path: 'checkout/sessions',
@@ -160,9 +91,7 @@ export function createStripe({ url, key: apiKey, net, portalConfiguration }: Opt
         },
       }),
 
-    session,
-
-    async expireSession(sessionId) {
+    async expireSession(sessionId: string) {
       const reply = await send({ method: 'POST', path: `checkout/sessions/${id(sessionId)}/expire` })
       if (reply.status === 200) return readReply(reply.body, sessionOf)
       // A session that is not open any more is refused with a status that other failures have too.
@@ -171,7 +100,7 @@ export function createStripe({ url, key: apiKey, net, portalConfiguration }: Opt
       return seen
     },
 
-    createChange: ({ customerId, subscriptionId, itemId, priceId, returnUrl }, key) =>
+    createChange: ({ customerId, subscriptionId, itemId, priceId, returnUrl }: NewChange, key: string) =>
       make({
         method: 'POST',
         path: 'billing_portal/sessions',
@@ -190,11 +119,15 @@ export function createStripe({ url, key: apiKey, net, portalConfiguration }: Opt
           },
         },
       }),
+  } satisfies Partial<Stripe>
+}
 
-    subscription: (subscriptionId) =>
+function subscriptionsOf({ send, call, find }: Transport) {
+  return {
+    subscription: (subscriptionId: string) =>
       find({ method: 'GET', path: `subscriptions/${id(subscriptionId)}` }, subscriptionOf),
 
-    setCancelAtPeriodEnd: (subscriptionId, isWanted) =>
+    setCancelAtPeriodEnd: (subscriptionId: string, { isWanted }: { isWanted: boolean }) =>
       find(
         {
           method: 'POST',
@@ -204,14 +137,14 @@ export function createStripe({ url, key: apiKey, net, portalConfiguration }: Opt
         subscriptionOf,
       ),
 
-    async cancel(subscriptionId) {
+    async cancel(subscriptionId: string) {
       const path = `subscriptions/${id(subscriptionId)}`
       const reply = await send({ method: 'DELETE', path })
       const hasEnded = errorOf(reply.body).code === 'resource_missing'
       if (reply.status !== 200 && !hasEnded) throw faultOf(reply)
     },
 
-    invoices: (subscriptionId) =>
+    invoices: (subscriptionId: string) =>
       call(
         {
           method: 'GET',
@@ -220,8 +153,14 @@ export function createStripe({ url, key: apiKey, net, portalConfiguration }: Opt
         },
         invoicesOf,
       ),
+  } satisfies Partial<Stripe>
+}
 
-    async payment(paymentIntentId) {
+function paymentsOf({ send, call }: Transport) {
+  return {
+    price: (priceId: string) => call({ method: 'GET', path: `prices/${id(priceId)}` }, priceOf),
+
+    async payment(paymentIntentId: string) {
       const { refundedCents, isDisputed } = await call(
         {
           method: 'GET',
@@ -238,10 +177,19 @@ export function createStripe({ url, key: apiKey, net, portalConfiguration }: Opt
       }
     },
 
-    async refund(paymentIntentId) {
+    async refund(paymentIntentId: string) {
       const fields = { payment_intent: paymentIntentId }
       const reply = await send({ method: 'POST', path: 'refunds', fields })
       if (reply.status !== 200 && !doneCodes.includes(errorOf(reply.body).code ?? '')) throw faultOf(reply)
     },
+  } satisfies Partial<Stripe>
+}
+
+export function createStripe({ portalConfiguration, ...options }: Options): Stripe {
+  const transport = createTransport(options)
+  return {
+    ...pagesOf(transport, portalConfiguration),
+    ...subscriptionsOf(transport),
+    ...paymentsOf(transport),
   }
 }

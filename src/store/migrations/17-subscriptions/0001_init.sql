@@ -10,7 +10,7 @@ create table plan_checkout (
   mode text not null check (mode in ('new', 'change')),
   -- Number of the page, which is part of the provider's idempotency key; stored before the page is asked for.
   page integer not null check (page > 0),
-  -- When this page ends, as the provider is told.
+  -- When this page ends; the provider gets the same time.
   expires_at timestamptz not null,
   -- The provider's session and its address; null until the provider has answered.
   session_id text,
