@@ -7,7 +7,7 @@ import { warningsOf } from '#config-safety.ts'
 import { createLinks } from '#edges/http/answer-links.ts'
 import { createFileDoor, type OpenFile } from '#edges/http/file-route.ts'
 import { type HttpEdgeDeps, openHttpEdge } from '#edges/http/http.ts'
-import { createProviderEventDoor, type ReceiveEvent } from '#edges/http/provider-events-route.ts'
+import { createProviderEventDoor, type ProviderEvents } from '#edges/http/provider-events-route.ts'
 import { type McpEdgeDeps, openMcpEdge } from '#edges/mcp/mcp.ts'
 import { createCheckoutPages } from '#edges/oauth/checkout-pages.ts'
 import { NotificationEvent } from '#features/notifications/event-types.ts'
@@ -33,7 +33,7 @@ export type DoorDeps = InvocationDeps &
     /** Opens a file by its signed address; absent if nothing stores files. */
     openFile?: OpenFile
     /** Takes the events of the payment provider; absent if no plans are sold. */
-    receiveEvent?: ReceiveEvent
+    providerEvents?: ProviderEvents
     /** The parts of the sign-in; absent if people cannot sign in. */
     oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
@@ -41,14 +41,19 @@ export type DoorDeps = InvocationDeps &
 export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
   const { operations, auth, discovery, oauth, images, subscriptions } = features
-  const { receiveEvent } = subscriptions
+  const { providerEvents } = subscriptions
   return {
     operations,
     execute: runtime.invoke,
     authenticate: (header) => auth.authenticate(header).catch(throwAsFault),
     authenticateBackend: (key) => images.authenticateBackend(key).catch(throwAsFault),
     openFile: (address) => images.files.open(address).catch(throwAsFault),
-    ...(receiveEvent && { receiveEvent: (bytes, header) => receiveEvent(bytes, header).catch(throwAsFault) }),
+    ...(providerEvents && {
+      providerEvents: {
+        ...providerEvents,
+        receive: (bytes, header) => providerEvents.receive(bytes, header).catch(throwAsFault),
+      },
+    }),
     health: discovery.health,
     limits: rateLimits(config),
     quotas: { streamsPerUser: config.STREAMS_PER_USER },
@@ -116,9 +121,9 @@ export async function openDoors(deps: DoorDeps) {
 }
 
 /** The doors below HTTP that serve no operation. */
-const pageDoors = ({ openFile, receiveEvent }: DoorDeps, limits: Invocation['limits']) => [
+const pageDoors = ({ openFile, providerEvents }: DoorDeps, limits: Invocation['limits']) => [
   ...(openFile ? [createFileDoor(openFile, limits)] : []),
-  ...(receiveEvent ? [createProviderEventDoor(receiveEvent), createCheckoutPages()] : []),
+  ...(providerEvents ? [createProviderEventDoor(providerEvents, limits), createCheckoutPages()] : []),
 ]
 
 /** Returns a function that adds to an event the same links that HTTP clients get with the event. */

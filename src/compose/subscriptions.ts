@@ -6,7 +6,7 @@ import { createSubscriptions } from '#features/subscriptions/subscriptions.ts'
 import { createSync } from '#features/subscriptions/sync.ts'
 import { dueWatches } from '#features/subscriptions/watch-source.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { hasValidSignature } from '#upstreams/stripe/signature.ts'
+import { hasValidSignature, isTimely } from '#upstreams/stripe/signature.ts'
 import { createStripe } from '#upstreams/stripe/stripe.ts'
 import { eventOf, readReply } from '#upstreams/stripe/wire.ts'
 import type { Section } from './section.ts'
@@ -15,8 +15,11 @@ import type { Parts } from './section-parts.ts'
 type SubscriptionParts = Pick<Parts, 'core' | 'scheduleClock' | 'urls' | 'net'>
 export type Subscriptions = Section & {
   planOf(userId: string): Promise<PlanState>
-  /** Takes an event of the payment provider; absent where none is configured. */
-  receiveEvent?(bytes: Uint8Array, signature: string | undefined): Promise<object>
+  /** Takes the events of the payment provider; absent where none is configured. */
+  providerEvents?: {
+    assertTimely(signature: string | undefined): void
+    receive(bytes: Uint8Array, signature: string | undefined): Promise<object>
+  }
 }
 
 const isLiveKey = (key: string): boolean => /^(?:sk|rk)_live_/.test(key)
@@ -58,6 +61,10 @@ export function openSubscriptions({ core, scheduleClock, urls, net }: Subscripti
     isLive: isLiveKey(key),
     announce: taskEngine.announceSlots,
   })
+  const reject = (): Fault => {
+    receiver.countRejected()
+    return new Fault('bad_request', 'The signature of the event is missing, wrong or too old')
+  }
   return {
     part: 'chat',
     operations: createSubscriptions(deps),
@@ -67,13 +74,15 @@ export function openSubscriptions({ core, scheduleClock, urls, net }: Subscripti
     metrics: { subscriptions: receiver.metrics },
     deletions,
     planOf: (userId) => planStateOf(db, catalogue, userId),
-    async receiveEvent(bytes, header) {
-      if (!hasValidSignature({ bytes, header, secrets, now: scheduleClock.now() })) {
-        receiver.countRejected()
-        throw new Fault('bad_request', 'The signature of the event is missing, wrong or too old')
-      }
-      const event = readReply(Buffer.from(bytes).toString('utf8'), eventOf)
-      return { received: await receiver.receive(event) }
+    providerEvents: {
+      assertTimely(header) {
+        if (!isTimely(header, scheduleClock.now())) throw reject()
+      },
+      async receive(bytes, header) {
+        if (!hasValidSignature({ bytes, header, secrets, now: scheduleClock.now() })) throw reject()
+        const event = readReply(Buffer.from(bytes).toString('utf8'), eventOf)
+        return { received: await receiver.receive(event) }
+      },
     },
   }
 }

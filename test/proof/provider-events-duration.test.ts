@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
 import { after, before, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Agent as User, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { unlimitedRates } from './support/unlimited.ts'
 
 const path = '/webhooks/stripe'
 const floodMs = 3_000
 const senders = 8
+/** With its pauses the flood has some 400 requests a second, so that this process has time to measure. */
+const pauseMs = 20
 const bodyBytes = 200 * 1024
 /** Below this a ratio depends more on the machine than on the gateway. */
 const floorMs = 25
@@ -15,7 +18,8 @@ const floorMs = 25
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let user: User
 before(async () => {
-  gateway = await freshGateway(unlimitedRates)
+  // Reads are unlimited, and forged signatures are counted as they are in production.
+  gateway = await freshGateway({ ...unlimitedRates, RATE_REFUSED: '300' })
   user = await newAgent(gateway.url)
 })
 after(() => gateway?.[Symbol.asyncDispose]())
@@ -49,13 +53,13 @@ function flood(): { stop: () => Promise<number> } {
           'stripe-signature': `t=${Math.floor(Date.now() / 1_000)},v1=${'a'.repeat(64)}`,
         }
         const asked = request({ hostname, port, path, method: 'POST', agent, headers }, (answer) => {
-          assert.equal(answer.statusCode, 400)
+          assert.ok(answer.statusCode === 400 || answer.statusCode === 429)
           refused += 1
           answer.resume().once('end', resolve)
         })
         asked.once('error', () => resolve())
         asked.end(body)
-      })
+      }).then(() => delay(pauseMs))
   }
   const sending = Promise.all(Array.from({ length: senders }, send))
   return {
