@@ -51,7 +51,8 @@ export function doorDepsOf(composed: Composed): DoorDeps {
     ...(providerEvents && {
       providerEvents: {
         ...providerEvents,
-        receive: (bytes, header) => providerEvents.receive(bytes, header).catch(throwAsFault),
+        receive: (bytes: Uint8Array, header: string | undefined) =>
+          providerEvents.receive(bytes, header).catch(throwAsFault),
       },
     }),
     health: discovery.health,
