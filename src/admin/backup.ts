@@ -44,7 +44,8 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  // The time file holds money until the restored database does, even if the process ends in between.
+  // A mark outside the database records the restore first. If this process ends before the restored database holds
+  // money, the next start of the gateway finds the mark and holds it.
   const memory = timeFile(config.DATA_DIR)
   const { previousData } = await restoreCluster({
     dataDir: config.DATA_DIR,

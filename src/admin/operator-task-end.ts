@@ -78,7 +78,7 @@ function assertNothingExecuted(task: Pick<TaskView, 'effects'>): void {
   )
 }
 
-/** Only a transaction of the task can have executed what is signed for a chain. */
+/** Only a transaction that the task signed can execute its effect on a chain: `--tx-hash` has to name one of these. */
 function assertOwnTransaction({ effects }: Pick<TaskView, 'effects'>, { txHash }: Resolution): void {
   const onChain = effects.filter((effect) => isLive(effect) && !('action' in effect.intent))
   const hashes = onChain.flatMap(({ txAttempts }) => txAttempts.map(({ externalId }) => externalId))

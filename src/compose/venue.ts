@@ -1,5 +1,5 @@
 import type { Net } from '#kernel/wire/upstream-http.ts'
-import { createAccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import { createAccountViews } from '#upstreams/hyperliquid/account-view-cache.ts'
 import { createHyperliquid, type Egress } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OnSkipped } from '#upstreams/hyperliquid/invalid-record-filters.ts'
 import { venueMetrics } from '#upstreams/hyperliquid/metrics.ts'

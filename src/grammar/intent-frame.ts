@@ -101,3 +101,10 @@ export const framesOf = <Shared extends Partial<Frame>>(
 
 export const isMutating = ({ effect }: Pick<Frame, 'effect'>): boolean =>
   effect === 'trade' || effect === 'move' || effect === 'tighten'
+
+const isFilled = ({ name, anyOf, onlyWith }: SlotRule, slots: Slots): boolean =>
+  (onlyWith !== undefined && slots[onlyWith] === undefined) ||
+  (anyOf ?? [name]).some((slot) => slots[slot] !== undefined)
+
+export const missingOf = (frame: Frame, slots: Slots): SlotRule[] =>
+  (frame.required ?? []).filter((rule) => !isFilled(rule, slots))

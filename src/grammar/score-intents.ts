@@ -3,10 +3,9 @@ import { featuresOf } from './clause-features.ts'
 import { createReader, leftOver, type Slots } from './clause-reader.ts'
 import type { Clause } from './clauses.ts'
 import { type Feature, matches } from './feature-rules.ts'
-import { type Frame, isMutating } from './intent-frame.ts'
+import { type Frame, isMutating, missingOf } from './intent-frame.ts'
 import { frames } from './intents.ts'
 import { slotReaders } from './slot-readers.ts'
-import { missingOf } from './slots-of-several-intents.ts'
 import type { Token } from './tag.ts'
 
 /** How well a frame fits a clause, with the slots that it reads from the clause. */

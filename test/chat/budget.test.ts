@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Overrides } from '#compose/compose.ts'
-import { intentHash } from '#features/chat/call-key.ts'
+import { callHash } from '#features/chat/call-identity.ts'
 import type { Answerer, ToolCall } from '#kernel/wire/answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { bearer, eventually, http } from '../harness/gateway.ts'
@@ -251,7 +251,7 @@ describe('the budget of chats', () => {
     await hostile.db.query(
       `insert into chat_recommendation values ($1, $2, $3, $4, '', '', $5, $6, $7, 'open', null, null, now(), now(),
          now() + interval '1 hour')`,
-      [id, chatId, callId, user.id, name, JSON.stringify(input), intentHash(name, input)],
+      [id, chatId, callId, user.id, name, JSON.stringify(input), callHash(name, input)],
     )
     const decide = (status: string) =>
       http(`${hostile.url}/v1/chat/${chatId}/recommendations/${id}`, {

@@ -61,7 +61,7 @@ export const chatMutations = [
   ]),
   ...mutationsOf('src/features/chat/recommendations.ts', recommendations, [
     [
-      'if (!tool || intentHash(name, input) !== intent_sha256)',
+      'if (!tool || callHash(name, input) !== intent_sha256)',
       'if (!tool)',
       'another input than the one that was shown is started',
     ],

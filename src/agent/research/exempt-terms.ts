@@ -1,11 +1,6 @@
 import { timeframeMs } from '#market/candle.ts'
 import { indicatorList } from '#market/indicator-list.ts'
-
-export const orderLadder = [
-  { usd: '100', label: '100 USD order' },
-  { usd: '1000', label: '1,000 USD order' },
-  { usd: '10000', label: '10,000 USD order' },
-] as const
+import { orderLadder } from './order-ladder.ts'
 
 /** Phrases whose digits are no figures: they name what is measured, and over which time. */
 const phrases = [

@@ -1,7 +1,7 @@
 import type { Claim } from './claim.ts'
-import { orderLadder } from './exempt-terms.ts'
 import { cellOf, type Facts, known, rowPointer, say } from './facts.ts'
 import { fundingHours, levelText, type PerpFacts } from './market-analysis.ts'
+import { orderLadder } from './order-ladder.ts'
 import type { Block } from './report.ts'
 import { type RuleFacts, type TimeframeFacts, timeframeHead, timeframeRow } from './timeframe-facts.ts'
 

@@ -1,8 +1,8 @@
 import { dollarSymbol, type Names } from '#grammar/asset-and-chain-names.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Wanted } from './collect-results.ts'
-import { orderLadder } from './exempt-terms.ts'
 import { candlesCall, fundingDays } from './market-analysis.ts'
+import { orderLadder } from './order-ladder.ts'
 
 /** The questions of a report depend on the asset: a market at the venue, a token on chains, or both. */
 

@@ -19,7 +19,7 @@ export type FoundPosition = Position & {
 export type TimeReason = 'went_back' | 'other_server' | 'no_memory' | 'new_timeline'
 export type Judgement =
   | { verdict: 'go' }
-  /** A comparison with the chains and the acknowledged commits has to decide. */
+  /** The position alone does not show whether commits were lost: the chains and the acknowledged commits have to. */
   | { verdict: 'check'; reason: TimeReason }
   | { verdict: 'hold'; reason: TimeReason }
 

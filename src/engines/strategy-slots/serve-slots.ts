@@ -223,7 +223,7 @@ async function insertExecutions(tx: Tx, executions: readonly NewExecution[]): Pr
   return new Set(inserted.map(({ id }) => id))
 }
 
-/** Adds the events of skipped slots. Event logs are locked by user id, and after everything else. */
+/** Adds the events of skipped slots. Event logs are locked last and in the order of user ids, against deadlocks. */
 async function addSkipEvents(
   { skipEvents, taskEngine, taskClock }: ServeDeps,
   tx: Tx,

@@ -21,7 +21,7 @@ type FoundExecution = NamedExecution & {
 /** The progress of a search, from which a search that was aborted continues. */
 export type SvmProgress = {
   landed: Map<string, LandedTransaction>
-  /** The height of the chain when the search began, while money was on hold. */
+  /** The block height when the search began. Nothing was signed after it, because the hold of money had begun before. */
   beganAt?: bigint
   isPast?: boolean
 }

@@ -7,7 +7,7 @@ import { type InputOf, isScope, preparedAct } from '#kernel/contract/operation.t
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatRecommendationRow } from '#store/tables/chat.ts'
-import { intentHash, keyOfCall } from './call-key.ts'
+import { callHash, keyOfCall } from './call-identity.ts'
 import type { contract } from './contract.ts'
 import { isKeyUsed } from './store.ts'
 import type { Tool } from './tool-registry.ts'
@@ -127,7 +127,7 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
   const { operation: name, input: stored, intent_sha256 } = row
   const input = stored as JsonObject
   const tool = deps.tools().get(name)
-  if (!tool || intentHash(name, input) !== intent_sha256)
+  if (!tool || callHash(name, input) !== intent_sha256)
     throw new Fault(
       'conflict',
       'The recommendation changed since it was shown, so it starts nothing: ask the chat again',

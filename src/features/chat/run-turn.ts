@@ -21,7 +21,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { createEmit } from './answer-emitter.ts'
 import { returnAppCredits } from './app-credits.ts'
-import { keyOfCall } from './call-key.ts'
+import { keyOfCall } from './call-identity.ts'
 import { chargeOf } from './credits-per-turn.ts'
 import {
   type AppendEvents,

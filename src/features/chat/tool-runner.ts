@@ -13,7 +13,7 @@ import type {
 } from '#kernel/wire/answerer.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 import { shorten } from '#kernel/wire/shorten-json.ts'
-import { intentHash } from './call-key.ts'
+import { callHash } from './call-identity.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './call-starter.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { InnerTool } from './inner-tool.ts'
@@ -285,7 +285,7 @@ function propose(
     ...text,
     operation: operation.name,
     input,
-    intent_sha256: intentHash(operation.name, input),
+    intent_sha256: callHash(operation.name, input),
     status: 'open',
     deciding_until: null,
     task_id: null,

@@ -93,7 +93,7 @@ export const createHooks = (deps: HooksDeps): Operation[] =>
     ),
   })
 
-/** The sale may lose more than usual, so the person confirms it. */
+/** Asks the person to confirm hooks whose sale may lose more of its value than the default allows. */
 async function requestHooks(
   { acts }: HooksDeps,
   { input, prepared }: { input: HooksInput; prepared: Prepared },

@@ -3,7 +3,7 @@ import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import { hashKey, idOfKey, isHashOf } from './backend-key-format.ts'
-import * as store from './store.ts'
+import * as store from './backend-store.ts'
 
 type BackendsDeps = { db: Queryable; clock: Clock }
 

@@ -18,9 +18,9 @@ import type { StepContext, StepResult, TaskView } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Images, LoadedImage } from '#upstreams/images/images.ts'
+import * as store from './backend-store.ts'
 import { contract } from './contract.ts'
 import { sideMax, sideMin, sizeOf } from './sizes.ts'
-import * as store from './store.ts'
 
 /** The images of one call are a task of the payer, which holds one credit until the images are stored. */
 

@@ -1,5 +1,5 @@
+import { findPosition } from '#engines/venue/orders/consistent-reads.ts'
 import { assertWorth, limitPriceOf, orderPrice } from '#engines/venue/orders/order-checks.ts'
-import { findPosition } from '#engines/venue/orders/order-lookup.ts'
 import {
   exitFacts,
   type OrderTaskData,

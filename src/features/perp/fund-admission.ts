@@ -6,7 +6,7 @@ import { clockSkewMs } from '#engines/venue/orders/order-task.ts'
 import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import type { PreparedSwap } from '#features/swap/route/prepare-swap.ts'
-import type { SwapLegs } from '#features/swap/swap-legs.ts'
+import type { SwapLegs } from '#features/swap/swap-as-leg.ts'
 import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -219,7 +219,7 @@ export async function fundDeposit(
   const wallet = walletOf(userId, deps)
   const account = await deps.evmAddressOf(userId)
   await batches.ready(route.chainId)
-  const readCash = () => cashCovering(deps, { wallet, account, amountUnits })
+  const readCash = () => coveringBalance(deps, { wallet, account, amountUnits })
   const [cash, state] = await Promise.all([readCash(), venue.account(account)])
   const trial = await batches.simulate(route.chainId, account, [
     transferCall(route.token, route.bridge, amountUnits),
@@ -249,7 +249,7 @@ export async function fundDeposit(
 
 type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }
 
-export async function cashCovering(
+export async function coveringBalance(
   { db, ledger, chain, route }: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {

@@ -1,4 +1,5 @@
 import type { TransferAmount } from '#engines/venue/orders/collateral-transfer.ts'
+import { positionOf } from '#engines/venue/orders/consistent-reads.ts'
 import {
   checkedExits,
   limitPriceOf,
@@ -7,7 +8,7 @@ import {
   type Pricing,
   type Sizing,
 } from '#engines/venue/orders/order-checks.ts'
-import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
+import { clockToleranceMs } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, orderBasis, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { recentSpendings } from '#engines/venue/orders/pending-spends.ts'
 import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
@@ -21,7 +22,7 @@ import { actionTerms } from '#kernel/task/approval.ts'
 import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
-import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
+import { type LeverageSetting, leverageSettingOf } from './leverage-store.ts'
 import type { PerpLimits } from './limits.ts'
 import { marginOf, marginText, transferForMargin } from './open-margin.ts'
 

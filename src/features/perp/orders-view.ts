@@ -2,7 +2,7 @@ import { isUnified } from '#engines/venue/records/account-mode.ts'
 import { tasksOfOrders } from '#engines/venue/records/order-store.ts'
 import { orderView } from '#engines/venue/records/order-view.ts'
 import type { Queryable } from '#store/query.ts'
-import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-view-cache.ts'
 import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { markOf, positionView, unifiedValue } from './views.ts'
 

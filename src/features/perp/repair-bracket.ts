@@ -1,6 +1,6 @@
 import { deriveCloid, orderKeys, repairSuffix } from '#engines/venue/orders/action-outcome.ts'
+import { positionOf } from '#engines/venue/orders/consistent-reads.ts'
 import { upstreamName } from '#engines/venue/orders/order-failures.ts'
-import { positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders/order-result.ts'
 import type { PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'

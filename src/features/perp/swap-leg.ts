@@ -1,6 +1,6 @@
 import { effectKind } from '#engines/evm-batch/batch-plan.ts'
 import type { SwapFields } from '#features/swap/route/request-terms.ts'
-import type { SwapLegs } from '#features/swap/swap-legs.ts'
+import type { SwapLegs } from '#features/swap/swap-as-leg.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { soldPart } from '#kernel/money/partial-fill.ts'

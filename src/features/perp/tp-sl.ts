@@ -1,5 +1,6 @@
+import { findPosition } from '#engines/venue/orders/consistent-reads.ts'
 import { assertWorth, checkedExits } from '#engines/venue/orders/order-checks.ts'
-import { findPosition, readLagMs } from '#engines/venue/orders/order-lookup.ts'
+import { readLagMs } from '#engines/venue/orders/order-lookup.ts'
 import {
   exitFacts,
   type OrderTaskData,

@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { closesMax, deriveCloid } from '#engines/venue/orders/action-outcome.ts'
 import { type CancelOutcome, cancelOf, cancelReplied, lookUpEnd } from '#engines/venue/orders/cancel.ts'
 import { isShownByNow } from '#engines/venue/orders/confirm-action.ts'
+import { consistentRecord, sizeOf } from '#engines/venue/orders/consistent-reads.ts'
 import type { Pricing } from '#engines/venue/orders/order-checks.ts'
-import { consistentRecord, createOrderLookup, readLagMs, sizeOf } from '#engines/venue/orders/order-lookup.ts'
+import { createOrderLookup, readLagMs } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import {
   factsOf,

@@ -187,7 +187,7 @@ const endOfAccess =
     return withPause(run, skippedEnd('access_ended', error.code, error.message))
   }
 
-/** Pauses the schedule of a run that its access was not enough for. */
+/** Adds to the end of a run the pause of its schedule, if the run was skipped because its access had ended. */
 function withPause({ execution_type: type }: store.Run, end: RunEnd): Ended {
   const text = `${end.error?.message}; activate it again to let it act for you`
   // A manual run has an access of its own; the end of that access says nothing about the access of the schedule.

@@ -1,5 +1,6 @@
 import { transferFor } from '#engines/venue/orders/collateral-shortfall.ts'
 import { transferableFromPerp } from '#engines/venue/orders/collateral-transfer.ts'
+import type { HeldBefore } from '#engines/venue/orders/consistent-reads.ts'
 import {
   assertExit,
   assertTick,
@@ -8,7 +9,6 @@ import {
   orderPrice,
   orderSize,
 } from '#engines/venue/orders/order-checks.ts'
-import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
 import { orderBasis, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/pending-spends.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'

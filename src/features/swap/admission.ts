@@ -16,7 +16,7 @@ import { type PreparedSwap, prepareSwap } from './route/prepare-swap.ts'
 import { saveQuote } from './route/quote-store.ts'
 import { type QuotedFee, quoteView } from './route/quote-view.ts'
 import { valueAtPrice } from './route/token-value.ts'
-import { cashCovering, walletOf } from './route/wallet-cash.ts'
+import { coveringBalance, walletOf } from './route/wallet-balance.ts'
 import { batchPlan, type SwapTaskData, storedSteps, svmPlan } from './task-data.ts'
 
 /** The gas of the account's own code and of a first delegation, in addition to what the provider names for its call. */
@@ -61,7 +61,7 @@ async function prepareWithHooks(deps: SwapDeps, input: SwapInput, userId: string
 export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, executionId?: string) {
   const { terms, route } = prepared
   const { userId, origin } = terms
-  const readCash = () => cashCovering(deps, terms)
+  const readCash = () => coveringBalance(deps, terms)
   const heads = headsOf(deps, prepared)
   const data = taskData(deps, prepared)
   await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(origin.chain.id)

@@ -17,9 +17,9 @@ import { swapLimits } from './route/limits.ts'
 import { prepareSwap } from './route/prepare-swap.ts'
 import { accountOn } from './route/request-terms.ts'
 import { valueAtPrice } from './route/token-value.ts'
-import { walletCash } from './route/wallet-cash.ts'
+import { walletBalance } from './route/wallet-balance.ts'
 import { changesOf } from './settle/balance-changes.ts'
-import { fundLeg } from './swap-legs.ts'
+import { fundLeg } from './swap-as-leg.ts'
 import { ownNames } from './task-data.ts'
 
 /** This module executes the swaps of orders. */
@@ -32,7 +32,7 @@ export function createSwapExecution(deps: SwapDeps): SwapExecution {
       const account = accountOn(chain, await deps.walletsOf(userId))
       const isNative = sameAddress(chain, address, chain.native.address)
       const held = { chain, token: { address }, isNative }
-      const { heldUnits, availableUnits } = await walletCash(deps, { userId, account }, held)
+      const { heldUnits, availableUnits } = await walletBalance(deps, { userId, account }, held)
       return { units: availableUnits, heldUnits }
     },
     quoteOut: (trade, userId) => orderQuoteOut(deps, trade, userId),

@@ -13,7 +13,7 @@ export type SigningSvmChain = {
   chainId: string
   /** The sponsor's accounts; no other account pays for a message that a user signs. */
   feePayers: readonly string[]
-  /** The name of the native coin among the tokens. */
+  /** The address that stands for SOL wherever a token is given by its address. */
   native: string
   /** Tokens that may leave a wallet, and the most units of one signature; null leaves the cap to the policy. */
   maxUnits: Readonly<Record<string, bigint | null>>

@@ -174,7 +174,7 @@ function watchSubject<Subject, Reading>(
       failure = undefined
       if (isFresh) {
         unread = undefined
-        // The reading of a request that is already sent goes to the former waiter, and is ignored.
+        // A request that is already sent may read an older state, so its reading is dropped with the former waiter.
         if (waiter) remove(waiter)
         waiter = createWaiter()
         add(waiter)

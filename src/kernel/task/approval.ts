@@ -2,7 +2,10 @@ import { Fault } from '#kernel/contract/fault.ts'
 import type { ApprovalDetail } from './act-approval-request.ts'
 import type { ActionTerms, PlannedAction } from './policy-action.ts'
 
-/** The rule that reserves an action for a person; with `confirmation` the act allows more than before. */
+/**
+ * Why a person has to decide: the value is above the limit for approvals, the recipient needs one, or the accepted loss
+ * is above the default. `confirmation` is for an act that allows more than before, and not for a payment.
+ */
 export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound' | 'confirmation'
 
 /** The action is allowed only with a person's approval. A task waits for it; other operations throw this fault. */

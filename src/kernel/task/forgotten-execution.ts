@@ -9,7 +9,7 @@ import { isExposed } from './task-state.ts'
  * record.
  */
 
-/** What a task looks up on a chain before its first signature, for an operator who has to end it. */
+/** The execution that a task looks up on a chain before it signs; an operator who ends the task confirms it. */
 export type SoughtExecution = {
   chain_id: string
   kind: string

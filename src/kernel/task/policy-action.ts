@@ -32,7 +32,7 @@ export type ActionTerms = {
   /** The cost on top of the amount, in a sentence; null if it is unknown. */
   cost: string | null
 }
-/** The operation that sends funds to others, and only to effective recipients of the user. */
+/** The operation that sends funds to addresses of others, which a person has allowed and which are in effect. */
 export const transferOperation = 'wallets_transfer'
 
 /** An action whose task does not exist yet. `terms` are set if a person may have to approve it. */

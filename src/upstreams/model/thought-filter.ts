@@ -1,12 +1,12 @@
-/** Some servers send a model's thoughts at the beginning of its text, between marks. They are no part of the answer. */
+/** Some servers begin a model's text with its reasoning in a `<think>` tag, which is no part of the answer. */
 
 const open = '<think>'
 const close = '</think>'
 
 export type ThoughtFilter = {
-  /** Returns the part of the text so far that is no thought and was not returned before. */
+  /** Takes more of the text; returns what is no reasoning and was not returned before. */
   push(text: string): string
-  /** Returns the text that was held back because it could have become the mark of a thought. */
+  /** Ends the text; returns what was kept because it could have been the beginning of a tag. */
   end(): string
 }
 

@@ -6,7 +6,7 @@ import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliqui
 import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
 import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './pending-spends.ts'
 
-/** The free USDC of an account, on one side or in one balance for both. */
+/** Decides what follows if an order lacks USDC on its side: a transfer from the other side, a retry, or a refusal. */
 
 export const spotCashMicros = async (
   venue: Pick<Hyperliquid, 'spotBalances'>,

@@ -38,7 +38,7 @@ export const noTransfer: TransferAmount = { transfer_usd: null, transfer_jitter_
 /** The venue's list identifies a transfer by its amount alone, so each task varies it by up to this much. */
 const jitterMaxMicros = 10_000n
 
-/** Returns the shortfall plus as much of the spare as funds allow, or null if they do not cover the shortfall. */
+/** Returns the shortfall and a margin for fees, cut to the free funds; null if these do not cover the shortfall. */
 export function transferable(
   freeMicros: bigint,
   { shortfallMicros, spareMicros = jitterMaxMicros }: Shortfall,

@@ -8,15 +8,9 @@ import type { TaskView } from '#kernel/task/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { deriveCloid, effectOf } from './action-outcome.ts'
 import { isShownByNow, type LookUpScope } from './confirm-action.ts'
+import { assertBalanceExplained, consistentRecord } from './consistent-reads.ts'
 import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
-import {
-  assertBalanceExplained,
-  consistentRecord,
-  createOrderLookup,
-  type FoundOrder,
-  type OrderLookupSource,
-  readLagMs,
-} from './order-lookup.ts'
+import { createOrderLookup, type FoundOrder, type OrderLookupSource, readLagMs } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import { type ObservedEntry, type OrderTaskData, type PlacedExits, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Fault } from '#kernel/contract/fault.ts'
 import type { Account, Fill, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { findPosition, placedBefore } from './order-lookup.ts'
+import { findPosition } from './consistent-reads.ts'
+import { placedBefore } from './order-lookup.ts'
 
 const long = { symbol: 'BTC', signedSize: '0.5' } as Position
 const stateWith = (...positions: Position[]) => ({ positions, unread: [] as Account['unread'] }) as Account

@@ -5,7 +5,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { ActionTaskData } from './action-outcome.ts'
-import type { HeldBefore } from './order-lookup.ts'
+import type { HeldBefore } from './consistent-reads.ts'
 import type { PositionAfter } from './position-after-fills.ts'
 import type { ActionPlan } from './signed-action.ts'
 

@@ -1,6 +1,6 @@
 import { fromFixedPoint } from '#kernel/money/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { sizeAfter } from './order-lookup.ts'
+import { sizeAfter } from './consistent-reads.ts'
 
 export type PositionAfter = { signed_size: string; at_ms: number }
 

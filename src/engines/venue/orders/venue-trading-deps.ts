@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
-import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-view-cache.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { Pricing, Sizing } from './order-checks.ts'
@@ -23,6 +23,6 @@ export type VenueTrading = {
   rejections: Rejections
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
-  /** Returns the user's EVM address for views, and keeps the views of this address current. */
+  /** Returns the user's EVM address for views. For some minutes after a call, each commit of the user refreshes these. */
   viewedAccountOf: (userId: string) => Promise<string>
 }

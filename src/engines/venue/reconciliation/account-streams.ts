@@ -1,9 +1,6 @@
 import * as store from '#engines/venue/records/account-store.ts'
 import type { Facts } from '#engines/venue/records/ingest.ts'
-import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'
-import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/contract/fault.ts'
-import type { Log } from '#kernel/log.ts'
+import type { Clock } from '#kernel/clock.ts'
 import type { Queryable } from '#store/query.ts'
 import type { UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 
@@ -57,23 +54,6 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
   }
 }
 
-/** Runs work on accounts, one at a time per account, and logs its failures. */
-export function createAccountQueue(log: Log, failed: () => void) {
-  const { run, pending, drained } = createKeyedMutex()
-  return {
-    pending,
-    drained,
-    run: (userId: string, work: () => Promise<void>): Promise<void> =>
-      run(userId, work).catch((error: unknown) => {
-        failed()
-        // An unavailable upstream is expected; anything else is a defect.
-        if (error instanceof Fault)
-          log.debug({ error, userId }, 'venue account not compared: upstream unavailable')
-        else log.warn({ error, userId }, 'comparison of a venue account failed')
-      }),
-  }
-}
-
 export type UserFact = Exclude<UserEvent, { type: 'gap' }>
 
 export const factsFrom = (events: readonly UserFact[]): Facts => ({
@@ -81,22 +61,3 @@ export const factsFrom = (events: readonly UserFact[]): Facts => ({
   fundings: events.flatMap((event) => (event.type === 'fundings' ? event.fundings : [])),
   updates: events.flatMap((event) => (event.type === 'ledger' ? event.updates : [])),
 })
-
-const afterFaultMs = 20_000
-/**
- * The pause after a failure for a new account. It is shorter, because an account has no record before its first
- * baseline.
- */
-const newAfterFaultMs = 3_000
-
-/** Delays an account's next comparison after a failure, at least by the venue's `retry_after`. */
-export const postponeAfterFailure = (
-  db: Queryable,
-  account: store.VenueAccount,
-  now: Date,
-  error: unknown,
-) => {
-  const askedMs = error instanceof Fault ? Number(error.extras.retry_after ?? 0) * 1_000 : 0
-  const pauseMs = account.state === 'new' ? newAfterFaultMs : afterFaultMs
-  return store.recheckAt(db, account, later(now, Math.max(askedMs, pauseMs)))
-}

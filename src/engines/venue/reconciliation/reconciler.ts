@@ -7,13 +7,8 @@ import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderEvent, UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import {
-  createAccountQueue,
-  createAccountStreams,
-  factsFrom,
-  postponeAfterFailure,
-  type UserFact,
-} from './account-streams.ts'
+import { createAccountQueue, postponeAfterFailure } from './account-queue.ts'
+import { createAccountStreams, factsFrom, type UserFact } from './account-streams.ts'
 import { type ApplyDeps, applyResult, freezeAccount, unfreezeAccount } from './apply-result.ts'
 import { createAccountComparer } from './compare-account.ts'
 import { createOrderClosures } from './order-closures.ts'

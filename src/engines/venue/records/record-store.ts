@@ -10,7 +10,7 @@ import {
   type VenueLedgerEntryRow,
 } from './expected-balances.ts'
 import { venueName } from './order-store.ts'
-import { keepOwnParts } from './own-part-baseline.ts'
+import { storeScheduleParts } from './schedule-part-baseline.ts'
 
 type AccountKey = Pick<VenueAccount, 'user_id'>
 type RecordedAccount = Pick<VenueAccount, 'user_id' | 'baseline_at_ms' | 'checks_balances'>
@@ -187,7 +187,7 @@ export async function replaceBaseline(
   atMs: number,
 ): Promise<void> {
   const { user_id } = account
-  await keepOwnParts(tx, account, { balances, atMs })
+  await storeScheduleParts(tx, account, { balances, atMs })
   await query(tx, 'delete from venue_baseline where user_id = $1 and venue = $2', [user_id, venueName])
   await query(
     tx,

@@ -6,7 +6,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { changesSql, ownerJoins, ownerOf } from './balance-changes.ts'
 import { venueName } from './order-store.ts'
-import { type Move, ownAfter } from './own-part.ts'
+import { type Move, ownAfter } from './schedule-part.ts'
 
 /**
  * This module computes which part of a holding a run of a schedule may reduce, whatever its limits are: the part that

@@ -29,7 +29,7 @@ export function trimExits(exits: readonly RestingExit[], left: bigint): TrimmedE
   const ended: RestingExit[] = []
   let [rest, smaller]: [bigint, TrimmedExits['smaller']] = [left, undefined]
   for (const own of Map.groupBy(newestFirst, ({ task_id }) => task_id).values()) {
-    const units = own.map(unitsOf).reduce((most, each) => Math.max(each, most), 0n)
+    const units = own.map(unitsOf).reduce((most, each) => (each > most ? each : most), 0n)
     if (ended.length === 0 && units <= rest) {
       rest -= units
       continue

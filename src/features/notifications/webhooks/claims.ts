@@ -22,8 +22,8 @@ export type ClaimRequest = {
   running: { webhooks: readonly string[]; users: readonly string[]; kinds: readonly Kind[] }
   counts: Counts
   /**
-   * Users whose budget of delivery time is spent. They come after all others, and get only the half of each kind's
-   * slots that is not reserved.
+   * Users whose budget of delivery time is spent. They come after all others, and get only the unreserved half of the
+   * slots of each kind.
    */
   spent: readonly string[]
 }

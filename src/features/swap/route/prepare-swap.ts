@@ -17,7 +17,7 @@ import { safeRoute } from './route-checks.ts'
 import { arrivalAction, swapAction } from './swap-action.ts'
 import type { AskedTerms, SwapTerms } from './terms.ts'
 import { valueAtPrice } from './token-value.ts'
-import { cashCovering } from './wallet-cash.ts'
+import { coveringBalance } from './wallet-balance.ts'
 
 /** This module does what a dry run and a swap share before the acceptance, so that a request fails alike in both. */
 
@@ -83,7 +83,7 @@ async function assertHeld(
   asksPolicy: PrepareOptions['asksPolicy'],
 ): Promise<void> {
   try {
-    await cashCovering(deps, terms)
+    await coveringBalance(deps, terms)
   } catch (refusal) {
     const { userId, origin, valueInMicros } = terms
     if (asksPolicy && refusal instanceof Fault && !refusal.retryable)

@@ -50,7 +50,7 @@ export const lists: MistakeSection = {
         status: 422,
         code: 'validation',
         at: 'query.page',
-        says: 'Extra inputs are not permitted; the fields are `skip`, `limit`, `status`, `kind`, `for_agent`',
+        says: 'Extra inputs are not permitted; the fields are `skip`, `limit`, `status`, `kind`, `parent_task_id`, `for_agent`',
       },
     },
     {

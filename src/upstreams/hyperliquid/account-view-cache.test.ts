@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAccountViews } from './account-views.ts'
+import { createAccountViews } from './account-view-cache.ts'
 import type { Account, Hyperliquid } from './hyperliquid.ts'
 
 const state = { accountValueUsd: '1' } as Account

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Move, ownAfter } from './own-part.ts'
+import { type Move, ownAfter } from './schedule-part.ts'
 
 type Listed = [Move['owner'], bigint]
 const moves = (...list: Listed[]): Move[] => list.map(([owner, change]) => ({ owner, change }))

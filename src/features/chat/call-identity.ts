@@ -7,5 +7,6 @@ import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
  */
 export const keyOfCall = (chatId: string, callId: string): string => `${chatId} ${callId}`
 
-export const intentHash = (operation: string, input: JsonObject): string =>
+/** Returns the digest that binds a stored recommendation to its operation and input. */
+export const callHash = (operation: string, input: JsonObject): string =>
   sha256(canonicalJson({ operation, input }))

@@ -5,7 +5,7 @@ import type { VenueAccount } from './account-store.ts'
 import { changesSql } from './balance-changes.ts'
 import { type Balances, positionBalanceKey } from './expected-balances.ts'
 import { venueName } from './order-store.ts'
-import { type Move, ownAfter } from './own-part.ts'
+import { type Move, ownAfter } from './schedule-part.ts'
 
 /** Keeps what schedules hold at the baseline of an account, so that only later changes decide what they hold now. */
 
@@ -27,7 +27,11 @@ from held h left join venue_own_part p on p.user_id = $1 and p.venue = $2 and p.
   and p.strategy_id = h.strategy_id::uuid`
 
 /** Stores what schedules hold at the next baseline; the caller has locked the account and replaces its baseline. */
-export async function keepOwnParts(tx: Tx, account: Account, { balances, atMs }: NewBaseline): Promise<void> {
+export async function storeScheduleParts(
+  tx: Tx,
+  account: Account,
+  { balances, atMs }: NewBaseline,
+): Promise<void> {
   const { user_id: userId, baseline_at_ms: afterMs, checks_balances: checksBalances } = account
   const rows = await query<HeldRow>(tx, heldSql, [userId, venueName, afterMs, atMs])
   if (rows.length === 0) return

@@ -6,7 +6,7 @@ import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
 import type { AccountRef, ReadBalance } from '#kernel/task/task.ts'
 import type { SwapTerms } from './terms.ts'
 
-type CashDeps = Pick<SwapDeps, 'db' | 'ledger' | 'evmOf' | 'solana'>
+type BalanceDeps = Pick<SwapDeps, 'db' | 'ledger' | 'evmOf' | 'solana'>
 type Held = Pick<TokenAt, 'chain' | 'isNative'> & { token: Pick<Token, 'address'> }
 type Holder = { userId: string; account: string }
 
@@ -17,7 +17,7 @@ export const walletOf = (userId: string, { chain, token }: Held): AccountRef => 
 })
 
 /** Reads the ledger before the chain, so that a hold that settles in between invalidates the balance. */
-export async function walletCash(deps: CashDeps, { userId, account }: Holder, held: Held) {
+export async function walletBalance(deps: BalanceDeps, { userId, account }: Holder, held: Held) {
   const { heldUnits, version } = await deps.ledger.balance(deps.db, walletOf(userId, held))
   const totalUnits = await walletUnits(deps, account, held)
   return {
@@ -29,9 +29,9 @@ export async function walletCash(deps: CashDeps, { userId, account }: Holder, he
 }
 
 /** Returns the balance of the sold token; throws if it does not cover the swap. */
-export async function cashCovering(deps: CashDeps, terms: SwapTerms): Promise<ReadBalance> {
+export async function coveringBalance(deps: BalanceDeps, terms: SwapTerms): Promise<ReadBalance> {
   const { origin, amountInUnits: requiredUnits } = terms
-  const { totalUnits, version, availableUnits } = await walletCash(deps, terms, origin)
+  const { totalUnits, version, availableUnits } = await walletBalance(deps, terms, origin)
   if (availableUnits < requiredUnits)
     throw insufficientBalance(
       { ...origin.token, chainId: origin.chain.id },
@@ -42,7 +42,7 @@ export async function cashCovering(deps: CashDeps, terms: SwapTerms): Promise<Re
 
 /** Reads the balance of one token only, because anybody can send a wallet thousands of other tokens. */
 async function walletUnits(
-  { evmOf, solana }: CashDeps,
+  { evmOf, solana }: BalanceDeps,
   account: string,
   { chain, token: { address }, isNative }: Held,
 ): Promise<bigint> {
