@@ -40,6 +40,14 @@ describe('a run that reduces', () => {
     ...user,
     caller: { ...user.caller, via: { ...run, reducesOwn: true } },
   })
+  /** Sets the price of HYPE, and waits until the gateway knows it. */
+  const hypePrice = async (price: number) => {
+    await app.price('@1', price)
+    await eventually(
+      async () => Math.round(Number((await app.main.venue!.client.mids()).get('@1'))) === price,
+      'the price',
+    )
+  }
   const trade = async (name: string, input: object, user: User): Promise<TaskAnswer> => {
     const answer = await app.call(name, input, user)
     assert.equal(answer.outcome, 'executed', JSON.stringify(answer))
@@ -261,12 +269,12 @@ describe('a run that reduces', () => {
   test('counts what an exit that the gateway held has sold', async () => {
     const user = await app.trader()
     const schedule = await insertSchedule(app.main.db, user.id, { query: 'trade', authority: {} })
-    await app.price('@1', 40)
+    await hypePrice(40)
     const order = { asset: 'HYPE', size: '2', tp_price: '45' }
     const bought = await trade('spot_venue_buy', order, await runOf(user, schedule))
     await imported(user, bought.task_id)
     await trade('spot_venue_buy', { asset: 'HYPE', size: '3' }, user)
-    await app.price('@1', 46)
+    await hypePrice(46)
     const sale = await eventually(
       async () =>
         (
@@ -295,7 +303,7 @@ describe('a run that reduces', () => {
   test('leaves an exit that the gateway holds no more than it has left', async () => {
     const user = await app.trader()
     const schedule = await insertSchedule(app.main.db, user.id, { query: 'trade', authority: {} })
-    await app.price('@1', 40)
+    await hypePrice(40)
     const order = { asset: 'HYPE', size: '2', tp_price: '45', sl_price: '35' }
     const bought = await trade('spot_venue_buy', order, await runOf(user, schedule))
     await imported(user, bought.task_id)
@@ -310,7 +318,7 @@ describe('a run that reduces', () => {
     )
     assert.equal(triggers.length, 2)
     for (const { size } of triggers) assert.ok(Number(size) <= 1.5 && Number(size) > 1.49, size)
-    await app.price('@1', 46)
+    await hypePrice(46)
     const sold = await eventually(
       async () =>
         (
@@ -384,7 +392,7 @@ describe('a run that reduces', () => {
   test('sells what it has bought on spot, less the fee, and not what was there before', async () => {
     const user = await app.trader()
     const schedule = await insertSchedule(app.main.db, user.id, { query: 'trade', authority: {} })
-    await app.price('@1', 40)
+    await hypePrice(40)
     await trade('spot_venue_buy', { asset: 'HYPE', size: '3' }, user)
     const bought = await trade('spot_venue_buy', { asset: 'HYPE', size: '2' }, await runOf(user, schedule))
     await imported(user, bought.task_id)

@@ -5,7 +5,7 @@ import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-ef
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 
-/** What a feature supplies for its sponsored batches: the plan of the calls, and the events that prove them. */
+/** A feature supplies for its sponsored batches the plan of the calls, and the events that prove them. */
 
 export const effectKind = 'evm_batch'
 

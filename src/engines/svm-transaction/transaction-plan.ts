@@ -5,7 +5,7 @@ import type { SponsoredPlan, SponsoredTaskData } from '#kernel/task/sponsored-ef
 import type { StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landed-balance-changes.ts'
 
-/** What a feature supplies for its sponsored transactions on Solana: the instructions, and the balances as proof. */
+/** A feature supplies for its sponsored transactions on Solana the instructions, and the balances that prove them. */
 
 export const effectKind = 'svm_transaction'
 export const nonceKind = 'svm'

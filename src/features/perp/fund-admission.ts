@@ -219,7 +219,7 @@ export async function fundDeposit(
   const wallet = walletOf(userId, deps)
   const account = await deps.evmAddressOf(userId)
   await batches.ready(route.chainId)
-  const readCash = () => coveringBalance(deps, { wallet, account, amountUnits })
+  const readCash = () => cashCovering(deps, { wallet, account, amountUnits })
   const [cash, state] = await Promise.all([readCash(), venue.account(account)])
   const trial = await batches.simulate(route.chainId, account, [
     transferCall(route.token, route.bridge, amountUnits),
@@ -249,7 +249,7 @@ export async function fundDeposit(
 
 type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }
 
-export async function coveringBalance(
+export async function cashCovering(
   { db, ledger, chain, route }: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {

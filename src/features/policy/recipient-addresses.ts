@@ -39,7 +39,7 @@ async function evmProblem(chain: ReturnType<AddressesDeps['evmOf']>, address: st
   if (!hasOtherCode) return undefined
   if (await chain.tokenFacts(address))
     return 'it is the contract of a token, which would keep what is sent to it'
-  // The simulated payment has zero units, which run the code of the contract as any other payment does.
+  // The simulated payment is of zero units: the contract runs the same code for it as for any other payment.
   const { ok } = await chain.simulate(sender, [{ to: address, value: 0n, data: '0x' }])
   return ok ? undefined : 'it is a contract that takes no payments'
 }

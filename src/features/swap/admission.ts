@@ -61,15 +61,15 @@ async function prepareWithHooks(deps: SwapDeps, input: SwapInput, userId: string
 export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, executionId?: string) {
   const { terms, route } = prepared
   const { userId, origin } = terms
-  const readCash = () => coveringBalance(deps, terms)
+  const readBalance = () => coveringBalance(deps, terms)
   const heads = headsOf(deps, prepared)
   const data = taskData(deps, prepared)
   await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(origin.chain.id)
-  const cash = await readCash()
+  const balance = await readBalance()
   const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId }).catch(
     async (fault: unknown) => {
       // Another swap may have taken the balance since it was read; then the shortage is the reason to report.
-      await readCash()
+      await readBalance()
       throw fault
     },
   )
@@ -85,7 +85,7 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
       account: walletOf(userId, origin),
       amountUnits: route.amountInUnits,
       token: origin.token,
-      seen: { ...cash, reread: readCash },
+      seen: { ...balance, reread: readBalance },
       gas,
     },
     data: {

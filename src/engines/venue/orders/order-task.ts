@@ -70,8 +70,8 @@ export type OrderTaskData = TransferTaskData & {
   /** The role of the order, by default `entry`; an exit leg if a trigger of the gateway became the order. */
   role?: OrderRole
   /**
-   * For a scheduled run that reduces a position: the part of the position that its schedule has opened. This part
-   * limits the order when it is signed.
+   * The part of the position that the schedule of a run has opened. It limits the run's reducing order when that order
+   * is signed.
    */
   own_part?: OwnPart
   /** The requested size of a close, if it exceeds the position. */

@@ -6,7 +6,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { changesSql, ownerJoins, ownerOf } from './balance-changes.ts'
 import { venueName } from './order-store.ts'
-import { type Move, ownAfter } from './schedule-part.ts'
+import { type Change, ownAfter, toMoves } from './schedule-part.ts'
 
 /**
  * This module computes which part of a holding a run of a schedule may reduce, whatever its limits are: the part that
@@ -17,8 +17,8 @@ import { type Move, ownAfter } from './schedule-part.ts'
 /** The key under which the records have the balance of a holding. */
 export type HoldingRecord = { balance_key: string }
 /**
- * What the data of a reducing task stores about the part: its schedule, the key of the holding, and the size that the
- * account held at the admission.
+ * The data of a reducing task store about the part its schedule, the key of the holding, and the size that the account
+ * held at the admission.
  */
 export type OwnPart = HoldingRecord & { schedule: string; total: string }
 
@@ -127,7 +127,7 @@ const notOwned = (symbol: string, own: string) =>
   )
 
 type Asked = Omit<Holding, 'held'> & { schedule: string; taskId: string | null }
-type MovesRow = { is_compared: boolean; baseline: string; own_before: string; moves: [string, string][] }
+type MovesRow = { is_compared: boolean; baseline: string; own_before: string; moves: Change[] }
 
 async function ownPart(db: Queryable, asked: Asked): Promise<string> {
   const { userId, market, symbol, isLong, schedule, balance_key: balanceKey, taskId, total } = asked
@@ -137,12 +137,7 @@ async function ownPart(db: Queryable, asked: Asked): Promise<string> {
   const [waiting] = await query<{ pending: string }>(db, pendingSql, [...common, Number(side), taskId, total])
   const [row] = await query<MovesRow>(db, movesSql, [...common, balanceKey])
   if (!row || !waiting) return '0'
-  const moves = row.moves.map(
-    ([owner, change]): Move => ({
-      owner: owner === schedule ? 'own' : owner === 'unknown' ? 'unknown' : 'other',
-      change: side * toFixedPoint(change),
-    }),
-  )
+  const moves = toMoves(row.moves, { schedule, side })
   const shown = toFixedPoint(total)
   const explained = moves.reduce((sum, { change }) => sum + change, side * toFixedPoint(row.baseline))
   const recorded = row.is_compared ? explained : shown
@@ -168,8 +163,8 @@ const unsettledSql = `
     and ended_at > (select reconciled_at from account) - interval '1 minute'`
 
 /**
- * What has changed the holding since the baseline: what was imported, and the fills that tasks have seen before that.
- * $6 is the key of the balance.
+ * Reads the changes of the holding since the baseline: those that were imported, and the fills that tasks have seen
+ * before the import. $6 is the key of the balance.
  */
 const movesSql = `
 with account as materialized (${accountSql}),
@@ -200,7 +195,7 @@ select a.is_compared,
 from account a`
 
 /**
- * What orders of the schedule may still reduce: the rest of each one that was signed and whose last fill may not be
+ * Sums what orders of the schedule may still reduce: the rest of each one that was signed and whose last fill may not be
  * known, and the size of each task that has not signed yet. $6 is 1 for a long holding and -1 for a short one, $7 the
  * task that signs now, which counts only what was signed before it, and $8 what the account holds. An exit that waits
  * for its price reduces nothing before it fires.

@@ -5,14 +5,14 @@ import type { VenueAccount } from './account-store.ts'
 import { changesSql } from './balance-changes.ts'
 import { type Balances, positionBalanceKey } from './expected-balances.ts'
 import { venueName } from './order-store.ts'
-import { type Move, ownAfter } from './schedule-part.ts'
+import { type Change, ownAfter, toMoves } from './schedule-part.ts'
 
 /** Keeps what schedules hold at the baseline of an account, so that only later changes decide what they hold now. */
 
 type Account = Pick<VenueAccount, 'user_id' | 'baseline_at_ms' | 'checks_balances'>
 type NewBaseline = { balances: Balances; atMs: number }
 
-type HeldRow = { balance_key: string; strategy_id: string; before: string; moves: [string, string][] }
+type HeldRow = { balance_key: string; strategy_id: string; before: string; moves: Change[] }
 
 /** The balances of which a schedule held a part at the baseline or has changed something since. */
 const heldSql = `
@@ -55,15 +55,15 @@ const isPositionKey = (balanceKey: string): boolean => balanceKey.startsWith(pos
 
 /** Returns the part with the sign of the position; a schedule holds a part of one side at most. */
 function partOf({ balance_key, strategy_id, before, moves }: HeldRow, position: bigint | undefined): bigint {
-  const changes = moves.map(
-    ([owner, change]): Move => ({
-      owner: owner === strategy_id ? 'own' : owner === 'unknown' ? 'unknown' : 'other',
-      change: toFixedPoint(change),
-    }),
-  )
   const start = toFixedPoint(before)
-  const long = ownAfter(changes, { position, ownBefore: start > 0n ? start : 0n })
+  const schedule = strategy_id
+  const long = ownAfter(toMoves(moves, { schedule, side: 1n }), {
+    position,
+    ownBefore: start > 0n ? start : 0n,
+  })
   if (long > 0n || position === undefined || !isPositionKey(balance_key)) return long
-  const reversed = changes.map(({ owner, change }) => ({ owner, change: -change }))
-  return -ownAfter(reversed, { position: -position, ownBefore: start < 0n ? -start : 0n })
+  return -ownAfter(toMoves(moves, { schedule, side: -1n }), {
+    position: -position,
+    ownBefore: start < 0n ? -start : 0n,
+  })
 }

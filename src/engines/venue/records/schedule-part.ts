@@ -1,8 +1,21 @@
+import { toFixedPoint } from '#kernel/money/money.ts'
+
 /** Follows what a schedule has opened of a balance through the changes of that balance. */
 
-export type Owner = 'own' | 'other' | 'unknown'
+/** A change of a balance, with the id of the schedule whose change it is, or `other`, or `unknown`. */
+export type Change = [owner: string, amount: string]
 /** A change of the holding; a positive one enlarges it. */
-export type Move = { owner: Owner; change: bigint }
+export type Move = { owner: 'own' | 'other' | 'unknown'; change: bigint }
+/** Returns the changes as one schedule sees them; `side` is -1 for a short position, which a negative change enlarges. */
+export const toMoves = (
+  changes: readonly Change[],
+  { schedule, side }: { schedule: string; side: 1n | -1n },
+): Move[] =>
+  changes.map(([owner, amount]) => ({
+    owner: owner === schedule ? 'own' : owner === 'unknown' ? 'unknown' : 'other',
+    change: side * toFixedPoint(amount),
+  }))
+
 type Known = {
   /** What the account holds after the last move; undefined if that is not recorded. */
   position: bigint | undefined
