@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Overload } from './load-shedding.ts'
 import type { LimitName, RateLimits } from './rate-limits.ts'
 
 /** The utilization of the event loop above which the principals with the most requests are paused. */
@@ -32,6 +33,7 @@ export function createPacer(random: () => number = Math.random) {
   }
 
   return {
+    isHeavy,
     /** Sets the pause by the event loop's utilization since the last call, a number from 0 to 1. */
     record(utilization: number): void {
       const excess = utilization - busyMax
@@ -54,6 +56,8 @@ export function createPacer(random: () => number = Math.random) {
 export type Pacing = {
   /** Counts a request and returns its pause, or undefined if the request is not paused. Exits are never paused. */
   pause(principal: string, rate: LimitName): Promise<void> | undefined
+  /** Returns whether a principal is one of those that are paused while the event loop is busy. */
+  isHeavy(principal: string): boolean
   close(): void
 }
 
@@ -71,6 +75,7 @@ export function startPacing(): Pacing {
       const pauseMs = pacer.pauseOf(principal)
       return pauseMs > 0 && rate !== 'exit' ? delay(pauseMs) : undefined
     },
+    isHeavy: pacer.isHeavy,
     close() {
       clearInterval(sample)
       clearInterval(turn)
@@ -80,10 +85,17 @@ export function startPacing(): Pacing {
 
 /**
  * Pauses each request where it is counted: once, over whatever transport it arrives, and even if it is then refused.
+ * While the instance is overloaded, it refuses heavy callers there.
  */
-export const pacedLimits = (limits: RateLimits, pacing: Pacing): RateLimits => ({
+export const pacedLimits = (
+  limits: RateLimits,
+  { pacing, load }: { pacing: Pacing; load: Pick<Overload, 'refusal'> },
+): RateLimits => ({
   consume(name, key, points) {
-    const paused = pacing.pause(key, name)
-    return paused ? paused.then(() => limits.consume(name, key, points)) : limits.consume(name, key, points)
+    const counted = () => {
+      const fault = load.refusal(name, pacing.isHeavy(key))
+      return fault ? { fault } : limits.consume(name, key, points)
+    }
+    return pacing.pause(key, name)?.then(counted) ?? counted()
   },
 })

@@ -127,8 +127,8 @@ export function createInvocation({
 }: InvocationDeps): Invocation {
   const sources: NumberSources = new WeakMap()
   const unpaced = rateLimits(points, store)
-  const limits = pacedLimits(unpaced, pacing)
   const load = createOverload(loadSettings)
+  const limits = pacedLimits(unpaced, { pacing, load })
   const readers = inputReaders(sources)
   const quotas = userQuotas(authenticate, { ...defaultQuotas, ...quotaSettings })
 
@@ -269,7 +269,7 @@ function admission(entry: Entry, { authenticate, authenticateBackend, limits, lo
     return toAdmitted(caller, principal, authorization, await limits.consume(rate, principal))
   }
   return ({ authorization, backendKey, address: given }: Credentials): Admitted | Promise<Admitted> => {
-    const overloadFault = load.refusal(rate)
+    const overloadFault = load.refusal(rate, false)
     if (overloadFault) throw overloadFault
     const address = addressKey(given)
     if (entry.access !== 'public' || authorization !== undefined)

@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadShedder, moneySamplesMax } from './load-shedding.ts'
+import { loadShedder, samplesMax } from './load-shedding.ts'
 
-test('a second late interval sheds reads, a lasting overload sheds money operations, and exits are never shed', () => {
+test('a second late interval sheds reads of heavy callers, a lasting overload all but exits', () => {
   const load = loadShedder(250)
-  const shed = () =>
-    (['auth', 'read', 'stream', 'money', 'exit'] as const).filter((rate) => load.refusal(rate) !== undefined)
+  const shed = (isHeavy: boolean) =>
+    (['auth', 'read', 'stream', 'money', 'exit'] as const).filter(
+      (rate) => load.refusal(rate, isHeavy) !== undefined,
+    )
   load.record(250)
   load.record(251)
-  assert.deepEqual(shed(), [])
-  for (let late = 2; late < moneySamplesMax; late++) {
+  assert.deepEqual(shed(true), [])
+  for (let late = 2; late < samplesMax; late++) {
     load.record(251)
-    assert.deepEqual(shed(), ['auth', 'read', 'stream'])
+    assert.deepEqual(shed(true), ['auth', 'read', 'stream'])
+    assert.deepEqual(shed(false), [])
   }
   load.record(251)
-  assert.deepEqual(shed(), ['auth', 'read', 'stream', 'money'])
+  assert.deepEqual(shed(true), ['auth', 'read', 'stream', 'money'])
+  assert.deepEqual(shed(false), ['auth', 'read', 'stream', 'money'])
   load.record(3)
-  assert.deepEqual(shed(), [])
+  assert.deepEqual(shed(true), [])
 })

@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { budgetSpent, type Fault } from '#kernel/contract/fault.ts'
-import type { RateClass } from '#kernel/contract/operation.ts'
+import type { LimitName } from './rate-limits.ts'
 
-/** After this many samples in a row above the limit, reads are rejected, and later also operations that move money. */
-const readSamplesMax = 2
-export const moneySamplesMax = 5
+/** After this many samples in a row above the limit, the reads of heavy callers are rejected, and later all but exits. */
+const heavySamplesMax = 2
+export const samplesMax = 5
 
 export type LoadSettings = {
   /** The maximum mean delay of the event loop; a busy loop without delay sheds nothing. */
@@ -15,8 +15,9 @@ export type LoadSettings = {
 }
 
 /**
- * A late event loop delays every answer; rejecting some keeps the others fast. Exits (cancel, close, withdraw)
- * are never shed, and money operations only after the overload has lasted.
+ * A late event loop delays every answer; rejecting some keeps the others fast. The reads of the callers that ask most
+ * are rejected first, and those of everybody and operations that move money only after the overload has lasted. Exits
+ * (cancel, close, withdraw) are never shed.
  */
 export function loadShedder(delayMsMax: number) {
   let samplesAbove = 0
@@ -24,9 +25,9 @@ export function loadShedder(delayMsMax: number) {
     record(delayMs: number): void {
       samplesAbove = delayMs > delayMsMax ? samplesAbove + 1 : 0
     },
-    refusal(rate: RateClass): Fault | undefined {
-      const samplesMax = rate === 'money' ? moneySamplesMax : readSamplesMax
-      if (rate === 'exit' || samplesAbove < samplesMax) return undefined
+    refusal(rate: LimitName, isHeavy: boolean): Fault | undefined {
+      const samplesMin = isHeavy && rate !== 'money' ? heavySamplesMax : samplesMax
+      if (rate === 'exit' || samplesAbove < samplesMin) return undefined
       return budgetSpent('overloaded', 'This instance is over its capacity; try again in 1 s', {
         budget: 'event_loop',
         owner: 'instance',
@@ -36,7 +37,7 @@ export function loadShedder(delayMsMax: number) {
   }
 }
 
-export type Overload = { refusal(rate: RateClass): Fault | undefined; close(): void }
+export type Overload = { refusal(rate: LimitName, isHeavy: boolean): Fault | undefined; close(): void }
 
 export function createOverload(settings: Partial<LoadSettings> = {}): Overload {
   const { delayMsMax = 250, everyMs = 1_000 } = settings

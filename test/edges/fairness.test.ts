@@ -64,6 +64,7 @@ test('each request is paced once, whatever it asks for and by which door', async
       paced.push(`${rate} of ${principal}`)
       return undefined
     },
+    isHeavy: () => false,
     close() {},
   }
   const app = await createHttpApp({ pacing })
