@@ -51,6 +51,21 @@ test('the imports of the project are found', () => {
   }
 })
 
+test('what the package has as it is imports nothing of the gateway', () => {
+  const derived = ['src/sdk/api.ts', 'src/sdk/operations.ts', 'src/edges/cli/commands.ts']
+  const copied = files.filter(
+    ({ path }) =>
+      /^src\/(sdk|edges\/cli)\//.test(path) && !path.endsWith('.test.ts') && !derived.includes(path),
+  )
+  assert.ok(copied.length > 20, `only ${copied.length} files were found`)
+  const foreign = copied.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ specifier }) => specifier?.startsWith('#') && !specifier.startsWith('#sdk/'))
+      .map(({ specifier }) => `${path} imports ${specifier}`),
+  )
+  assert.deepEqual(foreign, [])
+})
+
 test('every planted violation is caught and every good source passes', () => {
   for (const { rule, path, bad = [], good = [] } of ruleFixtures) {
     for (const text of bad) {

@@ -1,5 +1,5 @@
-import { parseJson } from '#kernel/wire/json.ts'
 import { connectionError, errorOf, PorticoError } from './errors.ts'
+import { parseJson } from './json.ts'
 import type { OperationRow } from './operations.ts'
 import { mayRepeat, pause, retryDelayMs } from './retry.ts'
 import type { TokenSource } from './token-source.ts'

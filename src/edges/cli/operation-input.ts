@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { isRecord, parseJson } from '#kernel/wire/json.ts'
+import { parseJson } from '#sdk/json.ts'
 import type { Command, Field } from './commands.ts'
 import { UsageError } from './terminal.ts'
 
@@ -49,8 +49,9 @@ function readDocument(given: string): Input {
     throw new UsageError('--json takes @file, @- or a JSON object; without a value it prints JSON')
   const text = given.startsWith('@') ? readText(given.slice(1)) : given
   const document = parseJson(text)
-  if (!isRecord(document)) throw new UsageError('The document of --json is not a JSON object')
-  return document
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    throw new UsageError('The document of --json is not a JSON object')
+  return document as Input
 }
 
 function readText(path: string): string {
