@@ -73,14 +73,14 @@ export function openExecutionComparison(deps: ComparisonDeps): AsyncDisposable {
     if (all && uncompared.includes(all)) await compareAll(state, all)
     else await Promise.all(uncompared.map((hold) => compareOne(state, hold, all)))
   }
-  const repeated = repeat(compareIfWanted, {
+  const comparing = repeat(compareIfWanted, {
     everyMs,
     onError: (error) => log.warn({ error }, 'the chains were not compared with the database: will retry'),
   })
   return {
     async [Symbol.asyncDispose]() {
       closing.abort()
-      await repeated[Symbol.asyncDispose]()
+      await comparing[Symbol.asyncDispose]()
     },
   }
 }

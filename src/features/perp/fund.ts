@@ -21,7 +21,7 @@ import {
   depositHold,
   type FundStep,
   type FundTask,
-  swapBeforeDeposit,
+  swapBeforeDepositSteps,
 } from './swap-before-deposit.ts'
 import { swapFeesUsd } from './swap-leg.ts'
 
@@ -37,7 +37,7 @@ export function fundSteps(deps: FundDeps): Steps<FundTaskData, FundStep> {
   const transfer = transferEffect(deps)
   const approval = approvalEffect(deps)
   return {
-    ...swapBeforeDeposit(deps),
+    ...swapBeforeDepositSteps(deps),
     sign: afterSwapStep(deps, transfer.sign),
     confirm: afterSwapStep(deps, transfer.confirm),
     async credit(task, context) {
