@@ -1,5 +1,5 @@
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
-import { openTimeComparison } from '#compose/forgotten-execution-search.ts'
+import { openForgottenExecutionSearch } from '#compose/forgotten-execution-search.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'
@@ -119,7 +119,7 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   const { clock, db, taskEngine, chains, joined } = composed
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
-  parts.use(openTimeComparison({ core: composed, chains, venue: composed.venue }).start())
+  parts.use(openForgottenExecutionSearch({ core: composed, chains, venue: composed.venue }))
   const show = eventLinks(composed)
   for (const start of joined.starters) parts.use(start(show))
   for (const schedule of joined.schedules) await taskEngine.schedules.ensure(db, schedule(clock.now()))

@@ -4,7 +4,7 @@
  */
 import { WebSocket } from 'ws'
 import { doorDepsOf, openDoors } from '#app.ts'
-import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { Answerer } from '#kernel/wire/chat-answerer.ts'
 import { openInstance } from '../../test/harness/instance.ts'
 import { unlimited } from './environment.ts'
 

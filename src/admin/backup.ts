@@ -4,7 +4,7 @@ import { readPoint } from '#durable/time/position-columns.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { lockDataDir } from '#start/data-dir-lock.ts'
 import { openDatabase } from '#store/database.ts'
-import { timeFile } from '#store/database-witness-file.ts'
+import { createWitnessFile } from '#store/database-witness-file.ts'
 import { backupCluster } from '#store/embedded/backup.ts'
 import { restoreCluster } from '#store/embedded/restore.ts'
 import { embeddedPostgres } from '#store/embedded-server.ts'
@@ -46,11 +46,11 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   using _lock = lockDataDir(config.DATA_DIR)
   // A mark outside the database records the restore first. If this process ends before the restored database holds
   // money, the next start of the gateway finds the mark and holds it.
-  const memory = timeFile(config.DATA_DIR)
+  const witnessFile = createWitnessFile(config.DATA_DIR)
   const { previousData } = await restoreCluster({
     dataDir: config.DATA_DIR,
     source,
-    beforeReplacement: memory.markRestored,
+    beforeReplacement: witnessFile.markRestored,
     progress: printLine,
   })
   await using parts = new AsyncDisposableStack()
@@ -62,7 +62,7 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   const recorded = assertSchema(database.pool).then(
     async () => {
       await holdRestored(database.pool)
-      memory.forgetRestored()
+      witnessFile.forgetRestored()
       await recordAction(database.pool, options, { command: 'restore', details })
     },
     (error: Error) => printLine(`Not recorded: ${error.message}`),

@@ -6,7 +6,6 @@ import { usageLine } from './arguments.ts'
 import { backendKeyCommands } from './backend-keys.ts'
 import { backupCommands } from './backup.ts'
 import type { AdminCommand } from './command.ts'
-import { creditPaymentCommands } from './credit-payments.ts'
 import { creditCommands } from './credits.ts'
 import { earnAccountCommands } from './earn-accounts.ts'
 import { keyCommands } from './key-encryption-keys.ts'
@@ -14,6 +13,7 @@ import { logCommands } from './list-actions.ts'
 import { timeCommands } from './money-holds.ts'
 import { psqlCommands } from './psql.ts'
 import { sponsorCommands } from './sponsors.ts'
+import { strayPaymentCommands } from './stray-payments.ts'
 import { taskCommands } from './tasks.ts'
 import { userCommands } from './users.ts'
 import { accountCommands } from './venue-accounts.ts'
@@ -23,7 +23,7 @@ export const commands: readonly AdminCommand[] = [
   ...taskPaymentCommands,
   ...accountCommands,
   ...earnAccountCommands,
-  ...creditPaymentCommands,
+  ...strayPaymentCommands,
   ...creditCommands,
   ...userCommands,
   ...tokenCommands,

@@ -9,8 +9,8 @@ import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Arguments, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { resolvePayment } from './credit-payments.ts'
 import type { Session } from './session.ts'
+import { resolveStrayPayment } from './stray-payments.ts'
 import { userOf } from './users.ts'
 
 /**
@@ -81,7 +81,7 @@ async function settlePayment(tx: Tx, session: Session, payment: string): Promise
     throw new UsageError(
       '--payment must be <chain>:<transaction>:<log>, as `credit-payments list` shows them.',
     )
-  await resolvePayment(tx, session, { chainId, txHash, logIndex })
+  await resolveStrayPayment(tx, session, { chainId, txHash, logIndex })
 }
 
 export const creditCommands: readonly AdminCommand[] = [

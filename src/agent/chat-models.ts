@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import type { Random } from '#kernel/id.ts'
 import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
-import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import type { StreamingNet } from '#kernel/wire/upstream-http.ts'
 import { createModelEndpoint, type Model } from '#upstreams/model/model.ts'
 

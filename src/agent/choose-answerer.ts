@@ -1,6 +1,6 @@
 import type { Registry } from '#grammar/operation-registry.ts'
 import { memoryAfter, readTurn, type TurnReading } from '#grammar/read-turn.ts'
-import type { Agent, Answerer, TurnEnd } from '#kernel/wire/answerer.ts'
+import type { Agent, Answerer, TurnEnd } from '#kernel/wire/chat-answerer.ts'
 import { isTimeframe, type Timeframe } from '#market/candle.ts'
 import type { ReadAnswerer } from './grammar-answerer.ts'
 import { analyseMarket } from './research/market-analyzer-agent.ts'
@@ -31,7 +31,7 @@ type Subject = {
 
 function subjectOf({ turn, understanding, registry: { names } }: TurnReading): Subject | undefined {
   const [intent, ...more] = understanding.intents
-  if (!intent || more.length > 0 || !intentsOf[turn.agent].includes(intent.intent)) return undefined
+  if (!intent || more.length > 0 || !intentsOf[turn.agent].includes(intent.name)) return undefined
   const { assets, asset, token, timeframe } = intent.slots
   const [first, ...others] = (assets ?? asset ?? token ?? '').split(/[ ,]+/).filter((word) => word !== '')
   const found = first === undefined ? undefined : names.bySymbol.get(first.toLowerCase())

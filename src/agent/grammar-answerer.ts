@@ -6,7 +6,7 @@ import { memoryAfter, type TurnReading } from '#grammar/read-turn.ts'
 import { inputsOf } from '#grammar/resolve-plan.ts'
 import { type Outputs, type StepOutput, stepOutputOf } from '#grammar/step-outputs.ts'
 import type { Ask, Intent, Understanding } from '#grammar/understanding.ts'
-import type { Citation, Emit, ToolCall, Tools, TurnEnd } from '#kernel/wire/answerer.ts'
+import type { Citation, Emit, ToolCall, Tools, TurnEnd } from '#kernel/wire/chat-answerer.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { startedText } from './started-task-text.ts'
 
@@ -14,7 +14,7 @@ import { startedText } from './started-task-text.ts'
 export type ReadAnswerer = {
   run(reading: TurnReading, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd>
 }
-type Run = Omit<TurnReading, 'understanding'> & { tools: Tools; emit: Emit; signal: AbortSignal }
+type Run = Pick<TurnReading, 'turn' | 'registry'> & { tools: Tools; emit: Emit; signal: AbortSignal }
 
 export const grammarAnswerer: ReadAnswerer = {
   async run({ turn, understanding, registry }, tools, emit, signal) {
@@ -49,7 +49,7 @@ export const grammarAnswerer: ReadAnswerer = {
 }
 
 const planText = ({ intents }: Understanding): string =>
-  intents.map(({ intent }) => intent.replaceAll('_', ' ')).join(', then ')
+  intents.map(({ name }) => name.replaceAll('_', ' ')).join(', then ')
 
 type Performing = {
   intent: Intent
@@ -80,7 +80,7 @@ async function perform(
       const { problem } = calls
       if (problem.problem === 'stop') return { outputs, open: { text: problem.reason } }
       const { slot, question, choices } = problem
-      const ask: Ask = { intent: intent.intent, slots, slot, question, choices }
+      const ask: Ask = { intent: intent.name, slots, slot, question, choices }
       return { outputs, open: { text: '', ask } }
     }
     for (const [n, input] of calls.inputs.entries()) {

@@ -37,7 +37,7 @@ export type ChainOverrides = {
 }
 
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
-/** A sponsor's balance between this minimum and the one above is reserved for full withdrawals. */
+/** With a balance between `sponsorExitMinWei` and `sponsorBalanceMinWei`, a sponsor pays only for full withdrawals. */
 const sponsorExitMinWei = 1_000_000_000_000_000n
 const sponsorBalanceMinLamports = 100_000_000n
 const sponsorExitMinLamports = 10_000_000n

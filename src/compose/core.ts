@@ -8,7 +8,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 import { type Random, systemRandom } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Database } from '#store/database.ts'
-import type { TimeMemory } from '#store/database-witness-file.ts'
+import type { WitnessFile } from '#store/database-witness-file.ts'
 import { approversOf } from './approvers.ts'
 import { openStore } from './store.ts'
 
@@ -20,7 +20,7 @@ export type CoreDeps = {
   printLine: (line: string) => void
   failpoints: Failpoints
   /** Stores over restarts what this instance saw of its databases; without a store this knowledge is lost. */
-  timeMemory?: TimeMemory
+  witnessFile?: WitnessFile
   /** The base URL is a function, because the port is known only once the server listens. */
   baseUrl: () => string
 }
@@ -71,7 +71,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
         replicationGraceMs,
       },
       approvers: approversOf(config, baseUrl),
-      memory: deps.timeMemory,
+      witnessFile: deps.witnessFile,
       durability: config.DATABASE_DURABILITY ?? 'single',
     }),
   )

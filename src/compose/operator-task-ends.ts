@@ -3,8 +3,8 @@ import { contracts } from '#contracts.ts'
 import type { IntakeDeps } from '#durable/accept/build-acceptance.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { createGasBudget } from '#engines/evm-batch/gas-budget.ts'
+import { endOrder } from '#engines/trigger-orders/after-task-end.ts'
 import { unquotedEnd } from '#engines/trigger-orders/operator-end-of-found-sale.ts'
-import { endOrder } from '#engines/trigger-orders/order-end.ts'
 import { venueName } from '#engines/venue/records/order-store.ts'
 import { chainIds, chainList } from '#features/chains/chain-list.ts'
 import { operatorEndOfRecharge } from '#features/credits/operator-end.ts'
@@ -49,7 +49,7 @@ type KindsOf<Section> = Section extends { group: infer Group extends string; ent
             : never
     }[keyof Entries & string]
   : never
-/** The kinds with an end of their own, and those that the gateway starts by itself. */
+/** Every task kind except those of operations with `isEndReported`, whose end other records show. */
 type TaskKindName =
   | KindsOf<(typeof contracts)[number] | typeof image>
   | typeof hookKind
@@ -90,7 +90,7 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
   const chains = namedChains(config)
   const chainOf = (chainId: string) => {
     const chain = chains.find(({ id }) => id === chainId)
-    if (!chain) throw new Error(`chain ${chainId} is in no list`)
+    if (!chain) throw new Error(`chain ${chainId} is not configured`)
     return chain
   }
   const swap = operatorEndOfSwap({

@@ -29,7 +29,7 @@ export function openVenueFeatures(
   const perp = createPerp({
     ...trading,
     ...bridge,
-    agents: tradingKeys,
+    tradingKeys,
     batches,
     changed,
     limits,
@@ -42,7 +42,7 @@ export function openVenueFeatures(
   })
   const spot = createSpotVenue({
     ...trading,
-    agents: tradingKeys,
+    tradingKeys,
     renewKey: perp.renewal.renew,
     triggerHost: config.HYPERLIQUID_SPOT_TRIGGERS,
     limits,

@@ -4,7 +4,7 @@ import type { ApplyAct, Operation } from '#kernel/contract/operation.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task/task.ts'
-import type { TimeMemory } from '#store/database-witness-file.ts'
+import type { WitnessFile } from '#store/database-witness-file.ts'
 import { createInvoker } from './accept/invoker.ts'
 import type { ShownUnits } from './accept/lagging-balances.ts'
 import type { OperationOf } from './accept/operation-call.ts'
@@ -41,7 +41,7 @@ type EngineDeps = {
   options: RunnerOptions & { replicationGraceMs?: number | undefined }
   approvers: Approvers
   /** The record of the database as this instance saw it in earlier runs. */
-  memory?: TimeMemory | undefined
+  witnessFile?: WitnessFile | undefined
   durability: Durability
 }
 

@@ -12,9 +12,9 @@ import type { Line } from './answer-lines.ts'
 import type { Row } from './answer-row-filters.ts'
 import type { Asset, Names, TokenPlace } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
+import { frameOf } from './frames.ts'
 import { helpText } from './help-texts.ts'
 import { isMutating } from './intent-frame.ts'
-import { frameOf } from './intents.ts'
 import { type Outputs, rowsAt, type StepOutput, valueAt } from './step-outputs.ts'
 import type { Intent } from './understanding.ts'
 
@@ -239,12 +239,12 @@ function writePart(writer: Writer, line: Line, scope: Omit<Scope, 'base'>): void
 }
 
 export function answerOf(
-  { intent, slots, route }: Pick<Intent, 'intent' | 'slots' | 'route'>,
+  { name, slots, route }: Pick<Intent, 'name' | 'slots' | 'route'>,
   outputs: Outputs,
   { nowMs, names }: { nowMs: number; names: Names },
 ): Answer {
   const writer: Writer = { text: '', spans: [] }
-  const frame = frameOf(intent)
+  const frame = frameOf(name)
   if (frame?.slots.includes('topic')) return { text: helpText(slots.topic), spans: [] }
   for (const line of frame?.answer ?? [])
     for (const [step, output] of outputsOf(outputs, line.step ?? frame?.plan?.[0]?.id ?? ''))

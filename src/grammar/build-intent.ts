@@ -17,7 +17,7 @@ export function intentOf(
   const steps = stepsOf(frame, slots, registry.names)
   const isThought = mood !== 'do' && isMutating(frame)
   const intent: Intent = {
-    intent: frame.intent,
+    name: frame.intent,
     effect: isThought ? 'quote' : frame.effect,
     mood,
     slots,

@@ -1,5 +1,5 @@
+import { frames } from './frames.ts'
 import { topics } from './help-topics.ts'
-import { frames } from './intents.ts'
 
 const domains: Readonly<Record<string, string>> = {
   market: 'Markets',

@@ -2,8 +2,8 @@ import { intentOf } from './build-intent.ts'
 import { questionOf } from './clarifying-question.ts'
 import type { Slots } from './clause-reader.ts'
 import type { Concept } from './feature-rules.ts'
+import { frameOf, frames } from './frames.ts'
 import { type Frame, isMutating } from './intent-frame.ts'
-import { frameOf, frames } from './intents.ts'
 import type { Registry } from './operation-registry.ts'
 import { choiceOf, hasValue, isDoubtful, isElliptic, ordinalOf } from './reply-words.ts'
 import { override } from './slot-override.ts'
@@ -78,7 +78,7 @@ function decision({ open, tokens, accepts }: Decision): Understanding {
   const done = { recommendationId: id, status } as const
   return {
     ...nothing,
-    intents: [{ intent, effect: 'none', mood: 'do', slots: { id }, steps: [], decision: done }],
+    intents: [{ name: intent, effect: 'none', mood: 'do', slots: { id }, steps: [], decision: done }],
   }
 }
 

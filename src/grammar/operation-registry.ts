@@ -5,8 +5,8 @@ import { isRecord } from '#kernel/wire/json.ts'
 import { createNames, type Names, type Universe } from './asset-and-chain-names.ts'
 import { concepts } from './english/lexicon.ts'
 import { nicknames } from './english/word-lists.ts'
+import { frames } from './frames.ts'
 import type { PlanStep } from './intent-frame.ts'
-import { frames } from './intents.ts'
 import { createVocabulary, type Vocabulary } from './vocabulary.ts'
 
 /** The registry has what the grammar needs of the product: its operations, its chains and its assets. */

@@ -1,4 +1,4 @@
-import type { ToolCall, ToolResult } from '#kernel/wire/answerer.ts'
+import type { ToolCall, ToolResult } from '#kernel/wire/chat-answerer.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 
 /** The output of one operation of a plan; `Outputs` holds them by the id of their step. */

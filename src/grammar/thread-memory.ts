@@ -1,7 +1,7 @@
 import { dollarSymbol } from './asset-and-chain-names.ts'
 import type { Slots } from './clause-reader.ts'
+import { frameOf } from './frames.ts'
 import { type Effect, isMutating, type Place } from './intent-frame.ts'
-import { frameOf } from './intents.ts'
 import type { Ask, Understanding } from './understanding.ts'
 
 /** What a thread remembers between two messages. */
@@ -33,10 +33,10 @@ export function remember(state: ThreadState, understanding: Understanding, nowMs
   delete next.pending
   if (understanding.ask) next.pending = { ...understanding.ask, atMs: nowMs }
   const last = understanding.intents.at(-1)
-  const frame = last && frameOf(last.intent)
+  const frame = last && frameOf(last.name)
   if (!last || !frame) return next
   const isTalk = last.effect === 'none' && last.route === undefined
-  if (!isTalk) next.last = { intent: last.intent, slots: last.slots, effect: last.effect, atMs: nowMs }
+  if (!isTalk) next.last = { intent: last.name, slots: last.slots, effect: last.effect, atMs: nowMs }
   if (frame.executedBy) next.quote = { slots: last.slots, atMs: nowMs }
   else if (isMutating(last)) delete next.quote
   const { asset = last.slots.asset_out, asset_in, token } = last.slots

@@ -1,11 +1,11 @@
-import { clausesOf } from './clauses.ts'
+import { type Clause, clausesOf } from './clauses.ts'
+import { frameOf } from './frames.ts'
 import { isMutating } from './intent-frame.ts'
-import { frameOf } from './intents.ts'
 import { type Found, interpret } from './interpret-clause.ts'
 import { meaningOfReply } from './interpret-reply.ts'
 import { lex } from './lex.ts'
 import type { Registry } from './operation-registry.ts'
-import { tag } from './tag.ts'
+import { type Token, tag } from './tag.ts'
 import type { ThreadState } from './thread-memory.ts'
 import { type Intent, isQuiet, note, nothing, type Understanding } from './understanding.ts'
 
@@ -13,24 +13,40 @@ const mutationsMax = 5
 /** The most tokens of an order: an order is short, and a longer text was pasted and is not the user's own order. */
 const orderTokensMax = 120
 
+/** The words of a message, and the clauses that they form. */
+export type MessageText = {
+  text: string
+  isCut: boolean
+  tokens: readonly Token[]
+  clauses: readonly Clause[]
+}
+type ThreadContext = { nowMs: number; state: ThreadState }
+
+export function splitMessage(message: string, { vocabulary }: Pick<Registry, 'vocabulary'>): MessageText {
+  const { lexemes, text, isCut } = lex(message)
+  const tokens = tag(lexemes, vocabulary)
+  return { text, isCut, tokens, clauses: clausesOf(tokens) }
+}
+
 /**
  * Reads a message of the user. It is a pure function of the text, the state of the thread, the time and the
  * registry.
  */
-export function understand(
-  text: string,
-  { nowMs, state }: { nowMs: number; state: ThreadState },
+export const understand = (message: string, context: ThreadContext, registry: Registry): Understanding =>
+  understandText(splitMessage(message, registry), context, registry)
+
+export function understandText(
+  { text, isCut, tokens, clauses }: MessageText,
+  { nowMs, state }: ThreadContext,
   registry: Registry,
 ): Understanding {
-  const read = lex(text)
-  const tokens = tag(read.lexemes, registry.vocabulary)
   if (tokens.every(({ kind }) => kind === 'mark')) return { ...nothing, notes: [note('not_understood')] }
-  const short = meaningOfReply({ tokens, text: read.text, nowMs, state, registry })
+  const short = meaningOfReply({ tokens, text, nowMs, state, registry })
   if (short) return short
   const found: Found[] = []
   const before: Intent[] = []
-  const isLong = read.isCut || tokens.length > orderTokensMax
-  for (const clause of clausesOf(tokens)) {
+  const isLong = isCut || tokens.length > orderTokensMax
+  for (const clause of clauses) {
     const part = interpret(clause, { nowMs, state, registry, before, isLong })
     found.push(part)
     if (part.intent) before.push(part.intent)
@@ -38,7 +54,7 @@ export function understand(
   return collect(found)
 }
 
-const isTalk = ({ intent }: Intent): boolean => frameOf(intent)?.talk !== undefined
+const isTalk = ({ name }: Intent): boolean => frameOf(name)?.talk !== undefined
 
 function collect(found: readonly Found[]): Understanding {
   const intents = found.flatMap(({ intent }) => intent ?? [])

@@ -5,7 +5,7 @@ import type { Choice } from './question-choices.ts'
 
 /** One thing that a message asks for, with the steps that do it. */
 export type Intent = {
-  intent: string
+  name: string
   effect: Effect
   mood: Mood
   slots: Slots

@@ -3,7 +3,7 @@ import type { Overrides } from '#compose/compose.ts'
 import type { Config } from '#config.ts'
 import { createFailpoints, type Failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
-import { timeFile } from '#store/database-witness-file.ts'
+import { createWitnessFile } from '#store/database-witness-file.ts'
 import { openDatabaseEndpoint, openUpstreamEndpoints } from './backing-services.ts'
 import { lockDataDir } from './data-dir-lock.ts'
 import { assertPortFree } from './port-check.ts'
@@ -91,7 +91,7 @@ export async function startGateway(
       databaseUrl: database.value.url,
       urls,
       failpoints: failpointsOf(config),
-      timeMemory: timeFile(config.DATA_DIR),
+      witnessFile: createWitnessFile(config.DATA_DIR),
     }
     const starting = app(deps, overrides).catch((error: unknown) => {
       throw toStartupError(error, config)

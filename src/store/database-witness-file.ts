@@ -7,9 +7,9 @@ import { isRecord } from '#kernel/wire/json.ts'
  * database and outside the folder of the embedded cluster, so `backup` does not copy them and `restore` does not
  * replace them.
  */
-export type TimeMemory = {
-  read(database: string): TimeRecord | undefined
-  write(database: string, record: TimeRecord): void
+export type WitnessFile = {
+  read(database: string): WitnessRecord | undefined
+  write(database: string, record: WitnessRecord): void
   /**
    * Records that a backup is being restored here. The mark stays until the restored database itself records the hold on
    * money.
@@ -18,7 +18,7 @@ export type TimeMemory = {
   isRestored(): boolean
   forgetRestored(): void
 }
-export type TimeRecord = {
+export type WitnessRecord = {
   witness: string
   generation: number
   beat: number
@@ -28,7 +28,7 @@ export type TimeRecord = {
   point?: string | null
 }
 
-export function timeFile(dataDir: string): TimeMemory {
+export function createWitnessFile(dataDir: string): WitnessFile {
   const folder = join(dataDir, 'database-time')
   const pathOf = (database: string) => join(folder, `${database}.json`)
   const mark = join(folder, 'restored')
@@ -42,7 +42,7 @@ export function timeFile(dataDir: string): TimeMemory {
     read(database) {
       try {
         const found: unknown = JSON.parse(readFileSync(pathOf(database), 'utf8'))
-        return isTimeRecord(found) ? found : undefined
+        return isWitnessRecord(found) ? found : undefined
       } catch (error) {
         // A file that a loss of power cut short counts as missing; the database is then compared with the blockchains.
         if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
@@ -59,7 +59,7 @@ export function timeFile(dataDir: string): TimeMemory {
   }
 }
 
-const isTimeRecord = (found: unknown): found is TimeRecord =>
+const isWitnessRecord = (found: unknown): found is WitnessRecord =>
   isRecord(found) &&
   typeof found.witness === 'string' &&
   typeof found.generation === 'number' &&

@@ -1,7 +1,7 @@
 /** What an answerer is given besides its question, and what of it outlasts an instance. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { PastMessage, ToolDescription } from '#kernel/wire/answerer.ts'
+import type { PastMessage, ToolDescription } from '#kernel/wire/chat-answerer.ts'
 import { bearer, http } from '../harness/gateway.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'

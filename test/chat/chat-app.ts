@@ -2,7 +2,7 @@
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Overrides } from '#compose/compose.ts'
 import { externalAccount } from '#kernel/task/task.ts'
-import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { Answerer } from '#kernel/wire/chat-answerer.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { type Agent, bearer, http, newAgent } from '../harness/gateway.ts'
 import { loopback } from '../harness/in-process-door.ts'

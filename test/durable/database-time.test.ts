@@ -11,7 +11,7 @@ import { createMoneyHolds, everything, raiseGeneration, storeHold } from '#durab
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
-import { type TimeMemory, type TimeRecord, timeFile } from '#store/database-witness-file.ts'
+import { createWitnessFile, type WitnessFile, type WitnessRecord } from '#store/database-witness-file.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
@@ -117,7 +117,7 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
 test('a resume ends what was judged before it, and the comparison after it begins at the database of now', async () => {
   await using fixture = await openFixture()
   using folder = dataFolder()
-  const memory = timeFile(folder.path)
+  const witnessFile = createWitnessFile(folder.path)
   const kind = { steps: { only: async () => executed } }
   type Witness = { id: string; beat: bigint }
   /** Of every instance. */
@@ -131,19 +131,19 @@ test('a resume ends what was judged before it, and the comparison after it begin
     }, `${n} heartbeats`)
   }
   const findNothing = (time: DatabaseTime) => time.open(async () => [])
-  const before = await fixture.instance(kind, { leaseMs, timeMemory: memory, openTime: findNothing })
+  const before = await fixture.instance(kind, { leaseMs, witnessFile, openTime: findNothing })
   await beats(2)
   await before[Symbol.asyncDispose]()
   const [{ id, lsn }] = (await fixture.rows(
     `select value as id, (select (max(lsn) - '0/0')::text from database_witness) as lsn
        from database_binding where key = 'database'`,
   )) as [{ id: string; lsn: string }]
-  let remembered: TimeRecord | undefined
+  let remembered: WitnessRecord | undefined
   const openTime = async (time: DatabaseTime) => {
     await findNothing(time)
-    remembered = memory.read(id)
+    remembered = witnessFile.read(id)
   }
-  const { holds } = (await fixture.instance(kind, { leaseMs, timeMemory: memory, openTime })).taskEngine
+  const { holds } = (await fixture.instance(kind, { leaseMs, witnessFile, openTime })).taskEngine
   assert.equal(remembered?.lsn, lsn, 'a remembered position is a stored one')
 
   // Held with an earlier point and compared; an instance that knows of a still earlier one has it compared again.
@@ -192,15 +192,15 @@ test('a resume ends what was judged before it, and the comparison after it begin
 })
 
 type Opened = {
-  memory: TimeMemory
-  seen?: Partial<TimeRecord>
+  witnessFile: WitnessFile
+  seen?: Partial<WitnessRecord>
   compareChains?: CompareChains
   searchedChains?: readonly SearchedChain[]
 }
 /** An instance with what it saw of the database before, which has signed something. */
 async function openWith(
   fixture: EngineFixture,
-  { memory, seen, compareChains = async () => [], searchedChains }: Opened,
+  { witnessFile, seen, compareChains = async () => [], searchedChains }: Opened,
 ) {
   const [{ id }] = (await fixture.rows(
     `select value as id from database_binding where key = 'database'`,
@@ -212,11 +212,11 @@ async function openWith(
   )
   if (seen) {
     const hidden = { system: null, timeline: null, lsn: null }
-    memory.write(id, { witness: newUser(), generation: 0, beat: 50, ...hidden, ...seen })
+    witnessFile.write(id, { witness: newUser(), generation: 0, beat: 50, ...hidden, ...seen })
   }
   const openTime = (time: DatabaseTime) => time.open(compareChains, searchedChains)
   const kind = { steps: { only: async () => executed } }
-  return (await fixture.instance(kind, { leaseMs, timeMemory: memory, openTime })).taskEngine
+  return (await fixture.instance(kind, { leaseMs, witnessFile, openTime })).taskEngine
 }
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
 
@@ -230,10 +230,13 @@ test('a gateway that comes back after its heartbeats were deleted compares, and 
     compared += 1
     return []
   }
-  const deleted = { memory: timeFile(folder.path), seen: { point: daysAgo(31) }, compareChains }
+  const deleted = { witnessFile: createWitnessFile(folder.path), seen: { point: daysAgo(31) }, compareChains }
   const { holds } = await openWith(fixture, deleted)
   assert.deepEqual([compared, holds.find()], [1, undefined])
-  const lost = await openWith(fixture, { memory: timeFile(other.path), seen: { point: daysAgo(29) } })
+  const lost = await openWith(fixture, {
+    witnessFile: createWitnessFile(other.path),
+    seen: { point: daysAgo(29) },
+  })
   assert.equal(lost.holds.find()?.reason, 'went_back')
 })
 
@@ -245,7 +248,7 @@ test('a chain that does not answer is on hold alone and everywhere, until its ro
     { chainId: '8453', found: 'unknown' },
     { chainId: '137', found: 'clean' },
   ]
-  const { holds } = await openWith(fixture, { memory: timeFile(folder.path), compareChains })
+  const { holds } = await openWith(fixture, { witnessFile: createWitnessFile(folder.path), compareChains })
   const reasons = () => ['8453', '137'].map((chain) => holds.find(chain)?.reason)
   assert.deepEqual([holds.find(), ...reasons()], [undefined, 'not_compared', undefined])
   await eventually(async () => other.holds.find('8453'), 'the other instance holds it, too')
@@ -264,7 +267,11 @@ test('after a failover a chain where a transaction of before can still land is s
   using folder = dataFolder()
   const point = new Date().toISOString()
   const seen = { beat: 0, timeline: 0, point }
-  const { holds } = await openWith(fixture, { memory: timeFile(folder.path), seen, searchedChains })
+  const { holds } = await openWith(fixture, {
+    witnessFile: createWitnessFile(folder.path),
+    seen,
+    searchedChains,
+  })
   assert.deepEqual(
     ['7565164', '999'].map((chain) => holds.find(chain)?.reason),
     ['not_compared', undefined],
@@ -272,7 +279,7 @@ test('after a failover a chain where a transaction of before can still land is s
   assert.equal(holds.find(), undefined)
 })
 
-test('without a memory, chains that no counter compares are searched since the last moment that the database knows', async () => {
+test('without a witness file, chains that no counter compares are searched since the last moment that the database knows', async () => {
   await using fixture = await openFixture()
   const { pool } = fixture.admin
   const start = async () => {
@@ -283,7 +290,7 @@ test('without a memory, chains that no counter compares are searched since the l
       clock: systemClock,
       random: systemRandom,
       log: silentLog,
-      memory: undefined,
+      witnessFile: undefined,
       leaseMs,
     }
     await createDatabaseTime(deps).open(async () => [], searchedChains)

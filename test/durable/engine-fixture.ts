@@ -17,7 +17,7 @@ import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Admission, JsonObject, Step, StepResult, TaskKind, TaskView } from '#kernel/task/task.ts'
 import type { Database } from '#store/database.ts'
-import type { TimeMemory } from '#store/database-witness-file.ts'
+import type { WitnessFile } from '#store/database-witness-file.ts'
 import { query } from '#store/query.ts'
 import type { TestDatabase } from '../harness/cluster.ts'
 import { openTestCore } from '../harness/core.ts'
@@ -66,7 +66,7 @@ type InstanceOptions = {
   createBus?: (database: Database) => MessageBus
   clock?: Clock
   log?: Log
-  timeMemory?: TimeMemory
+  witnessFile?: WitnessFile
   /** Runs before the first heartbeat, as the start of the product does. */
   openTime?: (time: DatabaseTime) => Promise<void>
   config?: Partial<Config>
@@ -171,7 +171,7 @@ export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
     },
     async instance(kind: TestKind, instanceOptions: InstanceOptions = {}): Promise<Instance> {
       const { poolMax = 10, internal = [], slots = 64, leaseMs = 1_000, log, createBus } = instanceOptions
-      const { claimPollMs = claimPollMsDefault, timeMemory, config, replicationGraceMs } = instanceOptions
+      const { claimPollMs = claimPollMsDefault, witnessFile, config, replicationGraceMs } = instanceOptions
       const core = await openTestCore({
         databaseUrl: db.url,
         config: { DATABASE_POOL: poolMax, RUNNER_SLOTS: slots, LEASE_MS: leaseMs, ...config },
@@ -182,7 +182,7 @@ export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
           ...(replicationGraceMs !== undefined && { replicationGraceMs }),
         },
         ...(log && { log }),
-        ...(timeMemory && { timeMemory }),
+        ...(witnessFile && { witnessFile }),
       })
       const { taskEngine, priceTriggers, stores } = core
       await taskEngine.nonces.ensure(nonceSequence, 1n)

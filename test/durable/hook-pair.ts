@@ -1,5 +1,5 @@
 import { insertTriggerOrders } from '#engines/trigger-orders/store.ts'
-import { hookRow } from '#features/hooks/hook-row.ts'
+import { triggerRowOf } from '#features/hooks/trigger-row.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { type EngineFixture, newUser } from './engine-fixture.ts'
 
@@ -10,7 +10,7 @@ export async function leaveHookPair({ admin }: EngineFixture, userId: string) {
   // Ids of one millisecond have no order: here the stop has the greater one.
   const [targetId, stopId] = [newUser(), newUser()].sort() as [string, string]
   const hookOf = (id: string, type: 'stop_loss' | 'take_profit') =>
-    hookRow({
+    triggerRowOf({
       id,
       userId,
       chain: { id: '8453', usdc: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' } as Chain,

@@ -3,7 +3,7 @@ import { type CoreOverrides, openCore } from '#compose/core.ts'
 import { type Config, readConfig } from '#config.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { type Log, silentLog } from '#kernel/log.ts'
-import type { TimeMemory } from '#store/database-witness-file.ts'
+import type { WitnessFile } from '#store/database-witness-file.ts'
 
 export type CoreSettings = {
   databaseUrl: string
@@ -12,14 +12,14 @@ export type CoreSettings = {
   /** Settings that the environment may not give. */
   config?: Partial<Config>
   log?: Log
-  timeMemory?: TimeMemory
+  witnessFile?: WitnessFile
 }
 
 const testEnvironment = { LEASE_MS: '2000', DATABASE_POOL: '24', LOG_LEVEL: 'silent' }
 export const testOverrides: CoreOverrides = { claimPollMs: 100 }
 
-export const coreDeps = ({ databaseUrl, env, config, log = silentLog, timeMemory }: CoreSettings) => ({
-  ...(timeMemory && { timeMemory }),
+export const coreDeps = ({ databaseUrl, env, config, log = silentLog, witnessFile }: CoreSettings) => ({
+  ...(witnessFile && { witnessFile }),
   config: { ...readConfig({ ...testEnvironment, ...env }), ...config },
   databaseUrl,
   log,

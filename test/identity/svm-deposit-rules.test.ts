@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chainList } from '#features/chains/chain-list.ts'
-import { assertSvmIntent, type SigningSvmChain } from '#features/wallets/svm-rules.ts'
+import { assertSvmIntent, type SigningSvmChain } from '#features/wallets/custody/svm-rules.ts'
 import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import type { SvmDeposit, SvmInstruction, SvmIntent } from '#kernel/task/signer.ts'
 import { base58 } from '#upstreams/solana/base58.ts'

@@ -123,7 +123,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/money/provider-answer.ts',
+    'src/kernel/money/provider-answer-reader.ts',
     ['src/upstreams/relay/quote.test.ts'],
     [
       [

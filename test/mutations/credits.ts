@@ -29,7 +29,7 @@ export const creditMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/credit-payment-rules.ts',
+    'src/features/wallets/custody/credit-payment-rules.ts',
     ['test/identity/payment-rules.test.ts'],
     [
       [
@@ -60,7 +60,7 @@ export const creditMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/svm-rules.ts',
+    'src/features/wallets/custody/svm-rules.ts',
     ['test/identity/svm-rules.test.ts'],
     [
       [

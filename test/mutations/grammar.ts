@@ -109,7 +109,7 @@ export const grammarMutations = [
   ]),
   ...mutationsOf('src/grammar/understand-message.ts', threads, [
     [
-      'const isLong = read.isCut || tokens.length > orderTokensMax',
+      'const isLong = isCut || tokens.length > orderTokensMax',
       'const isLong = false',
       'a pasted text holds orders',
     ],

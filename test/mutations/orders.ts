@@ -154,7 +154,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/hooks/hook-row.ts',
+    'src/features/hooks/trigger-row.ts',
     ['test/durable/swap-hooks.test.ts'],
     [
       ["ends_group: leg.sell === '1',", 'ends_group: true,', 'a sale of a part ends the stop of the rest'],
@@ -215,7 +215,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/order-end.ts',
+    'src/engines/trigger-orders/after-task-end.ts',
     ['test/durable/order-ends.test.ts', 'test/durable/operator-ends.test.ts'],
     [
       [
@@ -259,7 +259,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/order-end.ts',
+    'src/engines/trigger-orders/after-task-end.ts',
     ['src/engines/trigger-orders/run-order.test.ts'],
     [
       [

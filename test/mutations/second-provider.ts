@@ -49,7 +49,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/swap-rules.ts',
+    'src/features/wallets/custody/swap-rules.ts',
     ['test/identity/aggregator-rules.test.ts'],
     [
       [
@@ -154,7 +154,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/swap-rules.ts',
+    'src/features/wallets/custody/swap-rules.ts',
     ['test/identity/relay-rules.test.ts'],
     [
       [
@@ -222,7 +222,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/money/provider-answer.ts',
+    'src/kernel/money/provider-answer-reader.ts',
     ['src/upstreams/lifi/quote.test.ts'],
     [['minimumUnits < least', 'minimumUnits < 0n', 'the filler keeps the slippage']],
   ),

@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
-    'src/features/perp/fund-swap.ts',
-    ['src/features/perp/fund-swap.test.ts'],
+    'src/features/perp/swap-before-deposit.ts',
+    ['src/features/perp/swap-before-deposit.test.ts'],
     [
       [
         "    outcome: 'partial',\n    error: {",
@@ -41,7 +41,7 @@ export const venueMutations = [
   ),
   ...mutationsOf(
     'src/features/perp/swap-leg.ts',
-    ['src/features/perp/fund-swap.test.ts'],
+    ['src/features/perp/swap-before-deposit.test.ts'],
     [
       [
         "end.outcome === 'not_executed' ? 'wallet' : 'provider'",

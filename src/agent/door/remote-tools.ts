@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import { type AgentRequest, fileBytesMax, filePartBytes } from '#kernel/wire/agent-protocol.ts'
-import type { PastMessage, ToolDescription, Tools } from '#kernel/wire/answerer.ts'
+import type { PastMessage, ToolDescription, Tools } from '#kernel/wire/chat-answerer.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
 /** The tools of a turn are at the gateway: each call is a request to it. */

@@ -8,7 +8,7 @@ import {
   type ServiceFrame,
 } from '#kernel/wire/agent-protocol.ts'
 import { type Line, toLine } from '#kernel/wire/agent-socket.ts'
-import type { Agent, Answerer, Emit, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
+import type { Agent, Answerer, Emit, Turn, TurnEnd } from '#kernel/wire/chat-answerer.ts'
 import { createEventQueue } from './event-queue.ts'
 import { createOpenRequests } from './open-requests.ts'
 import { createNamesReader, type NamesReader } from './read-asset-names.ts'

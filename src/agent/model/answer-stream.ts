@@ -1,4 +1,4 @@
-import type { Emit } from '#kernel/wire/answerer.ts'
+import type { Emit } from '#kernel/wire/chat-answerer.ts'
 import { cleanAnswer } from './clean-text.ts'
 import { type KnownFigures, markUnknown } from './known-figures.ts'
 import { textBytesMax } from './limits.ts'

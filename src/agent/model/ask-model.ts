@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Usage } from '#kernel/money/model-token-prices.ts'
-import type { Emit, Tools } from '#kernel/wire/answerer.ts'
+import type { Emit, Tools } from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { MadeCall, ModelEvent, ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'

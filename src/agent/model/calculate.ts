@@ -1,5 +1,5 @@
 import { computed } from '#kernel/money/figure-format.ts'
-import type { ToolDescription } from '#kernel/wire/answerer.ts'
+import type { ToolDescription } from '#kernel/wire/chat-answerer.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 import type { KnownFigures } from './known-figures.ts'
 

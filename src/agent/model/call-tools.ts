@@ -1,5 +1,5 @@
 import { startedText } from '#agent/started-task-text.ts'
-import type { ToolCall, ToolDescription, ToolResult, Tools } from '#kernel/wire/answerer.ts'
+import type { ToolCall, ToolDescription, ToolResult, Tools } from '#kernel/wire/chat-answerer.ts'
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 import { shorten } from '#kernel/wire/shorten-json.ts'
 import type { ModelMessage } from '#upstreams/model/turn.ts'

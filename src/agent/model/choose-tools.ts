@@ -1,11 +1,8 @@
-import { clausesOf } from '#grammar/clauses.ts'
+import { frameOf, frames } from '#grammar/frames.ts'
 import type { Frame } from '#grammar/intent-frame.ts'
-import { frameOf, frames } from '#grammar/intents.ts'
-import { lex } from '#grammar/lex.ts'
 import type { TurnReading } from '#grammar/read-turn.ts'
 import { score } from '#grammar/score-intents.ts'
-import { tag } from '#grammar/tag.ts'
-import type { ToolDescription } from '#kernel/wire/answerer.ts'
+import type { ToolDescription } from '#kernel/wire/chat-answerer.ts'
 import { calculateTool } from './calculate.ts'
 
 /** A turn is offered few tools: among all of them a model chooses worse, and each request costs more tokens. */
@@ -25,17 +22,16 @@ const planOf = ({ plan }: Pick<Frame, 'plan'>): string[] => (plan ?? []).map(({ 
  * Returns tool names, best first: from the plans of what the grammar understands, the core tools, then from the
  * plans of what it nearly understands.
  */
-function plannedNames({ turn, understanding, registry }: TurnReading): string[] {
+function plannedNames({ turn, clauses, understanding, registry }: TurnReading): string[] {
   const { intents, ask } = understanding
   const asked = ask ? frameOf(ask.intent) : undefined
-  const { lexemes } = lex(turn.query)
-  const near = clausesOf(tag(lexemes, registry.vocabulary)).flatMap((clause) =>
+  const near = clauses.flatMap((clause) =>
     score(clause, { names: registry.names, nowMs: turn.askedAt.getTime() })
       .slice(0, scoredMax)
       .map(({ frame }) => frame),
   )
   const domains = new Set(
-    [...near, ...intents.flatMap(({ intent }) => frameOf(intent) ?? [])].map(({ domain }) => domain),
+    [...near, ...intents.flatMap(({ name }) => frameOf(name) ?? [])].map(({ domain }) => domain),
   )
   return [
     ...intents.flatMap(({ steps }) => steps.map(({ operation }) => operation)),

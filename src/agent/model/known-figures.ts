@@ -1,4 +1,4 @@
-import type { Citation } from '#kernel/wire/answerer.ts'
+import type { Citation } from '#kernel/wire/chat-answerer.ts'
 import { isRecord, type Json } from '#kernel/wire/json.ts'
 
 /** An answer may contain the numbers of results, those in the user's words, and those computed from them. */

@@ -1,5 +1,5 @@
 import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/model-token-prices.ts'
-import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Agent } from '#kernel/wire/chat-answerer.ts'
 
 export type ModelAnswererLimits = {
   tokensMax: number

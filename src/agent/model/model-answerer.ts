@@ -10,7 +10,7 @@ import type {
   Tools,
   Turn,
   TurnEnd,
-} from '#kernel/wire/answerer.ts'
+} from '#kernel/wire/chat-answerer.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { ModelMessage, ModelRequest } from '#upstreams/model/turn.ts'
 import { askModel, charactersOf, type ModelNote, type ModelSession } from './ask-model.ts'

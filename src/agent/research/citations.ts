@@ -1,4 +1,4 @@
-import type { Citation } from '#kernel/wire/answerer.ts'
+import type { Citation } from '#kernel/wire/chat-answerer.ts'
 import { type Claim, isClaimId } from './claim.ts'
 import type { Report } from './report.ts'
 

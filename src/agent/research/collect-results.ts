@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { ToolResult, Tools } from '#kernel/wire/answerer.ts'
+import type { ToolResult, Tools } from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { historyIn } from '#market/market-data.ts'
 

@@ -1,4 +1,4 @@
-import type { Citation, Emit, Tools } from '#kernel/wire/answerer.ts'
+import type { Citation, Emit, Tools } from '#kernel/wire/chat-answerer.ts'
 import type { Timeframe } from '#market/candle.ts'
 import { candleChartAlt, candleChartSvg } from '#market/candle-chart.ts'
 import { renderPng } from '#market/chart-png.ts'

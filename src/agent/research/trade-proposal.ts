@@ -1,5 +1,5 @@
 import { rounded } from '#kernel/money/figure-format.ts'
-import type { ToolCall } from '#kernel/wire/answerer.ts'
+import type { ToolCall } from '#kernel/wire/chat-answerer.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { priceOnTick } from '#market/tick-size.ts'
 import type { Side } from '#market/trading-rules.ts'

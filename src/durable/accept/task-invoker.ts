@@ -168,7 +168,7 @@ async function answerTask(
     const timeoutMs = Math.max(0, untilMs - performance.now())
     shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
   }
-  // Before its admission a task does not have the data of its operation.
+  // A task that awaits approval has no operation data yet.
   const { answerFields, everyAnswer } = isAdmitted(shown) ? operation.run : {}
   const view = options.wait ? { ...toTaskFullView(shown), ...answerFields?.(shown.data) } : toTaskBrief(shown)
   const body = { ...view, ...everyAnswer?.(shown) }

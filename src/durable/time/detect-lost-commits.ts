@@ -4,7 +4,7 @@ import { type Clock, later, monotonicMs } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { TimeMemory } from '#store/database-witness-file.ts'
+import type { WitnessFile } from '#store/database-witness-file.ts'
 import { query } from '#store/query.ts'
 import { type AcknowledgedAct, createAcknowledged } from './acknowledged-commits.ts'
 import { type FoundPosition, judgePosition, type Position, rememberPosition } from './judge-position.ts'
@@ -42,8 +42,8 @@ type DatabaseTimeDeps = {
   clock: Clock
   random: Random
   log: Log
-  /** The stored memory of earlier runs; if it is absent, only this process remembers the database. */
-  memory: TimeMemory | undefined
+  /** What earlier runs stored about the database; if it is absent, only this process remembers the database. */
+  witnessFile: WitnessFile | undefined
   leaseMs: number
 }
 
@@ -126,14 +126,14 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
 }
 
 async function open(state: TimeState, compareChains: CompareChains): Promise<void> {
-  const { pool, memory } = state.deps
+  const { pool, witnessFile } = state.deps
   state.compareChains = compareChains
   const [binding] = await query<{ value: string }>(
     pool,
     `select value from database_binding where key = 'database'`,
   )
   state.database = binding!.value
-  const record = memory?.read(state.database)
+  const record = witnessFile?.read(state.database)
   if (record) {
     const { witness, lsn, point, ...position } = record
     state.witness = witness
@@ -152,10 +152,10 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
   const found = { ...positionOf(row), isEmpty: row.isEmpty }
   // Only the stored WAL position is remembered: a server after a harmless failover may be behind the present one.
   state.found = { ...found, lsn: found.storedLsn }
-  if (memory?.isRestored()) {
+  if (witnessFile?.isRestored()) {
     logRestored(state)
     await hold(state, 'restored', { detail: {}, generation: found.generation })
-    memory.forgetRestored()
+    witnessFile.forgetRestored()
   } else await judge(state, found)
   await state.checking
   rememberIfKnown(state)
@@ -331,14 +331,14 @@ function rememberIfKnown(state: TimeState): void {
 }
 
 function remember(state: TimeState, found: FoundPosition): void {
-  const { memory, log } = state.deps
+  const { witnessFile, log } = state.deps
   state.seen = rememberPosition(state.seen, found)
   state.seenPoint = state.foundPoint
   state.acknowledged.turn()
-  if (!memory || state.database === undefined) return
+  if (!witnessFile || state.database === undefined) return
   const { lsn, ...position } = state.seen
   try {
-    memory.write(state.database, {
+    witnessFile.write(state.database, {
       ...position,
       witness: state.witness,
       lsn: lsn === null ? null : String(lsn),

@@ -7,7 +7,7 @@ import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import type { TimeMemory } from '#store/database-witness-file.ts'
+import type { WitnessFile } from '#store/database-witness-file.ts'
 import { createDatabaseTime, type DatabaseTime } from './detect-lost-commits.ts'
 import { createMoneyHolds, type MoneyHolds } from './money-hold.ts'
 import { createReplication, type Durability, type Replication } from './replication.ts'
@@ -19,7 +19,7 @@ type HeldCommitsDeps = {
   random: Random
   log: Log
   options: { leaseMs: number; replicationGraceMs?: number | undefined }
-  memory?: TimeMemory | undefined
+  witnessFile?: WitnessFile | undefined
   durability: Durability
 }
 type Parts = { instanceId: string; counters: ReturnType<typeof createTaskCounters> }
@@ -68,7 +68,7 @@ export function createHeldCommits(deps: HeldCommitsDeps, { instanceId, counters 
     clock,
     random,
     log,
-    memory: deps.memory,
+    witnessFile: deps.witnessFile,
     leaseMs: options.leaseMs,
   })
   const stepCommitter = acknowledgedCommits(

@@ -118,9 +118,8 @@ function createProbe(db: pg.Pool) {
 
 /**
  * While its synchronous standby is away, the server holds every commit, with all its locks, and no timeout ends that
- * wait. A cancel ends it: the commit then stays, and is acknowledged on this server alone. The probe commits of all
- * instances are not cancelled until they count as held, because a cancelled probe looks like one that a standby has
- * acknowledged.
+ * wait. A cancel ends it: the commit then stays, and is acknowledged on this server alone.
+ * A probe is cancelled only after `probeSecondsMax`, because a cancelled commit looks as if the standby had confirmed it.
  */
 const releaseSql = `select pg_cancel_backend(pid) from pg_stat_activity
   where usename = current_user and datname = current_database() and wait_event = 'SyncRep'

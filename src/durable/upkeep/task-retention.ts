@@ -44,7 +44,7 @@ select count(*)::integer as passed from passed`
 
 export function taskRetentionJobs({ pool, clock, retention, taskTables }: Deps): MaintenanceJob[] {
   const job = (name: string, ageMs: number, condition: string): MaintenanceJob => {
-    // The name of the position has the age, so that a shorter retention begins at the first task again.
+    // The name includes the age limit, so a changed retention starts at the oldest task again.
     const position = `${name} after ${ageMs} ms`
     const text = batchSql(condition, taskTables)
     return {

@@ -67,12 +67,12 @@ export async function claimArrival(
      returning xmax = 0 as is_new`,
     [chain.id, named.hash, part, named.account, claimant, at],
   )
-  if (!claimed) throw new Fault('unavailable', 'Something else has counted this payment')
+  if (!claimed) throw new Fault('unavailable', 'The payment is already counted')
   return claimed.is_new
 }
 
 export const countedAlready = (txHash: string): Fault =>
-  new Fault('conflict', `Something else has counted the payment ${txHash}, or it is our own`)
+  new Fault('conflict', `The payment ${txHash} is already counted, or the gateway sent it`)
 
 /** Counts a payment that an operator has found. Throws if it is counted already, or if the gateway signed it. */
 export async function claimFound(

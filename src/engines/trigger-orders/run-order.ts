@@ -24,7 +24,7 @@ import {
 } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import type { Queryable } from '#store/query.ts'
-import { endOrder, moneyHeld, movedBack, type OrderEnd, toRow } from './order-end.ts'
+import { endOrder, moneyHeld, movedBack, type OrderEnd, toRow } from './after-task-end.ts'
 import {
   type Attempts,
   type OrderEnding,

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Emit } from '#kernel/wire/answerer.ts'
+import type { Emit } from '#kernel/wire/chat-answerer.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { ChatEvent } from './events.ts'
 

@@ -1,7 +1,7 @@
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { OwnedTurn, ToolCall } from '#kernel/wire/answerer.ts'
+import type { OwnedTurn, ToolCall } from '#kernel/wire/chat-answerer.ts'
 import type { Json } from '#kernel/wire/json.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
 import type { Tool } from './tool-registry.ts'

@@ -2,7 +2,7 @@ import { act, group, read, stream } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 import { taskStatuses } from '#kernel/task/task-state.ts'
-import { agents, stopReasons } from '#kernel/wire/answerer.ts'
+import { agents, stopReasons } from '#kernel/wire/chat-answerer.ts'
 import { defaultAgent } from './credits-per-turn.ts'
 import { ChatStreamData, ErrorOrNull, eventData, StoredChatEvent } from './events.ts'
 

@@ -1,5 +1,5 @@
 import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/model-token-prices.ts'
-import { type Agent, agents } from '#kernel/wire/answerer.ts'
+import { type Agent, agents } from '#kernel/wire/chat-answerer.ts'
 
 export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
   ProAgent: 1n,

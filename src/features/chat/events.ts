@@ -1,6 +1,6 @@
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, OpenObject, Text, Time } from '#kernel/contract/wire-types.ts'
-import { planWords, stopReasons } from '#kernel/wire/answerer.ts'
+import { planWords, stopReasons } from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
 const Citation = T.Object({ n: T.Integer(), tool: Text, pointer: Text, fetched_at: Time })

@@ -1,4 +1,4 @@
-import type { PastMessage } from '#kernel/wire/answerer.ts'
+import type { PastMessage } from '#kernel/wire/chat-answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 const turnsMax = 10

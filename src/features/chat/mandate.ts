@@ -1,4 +1,4 @@
-import type { OwnedTurn, ToolCall, ToolResult } from '#kernel/wire/answerer.ts'
+import type { OwnedTurn, ToolCall, ToolResult } from '#kernel/wire/chat-answerer.ts'
 
 export type MadeCall = { call: ToolCall; result: ToolResult }
 /**

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Usage } from '#kernel/money/model-token-prices.ts'
-import type { Tools } from '#kernel/wire/answerer.ts'
+import type { Tools } from '#kernel/wire/chat-answerer.ts'
 import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { StoredResult } from './store.ts'

@@ -16,7 +16,7 @@ import type {
   StopReason,
   ToolCall,
   TurnEnd,
-} from '#kernel/wire/answerer.ts'
+} from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { createEmit } from './answer-emitter.ts'

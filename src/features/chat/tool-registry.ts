@@ -1,6 +1,6 @@
 import type { Scope } from '#kernel/contract/caller.ts'
 import { isScope, type Operation } from '#kernel/contract/operation.ts'
-import type { ToolDescription } from '#kernel/wire/answerer.ts'
+import type { ToolDescription } from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** The operations of these groups give or take access, or are the chat itself, so no tool offers them. */

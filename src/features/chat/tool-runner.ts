@@ -10,7 +10,7 @@ import type {
   ToolDescription,
   ToolResult,
   Tools,
-} from '#kernel/wire/answerer.ts'
+} from '#kernel/wire/chat-answerer.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 import { shorten } from '#kernel/wire/shorten-json.ts'
 import { callHash } from './call-identity.ts'

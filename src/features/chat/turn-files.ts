@@ -1,6 +1,6 @@
 import { type Files, fileBytesMax } from '#engines/files/files.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { NewFile } from '#kernel/wire/answerer.ts'
+import type { NewFile } from '#kernel/wire/chat-answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { ClaimLost } from './event-writer.ts'
 

@@ -1,4 +1,4 @@
-import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Agent } from '#kernel/wire/chat-answerer.ts'
 
 /** How long a turn of each agent may take; at the limit it ends with the part of the answer that it has. */
 export const turnMs: Record<Agent, number> = {

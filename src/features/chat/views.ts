@@ -1,4 +1,4 @@
-import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import type { ChatRecommendationRow, ChatTurnRow } from '#store/tables/chat.ts'
 import { type ChatEvent, idOf } from './events.ts'
 import type { ChatFileView } from './turn-files.ts'

@@ -38,8 +38,8 @@ import type { Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract, type HooksInput } from './contract.ts'
-import { hookRow } from './hook-row.ts'
 import { checkedLegs } from './legs.ts'
+import { triggerRowOf } from './trigger-row.ts'
 import { type HookInput, type HookRow, hookEvent, hookKind, hookView } from './view.ts'
 
 /** A hook is a row that fires on executable quotes and sells the token into USDC. */
@@ -176,7 +176,7 @@ async function prepareHooks(
   const group = (input.oco ?? true) && legs.length > 1 ? uuidv7(clock.now(), random) : null
   const rows = legs.map((leg) => {
     assertSide(leg, mark)
-    return hookRow({
+    return triggerRowOf({
       id: uuidv7(clock.now(), random),
       userId,
       chain,

@@ -21,7 +21,7 @@ import type { Policy } from '#kernel/task/signer.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
-import { hookRow } from './hook-row.ts'
+import { triggerRowOf } from './trigger-row.ts'
 import { type HookInput, hookEvent, hookKind } from './view.ts'
 
 /**
@@ -82,7 +82,7 @@ export const swapHookWrites: Pick<SwapHooks, 'arm' | 'cancelOn'> = {
   async arm(tx, hooks) {
     const { userId, chain, token, price, at } = hooks
     const rows = hooks.legs.map(({ id, ...leg }, nth) =>
-      hookRow({
+      triggerRowOf({
         id,
         executionId: armedExecutionId(hooks.executionId, String(nth)),
         userId,

@@ -159,7 +159,7 @@ const payerOf =
   ({ db, clock }: Pick<ImageDeps, 'db' | 'clock'>) =>
   async (input: Input, caller: Caller, key: string | undefined): Promise<Payer> => {
     const { backend } = caller
-    if (!backend) throw new Fault('unauthorized', 'Only a backend makes images')
+    if (!backend) throw new Fault('unauthorized', 'Images need a backend key in X-BACKEND-KEY')
     const payer = await store.payerOf(db, backend.accountId ?? input.user)
     if (!payer)
       throw new Fault(

@@ -30,7 +30,7 @@ import { type Delivered, type SwapLegData, swapFieldNames } from './swap-leg.ts'
 export type FundDeps = VenueDriverDeps & {
   db: Queryable
   venue: SetupDeps['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
-  agents: TradingKeys
+  tradingKeys: TradingKeys
   batches: EvmBatches
   chain: Pick<Evm, 'account' | 'balances' | 'headAt' | 'transfers' | 'row'>
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
@@ -229,7 +229,7 @@ export async function fundDeposit(
       extras: { reason: trial.reason },
     })
   // An account without a key still has the default mode, and reading the mode costs much weight.
-  const { current } = await deps.agents.of(userId)
+  const { current } = await deps.tradingKeys.of(userId)
   const unified = current !== undefined && knownUnified(await venue.accountMode(account))
   const gas = await batches.gasCharge({ chainId: route.chainId, gas: trial.gas, fullExit: false })
   const data: FundTaskData = {

@@ -12,6 +12,7 @@ import {
 import type { EndResult, FailedResult } from '#kernel/task/task.ts'
 import { creditedEnd } from './fund.ts'
 import type { FundTaskData } from './fund-admission.ts'
+import { approvalWrites, type SetupOperatorDeps } from './setup-operator-end.ts'
 import {
   depositFailed,
   depositLeg,
@@ -20,8 +21,7 @@ import {
   fundingSwapFailed,
   notCredited,
   swapLeg,
-} from './fund-swap.ts'
-import { approvalWrites, type SetupOperatorDeps } from './setup-operator-end.ts'
+} from './swap-before-deposit.ts'
 import { legEnd, swappedOf, swapTaskOf } from './swap-leg.ts'
 
 /** This module ends a funding for an operator. The leg that was under way says where the money is. */

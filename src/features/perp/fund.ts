@@ -14,15 +14,15 @@ import type { TransferLog } from '#upstreams/evm/token-calls.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { checkForCredit } from './deposit-credit.ts'
 import { type FundDeps, type FundTaskData, fundFacts } from './fund-admission.ts'
+import { approvalPlan, approvalSearch, recordApproval } from './setup.ts'
 import {
   afterSwapStep,
   creditedLegs,
   depositHold,
   type FundStep,
   type FundTask,
-  swapBeforeDeposit,
-} from './fund-swap.ts'
-import { approvalPlan, approvalSearch, recordApproval } from './setup.ts'
+  swapBeforeDepositSteps,
+} from './swap-before-deposit.ts'
 import { swapFeesUsd } from './swap-leg.ts'
 
 /** This module deposits USDC over the venue's bridge, waits for the credit of that transfer, and approves the key. */
@@ -37,7 +37,7 @@ export function fundSteps(deps: FundDeps): Steps<FundTaskData, FundStep> {
   const transfer = transferEffect(deps)
   const approval = approvalEffect(deps)
   return {
-    ...swapBeforeDeposit(deps),
+    ...swapBeforeDepositSteps(deps),
     sign: afterSwapStep(deps, transfer.sign),
     confirm: afterSwapStep(deps, transfer.confirm),
     async credit(task, context) {
@@ -156,7 +156,7 @@ export function creditedEnd(
 
 /** A deposit is complete even if the approval fails, because the set-up can approve the key later. */
 function approvalEffect(deps: FundDeps) {
-  const { agents } = deps
+  const { tradingKeys } = deps
   const credited = ({ data }: FundTask) => creditedEnd(deps, data)
   return createEffect({
     steps: { sign: 'approve', confirm: 'approved' },
@@ -166,7 +166,7 @@ function approvalEffect(deps: FundDeps) {
       onRejected: credited,
     }),
     async plan(task, { now }) {
-      const { waiting } = await agents.of(task.userId)
+      const { waiting } = await tradingKeys.of(task.userId)
       if (!waiting) return credited(task)
       return {
         ...approvalPlan(task.data, { agent: waiting.address, operation: 'perp_fund', now }),

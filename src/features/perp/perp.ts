@@ -22,7 +22,7 @@ import { marketView } from './views.ts'
 import { admitWithdraw, withdrawSteps } from './withdraw.ts'
 
 export type PerpDeps = VenueTrading & {
-  agents: TradingKeys
+  tradingKeys: TradingKeys
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
   /** The chain of the venue's bridge. */
@@ -38,14 +38,14 @@ export type PerpDeps = VenueTrading & {
   log: Log
 }
 export function createPerp(deps: PerpDeps) {
-  const { db, venue, views, chainId, agents, viewedAccountOf, limits, clock } = deps
-  const agentOf = async (userId: string) => (await agents.of(userId)).current
-  const onAgentRevoked = agents.retired
+  const { db, venue, views, chainId, tradingKeys, viewedAccountOf, limits, clock } = deps
+  const agentOf = async (userId: string) => (await tradingKeys.of(userId)).current
+  const onAgentRevoked = tradingKeys.retired
   const trade = { ...deps, agentOf, onAgentRevoked }
   // Exits take rate budget before orders that spend, and accepted tasks take it before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
   const work = { ...trade, venue: venue.withUrgency('work') }
-  const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })
+  const status = createSetupStatus({ db, views, tradingKeys, viewedAccountOf, clock, limits })
   const setUp = { ...work, status }
 
   const operations = implement(contract, {

@@ -17,18 +17,18 @@ export type SetupStatus = Static<(typeof contract)['entries']['setupStatus']['ou
 type SetupStatusDeps = {
   db: Queryable
   views: Pick<AccountViews, 'account' | 'agents' | 'mode' | 'spotBalances' | 'rateLimit'>
-  agents: Pick<TradingKeys, 'of'>
+  tradingKeys: Pick<TradingKeys, 'of'>
   viewedAccountOf: (userId: string) => Promise<string>
   clock: Clock
   limits: PerpLimits
 }
 
 export const createSetupStatus =
-  ({ db, views, agents, viewedAccountOf, clock, limits }: SetupStatusDeps) =>
+  ({ db, views, tradingKeys, viewedAccountOf, clock, limits }: SetupStatusDeps) =>
   async (userId: string): Promise<SetupStatus> => {
     const account = await viewedAccountOf(userId)
     const [{ current, waiting }, { value: state }, last, frozen] = await Promise.all([
-      agents.of(userId),
+      tradingKeys.of(userId),
       views.account(account),
       lastTaskOf(db, userId, 'perp_setup'),
       frozenReason(db, userId),

@@ -22,7 +22,7 @@ const unused = () => {
 async function begin(current: Agent | undefined, data: Partial<SetupTaskData>) {
   let prepared = 0
   const { sign } = setupSteps({
-    agents: {
+    tradingKeys: {
       of: async () => ({ current, waiting: undefined }),
       async prepare() {
         prepared += 1

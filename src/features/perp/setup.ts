@@ -17,7 +17,7 @@ import type { SetupStatus } from './setup-status.ts'
 
 export type SetupDeps = VenueDriverDeps & {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
-  agents: TradingKeys
+  tradingKeys: TradingKeys
   policy: Pick<Policy, 'check'>
   evmAddressOf: (userId: string) => Promise<string>
   status: (userId: string) => Promise<SetupStatus>
@@ -62,7 +62,7 @@ export const admitSetup = (deps: SetupDeps, { exit }: { exit: boolean }) =>
       const account = await deps.evmAddressOf(userId)
       const [{ timeMs }, { current }] = await Promise.all([
         deps.venue.account(account),
-        deps.agents.of(userId),
+        deps.tradingKeys.of(userId),
       ])
       return { account, skewMs: clockSkewMs(deps.clock, timeMs), replaces: current?.address ?? null }
     },
@@ -135,17 +135,17 @@ export const approvalSearch =
 
 export const recordApproval =
   (
-    { agents }: Pick<SetupDeps, 'agents'>,
+    { tradingKeys }: Pick<SetupDeps, 'tradingKeys'>,
     { userId, data }: TaskView<ApprovalTaskData>,
     { validUntilMs, now }: ApprovalProof & { now: Date },
   ) =>
   (tx: Tx): Promise<void> =>
-    agents.approved(tx, userId, { address: data.agent ?? '', expiresAt: new Date(validUntilMs), now })
+    tradingKeys.approved(tx, userId, { address: data.agent ?? '', expiresAt: new Date(validUntilMs), now })
 
 type SetupTask = TaskView<SetupTaskData>
 
 export function setupSteps(deps: SetupDeps) {
-  const { venue, agents, status, rejections } = deps
+  const { venue, tradingKeys, status, rejections } = deps
 
   /** Ends the set-up as `partial` if only the first deposit is missing; the task of that deposit approves the key. */
   const unfunded = async (userId: string): Promise<EndResult<Partial<SetupTaskData>>> => ({
@@ -175,7 +175,7 @@ export function setupSteps(deps: SetupDeps) {
       },
     }),
     async plan({ userId, data }, { now }) {
-      const { current, waiting } = await agents.of(userId)
+      const { current, waiting } = await tradingKeys.of(userId)
       if (!waiting) {
         const isExpired = current?.expiresAt != null && current.expiresAt <= now
         const isReplaced = data.replaces !== undefined && current?.address !== data.replaces
@@ -183,8 +183,8 @@ export function setupSteps(deps: SetupDeps) {
           return { end: 'completed', outcome: 'executed', result: await status(userId) }
         // Custody signs an approval only for a stored key. If two tasks store a key at once, the first key is kept and
         // both tasks approve it.
-        const sealed = await agents.prepare(userId)
-        return { next: 'sign', writes: (tx) => agents.add(tx, sealed) }
+        const sealed = await tradingKeys.prepare(userId)
+        return { next: 'sign', writes: (tx) => tradingKeys.add(tx, sealed) }
       }
       if (!data.exit && !(await isActive(venue, data.account, { hadKey: current !== undefined })))
         return data.reread ? unfunded(userId) : rereadLater

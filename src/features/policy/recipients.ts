@@ -94,7 +94,7 @@ async function findWanted(
   const known = rows.find((each) => each.chain_id === chain.id && each.address === address)
   if (known && (known.label !== label || known.agents !== agents))
     throw conflict(
-      'The address is a recipient already: remove it before you add it otherwise',
+      'The address is a recipient already: remove it before you add it with another label or agents setting',
       `recipient ${known.recipient_id} has this address`,
     )
   if (!known && rows.length >= recipientsMax)

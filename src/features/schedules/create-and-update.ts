@@ -1,7 +1,7 @@
 import type { ActScope, Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
-import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import type { StrategyRow, StrategyStatus } from '#store/tables/strategies.ts'
 import {

@@ -9,7 +9,7 @@ import {
   Time,
   TimeOrNull,
 } from '#kernel/contract/wire-types.ts'
-import { agents } from '#kernel/wire/answerer.ts'
+import { agents } from '#kernel/wire/chat-answerer.ts'
 import { weekdays } from './recurrence/calendar-types.ts'
 
 /** The shapes of the fields that a client sets, and of the schedule in answers. */

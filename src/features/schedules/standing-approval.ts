@@ -4,8 +4,8 @@ import { toMicros } from '#kernel/money/money.ts'
 import type { ActRequest } from '#kernel/task/act-approval-request.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
-import { briefOf, runsADay } from './recurrence/brief.ts'
 import type { Calendar } from './recurrence/calendar-types.ts'
+import { runsADay, shortDescriptionOf } from './recurrence/short-description.ts'
 import type { Authority } from './run-task-store.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import type { Compiled, UserFacts } from './setup-checklist.ts'
@@ -84,7 +84,7 @@ export function timesOf(calendar: Calendar | null, maxRuns: number | null): [nam
   const inAll = maxRuns === null ? 'without a limit in all' : `at most ${maxRuns} in all`
   const runs = calendar.type === 'once' ? 'one' : `up to ${runsADay(calendar)} a day, ${inAll}`
   return [
-    ['When', briefOf(calendar)],
+    ['When', shortDescriptionOf(calendar)],
     ['Runs', runs],
   ]
 }

@@ -1,5 +1,5 @@
 import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
-import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { type Calendar, isElapsed, type Refusal } from './recurrence/calendar-types.ts'
 import { type ReadOptions, readSchedule } from './recurrence/read-schedule.ts'

@@ -1,4 +1,4 @@
-import type { Agent } from '#kernel/wire/answerer.ts'
+import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import type { Calendar } from './recurrence/calendar-types.ts'
 import { comingRuns, shownDescription } from './recurrence/shown-times.ts'
 import type { ScheduleView } from './schedule-schemas.ts'

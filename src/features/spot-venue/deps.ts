@@ -17,7 +17,7 @@ type SpotSettings = {
 
 export type SpotVenueDeps = VenueTrading &
   SpotSettings & {
-    agents: Pick<TradingKeys, 'of' | 'retired'>
+    tradingKeys: Pick<TradingKeys, 'of' | 'retired'>
     priceTriggers: PriceTriggers
     /** How often the prices of markets with triggers are checked. */
     priceCheckMs?: number | undefined

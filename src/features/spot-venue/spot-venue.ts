@@ -90,11 +90,11 @@ async function listOrders({ db, venue, views, viewedAccountOf }: SpotDeps, userI
   }
 }
 
-export function createSpotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps) {
+export function createSpotVenue({ tradingKeys, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps) {
   const deps: SpotDeps = {
     ...given,
-    agentOf: async (userId) => (await agents.of(userId)).current,
-    onAgentRevoked: agents.retired,
+    agentOf: async (userId) => (await tradingKeys.of(userId)).current,
+    onAgentRevoked: tradingKeys.retired,
   }
   const { db, venue, evmAddressOf } = deps
   // Exits take rate budget before spending, and accepted tasks take it before new requests.

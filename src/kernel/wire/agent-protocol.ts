@@ -1,7 +1,7 @@
 import { fits } from '#kernel/contract/fits-schema.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Nullable, OneOf, OpenObject } from '#kernel/contract/wire-types.ts'
-import { planWords, stopReasons } from './answerer.ts'
+import { planWords, stopReasons } from './chat-answerer.ts'
 import { isRecord, type Json, type JsonObject } from './json.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
+import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/chat-answerer.ts'
 import { runAtService } from './run.ts'
 import { createLink, type LinkDeps } from './service-connection.ts'
 import type { GatewayNames } from './service-requests.ts'

@@ -11,7 +11,7 @@ import {
   readEvent,
   type ServiceFrame,
 } from '#kernel/wire/agent-protocol.ts'
-import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
+import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/chat-answerer.ts'
 import { createReceived } from './received-events.ts'
 import { type AttachmentDeps, createAttachment, lostRun } from './run-connection.ts'
 import { createRequests, type GatewayNames, type Request } from './service-requests.ts'

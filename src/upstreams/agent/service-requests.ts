@@ -7,7 +7,7 @@ import {
   namesPerPage,
   ProtocolError,
 } from '#kernel/wire/agent-protocol.ts'
-import type { Tools } from '#kernel/wire/answerer.ts'
+import type { Tools } from '#kernel/wire/chat-answerer.ts'
 import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
 /** Serves the requests that the service makes in a run, with the tools of that run only. */

@@ -1,4 +1,4 @@
-import { createAnswerReader } from '#kernel/money/provider-answer.ts'
+import { createAnswerReader } from '#kernel/money/provider-answer-reader.ts'
 
 export const providerName = 'lifi'
 

@@ -2,7 +2,7 @@ import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { fullBps } from '#kernel/money/money.ts'
-import { type Fields, isAddress, parseText, secondsOf } from '#kernel/money/provider-answer.ts'
+import { type Fields, isAddress, parseText, secondsOf } from '#kernel/money/provider-answer-reader.ts'
 import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/money/swap-provider.ts'
 import {
   addressOf,

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { parseText } from '#kernel/money/provider-answer.ts'
+import { parseText } from '#kernel/money/provider-answer-reader.ts'
 import { isRecord, parseJson } from '#kernel/wire/json.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { away, providerName } from './answer-reader.ts'

@@ -1,5 +1,5 @@
 import type { Chain } from '#kernel/money/chains.ts'
-import { isAddress, isHash, isUnits, parseText } from '#kernel/money/provider-answer.ts'
+import { isAddress, isHash, isUnits, parseText } from '#kernel/money/provider-answer-reader.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { changed, fieldsOf } from './answer-reader.ts'

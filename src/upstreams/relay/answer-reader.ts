@@ -1,4 +1,4 @@
-import { createAnswerReader, isHash } from '#kernel/money/provider-answer.ts'
+import { createAnswerReader, isHash } from '#kernel/money/provider-answer-reader.ts'
 
 export const providerName = 'relay'
 

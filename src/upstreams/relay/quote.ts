@@ -1,7 +1,13 @@
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
-import { type Fields, isAddress, isUnits, parseText, secondsOf } from '#kernel/money/provider-answer.ts'
+import {
+  type Fields,
+  isAddress,
+  isUnits,
+  parseText,
+  secondsOf,
+} from '#kernel/money/provider-answer-reader.ts'
 import type {
   ProposedRoute,
   RouteCall,

@@ -1,4 +1,4 @@
-import { isUnits, parseText } from '#kernel/money/provider-answer.ts'
+import { isUnits, parseText } from '#kernel/money/provider-answer-reader.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { changed, fieldsOf } from './answer-reader.ts'

@@ -53,7 +53,7 @@ const readMax = 100
 
 /** Searches for the transaction that names the reference, is signed by the account, and did not fail. */
 export function referenceSearch(chain: SearchedChain): ReferenceSearch {
-  /** The signatures of transactions that the account did not sign, which never become its own. */
+  /** Transactions that name a reference but that the account did not sign; cached, because signers never change. */
   const foreign = new LRUCache<string, true>({ max: namedPagesMax * pageMax })
 
   /** The message is the same at every commitment, so a foreign transaction need not be final to be recognised. */

@@ -11,7 +11,7 @@ import {
 } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { OpenObject } from '#kernel/contract/wire-types.ts'
-import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { Answerer } from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { contracts } from '../../../src/contracts.ts'
 import { type ChatApp, type ChatUser, openChatApp } from '../../chat/chat-app.ts'

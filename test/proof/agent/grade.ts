@@ -19,7 +19,7 @@ type Meaning = { intent: string; slots: Record<string, string> }
 
 function meaningsOf({ intents, ask, refusal }: Understanding, expectsAsk: { ask: boolean }): Meaning[] {
   if (expectsAsk.ask && ask) return [{ intent: ask.intent, slots: ask.slots }]
-  if (intents.length > 0) return intents.map(({ intent, slots }) => ({ intent, slots }))
+  if (intents.length > 0) return intents.map(({ name, slots }) => ({ intent: name, slots }))
   if (refusal) return [{ intent: refusal.intent, slots: {} }]
   return ask
     ? [{ intent: `a question about ${ask.slot}`, slots: ask.slots }]

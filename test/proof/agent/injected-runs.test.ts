@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { Answerer } from '#kernel/wire/chat-answerer.ts'
 import { query } from '#store/query.ts'
 import { addSchedule, runToEnd } from '../../chat/schedule-fixture.ts'
 import { processWorld } from '../../harness/process-world.ts'

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { Answerer } from '#kernel/wire/chat-answerer.ts'
 import { processWorld } from '../../harness/process-world.ts'
 import { isNightly, proofSeed } from '../support/seed.ts'
 import { type Customer, openAttackedApp, orderOf, readOf } from './attacked-chats.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { frames } from '#grammar/intents.ts'
+import { frames } from '#grammar/frames.ts'
 import { lexemesMax, textLengthMax } from '#grammar/lex.ts'
 import { understand } from '#grammar/understand-message.ts'
 import { heldOut, nowMs, questions, type Row, readText, registry } from './corpus.ts'
@@ -99,7 +99,7 @@ test('every published example means its intent', () => {
   const wrong = frames.flatMap(({ intent, examples }) =>
     examples.filter((example) => {
       const { intents, ask, refusal } = readText(example)
-      return (intents[0]?.intent ?? refusal?.intent ?? ask?.intent) !== intent
+      return (intents[0]?.name ?? refusal?.intent ?? ask?.intent) !== intent
     }),
   )
   assert.deepEqual(wrong, [])

@@ -29,7 +29,7 @@ test('a question has numbered choices, and their number, their words or a value 
     ['a long position', 'perp_open', 'BTC'],
   ] as const) {
     const [found] = readText(reply, ['buy $100 of btc']).intents
-    assert.deepEqual([found?.intent, found?.slots.asset_out ?? found?.slots.asset], [intent, asset], reply)
+    assert.deepEqual([found?.name, found?.slots.asset_out ?? found?.slots.asset], [intent, asset], reply)
   }
 })
 
@@ -50,24 +50,24 @@ test('a doubt, a refusal or a remark about a choice chooses nothing', () => {
     assert.deepEqual(mutationsOf(readText(reply, ['quote 100 dollars of bonk'])), [], reply)
   assert.deepEqual(mutationsOf(readText('same on polygon?', ['sell 5 link on arbitrum'])), [])
   for (const reply of ['the vault', 'vault', '1', 'the first one please'])
-    assert.equal(readText(reply, ['deposit $100']).intents[0]?.intent, 'earn_deposit', reply)
+    assert.equal(readText(reply, ['deposit $100']).intents[0]?.name, 'earn_deposit', reply)
 })
 
 test('an open question is forgotten after ten minutes, and the context of a thread after thirty', () => {
   const open = stateAfter(['buy some aero'])
-  assert.equal(at('$75', open, pendingMs).intents[0]?.intent, 'swap')
+  assert.equal(at('$75', open, pendingMs).intents[0]?.name, 'swap')
   assert.deepEqual(at('$75', open, pendingMs + 1).intents, [])
   const quoted = stateAfter(['quote 100 dollars of bonk'])
   assert.equal(at('make it 50', quoted, contextMs).intents[0]?.slots.amount, '50 usd')
   assert.deepEqual(at('make it 50', quoted, contextMs + 1).intents, [])
-  assert.equal(at('do it', quoted, pendingMs).intents[0]?.intent, 'swap')
+  assert.equal(at('do it', quoted, pendingMs).intents[0]?.name, 'swap')
   assert.deepEqual(at('do it', quoted, pendingMs + 1).intents, [])
 })
 
 test('a new request drops the open question', () => {
   const state = stateAfter(['buy some aero'])
   const understanding = at('price of sol', state, 0)
-  assert.equal(understanding.intents[0]?.intent, 'price')
+  assert.equal(understanding.intents[0]?.name, 'price')
   assert.equal(remember(state, understanding, nowMs).pending, undefined)
 })
 
@@ -98,7 +98,7 @@ test('yes and no are about the recommendations that are open', () => {
 test('it is the asset in focus', () => {
   assert.equal(readText('set a stop loss on it at 10%', ['buy $50 of aero']).intents[0]?.slots.asset, 'AERO')
   assert.equal(readText('set a stop loss on it at 10%').ask?.slot, 'asset')
-  assert.equal(readText('put a stop on it at 2800', ['long eth $50 2x']).intents[0]?.intent, 'perp_protect')
+  assert.equal(readText('put a stop on it at 2800', ['long eth $50 2x']).intents[0]?.name, 'perp_protect')
 })
 
 test('nothing of a message moves while a part of it is open', () => {

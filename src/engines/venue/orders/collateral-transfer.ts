@@ -97,7 +97,7 @@ type TransferRules<Data extends TransferTaskData, Names extends string> = {
 const otherSide = { perp: 'spot', spot: 'perp' } as const
 
 /**
- * Builds the steps of the transfer. The commit that follows the transfer records it as that of this task, even if the
+ * Builds the steps of the transfer. The commit that follows the transfer claims the transfer for this task, even if the
  * next signature is refused.
  */
 export const transferEffect = <Data extends TransferTaskData & { agent?: string }, Names extends string>(

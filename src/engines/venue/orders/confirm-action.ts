@@ -111,7 +111,7 @@ export async function confirmAction<T>(
     if (at > 0) await pause(waits[at], undefined, { signal }).catch(() => undefined)
     try {
       timing = await timingOf(effect, deps, known)
-      // Between the expiry and the end of the read lag, a look-up decides nothing.
+      // Between the expiry and the end of the read lag, an empty look-up proves nothing.
       if (!isFirst && !timing.isLast && (timing.isExpired || at > 0)) break
       const isFinal = at === waits.length - 1
       const isWide = isFoundBefore || (isFirst ? known.isSpent : allRecordsPolls.has(polls))

@@ -25,7 +25,7 @@ export type Spending = {
   amount: string
   noted_ms: number
   at_ms: number | null
-  /** The total of a balance by which a read shows that it is newer than the spend. */
+  /** The total of a balance right after the spend. A read that shows exactly this total includes the spend. */
   shown_by: { balance_key: string; total: string } | null
 }
 export type SpendingTaskData = { spendings?: Spending[] }

@@ -9,7 +9,10 @@ import type { UserRange } from './claims.ts'
 export type CursorCounts = { enabled: number; disabled: number; failing: number; behind: number }
 
 export type Sweep = {
-  /** Counts the next slice, and claims in it if an event waits. Returns true at the end of a round. */
+  /**
+   * Counts the cursors of the next slice, and calls `claim` if one is behind its event log. Returns true after the last
+   * slice of a round.
+   */
   next(claim: (range: UserRange) => Promise<void>): Promise<boolean>
   counts(): CursorCounts
 }

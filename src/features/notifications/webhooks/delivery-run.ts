@@ -95,8 +95,8 @@ async function deliverAll(run: Run): Promise<RunEnd | undefined> {
 }
 
 /**
- * Delivers one message; returns undefined if it was delivered and the run continues. The run ends if the webhook has
- * become quick or slow, because it then needs a slot of the other kind.
+ * Delivers one message; returns undefined if it was delivered and the run continues. The run ends when the kind of the
+ * webhook changes, such as from quick to slow, because each kind has its own slots.
  */
 async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd | undefined> {
   const { deps, claim, secrets } = run

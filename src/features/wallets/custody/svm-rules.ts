@@ -6,7 +6,7 @@ import {
   type SvmMessageAccount,
   transferOperation,
 } from '#kernel/task/signer.ts'
-import { assertRule } from './assert-custody-rule.ts'
+import { assertRule } from './assert-rule.ts'
 
 /** What custody knows about Solana comes from configuration and never from a quote. */
 export type SigningSvmChain = {

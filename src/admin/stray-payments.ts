@@ -27,14 +27,15 @@ const listStray: AdminCommand['run'] = async (session) => {
 
 type PaymentName = { chainId: string; txHash: string; logIndex: string }
 
-export async function resolvePayment(
+export async function resolveStrayPayment(
   tx: Tx,
   session: Session,
   { chainId, txHash: given, logIndex }: PaymentName,
 ): Promise<void> {
   // Signatures of Solana are case-sensitive, but the hashes of EVM chains are not.
   const txHash = /^0x/i.test(given) ? given.toLowerCase() : given
-  if (!/^\d{1,9}$/.test(logIndex)) throw new UsageError('The log is the number of its index in the list.')
+  if (!/^\d{1,9}$/.test(logIndex))
+    throw new UsageError('The log must be the `log_index` that `credit-payments list` shows.')
   const rows = await query(
     tx,
     `update credit_payment set state = 'resolved', resolved_at = $4, resolved_by = $5, resolution = $6
@@ -50,11 +51,11 @@ export async function resolvePayment(
 const resolve: AdminCommand['run'] = async (session, args) => {
   const txHash = args.positional('transaction')
   const payment = { chainId: args.positional('chain'), txHash, logIndex: args.positional('log') }
-  await session.database.transaction((tx) => resolvePayment(tx, session, payment))
+  await session.database.transaction((tx) => resolveStrayPayment(tx, session, payment))
   session.printLine(`Payment ${txHash} is resolved; this command moves no money`)
 }
 
-export const creditPaymentCommands: readonly AdminCommand[] = [
+export const strayPaymentCommands: readonly AdminCommand[] = [
   {
     name: 'credit-payments list',
     changes: false,

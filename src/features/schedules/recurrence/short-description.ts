@@ -5,10 +5,10 @@ import type { DayRule } from './day-rule.ts'
 import { boundTexts, describe, nthNames, ordinalText } from './describe.ts'
 import { listText, monthNames, weekdayNames } from './english-words.ts'
 
-/** This module says in few characters when a schedule runs, for a page that a person reads before an approval. */
+/** A short description says in few characters when a schedule runs, for the page that a person reads before an approval. */
 
 const namedMax = 2
-const briefCharacters = 200
+const shortCharacters = 200
 
 /** Names a few values; of more it gives the number, the first and the last. */
 const someOf = (names: readonly string[], unit: string): string =>
@@ -33,9 +33,9 @@ function tableText({ minutes, days }: Timetable): string {
 }
 
 /** Returns the description of a calendar; where that is long, values are counted, so that none is cut off. */
-export function briefOf(calendar: Calendar): string {
+export function shortDescriptionOf(calendar: Calendar): string {
   const whole = describe(calendar)
-  if (whole.length <= briefCharacters || calendar.type === 'once' || isElapsed(calendar)) return whole
+  if (whole.length <= shortCharacters || calendar.type === 'once' || isElapsed(calendar)) return whole
   const text = [tableText(timetableOf(calendar)), ...boundTexts(calendar), calendar.timezone].join(', ')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }

@@ -11,7 +11,7 @@ import {
   type SwapCall,
   transferOperation,
 } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './assert-custody-rule.ts'
+import { assertRule, isSameAddress } from './assert-rule.ts'
 import { assertPayment, type SigningTill } from './credit-payment-rules.ts'
 import {
   assertApprovalsUsed,

@@ -28,7 +28,7 @@ export type NewHook = {
   at: Date
 }
 
-export function hookRow(hook: NewHook): NewTriggerOrder {
+export function triggerRowOf(hook: NewHook): NewTriggerOrder {
   const { chain, token, leg, units, at } = hook
   const trigger = triggerOf(leg, hook)
   return {

@@ -1,6 +1,6 @@
 import type { SwapContracts } from '#kernel/money/chains.ts'
 import type { DecodedCall, EvmCall, EvmIntent, SwapCall } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './assert-custody-rule.ts'
+import { assertRule, isSameAddress } from './assert-rule.ts'
 
 /** Custody takes the contracts of swaps from configuration, and the output has to go to the user's own account. */
 

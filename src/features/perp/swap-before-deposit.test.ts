@@ -4,7 +4,7 @@ import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Effect, StepResult, Tx } from '#kernel/task/task.ts'
 import type { FundDeps, FundTaskData } from './fund-admission.ts'
-import { afterSwapStep, depositHold, type FundTask, swapBeforeDeposit } from './fund-swap.ts'
+import { afterSwapStep, depositHold, type FundTask, swapBeforeDepositSteps } from './swap-before-deposit.ts'
 import { type Delivered, secondLegMs } from './swap-leg.ts'
 
 const now = new Date(1_700_000_000_000)
@@ -54,7 +54,7 @@ function createDeposit({ walletUnits = 100_000_000n, step, fault, executedTimes 
       },
     },
     venue: { account: async () => ({ timeMs: now.getTime(), cashUsd: '0', positions: [], unread: [] }) },
-    agents: { of: async () => ({}) },
+    tradingKeys: { of: async () => ({}) },
     ledger: { balance: async () => ({ heldUnits: 0n, version: 1n }) },
     evmAddressOf: async () => '0xacc',
     transferCall: (to: string) => ({ to, value: 0n, data: '0x' }),
@@ -75,7 +75,7 @@ function createDeposit({ walletUnits = 100_000_000n, step, fault, executedTimes 
     ) => void done.push(`reserved ${amountUnits} as ${holdKey}`),
     swaps: { steps: () => ({ sign: async () => step, confirm: async () => step, track: async () => step }) },
   } as unknown as FundDeps
-  return { deps, done, steps: swapBeforeDeposit(deps) }
+  return { deps, done, steps: swapBeforeDepositSteps(deps) }
 }
 
 const failedPart = (result: object) => {

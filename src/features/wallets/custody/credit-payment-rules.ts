@@ -1,5 +1,5 @@
 import type { EvmIntent, PaymentCall } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './assert-custody-rule.ts'
+import { assertRule, isSameAddress } from './assert-rule.ts'
 
 /** Custody takes the contract for payments of credits, and the most units of one payment, from configuration. */
 

@@ -55,7 +55,7 @@ export const notCredited = (
   remaining,
 })
 
-export const swapBeforeDeposit = (deps: FundDeps): Record<SwapLegStep | 'deposit', Step> => ({
+export const swapBeforeDepositSteps = (deps: FundDeps): Record<SwapLegStep | 'deposit', Step> => ({
   ...swapLegSteps<FundTaskData, FundStep>(deps.swaps, {
     onEnd: (task, end, now) => afterSwap(deps, task, { end, now }),
     onRefused: (task, { code, message, extras }) =>

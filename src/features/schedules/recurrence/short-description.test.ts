@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { briefOf, runsADay } from './brief.ts'
 import type { Calendar, ScheduleFields } from './calendar-types.ts'
 import { describe } from './describe.ts'
 import { readSchedule } from './read-schedule.ts'
+import { runsADay, shortDescriptionOf } from './short-description.ts'
 
 const now = new Date('2026-11-28T10:17:43.512Z')
 const hours = Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:00`)
@@ -17,18 +17,18 @@ function read(input: string | ScheduleFields): Calendar {
 
 test('a long description counts its times and days, and a short one stays', () => {
   const each = read('every Monday at 9')
-  assert.equal(briefOf(each), describe(each))
+  assert.equal(shortDescriptionOf(each), describe(each))
   assert.equal(
-    briefOf(read({ type: 'calendar', times: hours, month_days: days(30) })),
+    shortDescriptionOf(read({ type: 'calendar', times: hours, month_days: days(30) })),
     '24 times a day (00:00 to 23:00) on 30 days of each month, UTC',
   )
   assert.equal(
-    briefOf(read({ type: 'calendar', times: ['09:00'], month_days: days(30), months: days(11) })),
+    shortDescriptionOf(read({ type: 'calendar', times: ['09:00'], month_days: days(30), months: days(11) })),
     'At 09:00 on 30 days of each month in 11 months (January to November), UTC',
   )
 })
 
-test('no brief is longer than the page shows', () => {
+test('no short description is longer than the page shows', () => {
   const bounds = {
     timezone: 'America/Argentina/Buenos_Aires',
     starts_at: '2026-12-01T10:00:15Z',
@@ -44,7 +44,7 @@ test('no brief is longer than the page shows', () => {
     for (const months of [undefined, [2, 9, 12], days(11)])
       for (const times of [hours, hours.slice(0, 3)]) {
         const fields = { type: 'calendar', times, ...named, ...(months && { months }), ...bounds }
-        const text = briefOf(read(fields as ScheduleFields))
+        const text = shortDescriptionOf(read(fields as ScheduleFields))
         assert.ok(text.length <= 200, `${text.length}: ${text}`)
         assert.ok(text.endsWith(bounds.timezone))
       }

@@ -2,7 +2,7 @@ import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { canonicalDecimal, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import { isAgentAction, isSpotAsset, type VenueOrder } from '#kernel/money/venue-actions.ts'
 import type { VenueIntent } from '#kernel/task/signer.ts'
-import { assertRule, isSameAddress } from './assert-custody-rule.ts'
+import { assertRule, isSameAddress } from './assert-rule.ts'
 
 /** What custody knows about a venue comes from configuration and never from the venue's replies. */
 export type SigningVenue = {
