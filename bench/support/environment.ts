@@ -68,7 +68,8 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
     async world() {
       const world = await startWorld({ dataDir: newFolder('world'), port: 0 })
       parts.use(world)
-      const { evm, solana, hyperliquid, solver, lifi, honeypot, rugcheck, prices, faucet, images } = world.urls
+      const { evm, solana, hyperliquid, solver, lifi, honeypot, rugcheck, prices, faucet, images } =
+        world.urls
       control = world.urls.control
       return {
         ETHEREUM_RPC_URL: evm['1'],
