@@ -250,6 +250,8 @@ export const defaultFiles: readonly string[] = [
   'test/journeys/chat.test.ts',
   'test/journeys/discovery.test.ts',
   'test/journeys/earn.test.ts',
+  'test/journeys/market-candles.test.ts',
+  'test/journeys/strategy-backtest.test.ts',
   'test/journeys/exactly-once.test.ts',
   'test/journeys/holdings.test.ts',
   'test/journeys/http.test.ts',

@@ -1,4 +1,13 @@
-import { aggregate, bucketEnd, type Candle, fillGaps, type Interval, pastCandles } from './candles.ts'
+import {
+  aggregate,
+  bucketEnd,
+  bucketStart,
+  type Candle,
+  createPast,
+  fillGaps,
+  type Interval,
+  type Past,
+} from './candles.ts'
 import { one, priceText, rateText, sizeText, unitsText } from './decimal.ts'
 import { impactPrice } from './funding.ts'
 import { type Market, marginTables, markets, type Perp, perps, type Spot, spots, tokens } from './markets.ts'
@@ -32,17 +41,21 @@ export const marginTable = (id: number): Json => {
   }
 }
 
-/** The generated history of a market, cached on first use. */
-const pastCandlesByVenue = new WeakMap<Venue, Map<number, Candle[]>>()
+/** The generated history of a market, made as far back as anybody has asked. */
+const pastsByVenue = new WeakMap<Venue, Map<number, Past>>()
 
-const pastCandlesOf = (venue: Venue, market: Market): Candle[] => {
-  const known = pastCandlesByVenue.get(venue) ?? new Map<number, Candle[]>()
-  pastCandlesByVenue.set(venue, known)
-  const candles = known.get(market.asset)
-  if (candles) return candles
-  const lotsPerMinute = (25_000 / market.startUsd) * 10 ** market.sizeDecimals
+const pastOf = (venue: Venue, market: Market): Past => {
+  const known = pastsByVenue.get(venue) ?? new Map<number, Past>()
+  pastsByVenue.set(venue, known)
+  const past = known.get(market.asset)
+  if (past) return past
   const { seed, genesisMs } = venue.state
-  const made = pastCandles(seed + market.asset, genesisMs, Math.round(market.startUsd * one), lotsPerMinute)
+  const made = createPast({
+    seed: seed + market.asset,
+    genesisMs,
+    price: Math.round(market.startUsd * one),
+    lotsPerMinute: (25_000 / market.startUsd) * 10 ** market.sizeDecimals,
+  })
   known.set(market.asset, made)
   return made
 }
@@ -54,7 +67,8 @@ export const candlesOf = (
   interval: Interval,
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Candle[] => {
-  const all = [...pastCandlesOf(venue, market), ...stateOf(venue, market.asset).live]
+  const past = pastOf(venue, market).since(bucketStart(fromMs, interval))
+  const all = [...past, ...stateOf(venue, market.asset).live]
   return fillGaps(aggregate(all, interval, fromMs, toMs), interval)
 }
 

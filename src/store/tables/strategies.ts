@@ -110,7 +110,28 @@ export type StrategyRecommendationRow = {
   created_at: Date
   expires_at: Date | null
 }
+export type CandleRow = {
+  market: string
+  span: string
+  start_ms: bigint
+  open: Amount
+  high: Amount
+  low: Amount
+  close: Amount
+  volume: Amount
+}
+export type CandleSeriesRow = {
+  market: string
+  span: string
+  filled_from_ms: bigint
+  filled_to_ms: bigint
+  followed_until: Date
+}
 export type StrategyTables = {
+  candle: CandleRow
+  candle_series: CandleSeriesRow
+  funding_rate: { market: string; at_ms: bigint; rate: Amount }
+  funding_series: { market: string; filled_from_ms: bigint; filled_to_ms: bigint }
   strategy: StrategyRow
   strategy_version: StrategyVersionRow
   strategy_execution: StrategyExecutionRow
