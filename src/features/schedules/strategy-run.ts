@@ -1,0 +1,109 @@
+import type { Caller } from '#kernel/contract/caller.ts'
+import type { EndResult, NewEvent, StepContext, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
+import type { SkipReason } from '#store/tables/strategies.ts'
+import type { RunDecision, RunError } from './run-outcome.ts'
+import type { Run } from './run-task-store.ts'
+
+/**
+ * The steps of a run that asks no chat: it decides by the configuration of its version, and carries out what it has
+ * decided. How strategies decide and act is the work of their own feature.
+ */
+
+export type Skip = { reason: SkipReason; code: string; message: string }
+export type Decided =
+  /** Nothing can be decided now, and the run ends without a decision. */
+  | { skip: Skip }
+  /** The decision needs something that will be there in a moment. */
+  | { waitMs: number }
+  | {
+      decision: RunDecision
+      /** Whether there is something to carry out; otherwise the run ends with this decision. */
+      hasOrders: boolean
+      /** What the steps that act begin with. */
+      data: JsonObject
+      /** Stores the decision, in the transaction that ends the step. */
+      store(tx: Tx): Promise<NewEvent[]>
+    }
+export type Acted =
+  | { waitMs: number; data: JsonObject; store?(tx: Tx): Promise<NewEvent[]> }
+  | {
+      /** What a run that ends has done; `error` says why something of it was not done. */
+      end: { outcome: 'executed' | 'partial' | 'not_executed'; error: RunError | null; skipReason: SkipReason | null }
+      decision: RunDecision
+      realizedPnlUsd: string | null
+      store(tx: Tx): Promise<NewEvent[]>
+    }
+export type StrategyRunner = {
+  /** Decides what to do at the slot; a step that is repeated decides again unless its decision was stored. */
+  decide(run: Run, caller: Caller, context: StepContext): Promise<Decided>
+  /** Does the next thing about the orders of the decision; it is called again until it returns an end. */
+  act(run: Run, given: { caller: Caller; data: JsonObject; context: StepContext }): Promise<Acted>
+}
+
+/** The data of a run of a strategy. */
+export type StrategyRunData = { is_stopped?: true; acting?: JsonObject; decision?: RunDecision & JsonObject }
+export type StrategyRunTask = TaskView<StrategyRunData>
+export type StrategyStepDeps = {
+  runner: StrategyRunner
+  findRun(id: string): Promise<Run>
+  /** Returns the caller in whose name the run acts; throws the fault of an access that has ended. */
+  callerOf(run: Run, context: StepContext): Promise<Caller>
+  endOfStopped(run: Run): EndResult
+  endOfAccess(run: Run, error: unknown): EndResult
+  endOfSkip(run: Run, skip: Skip): EndResult
+  endOf(run: Run, ending: Extract<Acted, { end: object }>): Promise<EndResult>
+}
+type Names = 'decide' | 'act'
+
+/** A run that waits for its orders is looked at again at least this often. */
+const pollMsMax = 5_000
+
+export const createStrategySteps = (deps: StrategyStepDeps) => ({
+  decide: (task: StrategyRunTask, context: StepContext) => decide(deps, task, context),
+  act: (task: StrategyRunTask, context: StepContext) => act(deps, task, context),
+})
+
+async function decide(
+  { runner, ...deps }: StrategyStepDeps,
+  task: StrategyRunTask,
+  context: StepContext,
+): Promise<StepResult<StrategyRunData, Names>> {
+  const run = await deps.findRun(task.id)
+  if (task.data.is_stopped) return deps.endOfStopped(run)
+  const caller = await deps.callerOf(run, context).catch((error: unknown) => deps.endOfAccess(run, error))
+  if ('end' in caller) return caller
+  const decided = await runner.decide(run, caller, context)
+  if ('skip' in decided) return deps.endOfSkip(run, decided.skip)
+  if ('waitMs' in decided)
+    return { park: { afterMs: Math.min(decided.waitMs, pollMsMax), next: 'decide' }, state: 'waiting' }
+  const { decision, hasOrders, data, store } = decided
+  if (!hasOrders) {
+    const end = { outcome: 'executed', error: null, skipReason: null } as const
+    return deps.endOf(run, { end, decision, realizedPnlUsd: null, store })
+  }
+  return {
+    next: 'act',
+    data: { acting: data, decision: { ...decision } },
+    complete: async (tx) => ({ events: await store(tx) }),
+  }
+}
+
+async function act(
+  { runner, ...deps }: StrategyStepDeps,
+  task: StrategyRunTask,
+  context: StepContext,
+): Promise<StepResult<StrategyRunData, Names>> {
+  const run = await deps.findRun(task.id)
+  const caller = await deps.callerOf(run, context).catch((error: unknown) => deps.endOfAccess(run, error))
+  if ('end' in caller) return caller
+  const acted = await runner.act(run, { caller, data: task.data.acting ?? {}, context })
+  if ('end' in acted) return deps.endOf(run, acted)
+  const { waitMs, data, store } = acted
+  return {
+    park: { afterMs: Math.min(waitMs, pollMsMax), next: 'act' },
+    state: 'waiting',
+    data: { acting: data },
+    ...(store && { complete: async (tx: Tx) => ({ events: await store(tx) }) }),
+  }
+}
