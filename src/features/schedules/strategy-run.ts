@@ -1,51 +1,13 @@
+import type { Acted, Skip, StrategyRunner } from '#features/strategies/run-port.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
-import type { EndResult, NewEvent, StepContext, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
+import type { EndResult, StepContext, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { SkipReason } from '#store/tables/strategies.ts'
-import type { RunDecision, RunError } from './run-outcome.ts'
-import type { MadeFile, Run } from './run-task-store.ts'
+import type { Run } from './run-task-store.ts'
 
 /**
  * The steps of a run that asks no chat: it decides by the configuration of its version, and carries out what it has
  * decided. How strategies decide and act is the work of their own feature.
  */
-
-export type Skip = { reason: SkipReason; code: string; message: string }
-/** What a decision is stored with. */
-export type StoredDecision = {
-  decision: RunDecision
-  /** What the steps that act begin with. */
-  data: JsonObject
-  events: readonly NewEvent[]
-}
-export type Decided =
-  /** Nothing can be decided now, and the run ends without a decision. */
-  | { skip: Skip }
-  /** The decision needs something that will be there in a moment. */
-  | { waitMs: number }
-  /** Decides and stores the decision, in the transaction that ends the step: no other decision comes between. */
-  | { store(tx: Tx): Promise<StoredDecision> }
-export type Acted =
-  | { waitMs: number; data: JsonObject; store?(tx: Tx): Promise<NewEvent[]> }
-  /** The orders of a decision are carried out, and the run decides again. */
-  | { decideAgainMs: number; store?(tx: Tx): Promise<NewEvent[]> }
-  | {
-      /** What a run that ends has done; `error` says why something of it was not done. */
-      end: { outcome: 'executed' | 'partial' | 'not_executed'; error: RunError | null; skipReason: SkipReason | null }
-      decision: RunDecision
-      realizedPnlUsd: string | null
-      /** The files that the run has made. */
-      files?: readonly MadeFile[]
-      store(tx: Tx): Promise<NewEvent[]>
-    }
-export type DecideGiven = { caller: Caller; seq: number; context: StepContext }
-export type ActGiven = { caller: Caller; data: JsonObject; context: StepContext }
-export type StrategyRunner = {
-  /** Prepares the decision with this number, counted from 1 in a run; a repeated step prepares it again. */
-  decide(run: Run, given: DecideGiven): Promise<Decided>
-  /** Does the next thing about the orders of the decision; it is called again until it returns an end. */
-  act(run: Run, given: ActGiven): Promise<Acted>
-}
 
 /** The data of a run of a strategy; `seq` counts its decisions. */
 export type StrategyRunData = { is_stopped?: true; acting?: JsonObject; seq?: number }

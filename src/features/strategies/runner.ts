@@ -1,9 +1,8 @@
-import type { Caller } from '#kernel/contract/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
-import type { StepContext, Tx } from '#kernel/task/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { candleSpanMs } from '#market/candle.ts'
 import type { Windows } from '#market/strategies/candle-columns.ts'
@@ -15,9 +14,6 @@ import type { Decision } from '#market/strategies/strategy.ts'
 import { equityOf } from '#market/strategies/strategy-run.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { StrategyMode } from '#store/tables/strategies.ts'
-import type { RunDecision } from '#features/schedules/run-outcome.ts'
-import type { Run } from '#features/schedules/run-task-store.ts'
-import type { Acted, Decided, Skip, StoredDecision, StrategyRunner } from '#features/schedules/strategy-run.ts'
 import {
   fillsOfRun,
   findAccount,
@@ -33,6 +29,16 @@ import { tripEvents } from './guard-trips.ts'
 import type { ModeDriver, ModeReading, OrderedRun, StrategyTerms } from './mode-driver.ts'
 import type { Observe } from './observe.ts'
 import { skipOfHold } from './run-end.ts'
+import type {
+  Acted,
+  ActGiven,
+  Decided,
+  RecordedDecision,
+  Skip,
+  StoredDecision,
+  StrategyRunner,
+  StrategyRunRow,
+} from './run-port.ts'
 import { type ReadTerms, readInitialMicros } from './terms.ts'
 
 /**
@@ -62,12 +68,12 @@ export function driverOf(drivers: Drivers, mode: StrategyMode): ModeDriver {
   return driver
 }
 
-const keyOf = ({ strategy_id, mode }: Run) => ({ strategy_id, mode })
-const isExit = ({ execution_type: type }: Run): boolean => type === 'exit'
+const keyOf = ({ strategy_id, mode }: StrategyRunRow) => ({ strategy_id, mode })
+const isExit = ({ execution_type: type }: StrategyRunRow): boolean => type === 'exit'
 
 /** All that a decision reads beside the locked account. */
 type Prepared = {
-  run: Run
+  run: StrategyRunRow
   seq: number
   nowMs: number
   terms: StrategyTerms
@@ -80,7 +86,7 @@ type Prepared = {
   exit: string | undefined
 }
 
-async function prepare(deps: RunnerDeps, run: Run, seq: number): Promise<Decided> {
+async function prepare(deps: RunnerDeps, run: StrategyRunRow, seq: number): Promise<Decided> {
   const nowMs = deps.clock.now().getTime()
   const driver = driverOf(deps.drivers, run.mode)
   const known = await findAccount(deps.db, keyOf(run))
@@ -99,7 +105,7 @@ async function prepare(deps: RunnerDeps, run: Run, seq: number): Promise<Decided
 
 const readRunTerms = (
   { readTerms }: RunnerDeps,
-  { strategy_id: strategyId, version, mode }: Run,
+  { strategy_id: strategyId, version, mode }: StrategyRunRow,
   account: StrategyAccount | undefined,
 ): Promise<StrategyTerms> =>
   readTerms({ strategyId, version, mode, assets: account ? assetsInUse(account.run) : [] })
@@ -122,7 +128,7 @@ async function observeClose({ observe }: RunnerDeps, terms: StrategyTerms, nowMs
 }
 
 const unsaved = (
-  { strategy_id, mode, user_id, version }: Run,
+  { strategy_id, mode, user_id, version }: StrategyRunRow,
   fresh: Pick<StrategyAccount, 'run' | 'cursor'>,
   nowMs: number,
 ): StrategyAccount => ({
@@ -138,7 +144,7 @@ const unsaved = (
 })
 
 /** The run of an exit has its reason from the start. */
-async function exitReason(db: Queryable, { id }: Run): Promise<string> {
+async function exitReason(db: Queryable, { id }: StrategyRunRow): Promise<string> {
   const [row] = await query<{ reason: string | null }>(
     db,
     `select decision ->> 'reason' as reason from strategy_execution where id = $1`,
@@ -175,7 +181,7 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
   await storeEquity(tx, keyOf(run), { usd: equityText(placed, terms), at })
   const acting: Acting = { seq, at_ms: nowMs, decision, sha256, driver: {}, ...(exit !== undefined && { exit }) }
   return {
-    decision: runDecision(acting),
+    decision: recordedDecision(acting),
     data: acting as Acting & JsonObject,
     events: await tripEvents(tx, { before: locked.run, after: synced.account.run, terms }),
   }
@@ -235,15 +241,13 @@ type Acting = {
 }
 
 /** The run of an exit ends with a decision that finds nothing, so it shows why it began. */
-const runDecision = ({ decision, sha256, exit }: Acting): RunDecision => ({
+const recordedDecision = ({ decision, sha256, exit }: Acting): RecordedDecision => ({
   action: exit === undefined ? decision.action : 'exit',
   reason: exit ?? decision.reason,
   inputs_sha256: sha256,
 })
 
-type ActGiven = { caller: Caller; data: JsonObject; context: StepContext }
-
-async function act(deps: RunnerDeps, run: Run, { caller, data, context }: ActGiven): Promise<Acted> {
+async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, context }: ActGiven): Promise<Acted> {
   const acting = data as Acting & JsonObject
   const { decision, seq, at_ms, driver: stored } = acting
   if (decision.orders.length === 0) return endWithoutOrders(deps, run, acting)
@@ -267,7 +271,7 @@ async function act(deps: RunnerDeps, run: Run, { caller, data, context }: ActGiv
   const { outcome, error, skipReason } = acted
   return {
     end: { outcome, error, skipReason },
-    decision: runDecision(acting),
+    decision: recordedDecision(acting),
     realizedPnlUsd: realized,
     store,
   }
@@ -276,7 +280,7 @@ async function act(deps: RunnerDeps, run: Run, { caller, data, context }: ActGiv
 /** An exit of which something was not filled is sent again after this time. */
 const exitRetryMs = 1_000
 
-async function endWithoutOrders({ db }: RunnerDeps, run: Run, acting: Acting): Promise<Acted> {
+async function endWithoutOrders({ db }: RunnerDeps, run: StrategyRunRow, acting: Acting): Promise<Acted> {
   const skip = skipOfHold(acting.decision)
   const { realized } = await fillsOfRun(db, run.id, run.strategy_id)
   return {
@@ -287,7 +291,7 @@ async function endWithoutOrders({ db }: RunnerDeps, run: Run, acting: Acting): P
           skipReason: skip.reason,
         }
       : { outcome: 'executed', error: null, skipReason: null },
-    decision: runDecision(acting),
+    decision: recordedDecision(acting),
     realizedPnlUsd: realized,
     store: async () => [],
   }
