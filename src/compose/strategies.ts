@@ -29,6 +29,22 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
   const readTerms = createReadTerms({ db, venue: client, minOrderUsd })
   const startExit = createStartExit({ taskEngine, clock, random })
   const drivers: Drivers = { paper: createPaperDriver({ db, clock, observe, dayEnds: pastDayEnds }) }
+  const watch = () =>
+    startWatch({
+      db,
+      clock,
+      log,
+      readTerms,
+      drivers,
+      startExit,
+      transact: taskEngine.transact,
+      isOnDuty: taskEngine.isOnDuty,
+      appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),
+      onCommitted(userId) {
+        taskEngine.announceQueued()
+        taskEngine.events.notify(userId)
+      },
+    })
   const section: Section = {
     part: 'perp',
     operations: createStrategies({
@@ -42,28 +58,13 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
       dayEnds: pastDayEnds,
       slotsOf: pastSlots,
     }),
-    starters: [
-      () =>
-        startWatch({
-          db,
-          clock,
-          log,
-          readTerms,
-          drivers,
-          startExit,
-          transact: taskEngine.transact,
-          isOnDuty: taskEngine.isOnDuty,
-          appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),
-          onCommitted(userId) {
-            taskEngine.announceQueued()
-            taskEngine.events.notify(userId)
-          },
-        }),
-    ],
+    starters: [watch],
   }
   return {
     section,
     startExit,
+    candles,
+    watch,
     runner: createStrategyRunner({ db, clock, random, readTerms, observe, drivers }),
   }
 }
