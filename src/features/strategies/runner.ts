@@ -174,7 +174,7 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
     at,
     decision: decisionText(decision),
     inputs_sha256: sha256,
-    inputs: recordInputs(windows, state, config) as JsonObject,
+    inputs: recordInputs(windows, state, config),
   })
   const ordered = { executionId: run.id, seq, atMs: nowMs, decision }
   const isPlaced = decision.orders.length > 0 || exit !== undefined
@@ -265,7 +265,7 @@ async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, contex
   if ('waitMs' in acted)
     return {
       waitMs: acted.waitMs,
-      data: { ...acting, driver: acted.data },
+      data: { ...acting, driver: acted.data } as Acting & JsonObject,
       ...(apply && { store }),
     }
   if (acting.exit !== undefined)
