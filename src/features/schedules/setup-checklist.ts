@@ -45,7 +45,9 @@ export type SetupState = Pick<
   guards: GuardsInput
   creditsPerRun: number
   facts: UserFacts
+  /** The time by the clock of schedules, and by that of tasks, which only the local world moves apart. */
   now: Date
+  taskNow: Date
 }
 
 export const isOver = ({ max_runs, run_count }: Pick<ScheduleRow, 'max_runs' | 'run_count'>): boolean =>
@@ -104,21 +106,21 @@ const strategyItems = (state: SetupState): Item[] =>
 const evidenceDays = 7
 const evidenceMs = evidenceDays * 86_400_000
 
-function evidenceItems({ was_live: wasLive, backtested_at, papered_at, now }: SetupState): Item[] {
-  const isRecent = (at: Date | null) => at !== null && now.getTime() - at.getTime() <= evidenceMs
+function evidenceItems({ was_live: wasLive, backtested_at, papered_at, now, taskNow }: SetupState): Item[] {
+  const isRecent = (at: Date | null, until: Date) => at !== null && until.getTime() - at.getTime() <= evidenceMs
   return [
     {
       key: 'backtest_done',
       label: `A backtest of this configuration ended in the last ${evidenceDays} days`,
       required: true,
-      done: wasLive || isRecent(backtested_at),
+      done: wasLive || isRecent(backtested_at, taskNow),
       how: 'Run `strategies_backtest` with the same `type` and `config`',
     },
     {
       key: 'paper_done',
       label: `A run on paper with this configuration decided in the last ${evidenceDays} days`,
       required: true,
-      done: wasLive || isRecent(papered_at),
+      done: wasLive || isRecent(papered_at, now),
       how: 'Set `mode` to `paper` by `schedules_update`, then `schedules_run`; or a person waives it by `waive_paper`',
     },
   ]
@@ -189,7 +191,7 @@ function foreignPositions({ assets = [] }: Compiled, { positions }: UserFacts): 
   return assets.filter((asset) => positions?.includes(asset))
 }
 
-function isApproved({ compiled, facts, authority, now }: SetupState): boolean {
+function isApproved({ compiled, facts, authority, taskNow }: SetupState): boolean {
   const { approvalAboveUsd, perTransactionUsd } = facts
   const { runMaxUsd = '0' } = compiled
   if (approvalAboveUsd === null) return true
@@ -199,7 +201,7 @@ function isApproved({ compiled, facts, authority, now }: SetupState): boolean {
   return (
     typeof approvedMicros === 'string' &&
     BigInt(approvedMicros) >= toMicros(maxUsd) &&
-    new Date(String(approvedUntil)) > now
+    new Date(String(approvedUntil)) > taskNow
   )
 }
 
