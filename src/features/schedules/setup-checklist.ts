@@ -19,10 +19,7 @@ export type UserFacts = {
   perTransactionUsd: string
   /** The value in USD above which an order waits for a person; null lets no order wait. */
   approvalAboveUsd: string | null
-  /**
-   * The perpetual markets in which the account has a position; null while the venue does not say, undefined where nobody
-   * has asked.
-   */
+  /** The perpetual markets in which the account has a position; null or absent where the venue has not said. */
   positions?: readonly string[] | null
 }
 export type SetupState = Pick<
@@ -156,7 +153,8 @@ function boundItems({ guards, budget_usd, compiled, facts }: SetupState): Item[]
 function accountItems(state: SetupState): Item[] {
   const { compiled, facts, markets_in_use: used, status, is_open: isOpen } = state
   const inUse = Object.entries(used ?? {})
-  const foreign = status === 'active' || isOpen ? [] : foreignPositions(compiled, facts)
+  const mayFollow = status === 'draft' || status === 'paused'
+  const foreign = mayFollow && !isOpen ? foreignPositions(compiled, facts) : []
   return [
     {
       key: 'no_foreign_position',
@@ -187,8 +185,7 @@ function accountItems(state: SetupState): Item[] {
 
 /** Returns the markets of a strategy in which the account has a position; null while the venue does not say. */
 function foreignPositions({ assets = [] }: Compiled, { positions }: UserFacts): string[] | null {
-  if (positions === null) return null
-  return assets.filter((asset) => positions?.includes(asset))
+  return positions ? assets.filter((asset) => positions.includes(asset)) : null
 }
 
 function isApproved({ compiled, facts, authority, taskNow }: SetupState): boolean {
