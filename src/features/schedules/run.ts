@@ -1,5 +1,6 @@
 import type { Files } from '#engines/files/files.ts'
 import { currentCaller } from '#engines/stored-callers/stored-caller.ts'
+import type { StrategyRunner } from '#features/strategies/run-port.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -25,7 +26,6 @@ import { approvedBefore } from './standing-approval.ts'
 import {
   createStrategySteps,
   type StrategyRunData,
-  type StrategyRunner,
   type StrategyStepDeps,
 } from './strategy-run.ts'
 
@@ -334,7 +334,7 @@ const strategyStepDeps = (deps: RunDeps): StrategyStepDeps => ({
   endOfAccess: (run, error) => endOf(deps, { run, ...nothing, ...endOfAccess(run)(error) }),
   endOfSkip: (run, { reason, code, message }) =>
     endOf(deps, { run, ...nothing, ...skipped(reason, code, message) }),
-  async endOf(run, { end, decision, realizedPnlUsd, store: storeActed }) {
+  async endOf(run, { end, decision, realizedPnlUsd, files = [], store: storeActed }) {
     if (!run.has_following) await deps.computeFollowing(run.strategy_id)
     const started = await store.startedTasks(deps.db, run.id, null)
     const { error, outcome, skipReason } = end
@@ -342,7 +342,7 @@ const strategyStepDeps = (deps: RunDeps): StrategyStepDeps => ({
     const runEnd: RunEnd = { status, outcome, skipReason, error, decision }
     return endOf(
       deps,
-      { ...nothing, run, started, hasBegun: true, end: runEnd, realizedPnlUsd },
+      { ...nothing, run, started, hasBegun: true, end: runEnd, realizedPnlUsd, files },
       storeActed,
     )
   },
