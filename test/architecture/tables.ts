@@ -59,7 +59,16 @@ export const allowedImports: Record<string, readonly string[]> = {
     'type features',
   ],
   'features/markets': ['kernel', 'engines', 'market', 'type upstreams'],
-  'features/strategies': ['kernel', 'engines', 'market', 'type upstreams'],
+  'features/strategies': [
+    'kernel',
+    'store',
+    'engines',
+    'market',
+    'type durable',
+    'type invoke',
+    'type upstreams',
+    'type features',
+  ],
   // Schedules in words.
   'features/schedules': [
     'kernel',

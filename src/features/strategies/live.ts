@@ -1,0 +1,134 @@
+import type { FundingStore } from '#engines/candles/funding-store.ts'
+import { ownPosition } from '#engines/venue/records/reducible-part.ts'
+import { toUnits } from '#kernel/money/money.ts'
+import { fundingUnitsOf, priceDecimals } from '#market/strategies/account.ts'
+import { openRun } from '#market/strategies/strategy-run.ts'
+import type { FundingRate } from '#market/trade-simulation.ts'
+import type { StrategyAccount } from './account-store.ts'
+import { type LiveCursor, liveCursorOf, storedCursor } from './live-cursor.ts'
+import { actOnExit, type ExitDeps } from './live-exit.ts'
+import { actOnOrders } from './live-orders.ts'
+import { tendOrders } from './live-protection.ts'
+import { marketsOfOpenTasks, spentMicros } from './live-records.ts'
+import { liveState, type VenueFacts } from './live-state.ts'
+import { applyLiveReading, type HourlyFunding } from './live-sync.ts'
+import { readVenue, refusalBeside } from './live-venue.ts'
+import type { ModeDriver, ModeReading, OrderedDecision, StrategyTerms } from './mode-driver.ts'
+
+/**
+ * Strategies that trade at the venue: their fills and positions are those of their own orders, and their orders are tasks
+ * of the operations that anybody calls.
+ */
+
+export type LiveDeps = ExitDeps & {
+  funding: FundingStore
+  /** Returns the end of the local day of a zone. */
+  dayEndOf: (timezone: string, nowMs: number) => number
+}
+
+/** The record of the account is read this often; the venue is asked for decisions alone. */
+const watchMs = 5_000
+const hourMs = 3_600_000
+/** The venue publishes the funding of an hour shortly after it. */
+const fundingLagMs = 60_000
+
+export function createLiveDriver(deps: LiveDeps): ModeDriver {
+  const orderDeps = {
+    ...deps,
+    async entryRefusalAtVenue(order: { asset: string; side: 'buy' | 'sell' }, terms: StrategyTerms) {
+      const { userId, strategyId } = terms
+      const [view, own] = await Promise.all([
+        readVenue(deps, { userId, assets: [order.asset] }),
+        ownPosition(deps.db, { userId, symbol: order.asset, schedule: strategyId }),
+      ])
+      return refusalBeside(order, view, own)
+    },
+  }
+  return {
+    watchMs,
+    open: (terms, nowMs) => ({
+      run: openRun(terms.initialMicros, deps.dayEndOf(terms.timezone, nowMs)),
+      cursor: storedCursor(liveCursorOf({}, nowMs)),
+    }),
+    read: (account, terms, at) => readLive(deps, { account, terms, ...at }),
+    place: (account, ordered) => place(account, ordered),
+    act: (run, terms, context) =>
+      run.decision.action === 'exit'
+        ? actOnExit(deps, run, { terms, context })
+        : actOnOrders(orderDeps, run, { terms, context }),
+    tend: (account, terms, { nowMs }) => tendOrders(deps, { account, terms, nowMs }),
+  }
+}
+
+/** Notes the run and the orders of a decision, so that the account is looked at until they have ended. */
+function place(account: StrategyAccount, { executionId, atMs, decision }: OrderedDecision): StrategyAccount {
+  const cursor: LiveCursor = { ...liveCursorOf(account.cursor, atMs), run: executionId }
+  const pending = decision.orders.filter(({ order_type }) => order_type !== 'stop')
+  return { ...account, run: { ...account.run, pending }, cursor: storedCursor(cursor) }
+}
+
+type Reading = {
+  account: StrategyAccount
+  terms: StrategyTerms
+  nowMs: number
+  purpose: 'decide' | 'watch'
+}
+
+async function readLive(deps: LiveDeps, reading: Reading): Promise<ModeReading> {
+  const { terms, nowMs, purpose } = reading
+  const assets = Object.keys(terms.config.decision.markets)
+  const [mids, funding, facts] = await Promise.all([
+    deps.venue.mids(),
+    readFunding(deps, reading),
+    purpose === 'decide' ? readFacts(deps, terms, assets) : undefined,
+  ])
+  const marks = new Map(
+    assets.flatMap((asset): [string, bigint][] => {
+      const mid = mids.get(asset)
+      return mid === undefined ? [] : [[asset, toUnits(mid, priceDecimals)]]
+    }),
+  )
+  const dayEndsMs = deps.dayEndOf(terms.timezone, nowMs)
+  return {
+    apply: (tx, locked) => applyLiveReading(tx, locked, { terms, nowMs, marks, funding, dayEndsMs }),
+    stateOf: (account, atMs) => liveState(account.run, { atMs, config: terms.config, facts }),
+  }
+}
+
+/** What the venue and the budget say of a strategy that is about to decide. */
+async function readFacts(
+  deps: LiveDeps,
+  { userId, strategyId }: StrategyTerms,
+  assets: readonly string[],
+): Promise<VenueFacts> {
+  const [view, opening, spent] = await Promise.all([
+    readVenue(deps, { userId, assets }),
+    marketsOfOpenTasks(deps.db, { userId, strategyId }, ['perp_open']),
+    spentMicros(deps.db, strategyId),
+  ])
+  return { view, opening, spentMicros: spent }
+}
+
+/** Reads the rates of the hours since the cursor, of the markets in which something is open. */
+async function readFunding(
+  { funding }: LiveDeps,
+  { account, terms, nowMs }: Reading,
+): Promise<HourlyFunding[]> {
+  const { funding_ms: fromMs } = liveCursorOf(account.cursor, nowMs)
+  const toMs = Math.floor((nowMs - fundingLagMs) / hourMs) * hourMs
+  const held = [...account.run.account.positions.keys()]
+  if (toMs <= fromMs || held.length === 0) return []
+  const read = await Promise.all(
+    held.map(async (asset) => {
+      await funding.fill(asset, { fromMs, toMs: toMs + 1 }, terms.userId)
+      return (await funding.read(asset, { fromMs, toMs })).map((rate) => hourOf(asset, rate))
+    }),
+  )
+  return read.flat().sort((one, other) => one.atMs - other.atMs)
+}
+
+const hourOf = (asset: string, { atMs, rate }: FundingRate): HourlyFunding => ({
+  asset,
+  atMs,
+  rateUnits: fundingUnitsOf(rate),
+})
