@@ -35,3 +35,27 @@ export function inputsSha256(
   }
   return hash.digest('hex')
 }
+
+/** What a decision is stored with, so that it can be decided again. The candles of a window never change. */
+export type DecisionInputs = {
+  config: DecisionConfig
+  state: StrategyState
+  windows: Record<string, { span_ms: number; end_ms: number; candles: number }> | null
+}
+
+export const recordInputs = (
+  windows: Windows | undefined,
+  state: StrategyState,
+  config: DecisionConfig,
+): DecisionInputs => ({
+  config,
+  state,
+  windows: windows
+    ? Object.fromEntries(
+        Object.entries(windows).map(([asset, { spanMs, endMs, close }]) => [
+          asset,
+          { span_ms: spanMs, end_ms: endMs, candles: close.length },
+        ]),
+      )
+    : null,
+})
