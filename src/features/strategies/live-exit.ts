@@ -1,6 +1,5 @@
 import { type OwnPosition, ownPosition } from '#engines/venue/records/reducible-part.ts'
 import { toFixedPoint } from '#kernel/money/money.ts'
-import type { StepContext } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { nextExitStep } from '#market/strategies/exit-sequence.ts'
 import type { Queryable } from '#store/query.ts'
@@ -12,11 +11,11 @@ import {
   type OwnOrder,
   openOrdersOf,
   readTasks,
-  settleSpend,
   startedAtOf,
 } from './live-records.ts'
+import type { LiveAct } from './live-orders.ts'
 import { readVenue, type VenueReadDeps, type VenueView } from './live-venue.ts'
-import type { DriverAct, OrderedRun, StrategyTerms } from './mode-driver.ts'
+import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
 /**
  * Closes everything that a strategy has open, and looks again until the venue says that nothing is left. The close comes
@@ -47,8 +46,8 @@ const slippages = ['0.5', '1', '3', '8'] as const
 export async function actOnExit(
   deps: ExitDeps,
   run: OrderedRun,
-  { terms, context }: { terms: StrategyTerms; context: StepContext },
-): Promise<DriverAct> {
+  terms: StrategyTerms,
+): Promise<LiveAct> {
   const data = run.data as ExitData
   const assets = assetsToClose(run, terms)
   const before = data.assets ?? {}
@@ -76,11 +75,15 @@ export async function actOnExit(
   const isGivenUp = left.every((asset) => attemptsOf(after[asset]) >= attemptsMax)
   if (left.length > 0 && !isGivenUp)
     return { waitMs, data: { assets: after, ...(refusal && { refusal }) } as JsonObject }
+  const isDone = left.length === 0
   return {
-    outcome: left.length === 0 ? 'executed' : 'partial',
-    error: left.length === 0 ? null : leftOpen(left, refusal),
-    skipReason: null,
-    apply: async (tx) => void (await settleSpend(tx, terms.strategyId, context.now)),
+    end: {
+      outcome: isDone ? 'executed' : 'partial',
+      error: isDone ? null : leftOpen(left, refusal),
+      skipReason: null,
+    },
+    hasActed: true,
+    data: { assets: after } as JsonObject,
   }
 }
 

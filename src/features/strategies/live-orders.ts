@@ -15,8 +15,8 @@ import {
   type Started,
   startCall,
 } from './live-calls.ts'
-import { type ChildTask, isOpen, readTasks, settleSpend, startedAtOf, taskOfKey } from './live-records.ts'
-import type { DriverAct, OrderedRun, StrategyTerms } from './mode-driver.ts'
+import { type ChildTask, isOpen, readTasks, startedAtOf, taskOfKey } from './live-records.ts'
+import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
 /** Carries out the orders of a decision that opens or adjusts positions, each by one task, and waits for their ends. */
 
@@ -37,7 +37,7 @@ export async function actOnOrders(
   deps: OrderDeps,
   run: OrderedRun,
   { terms, context }: { terms: StrategyTerms; context: StepContext },
-): Promise<DriverAct> {
+): Promise<LiveAct> {
   const { tasks = {}, refused = {} } = run.data as OrdersData
   const progress: Progress = { tasks: { ...tasks }, refused: { ...refused }, isBusy: false }
   const madeAt = await startedAtOf(deps.db, run.executionId)
@@ -50,8 +50,9 @@ export async function actOnOrders(
   const isWaiting = [...states.values()].some(isOpen)
   if (isBusy || isWaiting) return { waitMs, data: data as JsonObject }
   return {
-    ...endOf([...states.values()], Object.values(progress.refused)),
-    apply: async (tx) => void (await settleSpend(tx, terms.strategyId, context.now)),
+    end: endOf([...states.values()], Object.values(progress.refused)),
+    hasActed: states.size > 0,
+    data: data as JsonObject,
   }
 }
 
@@ -107,14 +108,18 @@ export function openInput(order: OrderIntent): JsonObject {
   }
 }
 
-type Ended = {
+/** What an act has done: it waits, or it has ended, with what is known of its orders. */
+export type LiveAct =
+  | { waitMs: number; data: JsonObject }
+  | { end: LiveEnd; hasActed: boolean; data: JsonObject }
+export type LiveEnd = {
   outcome: 'executed' | 'partial' | 'not_executed'
   error: { code: string; message: string; retryable: boolean } | null
   skipReason: SkipReason | null
 }
 
 /** Returns what the orders have done together; a run that has done nothing says why by its first refusal. */
-export function endOf(tasks: readonly ChildTask[], refusals: readonly Refusal[]): Ended {
+export function endOf(tasks: readonly ChildTask[], refusals: readonly Refusal[]): LiveEnd {
   const executed = tasks.filter(({ outcome }) => outcome === 'executed').length
   const hasActed = tasks.some(({ outcome }) => outcome !== null && outcome !== 'not_executed')
   const isWhole = executed === tasks.length && refusals.length === 0

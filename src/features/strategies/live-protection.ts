@@ -14,6 +14,7 @@ import {
 } from './live-calls.ts'
 import {
   countStops,
+  hasStopped,
   isOpen,
   lastRunOf,
   marketsOfOpenTasks,
@@ -27,7 +28,7 @@ import type { StrategyTerms } from './mode-driver.ts'
 
 /**
  * Keeps the orders of a strategy at the venue in line with what it holds, between its runs: nothing rests to enter once a
- * guard has tripped, its exits sell no more than its own part, and a position that has a stop keeps one.
+ * guard has tripped or the strategy was stopped, its exits sell no more than its own part, and a position that has a stop keeps one.
  */
 
 export type ProtectionDeps = VenueReadDeps & LiveCallDeps
@@ -78,6 +79,7 @@ async function findNeeds({ db }: ProtectionDeps, { account, terms }: Tending): P
   ])
   const { guards, account: held } = account.run
   const hasTripped = guards.tripped !== null || guards.trippedToday !== null
+  const mayEnter = !hasTripped && !(await hasStopped(db, strategyId))
   const needs: Need[] = []
   for (const asset of assets) {
     const ofAsset = orders.filter((order) => order.asset === asset)
@@ -85,7 +87,7 @@ async function findNeeds({ db }: ProtectionDeps, { account, terms }: Tending): P
     // A task that places orders makes the exits fit, or closes the position.
     if (busy.has(asset) || (ofAsset.length === 0 && !position)) continue
     const own = await ownPosition(db, { userId, symbol: asset, schedule: strategyId })
-    const need = needOf({ asset, position, own, orders: ofAsset }, { hasTripped })
+    const need = needOf({ asset, position, own, orders: ofAsset }, { mayEnter })
     if (need) needs.push(need)
   }
   return needs
@@ -94,14 +96,14 @@ async function findNeeds({ db }: ProtectionDeps, { account, terms }: Tending): P
 /** Returns what is out of line in a market; undefined if nothing is. */
 export function needOf(
   protection: AssetProtection,
-  { hasTripped }: { hasTripped: boolean },
+  { mayEnter }: { mayEnter: boolean },
 ): Need | undefined {
   const { position, own, orders } = protection
   const units = own ? toFixedPoint(own.size) : 0n
   const covered = coveredUnits(orders)
   const isSettled = own === undefined || own.isSettled
   const isResting =
-    hasTripped && orders.some(({ reduce_only, trigger_price }) => !reduce_only && trigger_price === null)
+    !mayEnter && orders.some(({ reduce_only, trigger_price }) => !reduce_only && trigger_price === null)
   const isWaiting = orders.some(({ reduce_only }) => !reduce_only)
   // The exits of an entry that rests belong to what it will open.
   const isSurplus = isSettled && !isWaiting && covered.all > units

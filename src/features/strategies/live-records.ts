@@ -176,6 +176,12 @@ export async function marketsOfOpenTasks(
   return new Set(rows.map(({ asset }) => asset))
 }
 
+/** Whether a strategy was paused or disabled, so that it opens nothing. */
+export async function hasStopped(db: Queryable, strategyId: string): Promise<boolean> {
+  const text = `select id from strategy where id = $1 and status in ('paused', 'disabled')`
+  return (await query(db, text, [strategyId])).length > 0
+}
+
 /** Whether a run, or a task that it has started, has not ended. */
 export async function isActing(db: Queryable, executionId: string): Promise<boolean> {
   const text = `select q.task_id from task_queue q join task t on t.id = q.task_id

@@ -28,6 +28,8 @@ export type LiveReading = {
   marks: ReadonlyMap<string, bigint>
   funding: readonly HourlyFunding[]
   dayEndsMs: number
+  /** Whether the guards are read: the end of a run leaves them to the watch, which says that they have tripped. */
+  readsGuards: boolean
 }
 type Syncing = { run: StrategyRun; cursor: LiveCursor; rows: LiveFillRow[] }
 
@@ -55,7 +57,8 @@ export async function applyLiveReading(
   const open = await openOrdersOf(tx, { userId, strategyId, assets })
   const acting = synced.cursor.run !== undefined && (await isActing(tx, synced.cursor.run))
   const orders = { pending: acting ? synced.run.pending : [], resting: restingEntries(open) }
-  const run = applyGuards({ ...synced.run, ...orders }, nowMs, { config, dayEndsMs })
+  const ordered = { ...synced.run, ...orders }
+  const run = reading.readsGuards ? applyGuards(ordered, nowMs, { config, dayEndsMs }) : ordered
   await settleSpend(tx, strategyId, new Date(nowMs))
   const rows = synced.rows.map((row) => ({ ...row, strategy_id: strategyId, mode: 'live' as const }))
   const hasChanged =

@@ -1,10 +1,11 @@
 import type { FundingStore } from '#engines/candles/funding-store.ts'
 import { ownPosition } from '#engines/venue/records/reducible-part.ts'
 import { toUnits } from '#kernel/money/money.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { fundingUnitsOf, priceDecimals } from '#market/strategies/account.ts'
 import { openRun } from '#market/strategies/strategy-run.ts'
 import type { FundingRate } from '#market/trade-simulation.ts'
-import type { StrategyAccount } from './account-store.ts'
+import { findAccount, lockAccount, type StrategyAccount, storeAccount, storeFills } from './account-store.ts'
 import { type LiveCursor, liveCursorOf, storedCursor } from './live-cursor.ts'
 import { actOnExit, type ExitDeps } from './live-exit.ts'
 import { actOnOrders } from './live-orders.ts'
@@ -13,7 +14,7 @@ import { marketsOfOpenTasks, spentMicros } from './live-records.ts'
 import { liveState, type VenueFacts } from './live-state.ts'
 import { applyLiveReading, type HourlyFunding } from './live-sync.ts'
 import { readVenue, refusalBeside } from './live-venue.ts'
-import type { ModeDriver, ModeReading, OrderedDecision, StrategyTerms } from './mode-driver.ts'
+import type { ModeDriver, ModeReading, OrderedDecision, ReadAt, StrategyTerms } from './mode-driver.ts'
 
 /**
  * Strategies that trade at the venue: their fills and positions are those of their own orders, and their orders are tasks
@@ -46,16 +47,23 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
   }
   return {
     watchMs,
+    hasVenueOrders: true,
     open: (terms, nowMs) => ({
       run: openRun(terms.initialMicros, deps.dayEndOf(terms.timezone, nowMs)),
       cursor: storedCursor(liveCursorOf({}, nowMs)),
     }),
     read: (account, terms, at) => readLive(deps, { account, terms, ...at }),
     place: (account, ordered) => place(account, ordered),
-    act: (run, terms, context) =>
-      run.decision.action === 'exit'
-        ? actOnExit(deps, run, { terms, context })
-        : actOnOrders(orderDeps, run, { terms, context }),
+    async act(run, terms, context) {
+      const acted =
+        run.isExit || run.decision.action === 'exit'
+          ? await actOnExit(deps, run, terms)
+          : await actOnOrders(orderDeps, run, { terms, context })
+      if ('waitMs' in acted) return acted
+      if (!acted.hasActed || run.data.is_synced === true) return acted.end
+      const sync = await syncAfter(deps, terms)
+      return { waitMs: 0, data: { ...acted.data, is_synced: true }, apply: sync }
+    },
     tend: (account, terms, { nowMs }) => tendOrders(deps, { account, terms, nowMs }),
   }
 }
@@ -67,21 +75,51 @@ function place(account: StrategyAccount, { executionId, atMs, decision }: Ordere
   return { ...account, run: { ...account.run, pending }, cursor: storedCursor(cursor) }
 }
 
+/** Returns what brings the account up to date once the orders of a run have ended, so that the run shows its fills. */
+async function syncAfter(deps: LiveDeps, terms: StrategyTerms): Promise<(tx: Tx) => Promise<void>> {
+  const key = { strategy_id: terms.strategyId, mode: 'live' } as const
+  const nowMs = deps.clock.now().getTime()
+  const account = await findAccount(deps.db, key)
+  if (!account) return async () => undefined
+  const apply = await readChanges(deps, { account, terms, nowMs, readsGuards: false })
+  return async (tx) => {
+    const locked = await lockAccount(tx, key)
+    if (!locked) return
+    const synced = await apply(tx, locked)
+    await storeFills(tx, synced.fills)
+    const watch_at = new Date(nowMs + watchMs)
+    await storeAccount(tx, { ...synced.account, watch_at }, new Date(nowMs))
+  }
+}
+
 type Reading = {
   account: StrategyAccount
   terms: StrategyTerms
   nowMs: number
-  purpose: 'decide' | 'watch'
 }
 
-async function readLive(deps: LiveDeps, reading: Reading): Promise<ModeReading> {
-  const { terms, nowMs, purpose } = reading
-  const assets = Object.keys(terms.config.decision.markets)
-  const [mids, funding, facts] = await Promise.all([
-    deps.venue.mids(),
-    readFunding(deps, reading),
-    purpose === 'decide' ? readFacts(deps, terms, assets) : undefined,
+async function readLive(
+  deps: LiveDeps,
+  { purpose, ...reading }: Reading & Pick<ReadAt, 'purpose'>,
+): Promise<ModeReading> {
+  const { terms } = reading
+  const [apply, facts] = await Promise.all([
+    readChanges(deps, { ...reading, readsGuards: true }),
+    purpose === 'decide' ? readFacts(deps, terms) : undefined,
   ])
+  return {
+    apply,
+    stateOf: (account, atMs) => liveState(account.run, { atMs, config: terms.config, facts }),
+  }
+}
+
+type Changes = Reading & { readsGuards: boolean }
+
+/** Reads prices and rates, and returns what applies them to the locked account with the fills of the record. */
+async function readChanges(deps: LiveDeps, changes: Changes): Promise<ModeReading['apply']> {
+  const { terms, nowMs, readsGuards } = changes
+  const assets = Object.keys(terms.config.decision.markets)
+  const [mids, funding] = await Promise.all([deps.venue.mids(), readFunding(deps, changes)])
   const marks = new Map(
     assets.flatMap((asset): [string, bigint][] => {
       const mid = mids.get(asset)
@@ -89,18 +127,16 @@ async function readLive(deps: LiveDeps, reading: Reading): Promise<ModeReading> 
     }),
   )
   const dayEndsMs = deps.dayEndOf(terms.timezone, nowMs)
-  return {
-    apply: (tx, locked) => applyLiveReading(tx, locked, { terms, nowMs, marks, funding, dayEndsMs }),
-    stateOf: (account, atMs) => liveState(account.run, { atMs, config: terms.config, facts }),
-  }
+  return (tx, locked) =>
+    applyLiveReading(tx, locked, { terms, nowMs, marks, funding, dayEndsMs, readsGuards })
 }
 
 /** What the venue and the budget say of a strategy that is about to decide. */
 async function readFacts(
   deps: LiveDeps,
-  { userId, strategyId }: StrategyTerms,
-  assets: readonly string[],
+  { userId, strategyId, config }: StrategyTerms,
 ): Promise<VenueFacts> {
+  const assets = Object.keys(config.decision.markets)
   const [view, opening, spent] = await Promise.all([
     readVenue(deps, { userId, assets }),
     marketsOfOpenTasks(deps.db, { userId, strategyId }, ['perp_open']),
