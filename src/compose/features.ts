@@ -104,5 +104,6 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     images,
     earn: shared.earn,
     holdings: shared.holdings,
+    strategies,
   }
 }

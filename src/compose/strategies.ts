@@ -44,6 +44,22 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
       dayEndOf: (timezone, nowMs) => pastDayEnds(timezone, nowMs, nowMs)[0]!,
     }),
   }
+  const watch = () =>
+    startWatch({
+      db,
+      clock,
+      log,
+      readTerms,
+      drivers,
+      startExit,
+      transact: taskEngine.transact,
+      isOnDuty: taskEngine.isOnDuty,
+      appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),
+      onCommitted(userId) {
+        taskEngine.announceQueued()
+        taskEngine.events.notify(userId)
+      },
+    })
   const section: Section = {
     part: 'perp',
     operations: createStrategies({
@@ -57,28 +73,12 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
       dayEnds: pastDayEnds,
       slotsOf: pastSlots,
     }),
-    starters: [
-      () =>
-        startWatch({
-          db,
-          clock,
-          log,
-          readTerms,
-          drivers,
-          startExit,
-          transact: taskEngine.transact,
-          isOnDuty: taskEngine.isOnDuty,
-          appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),
-          onCommitted(userId) {
-            taskEngine.announceQueued()
-            taskEngine.events.notify(userId)
-          },
-        }),
-    ],
+    starters: [watch],
   }
   return {
     section,
     startExit,
+    watch,
     runner: createStrategyRunner({ db, clock, random, readTerms, observe, drivers }),
   }
 }
