@@ -102,8 +102,8 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     wallets,
     webhooks,
     images,
+    strategies,
     earn: shared.earn,
     holdings: shared.holdings,
-    strategies,
   }
 }

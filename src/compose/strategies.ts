@@ -78,6 +78,7 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
   return {
     section,
     startExit,
+    candles,
     watch,
     runner: createStrategyRunner({ db, clock, random, readTerms, observe, drivers }),
   }

@@ -8,7 +8,7 @@ import { uuidv7 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRecommendationRow } from '#store/tables/strategies.ts'
-import { requireSchedule, type ScheduleDeps, viewOf } from './activation.ts'
+import { requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { type Advice, adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
 
