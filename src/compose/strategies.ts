@@ -35,7 +35,8 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
     paper: createPaperDriver({ db, clock, observe, dayEnds: pastDayEnds }),
     live: createLiveDriver({
       db,
-      clock,
+      clock: core.clock,
+      scheduleClock: clock,
       funding,
       venue: client.withUrgency('work'),
       evmAddressOf: parts.custody.evmAddressOf,
