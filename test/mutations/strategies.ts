@@ -6,7 +6,6 @@ const account = ['test/market/strategy-account.test.ts']
 const simulations = ['test/market/strategy-simulation.test.ts']
 const days = ['test/market/farming-days.test.ts']
 const budget = ['test/identity/strategy-budget.test.ts']
-const live = ['test/venue/live-strategies.test.ts']
 
 /** What a strategy would decide, count or lose wrongly. */
 export const strategyMutations = [
@@ -116,11 +115,5 @@ export const strategyMutations = [
   ...mutationsOf('src/features/strategies/live-protection.ts', ['src/features/strategies/live-protection.test.ts'], [
     ['isSettled && !isWaiting && covered.all > units', 'false', 'exits of a strategy sell what its user owns'],
     ['covered.stops < units', 'false', 'a position stays without its stop'],
-  ]),
-  ...mutationsOf('src/features/strategies/live-orders.ts', live, [
-    ['if (earlier !== undefined) return { taskId: earlier }\n', '', 'a repeated step judges again what it has started'],
-  ]),
-  ...mutationsOf('src/features/strategies/live-exit.ts', live, [
-    ['caller: reducingCaller(run.caller),\n    name: `${run.executionId} close', 'caller: run.caller,\n    name: `${run.executionId} close', 'an exit closes what its user has bought'],
   ]),
 ]
