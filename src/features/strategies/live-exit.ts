@@ -68,7 +68,8 @@ export async function actOnExit(
   if (due.length > 0) {
     const exiting = await readExiting(deps, run, { terms, assets: due })
     for (const asset of due) {
-      const { task: _ended, ...at } = before[asset] ?? { closes: 0, cancels: 0 }
+      const known: AssetExit = before[asset] ?? { closes: 0, cancels: 0 }
+      const { task: _ended, ...at } = known
       const stepped = await stepOf(deps, { asset, at, exiting })
       after[asset] = stepped.at
       refusal = stepped.refusal ?? refusal
