@@ -22,7 +22,10 @@ import { createScheduleRuns } from './schedule-runs.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
 
-type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls'> & {
+type ScheduleParts = Pick<
+  Parts,
+  'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls' | 'venue'
+> & {
   credits: Credits
   auth: Pick<Auth, 'holdAccess'>
   files: Files
@@ -32,8 +35,12 @@ type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'univers
 /** Opens scheduled chats: their operations, the slots that are due, and the runs of these slots. */
 export function openSchedules({ core, scheduleClock: clock, custody, ...parts }: ScheduleParts): Section {
   const { db, random, transactions, taskEngine } = core
-  const { auth, credits, files, innerCalls, operations, universe } = parts
+  const { auth, credits, files, innerCalls, operations, universe, venue } = parts
   const inTurn = createLoopTurns()
+  const sizeDecimals = async () => {
+    const list = await venue?.client.perps().catch(() => undefined)
+    return list ? Object.fromEntries(list.markets.map((market) => [market.symbol, market.sizeDecimals])) : null
+  }
   const slots = createStrategySlots({
     transactions,
     taskEngine,
@@ -63,15 +70,17 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
       taskClock: core.clock,
       creditsPerRun: (agent) => Number(creditsOfAgent[agent]),
       async factsOf(userId) {
-        const [available, limits] = await Promise.all([
+        const [available, limits, decimals] = await Promise.all([
           credits.available(userId),
           custody.policy.summary(userId),
+          sizeDecimals(),
         ])
         return {
           credits: available,
           chatPerDayUsd: limits.chat_per_day_usd,
           perTransactionUsd: limits.per_transaction_usd,
           approvalAboveUsd: limits.approval_above_usd,
+          sizeDecimals: decimals,
         }
       },
       async orderedBy(userId, text) {

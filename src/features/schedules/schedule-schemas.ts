@@ -11,6 +11,7 @@ import {
 } from '#kernel/contract/wire-types.ts'
 import { agents } from '#kernel/wire/answerer.ts'
 import { weekdays } from './recurrence/calendar-types.ts'
+import { strategyViewFields } from './strategy-view-schemas.ts'
 
 /** The shapes of the fields that a client sets, and of the schedule in answers. */
 
@@ -273,6 +274,7 @@ export const scheduleFields = {
   skipped_count: T.Integer(),
   success_rate: RatioOrNull,
   credits_per_run: T.Integer(),
+  ...strategyViewFields,
   created_at: Time,
   updated_at: Time,
   activated_at: TimeOrNull,

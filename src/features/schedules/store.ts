@@ -3,6 +3,7 @@ import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRow, StrategyStatus, StrategyVersionRow } from '#store/tables/strategies.ts'
 import type { Calendar } from './recurrence/calendar-types.ts'
+import { type StrategyColumns, strategyColumns } from './strategy-columns.ts'
 
 /** A schedule with its present version, and the statuses of its newest runs, the newest first. */
 export type ScheduleRow = StrategyRow &
@@ -17,14 +18,15 @@ export type ScheduleRow = StrategyRow &
     | 'catch_up_seconds'
     | 'compiled'
     | 'authority'
-  > & { recent: string[] }
+  > &
+  StrategyColumns & { recent: string[] }
 
 /** The success rate counts this many of the newest runs. */
 const recentMax = 50
 
 const versionColumns =
   'v.query, v.agent, v.calendar, v.max_runs, v.guards, v.on_missed, v.catch_up_seconds, v.compiled, v.authority'
-const selection = `select s.*, ${versionColumns}, array(
+const selection = `select s.*, ${versionColumns}, ${strategyColumns}, array(
     select case when e.status = 'cancelled' and e.skip_reason is not null then 'skipped' else e.status end
     from strategy_execution e where e.strategy_id = s.id order by e.number desc limit ${recentMax}) as recent
   from strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`

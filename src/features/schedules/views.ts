@@ -4,6 +4,7 @@ import { comingRuns, shownDescription } from './recurrence/shown-times.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import { type Compiled, healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
+import { strategyView } from './strategy-view.ts'
 import type { Plan } from './version-from-input.ts'
 
 type Reading = { calendar: Calendar | null; compiled: Compiled; facts: Pick<UserFacts, 'chatPerDayUsd'> }
@@ -73,6 +74,7 @@ export function scheduleView(row: ScheduleRow, { facts, creditsPerRun, now }: Sh
     skipped_count: row.skipped_count,
     success_rate: successRate(row.recent),
     credits_per_run: credits,
+    ...strategyView(row, facts),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     activated_at: row.activated_at?.toISOString() ?? null,
