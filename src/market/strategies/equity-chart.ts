@@ -136,3 +136,19 @@ export function equityChartSvg(chart: EquityChart): string {
     ...footerOf('Times in UTC. After fees, funding and slippage.', 'Candles of Hyperliquid'),
   ])
 }
+
+type ChartTexts = Omit<EquityChart, 'initialUsd' | 'equity'> & {
+  initialUsd: string
+  worth: readonly { atMs: number; usd: string }[]
+}
+
+/** Draws the worth of an account, whose amounts are decimal text; the oldest comes first. */
+export const equityChartOf = ({ initialUsd, worth, ...chart }: ChartTexts): string =>
+  equityChartSvg({
+    ...chart,
+    initialUsd: Number(initialUsd),
+    equity: {
+      atMs: Float64Array.from(worth, ({ atMs }) => atMs),
+      usd: Float64Array.from(worth, ({ usd }) => Number(usd)),
+    },
+  })
