@@ -39,7 +39,7 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
   const inTurn = createLoopTurns()
   const sizeDecimals = async () => {
     const list = await venue?.client.perps().catch(() => undefined)
-    return list ? Object.fromEntries(list.markets.map((market) => [market.symbol, market.sizeDecimals])) : null
+    return list && Object.fromEntries(list.markets.map((market) => [market.symbol, market.sizeDecimals]))
   }
   const slots = createStrategySlots({
     transactions,
@@ -80,7 +80,7 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
           chatPerDayUsd: limits.chat_per_day_usd,
           perTransactionUsd: limits.per_transaction_usd,
           approvalAboveUsd: limits.approval_above_usd,
-          sizeDecimals: decimals,
+          ...(decimals && { sizeDecimals: decimals }),
         }
       },
       async orderedBy(userId, text) {

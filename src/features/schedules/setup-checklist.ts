@@ -13,8 +13,8 @@ export type UserFacts = {
   perTransactionUsd: string
   /** The value in USD above which an order waits for a person; null lets no order wait. */
   approvalAboveUsd: string | null
-  /** How many decimals the sizes of the venue's markets have; null while they are not known. */
-  sizeDecimals: Readonly<Record<string, number>> | null
+  /** How many decimals the sizes of the venue's markets have; left out while they are not known. */
+  sizeDecimals?: Readonly<Record<string, number>>
 }
 /** The operations that a query was understood to order; they are stored with its version. */
 export type Compiled = Ordered & { notes: string[] }

@@ -36,7 +36,9 @@ export function guardTrippedEvent(tripped: TrippedGuard): NewEvent {
       at: new Date(atMs).toISOString(),
       on_trip: onTrip,
       equity_usd: equityUsd,
-      message: `${mode === 'paper' ? 'On paper, ' : ''}${reason}: it enters nothing ${until}, and ${positions}`,
+      message: sentence(`${mode === 'paper' ? 'on paper ' : ''}${reason}: it enters nothing ${until}, and ${positions}`),
     },
   }
 }
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
