@@ -60,6 +60,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
   const markets = openMarkets(deps)
+  const strategies = openStrategies({ ...deps, markets, files: images.files })
   const all = (): Joined => joined
   const operations = () => joined.operations
   const taskDeps = { db, clock, tasks: taskEngine.tasks, view: toTaskFullView, sections: all }
@@ -74,7 +75,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     trading?.perp ?? {},
     trading?.spot ?? {},
     markets?.section ?? {},
-    openStrategies({ ...deps, markets, files: images.files }),
+    strategies?.section ?? {},
     swaps,
     orders,
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
@@ -87,7 +88,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     images,
     ...openPolicy(deps, access),
     openChat(chatDeps, overrides),
-    openSchedules({ ...chatDeps, auth }),
+    openSchedules({ ...chatDeps, auth, strategies }),
     oauthSection(access.oauth),
     { operations: overrides.addOperations?.(deps) ?? [] },
   ]

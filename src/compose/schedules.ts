@@ -21,6 +21,7 @@ import { internalKey } from '#kernel/task/idempotency-key.ts'
 import { createScheduleRuns } from './schedule-runs.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
+import type { openStrategies } from './strategies.ts'
 
 type ScheduleParts = Pick<
   Parts,
@@ -30,12 +31,13 @@ type ScheduleParts = Pick<
   auth: Pick<Auth, 'holdAccess'>
   files: Files
   operations: () => readonly Operation[]
+  strategies: ReturnType<typeof openStrategies>
 }
 
 /** Opens scheduled chats: their operations, the slots that are due, and the runs of these slots. */
 export function openSchedules({ core, scheduleClock: clock, custody, ...parts }: ScheduleParts): Section {
   const { db, random, transactions, taskEngine } = core
-  const { auth, credits, files, innerCalls, operations, universe, venue } = parts
+  const { auth, credits, files, innerCalls, operations, strategies, universe, venue } = parts
   const inTurn = createLoopTurns()
   const sizeDecimals = async () => {
     const list = await venue?.client.perps().catch(() => undefined)
@@ -96,7 +98,17 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
         return access !== undefined && isScope(access) ? access : undefined
       },
     }),
-    kinds: [createScheduleRuns({ core, scheduleClock: clock, custody, files, operations, slots })],
+    kinds: [
+      createScheduleRuns({
+        core,
+        scheduleClock: clock,
+        custody,
+        files,
+        operations,
+        slots,
+        runner: strategies?.runner,
+      }),
+    ],
     starters: [slots.start],
     jobs: [slots.zoneDataJob, ...strategyRetentionJobs(db, core.clock)],
     facts: scheduleFacts,

@@ -2,6 +2,13 @@ import { createBacktests } from '#engines/backtests/backtests.ts'
 import type { Files } from '#engines/files/files.ts'
 import { pastDayEnds, pastSlots } from '#features/schedules/recurrence/past-times.ts'
 import { createStrategies } from '#features/strategies/backtest.ts'
+import { createStrategyReports } from '#features/strategies/reports.ts'
+import { createObserve } from '#features/strategies/observe.ts'
+import { createPaperDriver } from '#features/strategies/paper.ts'
+import { createStrategyRunner, type Drivers } from '#features/strategies/runner.ts'
+import { createStartExit } from '#features/strategies/start-exit.ts'
+import { createReadTerms } from '#features/strategies/terms.ts'
+import { startWatch } from '#features/strategies/watch.ts'
 import type { openMarkets } from './markets.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
@@ -12,21 +19,63 @@ type StrategyParts = Pick<Parts, 'core' | 'scheduleClock' | 'venue'> & {
   files: Files
 }
 
-/** Opens backtests; without a venue there are no candles. */
-export function openStrategies({ core, scheduleClock, venue, markets, files }: StrategyParts): Section {
-  if (!venue || !markets) return {}
-  return {
+/** Opens backtests, and the parts that run strategies; without a venue there are no candles. */
+export function openStrategies({ core, scheduleClock: clock, venue, markets, files }: StrategyParts) {
+  if (!venue || !markets) return undefined
+  const { db, log, random, config, taskEngine } = core
+  const { minOrderUsd } = perpLimitsOf(config)
+  const { client } = venue
+  const { candles, funding } = markets
+  const backtests = createBacktests()
+  const observe = createObserve({ candles, funding, venue: client })
+  const readTerms = createReadTerms({ db, venue: client, minOrderUsd })
+  const startExit = createStartExit({ taskEngine, clock, random })
+  const drivers: Drivers = { paper: createPaperDriver({ db, clock, observe, dayEnds: pastDayEnds }) }
+  const section: Section = {
     part: 'perp',
     operations: createStrategies({
-      venue: venue.client,
-      candles: markets.candles,
-      funding: markets.funding,
+      venue: client,
+      candles,
+      funding,
       files,
-      backtests: createBacktests(),
-      clock: scheduleClock,
-      minOrderUsd: perpLimitsOf(core.config).minOrderUsd,
+      backtests,
+      clock,
+      minOrderUsd,
       dayEnds: pastDayEnds,
       slotsOf: pastSlots,
     }),
+    starters: [
+      () =>
+        startWatch({
+          db,
+          clock,
+          log,
+          readTerms,
+          drivers,
+          startExit,
+          transact: taskEngine.transact,
+          isOnDuty: taskEngine.isOnDuty,
+          appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),
+          onCommitted(userId) {
+            taskEngine.announceQueued()
+            taskEngine.events.notify(userId)
+          },
+        }),
+    ],
+  }
+  const reports = createStrategyReports({
+    db,
+    clock,
+    log,
+    files,
+    candles,
+    funding,
+    backtests,
+    dayEnds: pastDayEnds,
+  })
+  return {
+    section,
+    startExit,
+    runner: createStrategyRunner({ db, clock, random, readTerms, observe, drivers, reports }),
   }
 }

@@ -41,6 +41,11 @@ export type CandleStore = {
   read(series: Series, request: CandleRequest, owner: string): Promise<CandleReading & { asOfMs: number }>
   /** Fills the candles from a time to the newest close, and returns the time of the venue. */
   fill(series: Series, fromMs: number, owner: string): Promise<number>
+  /**
+   * Fills the candles of a time that ends with a close, and returns whether the venue has come to that close. Candles that
+   * are there are not asked for again.
+   */
+  fillUntil(series: Series, time: { fromMs: number; toMs: number }, owner: string): Promise<boolean>
   /** Reads the stored candles of a time by column. */
   columns(series: Series, time: { fromMs: number; toMs: number }): Promise<CandleColumns>
   start(): AsyncDisposable
@@ -61,6 +66,8 @@ const candlesMax = 50_400
 const batchMax = 2_000
 /** BTC trades in every block, so the time of its book is the present time of the venue. */
 const clockMarket = 'BTC'
+/** The most that the time of the venue may be old for a candle that has closed just now. */
+const clockMaxAgeMs = 250
 
 const closeBefore = (atMs: number, span: CandleSpan): number =>
   Math.floor(atMs / candleSpanMs[span]) * candleSpanMs[span]
@@ -168,6 +175,15 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
       await fill(series, { venueMs, firstMs: fromMs, owner })
       await follow(series)
       return venueMs
+    },
+    async fillUntil(series, { fromMs, toMs }, owner) {
+      const known = await filledOf(series)
+      if (known && known.fromMs <= fromMs && known.toMs >= toMs) return true
+      const { timeMs: venueMs } = await venue.book(clockMarket, owner, { maxAgeMs: clockMaxAgeMs })
+      if (venueMs < toMs) return false
+      await fill(series, { venueMs, firstMs: fromMs, owner })
+      await follow(series)
+      return true
     },
     columns: (series, time) => readColumns(db, series, time),
     start(): PacedJob {

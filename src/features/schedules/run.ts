@@ -333,7 +333,7 @@ const strategyStepDeps = (deps: RunDeps): StrategyStepDeps => ({
   endOfAccess: (run, error) => endOf(deps, { run, ...nothing, ...endOfAccess(run)(error) }),
   endOfSkip: (run, { reason, code, message }) =>
     endOf(deps, { run, ...nothing, ...skipped(reason, code, message) }),
-  async endOf(run, { end, decision, realizedPnlUsd, store: storeActed }) {
+  async endOf(run, { end, decision, realizedPnlUsd, files = [], store: storeActed }) {
     if (!run.has_following) await deps.computeFollowing(run.strategy_id)
     const started = await store.startedTasks(deps.db, run.id, null)
     const { error, outcome, skipReason } = end
@@ -341,7 +341,7 @@ const strategyStepDeps = (deps: RunDeps): StrategyStepDeps => ({
     const runEnd: RunEnd = { status, outcome, skipReason, error, decision }
     return endOf(
       deps,
-      { ...nothing, run, started, hasBegun: true, end: runEnd, realizedPnlUsd },
+      { ...nothing, run, started, hasBegun: true, end: runEnd, realizedPnlUsd, files },
       storeActed,
     )
   },

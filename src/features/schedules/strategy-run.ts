@@ -1,8 +1,7 @@
+import type { Acted, Skip, StrategyRunner } from '#features/strategies/run-port.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
-import type { EndResult, NewEvent, StepContext, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
+import type { EndResult, StepContext, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { SkipReason } from '#store/tables/strategies.ts'
-import type { RunDecision, RunError } from './run-outcome.ts'
 import type { Run } from './run-task-store.ts'
 
 /**
@@ -10,39 +9,8 @@ import type { Run } from './run-task-store.ts'
  * decided. How strategies decide and act is the work of their own feature.
  */
 
-export type Skip = { reason: SkipReason; code: string; message: string }
-export type Decided =
-  /** Nothing can be decided now, and the run ends without a decision. */
-  | { skip: Skip }
-  /** The decision needs something that will be there in a moment. */
-  | { waitMs: number }
-  | {
-      decision: RunDecision
-      /** Whether there is something to carry out; otherwise the run ends with this decision. */
-      hasOrders: boolean
-      /** What the steps that act begin with. */
-      data: JsonObject
-      /** Stores the decision, in the transaction that ends the step. */
-      store(tx: Tx): Promise<NewEvent[]>
-    }
-export type Acted =
-  | { waitMs: number; data: JsonObject; store?(tx: Tx): Promise<NewEvent[]> }
-  | {
-      /** What a run that ends has done; `error` says why something of it was not done. */
-      end: { outcome: 'executed' | 'partial' | 'not_executed'; error: RunError | null; skipReason: SkipReason | null }
-      decision: RunDecision
-      realizedPnlUsd: string | null
-      store(tx: Tx): Promise<NewEvent[]>
-    }
-export type StrategyRunner = {
-  /** Decides what to do at the slot; a step that is repeated decides again unless its decision was stored. */
-  decide(run: Run, caller: Caller, context: StepContext): Promise<Decided>
-  /** Does the next thing about the orders of the decision; it is called again until it returns an end. */
-  act(run: Run, given: { caller: Caller; data: JsonObject; context: StepContext }): Promise<Acted>
-}
-
-/** The data of a run of a strategy. */
-export type StrategyRunData = { is_stopped?: true; acting?: JsonObject; decision?: RunDecision & JsonObject }
+/** The data of a run of a strategy; `seq` counts its decisions. */
+export type StrategyRunData = { is_stopped?: true; acting?: JsonObject; seq?: number }
 export type StrategyRunTask = TaskView<StrategyRunData>
 export type StrategyStepDeps = {
   runner: StrategyRunner
@@ -73,19 +41,17 @@ async function decide(
   if (task.data.is_stopped) return deps.endOfStopped(run)
   const caller = await deps.callerOf(run, context).catch((error: unknown) => deps.endOfAccess(run, error))
   if ('end' in caller) return caller
-  const decided = await runner.decide(run, caller, context)
+  const seq = task.data.seq ?? 1
+  const decided = await runner.decide(run, { caller, seq, context })
   if ('skip' in decided) return deps.endOfSkip(run, decided.skip)
   if ('waitMs' in decided)
     return { park: { afterMs: Math.min(decided.waitMs, pollMsMax), next: 'decide' }, state: 'waiting' }
-  const { decision, hasOrders, data, store } = decided
-  if (!hasOrders) {
-    const end = { outcome: 'executed', error: null, skipReason: null } as const
-    return deps.endOf(run, { end, decision, realizedPnlUsd: null, store })
-  }
   return {
     next: 'act',
-    data: { acting: data, decision: { ...decision } },
-    complete: async (tx) => ({ events: await store(tx) }),
+    async complete(tx) {
+      const { data, events } = await decided.store(tx)
+      return { data: { acting: data }, events: [...events] }
+    },
   }
 }
 
@@ -99,11 +65,19 @@ async function act(
   if ('end' in caller) return caller
   const acted = await runner.act(run, { caller, data: task.data.acting ?? {}, context })
   if ('end' in acted) return deps.endOf(run, acted)
-  const { waitMs, data, store } = acted
+  const { store } = acted
+  const complete = store && { complete: async (tx: Tx) => ({ events: await store(tx) }) }
+  if ('decideAgainMs' in acted)
+    return {
+      park: { afterMs: acted.decideAgainMs, next: 'decide' },
+      state: 'waiting',
+      data: { seq: (task.data.seq ?? 1) + 1 },
+      ...complete,
+    }
   return {
-    park: { afterMs: Math.min(waitMs, pollMsMax), next: 'act' },
+    park: { afterMs: Math.min(acted.waitMs, pollMsMax), next: 'act' },
     state: 'waiting',
-    data: { acting: data },
-    ...(store && { complete: async (tx: Tx) => ({ events: await store(tx) }) }),
+    data: { acting: acted.data },
+    ...complete,
   }
 }

@@ -13,12 +13,12 @@ import type { StrategyAccountRow, StrategyFillRow, StrategyMode } from '#store/t
 export type AccountCursor = JsonObject
 export type StrategyAccount = Pick<
   StrategyAccountRow,
-  'id' | 'strategy_id' | 'mode' | 'user_id' | 'version' | 'watch_at' | 'opened_at'
+  'id' | 'strategy_id' | 'mode' | 'user_id' | 'version' | 'watch_at' | 'opened_at' | 'updated_at'
 > & { run: StrategyRun; cursor: AccountCursor }
 
 type AccountKey = Pick<StrategyAccountRow, 'strategy_id' | 'mode'>
 
-const accountOf = ({ state, cursor, ...row }: StrategyAccountRow): StrategyAccount => ({
+export const accountOf = ({ state, cursor, ...row }: StrategyAccountRow): StrategyAccount => ({
   ...row,
   run: fromStoredRun(state as StoredRun),
   cursor: cursor as AccountCursor,
@@ -119,3 +119,16 @@ export const storeDecision = (tx: Tx, decision: NewDecision) =>
      on conflict do nothing`,
     [jsonText(decision)],
   )
+
+/** The count and the sum of the fills of a run; the sum is null without an exit. */
+export type RunFills = { fills: number; realized: string | null }
+
+export async function fillsOfRun(db: Queryable, executionId: string, strategyId: string): Promise<RunFills> {
+  const [row] = await query<RunFills>(
+    db,
+    `select count(*)::integer as fills, trim_scale(sum(realized_pnl_usd))::text as realized from strategy_fill
+     where strategy_id = $2 and execution_id = $1`,
+    [executionId, strategyId],
+  )
+  return row ?? { fills: 0, realized: null }
+}

@@ -9,6 +9,7 @@ import type { MarketRules, StrategyConfig } from '#market/strategies/strategy.ts
 import type { PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type BacktestInput, backtestDaysMax } from './contract.ts'
 import { guardsOf, signalSpanOf, strategyOf } from './strategy-input.ts'
+import { rulesOf } from './terms.ts'
 
 /** A backtest as it is stored with its task: JSON alone. */
 export type BacktestPlan = {
@@ -97,16 +98,6 @@ export function planOf(input: BacktestInput, deps: PlanDeps): BacktestPlan {
     executionSpan: hasMinutes ? '1m' : signalSpan,
   }
 }
-
-/** Every asset is a perpetual, also where its purchases have no leverage, so funding counts for all. */
-const rulesOf = (market: PerpMarket, minOrderUsd: string): MarketRules => ({
-  kind: 'perp',
-  size_decimals: market.sizeDecimals,
-  price_decimals: market.priceDecimals,
-  leverage_max: market.maxLeverage,
-  venue_leverage_max: market.maxLeverage,
-  min_order_usd: minOrderUsd,
-})
 
 export function jobOf(
   plan: BacktestPlan,

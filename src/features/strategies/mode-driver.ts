@@ -4,7 +4,7 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import type { CandleSpan } from '#market/candle.ts'
 import type { Decision, StrategyState } from '#market/strategies/strategy.ts'
 import type { RunConfig } from '#market/strategies/strategy-run.ts'
-import type { StrategyFillRow, StrategyMode } from '#store/tables/strategies.ts'
+import type { SkipReason, StrategyFillRow, StrategyMode } from '#store/tables/strategies.ts'
 import type { StrategyAccount } from './account-store.ts'
 
 /**
@@ -27,13 +27,18 @@ export type StrategyTerms = {
 }
 
 /** An account that was brought up to date, with the fills that this has found. */
-export type Synced = { account: StrategyAccount; fills: readonly StrategyFillRow[] }
+export type Synced = {
+  account: StrategyAccount
+  fills: readonly StrategyFillRow[]
+  /** False where only prices have moved, which the next reading finds again. */
+  hasChanged: boolean
+}
 
-export type OrderedRun = {
-  executionId: string
+/** A decision of a run, by its number in the run. */
+export type OrderedDecision = { executionId: string; seq: number; atMs: number; decision: Decision }
+export type OrderedRun = OrderedDecision & {
   caller: Caller
-  decision: Decision
-  /** What the driver has stored about the orders of this run. */
+  /** What the driver has stored about the orders of this decision. */
   data: JsonObject
 }
 export type DriverAct =
@@ -41,21 +46,34 @@ export type DriverAct =
   | {
       outcome: 'executed' | 'partial' | 'not_executed'
       error: { code: string; message: string; retryable: boolean } | null
+      /** Why a run that did nothing counts as skipped. */
+      skipReason: SkipReason | null
       apply?: (tx: Tx) => Promise<void>
     }
 
-export type ModeDriver = {
-  /**
-   * Reads what has happened since the cursor of the account: prices on paper, fills and funding live. The returned
-   * function applies it to the locked account; it does nothing to an account whose cursor has moved on.
-   */
-  readSince(
-    account: StrategyAccount,
-    terms: StrategyTerms,
-    context: Pick<StepContext, 'now'>,
-  ): Promise<(locked: StrategyAccount) => Synced>
+/** What was read for an account while nothing was locked. */
+export type ModeReading = {
+  /** Applies what was read to the locked account; it does nothing to an account whose cursor has moved on. */
+  apply(tx: Tx, locked: StrategyAccount): Promise<Synced>
   /** Returns what a decision reads: the account, and what only the venue knows. */
-  stateOf(account: StrategyAccount, terms: StrategyTerms, nowMs: number): Promise<StrategyState>
+  stateOf(account: StrategyAccount, nowMs: number): StrategyState
+}
+/** The watch reads positions and guards alone; a decision also reads what else the account has at the venue. */
+export type ReadAt = { nowMs: number; userId: string; purpose: 'decide' | 'watch' }
+export type ModeDriver = {
+  /** An account is looked at again after this time while anything is open or rests. */
+  watchMs: number
+  /** Returns the account of a strategy that has none yet. */
+  open(terms: StrategyTerms, nowMs: number): Pick<StrategyAccount, 'run' | 'cursor'>
+  /** Reads what has happened since the cursor of the account: prices on paper, fills and funding live. */
+  read(account: StrategyAccount, terms: StrategyTerms, at: ReadAt): Promise<ModeReading>
+  /**
+   * Repairs what protects the positions of an account, after the watch has brought it up to date. A returned code is the
+   * reason for which everything has to be closed.
+   */
+  tend?(account: StrategyAccount, terms: StrategyTerms, at: { nowMs: number }): Promise<string | undefined>
+  /** Notes the orders of a decision in the locked account, in the transaction that stores the decision. */
+  place(account: StrategyAccount, ordered: OrderedDecision, terms: StrategyTerms): StrategyAccount
   /** Does the next thing about the orders of a decision; it is called again until it returns an outcome. */
   act(run: OrderedRun, terms: StrategyTerms, context: StepContext): Promise<DriverAct>
 }

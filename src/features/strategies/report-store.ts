@@ -7,6 +7,17 @@ import type { StrategyFillRow, StrategyMode } from '#store/tables/strategies.ts'
 
 export type AccountKey = { strategyId: string; mode: StrategyMode }
 
+export type RunFacts = { title: string; number: number }
+
+export async function findReportedRun(db: Queryable, executionId: string): Promise<RunFacts | undefined> {
+  const [row] = await query<RunFacts>(
+    db,
+    `select s.title, e.number from strategy_execution e join strategy s on s.id = e.strategy_id where e.id = $1`,
+    [executionId],
+  )
+  return row
+}
+
 const fillsMax = 2_000
 
 /** Returns the newest fills, the oldest of them first. */

@@ -182,6 +182,7 @@ export function applyExit(account: Account, fill: SimulatedFill): Exited {
 
 export const fundingDecimals = 10
 const fundingOne = 10n ** BigInt(fundingDecimals)
+export const fundingUnitsOf = (rate: number): bigint => BigInt(Math.round(rate * 10 ** fundingDecimals))
 
 /** Pays the funding of a position: longs pay a rate above zero, shorts one below it. */
 export function applyFunding(

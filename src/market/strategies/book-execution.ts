@@ -23,7 +23,7 @@ export const takenOf = (book: ShownBook, taken: TakenLevels): TakenLevels =>
   taken.timeMs === book.timeMs ? taken : nothingTaken(book.timeMs)
 
 type Limits = {
-  /** The most that an order may pay beyond the best price, in hundredths of a percent. */
+  /** The most that an order without a limit of its own may pay beyond the best price, in hundredths of a percent. */
   slippageBps: bigint
 }
 
@@ -33,14 +33,15 @@ type Limits = {
  */
 export const executeInBook =
   (book: ShownBook, taken: TakenLevels, { slippageBps }: Limits): Execute =>
-  ({ isBuy, sizeUnits, priceUnits, isTaker }, rules) => {
+  ({ isBuy, sizeUnits, priceUnits, isTaker, slippageBps: ownBps }, rules) => {
     if (!isTaker)
       return { sizeUnits, valueMicros: worthMicros(sizeUnits, priceUnits, rules, isBuy ? 'up' : 'down') }
     const levels = isBuy ? book.asks : book.bids
     const used = isBuy ? taken.asks : taken.bids
     const [best] = levels
     if (!best || taken.timeMs !== book.timeMs) return undefined
-    const worst = (best.priceUnits * (isBuy ? 10_000n + slippageBps : 10_000n - slippageBps)) / 10_000n
+    const bps = ownBps === undefined ? slippageBps : BigInt(ownBps)
+    const worst = (best.priceUnits * (isBuy ? 10_000n + bps : 10_000n - bps)) / 10_000n
     let left = sizeUnits
     let valueMicros = 0n
     for (const level of levels) {

@@ -38,6 +38,12 @@ export function decide(windows: Windows | undefined, state: StrategyState, confi
 
 /** Decides whether positions end whatever the candles say: by a guard, or with the day. It needs no window. */
 export function decideExit(state: StrategyState, { strategy }: DecisionConfig): Decision | undefined {
+  if (state.exit !== undefined) {
+    const orders = positionsExit(state)
+    return orders.length > 0
+      ? { action: 'exit', reason: state.exit, figures: {}, orders }
+      : hold('flat')
+  }
   if (state.must_flatten) {
     const orders = positionsExit(state)
     return orders.length > 0

@@ -15,6 +15,9 @@ export function decisionWords(decision: Decision, state: StrategyState, config: 
   return text.length > charactersMax ? `${text.slice(0, charactersMax - 1)}…` : text
 }
 
+/** Says why a run closed what the strategy had open. */
+export const exitWords = (reason: string): string => `exit: what was open is closed, because ${whyActed(reason)}`
+
 function holdWords(decision: Decision, { positions }: StrategyState): string {
   // A condition that is not true is one of the exit while a position is open.
   const isOfExit =
@@ -131,6 +134,9 @@ const because: Readonly<Record<string, string>> = {
   share_below_target: 'a share is below its target',
 }
 
+const whyActed = (reason: string): string =>
+  guardText(reason) ?? because[reason] ?? reason.replaceAll('_', ' ')
+
 const orderTypes = { market: 'at the market', limit: 'at a limit of', stop: 'from' } as const
 
 function orderWords({ asset, side, size, order_type: type, price, stop_loss, take_profit }: OrderIntent): string {
@@ -149,6 +155,5 @@ function actWords({ action, reason, figures, orders }: Decision, { strategy }: D
     strategy.type === 'day_trade_farming' && figures.rsi_14 !== undefined
       ? ` (RSI ${figureText(figures.rsi_14, 'index')})`
       : ''
-  const why = guardText(reason) ?? because[reason] ?? reason.replaceAll('_', ' ')
-  return `${actionWords[action]}: ${[...shown, ...more].join('; ')}, because ${why}${rsi}`
+  return `${actionWords[action]}: ${[...shown, ...more].join('; ')}, because ${whyActed(reason)}${rsi}`
 }

@@ -11,6 +11,8 @@ import {
   type OpenPosition,
   type Protective,
   priceDecimals,
+  type SimulatedFill,
+  worthMicros,
 } from './account.ts'
 import { makerPpm, takerPpm } from './entry.ts'
 import type { MarketRules, OrderIntent, ProtectiveOrder } from './strategy.ts'
@@ -37,13 +39,26 @@ export type PriceMove = {
   /** Fills an order as far as the book allows. */
   execute: Execute
 }
-export type ExecutedOrder = { isBuy: boolean; sizeUnits: bigint; priceUnits: bigint; isTaker: boolean }
+export type ExecutedOrder = {
+  isBuy: boolean
+  sizeUnits: bigint
+  priceUnits: bigint
+  isTaker: boolean
+  /** The most that it may pay beyond the best price; left out: the limit of the execution. */
+  slippageBps?: number
+}
 export type Execute = (
   order: ExecutedOrder,
   rules: MarketRules,
 ) => { sizeUnits: bigint; valueMicros: bigint } | undefined
 
-export type Matched = Orders & { entries: number; trades: readonly ClosedTrade[] }
+/** A fill as it is recorded; `netMicros` is what an exit has realised after fees and funding. */
+export type MatchedFill = SimulatedFill & { netMicros: bigint | null }
+export type Matched = Orders & {
+  entries: number
+  trades: readonly ClosedTrade[]
+  fills: readonly MatchedFill[]
+}
 
 type Context = { move: PriceMove; rules: MarketRules; markets: MarketTable; filled: Set<string> }
 /** Something that happens where the price reaches it; `touch` says that reaching it is enough, and passing it is not needed. */
@@ -52,10 +67,10 @@ type Run = (matched: Matched, context: Context, priceUnits: bigint) => Matched
 
 export const unitsOfSize = (size: string, { size_decimals }: MarketRules): bigint =>
   rescale(toFixedPoint(size), 18, size_decimals)
-const unitsOfPrice = (price: string): bigint => rescale(toUnits(price, 18), 18, priceDecimals)
+export const unitsOfPrice = (price: string): bigint => rescale(toUnits(price, 18), 18, priceDecimals)
 
 export function movePrice(orders: Orders, move: PriceMove, markets: MarketTable): Matched {
-  const matched: Matched = { ...orders, entries: 0, trades: [] }
+  const matched: Matched = { ...orders, entries: 0, trades: [], fills: [] }
   const rules = markets[move.asset]
   const [first, ...later] = move.path
   if (!rules || first === undefined) return matched
@@ -166,8 +181,14 @@ function exitAt(matched: Matched, { move, rules }: Context, order: ExitOrder): M
   const feeMicros = feeOf(got.valueMicros, isTaker ? takerPpm : makerPpm)
   const fill = { asset: move.asset, isBuy, ...got, feeMicros, atMs: move.atMs, reason }
   const { account, trade } = applyExit(matched.account, fill)
-  return { ...matched, account, trades: trade ? [...matched.trades, trade] : matched.trades }
+  return trade ? withTrade({ ...matched, account }, fill, trade) : matched
 }
+
+const withTrade = (matched: Matched, fill: SimulatedFill, trade: ClosedTrade): Matched => ({
+  ...matched,
+  trades: [...matched.trades, trade],
+  fills: [...matched.fills, { ...fill, netMicros: trade.netMicros }],
+})
 
 const heldUnits = ({ account }: Matched, asset: string): bigint =>
   account.positions.get(asset)?.sizeUnits ?? 0n
@@ -193,9 +214,15 @@ const runTarget: Run = (matched, context, priceUnits) => {
   return protectiveExit(matched, context, { priceUnits: at, isMarket: target.isMarket, reason: 'target' })
 }
 
-const liquidate: Run = (matched, { move }) => {
-  const { account, trade } = applyLiquidation(matched.account, move.asset, move.atMs)
-  return { ...matched, account, trades: trade ? [...matched.trades, trade] : matched.trades }
+const liquidate: Run = (matched, { move, rules }, priceUnits) => {
+  const { asset, atMs } = move
+  const held = matched.account.positions.get(asset)
+  const { account, trade } = applyLiquidation(matched.account, asset, atMs)
+  if (!held || !trade) return matched
+  const { sizeUnits, isLong } = held
+  const valueMicros = worthMicros(sizeUnits, priceUnits, rules)
+  const taken = { asset, isBuy: !isLong, sizeUnits, valueMicros, feeMicros: 0n, atMs, reason: 'liquidation' }
+  return withTrade({ ...matched, account }, taken, trade)
 }
 
 function fillResting(
@@ -219,7 +246,9 @@ function enterAt(
   const held = matched.account.positions.get(asset)
   if (held && held.isLong !== isBuy) return matched
   const sizeUnits = unitsOfSize(order.size, rules)
-  const got = move.execute({ isBuy, sizeUnits, priceUnits, isTaker }, rules)
+  const { slippage_bps: slippageBps } = order
+  const limit = slippageBps !== undefined && { slippageBps }
+  const got = move.execute({ isBuy, sizeUnits, priceUnits, isTaker, ...limit }, rules)
   if (!got || got.sizeUnits === 0n) return matched
   const feeMicros = feeOf(got.valueMicros, isTaker ? takerPpm : makerPpm)
   const fill = { asset, isBuy, ...got, feeMicros, atMs, reason: 'entry' }
@@ -230,7 +259,8 @@ function enterAt(
     targetFromMs: isExact || order.order_type === 'market' ? atMs : atMs + 1,
     ...exitsOf(order),
   })
-  return { ...matched, account, entries: matched.entries + 1 }
+  const fills = [...matched.fills, { ...fill, netMicros: null }]
+  return { ...matched, account, fills, entries: matched.entries + 1 }
 }
 
 const protectiveOf = ({ price, is_market }: ProtectiveOrder): Protective => ({

@@ -5,17 +5,17 @@ import {
   type Account,
   type ClosedTrade,
   feeOf,
-  fundingDecimals,
+  fundingUnitsOf,
   priceDecimals,
-  priceUnitsOf,
   worthMicros,
 } from './account.ts'
 import { type CandleColumns, type CandleWindow, type Windows, windowAt } from './candle-columns.ts'
+import { candleMove } from './candle-move.ts'
 import { assetsOf } from './decide.ts'
 import { decisionText, inputsSha256 } from './decision-record.ts'
 import { million, takerPpm } from './entry.ts'
 import type { GuardTrip } from './guards.ts'
-import type { Execute, PriceMove } from './matching.ts'
+import type { Execute } from './matching.ts'
 import type { Decision } from './strategy.ts'
 import {
   applyFundingRate,
@@ -214,7 +214,7 @@ function fillCandle(
     progress.run = applyGuards(run, startMs, { config: input.config, dayEndsMs })
     return
   }
-  const move = moveOf(progress, { asset, execution, at })
+  const move = candleMove(run, { asset, columns: execution, at, execute: progress.execute })
   const moved = applyPrices(run, move, { config: input.config, dayEndsMs })
   progress.run = moved.run
   progress.trades.push(...moved.trades)
@@ -249,32 +249,12 @@ function countTrips(progress: Progress, { guards: before }: StrategyRun): void {
     progress.trips.push(guards.trippedToday)
 }
 
-/** A candle does not say which of its ends came first, so the one that is worse for the position does. */
-function moveOf(
-  { run, execute }: Progress,
-  { asset, execution, at }: { asset: string; execution: CandleColumns; at: number },
-): PriceMove {
-  const [open, high, low, close] = [
-    execution.open[at]!,
-    execution.high[at]!,
-    execution.low[at]!,
-    execution.close[at]!,
-  ].map(priceUnitsOf) as [bigint, bigint, bigint, bigint]
-  const held = run.account.positions.get(asset)
-  const entering = [...run.pending, ...run.resting].find(
-    (order) => order.asset === asset && !order.reduce_only,
-  )
-  const isLong = held ? held.isLong : entering?.side !== 'sell'
-  const path = isLong ? [open, low, high, close] : [open, high, low, close]
-  return { asset, atMs: execution.startMs[at]!, path, isExact: false, execute }
-}
-
 function payFunding(progress: Progress, { asset, history, cursor, endMs }: AssetStep & { endMs: number }) {
   for (;;) {
     const next = history.funding[cursor.fundingAt]
     if (!next || next.atMs > endMs) return
     cursor.fundingAt++
-    const rateUnits = BigInt(Math.round(next.rate * 10 ** fundingDecimals))
+    const rateUnits = fundingUnitsOf(next.rate)
     progress.run = applyFundingRate(progress.run, { asset, rateUnits }, progress.input.config)
   }
 }

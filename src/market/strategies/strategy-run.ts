@@ -20,7 +20,7 @@ import {
   openGuards,
   readGuards,
 } from './guards.ts'
-import { movePrice, type PriceMove } from './matching.ts'
+import { type MatchedFill, movePrice, type PriceMove } from './matching.ts'
 import type { Decision, DecisionConfig, OrderIntent, StrategyState } from './strategy.ts'
 
 /**
@@ -53,7 +53,7 @@ export const openRun = (cashMicros: bigint, dayEndsMs: number): StrategyRun => (
 export const equityOf = ({ account, marks }: StrategyRun, { decision }: RunConfig): bigint =>
   equityMicros(account, marks, decision.markets)
 
-export type Moved = { run: StrategyRun; trades: readonly ClosedTrade[] }
+export type Moved = { run: StrategyRun; trades: readonly ClosedTrade[]; fills: readonly MatchedFill[] }
 
 /** Moves the price of an asset, and reads the guards at the last of its prices. */
 export function applyPrices(
@@ -69,7 +69,8 @@ export function applyPrices(
   for (const { netMicros } of matched.trades) guards = countTrade(guards, netMicros)
   const { account, pending, resting } = matched
   const moved = { ...run, account, pending, resting, marks, guards }
-  return { run: applyGuards(moved, move.atMs, { config, dayEndsMs }), trades: matched.trades }
+  const { trades, fills } = matched
+  return { run: applyGuards(moved, move.atMs, { config, dayEndsMs }), trades, fills }
 }
 
 /** Reads the guards; what rests is cancelled once one of them trips. */
@@ -150,7 +151,7 @@ export function decideExitNow(run: StrategyRun, nowMs: number, config: RunConfig
 }
 
 /** An exit cancels what would open another position; the exits of a position end with it, and never before. */
-function withOrders(run: StrategyRun, { action, orders }: Decision): StrategyRun {
+export function withOrders(run: StrategyRun, { action, orders }: Decision): StrategyRun {
   if (orders.length === 0) return run
   const isWaiting = ({ order_type }: OrderIntent) => order_type !== 'market'
   const resting = action === 'exit' ? [] : [...run.resting, ...orders.filter(isWaiting)]

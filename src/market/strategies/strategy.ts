@@ -84,6 +84,8 @@ export type StrategyState = {
   blocked_by: string | null
   /** Whether a guard wants every position closed. */
   must_flatten: boolean
+  /** Why everything that is open has to end now, as a code; without it, the strategy decides. */
+  exit?: string
   entries_today: number
   /** The positions of this strategy alone. */
   positions: Readonly<Record<string, HeldPosition>>

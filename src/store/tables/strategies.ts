@@ -178,6 +178,7 @@ export type StrategyTables = {
   strategy_decision: StrategyDecisionRow
   strategy_fill: StrategyFillRow
   strategy_equity: { strategy_id: string; mode: StrategyMode; at: Date; equity_usd: Amount }
+  paper_levels: { user_id: string; market: string; block_ms: bigint; bids: Jsonb; asks: Jsonb }
   strategy_asset: { user_id: string; market: string; strategy_id: string }
   strategy_file: {
     file_id: string

@@ -43,8 +43,11 @@ export type MarketHistory = {
   fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
   /** Returns the hourly funding rates from a time on, at most 500 and oldest first. */
   fundingPage(symbol: string, fromMs: number, owner?: string): Promise<RateOfHour[]>
-  /** Returns the best levels of each side of a market's order book, and the time of the venue. */
-  book(symbol: string, owner?: string): Promise<Book>
+  /**
+   * Returns the best levels of each side of a market's order book, and the time of the venue. The book may be a few seconds
+   * old, or as old as `maxAgeMs` allows.
+   */
+  book(symbol: string, owner?: string, options?: { maxAgeMs: number }): Promise<Book>
 }
 
 type Info = <K extends InfoType>(
@@ -125,7 +128,7 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
     fundingRates: (coin, sinceMs, owner) =>
       rates.get(keyOf([coin, sinceMs]), () => readRates(coin, sinceMs, owner)),
     fundingPage: readPage,
-    book: (coin, owner) =>
-      books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view', { owner }))),
+    book: (coin, owner, options) =>
+      books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view', { owner })), options),
   }
 }
