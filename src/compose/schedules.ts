@@ -19,14 +19,12 @@ import { notFound } from '#kernel/contract/fault.ts'
 import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import { internalKey } from '#kernel/task/idempotency-key.ts'
 import { createScheduleRuns } from './schedule-runs.ts'
+import { createStrategyPort } from './schedule-strategies.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
 import type { openStrategies } from './strategies.ts'
 
-type ScheduleParts = Pick<
-  Parts,
-  'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls' | 'venue'
-> & {
+type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls' | 'venue'> & {
   credits: Credits
   auth: Pick<Auth, 'holdAccess'>
   files: Files
@@ -70,6 +68,8 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
       holdAccess: auth.holdAccess,
       acts: taskEngine.approvals,
       taskClock: core.clock,
+      strategies: createStrategyPort({ core, custody, venue: parts.venue }),
+      assetNames: async () => (await universe()).registry.names,
       creditsPerRun: (agent) => Number(creditsOfAgent[agent]),
       async factsOf(userId) {
         const [available, limits, decimals] = await Promise.all([

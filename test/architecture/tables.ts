@@ -45,6 +45,8 @@ export const allowedImports: Record<string, readonly string[]> = {
   engines: ['kernel', 'store', 'type durable', 'type upstreams'],
   // Backtests of strategies, in threads.
   'engines/backtests': ['kernel', 'market'],
+  // The fields of strategies, which schedules and backtests take.
+  'engines/strategy-terms': ['kernel', 'market'],
   'engines/candles': ['kernel', 'store', 'market', 'type durable', 'type upstreams'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type invoke', 'type upstreams', 'type features'],
   'features/chat': [

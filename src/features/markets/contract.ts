@@ -1,4 +1,4 @@
-import { readFaults } from '#engines/venue/records/schemas.ts'
+import { readFaults } from '#engines/venue/records/contract-schemas.ts'
 import { group, type InputOf, read } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { OneOf, Text, Time } from '#kernel/contract/wire-types.ts'

@@ -4,9 +4,12 @@ import * as activation from './activation.ts'
 import { contract, type ScheduleInputOf } from './contract.ts'
 import * as changes from './create-and-update.ts'
 import { createExecutionReads, type ExecutionDeps } from './executions.ts'
+import * as farming from './farming.ts'
 import { type ManualRunDeps, runNow } from './manual-run.ts'
+import { disable, pause } from './pause-and-disable.ts'
 import { preview } from './preview.ts'
 import * as recommendations from './recommendations.ts'
+import { factsFor, requireSchedule, viewOf } from './schedule-deps.ts'
 import { createScheduleReads } from './schedule-reads.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import type { ApprovedActivation } from './standing-approval.ts'
@@ -14,12 +17,17 @@ import type { ApprovedActivation } from './standing-approval.ts'
 export type SchedulesDeps = ManualRunDeps & ExecutionDeps & recommendations.RecommendationDeps
 
 export function createSchedules(deps: SchedulesDeps): Operation[] {
-  /** Makes an act that first reads only the credits and limits of its user. */
-  const withFacts = <Input, Output>(
+  const factsOfSchedule = async (userId: string, id: string) =>
+    factsFor(deps, userId, [await requireSchedule(deps.db, userId, id)])
+  /** Makes an act on one schedule that first reads only what its user has and may do. */
+  const withFacts = <Input extends { schedule_id: string }, Output>(
     run: (input: Input, given: { facts: UserFacts; caller: Caller; act: ActScope }) => Promise<Output>,
   ) =>
     preparedAct(
-      async (input: Input, caller) => ({ input, facts: await deps.factsOf(caller.userId) }),
+      async (input: Input, caller) => ({
+        input,
+        facts: await factsOfSchedule(caller.userId, input.schedule_id),
+      }),
       ({ input, facts }, caller, request) => run(input, { facts, caller, act: toActScope(request) }),
     )
   const operations: Operation[] = implement(contract, {
@@ -39,16 +47,32 @@ export function createSchedules(deps: SchedulesDeps): Operation[] {
       ({ input, ...prepared }, caller, request) =>
         changes.update(deps, input, prepared, { caller, act: toActScope(request) }),
     ),
-    disable: (input, caller, request) => activation.disable(deps, input, caller, toActScope(request)),
+    disable: (input, caller, request) => disable(deps, input, caller, toActScope(request)),
     activate: confirmedAct(
       withFacts((input: ScheduleInputOf<'activate'>, given) => activation.activate(deps, input, given)),
       async (input, _person, userId) => {
-        const facts = await deps.factsOf(userId)
+        const facts = await factsOfSchedule(userId, (input as ApprovedActivation).schedule_id)
         return (act) => activation.activateApproved(deps, input as ApprovedActivation, { facts, userId, act })
       },
     ),
-    pause: withFacts((input: ScheduleInputOf<'pause'>, given) => activation.pause(deps, input, given)),
+    pause: withFacts((input: ScheduleInputOf<'pause'>, given) => pause(deps, input, given)),
     run: withFacts((input: ScheduleInputOf<'run'>, given) => runNow(deps, input, given)),
+    async dayTradeFarming({ schedule_id }, caller) {
+      const row = await farming.requireFarming(deps, caller, schedule_id)
+      return farming.farmingView(row, viewOf(deps, row, await deps.factsOf(caller.userId)))
+    },
+    setDayTradeFarming: preparedAct(
+      async (given: ScheduleInputOf<'setDayTradeFarming'>, caller) => {
+        await farming.requireFarming(deps, caller, given.schedule_id)
+        const input = farming.editOf(given)
+        return { input, ...(await changes.prepareUpdate(deps, input, caller).catch(farming.ofFarming)) }
+      },
+      async ({ input, ...prepared }, caller, request) => {
+        const act = toActScope(request)
+        const view = await changes.update(deps, input, prepared, { caller, act })
+        return farming.farmingView(await requireSchedule(act.tx, caller.userId, input.schedule_id), view)
+      },
+    ),
     ...createScheduleReads(deps),
     ...createExecutionReads(deps),
     recommendations: recommendations.list(deps, () => operations.find(({ key }) => key === refreshKey)!),

@@ -1,11 +1,11 @@
-import { readFaults } from '#engines/venue/records/schemas.ts'
+import { GuardsRequest, StrategyRequest } from '#engines/strategy-terms/strategy-schemas.ts'
+import { readFaults } from '#engines/venue/records/contract-schemas.ts'
 import { group, type InputOf, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { TaskResponse } from '#kernel/contract/task-response.ts'
 import { DecIn, Nullable, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
 import { decimalPattern } from '#kernel/money/money.ts'
 import { candleSpans } from '#market/candle.ts'
-import { GuardsRequest, StrategyRequest } from './strategy-schemas.ts'
 
 export const backtestDaysMax = 366
 const time = (description: string) =>

@@ -1,4 +1,5 @@
-import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
+import type { GuardsInput, StrategyInput } from '#engines/strategy-terms/strategy-schemas.ts'
+import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { toUnits } from '#kernel/money/money.ts'
 import type { CandleSpan } from '#market/candle.ts'
 import { farmingAssets } from '#market/strategies/farming-rule.ts'
@@ -10,7 +11,6 @@ import type {
   StrategyConfig,
 } from '#market/strategies/strategy.ts'
 import { isRuleIndicator } from '#market/strategies/window-indicators.ts'
-import type { GuardsInput, StrategyInput } from './strategy-schemas.ts'
 
 /** Reads the fields of a strategy: each type has fields that it needs, and takes none of another type. */
 
@@ -24,10 +24,20 @@ const required: Readonly<Record<StrategyInput['type'], readonly Field[]>> = {
 const optional: Readonly<Record<StrategyInput['type'], readonly Field[]>> = {
   dca: ['max_price', 'partial'],
   rebalance: ['band_pct'],
-  condition: ['interval', 'side', 'exit_if', 'stop_atr', 'target_atr', 'leverage', 'is_cross'],
+  condition: [
+    'interval',
+    'side',
+    'exit_if',
+    'stop_atr',
+    'target_atr',
+    'slippage_pct',
+    'leverage',
+    'is_cross',
+  ],
   day_trade_farming: [
     'order_notional_usd',
     'order_size',
+    'slippage_pct',
     'leverage',
     'is_cross',
     'tp_is_market',
@@ -60,8 +70,19 @@ function conditionsOf(wanted: NonNullable<StrategyInput['enter_if']>): Condition
   }))
 }
 
-/** The slippage of entries at the venue, in hundredths of a percent; a simulation has its own. */
-const slippageBps = 50
+/** The slippage of entries at the venue, in percent; a simulation has its own. */
+export const slippagePercent = '0.5'
+
+/** Returns the symbol of the market that a field names; throws its refusal as one of this field. */
+function symbolAt(symbolOf: (asset: string) => string, asset: string, field: string): string {
+  try {
+    return symbolOf(asset)
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'validation') throw error
+    const [issue] = error.issues
+    throw invalid(field, issue?.type ?? 'value_error', issue?.msg ?? error.message, issue?.ctx)
+  }
+}
 
 /** Returns a strategy with bare symbols, which `symbolOf` finds for the names of its markets. */
 export function strategyOf(
@@ -70,7 +91,8 @@ export function strategyOf(
   symbolOf: (asset: string) => string,
 ): StrategyConfig {
   assertFields(input, at)
-  const asset = symbolOf(input.asset ?? input.targets?.[0]?.asset ?? '')
+  if (input.type === 'rebalance') return rebalanceOf(input, at, symbolOf)
+  const asset = symbolAt(symbolOf, input.asset ?? '', `${at}.asset`)
   switch (input.type) {
     case 'dca':
       return {
@@ -80,8 +102,6 @@ export function strategyOf(
         ...(input.max_price !== undefined && { max_price: input.max_price }),
         ...(input.partial !== undefined && { partial: input.partial }),
       }
-    case 'rebalance':
-      return rebalanceOf(input, at, symbolOf)
     case 'condition':
       return conditionOf(input, asset)
     case 'day_trade_farming':
@@ -94,8 +114,8 @@ function rebalanceOf(
   at: string,
   symbolOf: (asset: string) => string,
 ): StrategyConfig {
-  const shares = targets.map(({ asset, share_pct }) => ({
-    asset: symbolOf(asset),
+  const shares = targets.map(({ asset, share_pct }, n) => ({
+    asset: symbolAt(symbolOf, asset, `${at}.targets.${n}.asset`),
     share_bps: bpsOf(share_pct),
   }))
   if (new Set(shares.map(({ asset }) => asset)).size < shares.length)
@@ -115,7 +135,7 @@ function conditionOf(input: StrategyInput, asset: string): ConditionConfig {
     order_usd: input.order_notional_usd ?? '0',
     leverage,
     is_cross,
-    slippage_bps: slippageBps,
+    slippage_bps: bpsOf(input.slippage_pct ?? slippagePercent),
     enter_if: conditionsOf(enter_if),
     ...(exit_if && { exit_if: conditionsOf(exit_if) }),
     ...(stop_atr !== undefined && { stop_atr_pct: bpsOf(stop_atr) }),
@@ -138,7 +158,7 @@ function farmingOf(input: StrategyInput, at: string, asset: string): FarmingConf
     ...(size !== undefined && { order_size: size }),
     leverage,
     is_cross,
-    slippage_bps: slippageBps,
+    slippage_bps: bpsOf(input.slippage_pct ?? slippagePercent),
     tp_is_market: input.tp_is_market ?? true,
     sl_is_market: input.sl_is_market ?? true,
   }

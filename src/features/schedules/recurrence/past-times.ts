@@ -1,5 +1,5 @@
 import { invalid } from '#kernel/contract/fault.ts'
-import type { Calendar, Refusal } from './calendar.ts'
+import type { Calendar, Refusal } from './calendar-types.ts'
 import { localDayEnds } from './local-days.ts'
 import { readSchedule } from './read-schedule.ts'
 import { ScheduleError } from './schedule-error.ts'
