@@ -68,7 +68,12 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
       holdAccess: auth.holdAccess,
       acts: taskEngine.approvals,
       taskClock: core.clock,
-      strategies: createStrategyPort({ core, custody, venue: parts.venue }),
+      strategies: createStrategyPort({
+        core,
+        custody,
+        venue,
+        ...(strategies && { startExit: strategies.startExit }),
+      }),
       assetNames: async () => (await universe()).registry.names,
       creditsPerRun: (agent) => Number(creditsOfAgent[agent]),
       async factsOf(userId) {
