@@ -263,10 +263,22 @@ const recordedDecision = ({ decision, text, sha256, exit }: Acting): RecordedDec
 async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, context }: ActGiven): Promise<Acted> {
   const acting = data as Acting & JsonObject
   const { decision, seq, at_ms, driver: stored } = acting
-  if (decision.orders.length === 0) return endWithoutOrders(deps, run, acting)
+  const driver = driverOf(deps.drivers, run.mode)
+  const isExit = acting.exit !== undefined
+  // The first decision of an exit also ends what rests at the venue.
+  const hasOrders = decision.orders.length > 0 || (isExit && seq === 1 && driver.hasVenueOrders === true)
+  if (!hasOrders) return endWithoutOrders(deps, run, acting)
   const terms = await readRunTerms(deps, run, await findAccount(deps.db, keyOf(run)))
-  const ordered: OrderedRun = { executionId: run.id, seq, atMs: at_ms, decision, caller, data: stored }
-  const acted = await driverOf(deps.drivers, run.mode).act(ordered, terms, context)
+  const ordered: OrderedRun = {
+    executionId: run.id,
+    seq,
+    atMs: at_ms,
+    decision,
+    isExit,
+    caller,
+    data: stored,
+  }
+  const acted = await driver.act(ordered, terms, context)
   const { apply } = acted
   const store = async (tx: Tx) => {
     await apply?.(tx)
@@ -278,7 +290,7 @@ async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, contex
       data: { ...acting, driver: acted.data },
       ...(apply && { store }),
     }
-  if (acting.exit !== undefined)
+  if (isExit)
     return { decideAgainMs: acted.outcome === 'executed' ? 0 : exitRetryMs, ...(apply && { store }) }
   const { realized } = await fillsOfRun(deps.db, run.id, run.strategy_id)
   const { outcome, error, skipReason } = acted
