@@ -16,7 +16,7 @@ import { requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
 import { idleMin, type JudgedStrategy } from './strategy-advice.ts'
-import { accountFigures } from './strategy-view.ts'
+import { accountFigures, budgetSpent } from './strategy-view.ts'
 
 /**
  * A task computes the recommendations of a schedule, and they are stored until the next such task replaces them.
@@ -94,6 +94,7 @@ async function judgedStrategy(
   return {
     mode: strategy.mode,
     budgetMicros: strategy.budget_usd === null ? null : toMicros(strategy.budget_usd),
+    spentMicros: budgetSpent(strategy) ?? 0n,
     guards: guards ?? {},
     accounts: strategy.accounts.flatMap((account) => {
       const figures = accountFigures(account, facts)

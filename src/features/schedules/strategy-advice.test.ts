@@ -32,6 +32,7 @@ const account = (fields: Partial<JudgedAccount['figures']> = {}): JudgedAccount 
 const strategy = (fields: Partial<JudgedStrategy> = {}): JudgedStrategy => ({
   mode: 'live',
   budgetMicros: 1_000_000_000n,
+  spentMicros: 0n,
   guards: { max_loss_usd: '100' },
   accounts: [account()],
   idleReasons: [],
@@ -60,10 +61,10 @@ test('a guard is named while it is near, and once it has tripped', () => {
 })
 
 test('a budget is told when it is nearly used, and when it is used', () => {
-  assert.deepEqual(given({ accounts: [account({ spentMicros: 799_999_999n })] }), [])
-  assert.deepEqual(given({ accounts: [account({ spentMicros: 800_000_000n })] }), [['budget of 1000', 'soon']])
-  assert.deepEqual(given({ accounts: [account({ spentMicros: 1_000_000_001n })] }), [['budget of 1000', 'now']])
-  assert.deepEqual(given({ budgetMicros: null, accounts: [account({ spentMicros: 9_000_000_000n })] }), [])
+  assert.deepEqual(given({ spentMicros: 799_999_999n }), [])
+  assert.deepEqual(given({ spentMicros: 800_000_000n }), [['budget of 1000', 'soon']])
+  assert.deepEqual(given({ spentMicros: 1_000_000_001n }), [['budget of 1000', 'now']])
+  assert.deepEqual(given({ budgetMicros: null, spentMicros: 9_000_000_000n }), [])
 })
 
 test('losses in a row, worse prices and worse results have their evidence', () => {

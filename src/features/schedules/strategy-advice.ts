@@ -11,6 +11,8 @@ export type JudgedAccount = { mode: StrategyMode; figures: AccountFigures; drift
 export type JudgedStrategy = {
   mode: StrategyMode
   budgetMicros: bigint | null
+  /** What counts against the budget. */
+  spentMicros: bigint
   guards: SetGuards
   accounts: readonly JudgedAccount[]
   /** The reasons of the newest decisions in a row that entered nothing, the newest first. */
@@ -74,9 +76,8 @@ const nearAdvice = ({ guard, text }: GuardUse, worth: readonly string[]): Advice
 })
 
 function budget(strategy: JudgedStrategy): Advice[] {
-  const { budgetMicros } = strategy
-  const spent = present(strategy)?.figures.spentMicros
-  if (budgetMicros === null || spent === undefined || spent * fullBps < budgetMicros * nearBps) return []
+  const { budgetMicros, spentMicros: spent } = strategy
+  if (budgetMicros === null || spent * fullBps < budgetMicros * nearBps) return []
   const left = budgetMicros > spent ? budgetMicros - spent : 0n
   return [
     {

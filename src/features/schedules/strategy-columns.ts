@@ -15,6 +15,8 @@ export type StrategyColumns = {
   strategy: {
     mode: StrategyMode
     budget_usd: string | null
+    /** What live orders count against the budget, in micro-dollars; null on paper and without a budget. */
+    spent_micros: string | null
     accounts: StoredAccount[]
     decided: {
       execution_id: string
@@ -30,6 +32,7 @@ const searchedRuns = 50
 
 /** A part of a select list, in which `s` is the strategy and `v` its present version. */
 export const strategyColumns = `jsonb_build_object('mode', v.mode, 'budget_usd', v.budget_usd::text,
+    'spent_micros', case when v.mode = 'live' and v.budget_usd is not null then trim_scale(strategy_spent(s.id))::text end,
     'accounts', (select coalesce(jsonb_agg(jsonb_build_object('mode', a.mode, 'state', a.state, 'drift', a.drift,
         'initial_usd', (case a.mode when 'live' then w.budget_usd else w.paper_balance_usd end)::text)), '[]')
       from strategy_account a

@@ -13,7 +13,7 @@ const account = (mode: StoredAccount['mode'], cashMicros = 500_000_000n): Stored
   initial_usd: '500',
 })
 const view = (fields: Partial<StrategyColumns['strategy']>, facts = {}) =>
-  strategyView({ strategy: { mode: 'live', budget_usd: '500', accounts: [], decided: null, ...fields } }, facts)
+  strategyView({ strategy: { mode: 'live', budget_usd: '500', spent_micros: null, accounts: [], decided: null, ...fields } }, facts)
 
 test('a schedule without accounts has no result, and all of its budget', () => {
   const { position, pnl, budget_spent_usd, budget_left_usd, last_decision } = view({})
@@ -27,6 +27,8 @@ test('the result is that of the live account, with that on paper beside it', () 
   })
   assert.deepEqual([pnl?.realized_usd, pnl?.paper?.realized_usd], ['-10', '10'])
   assert.deepEqual([budget_spent_usd, budget_left_usd], ['120', '380'])
+  // An open order of a live strategy counts before it is filled.
+  assert.equal(view({ accounts: [account('live')], spent_micros: '450000000' }).budget_left_usd, '50')
   const onPaper = view({ mode: 'paper', accounts: [account('paper', 510_000_000n)] })
   assert.deepEqual([onPaper.pnl?.realized_usd, onPaper.pnl?.paper?.realized_usd], ['0', '10'])
 })

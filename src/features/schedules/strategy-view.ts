@@ -37,7 +37,7 @@ export function strategyView({ strategy }: StrategyColumns, facts: Facts): Strat
       figures.length === 0 || !isKnown
         ? null
         : { ...(resultIn('live') ?? nothing), paper: resultIn('paper') ?? null },
-    ...budgetView(strategy, inMode),
+    ...budgetView(strategy),
     last_decision: decided && {
       at: new Date(decided.at).toISOString(),
       execution_id: decided.execution_id,
@@ -50,11 +50,18 @@ export function strategyView({ strategy }: StrategyColumns, facts: Facts): Strat
   }
 }
 
+/** What counts against the budget: live as the acceptance of orders counts it, on paper what entries were worth. */
+export function budgetSpent({ mode, spent_micros, accounts }: StrategyColumns['strategy']): bigint | undefined {
+  if (spent_micros !== null) return BigInt(spent_micros)
+  const account = accounts.find((each) => each.mode === mode)
+  return account && BigInt(account.state.spent)
+}
+
 function budgetView(
-  { budget_usd }: StrategyColumns['strategy'],
-  account: StoredAccount | undefined,
+  strategy: StrategyColumns['strategy'],
 ): Pick<StrategyView, 'budget_spent_usd' | 'budget_left_usd'> {
-  const spent = account && BigInt(account.state.spent)
+  const { budget_usd } = strategy
+  const spent = budgetSpent(strategy)
   const left = budget_usd === null ? undefined : toMicros(budget_usd) - (spent ?? 0n)
   return {
     budget_spent_usd: spent === undefined ? null : fromUnits(spent, usdDecimals),
