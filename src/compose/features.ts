@@ -102,6 +102,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     wallets,
     webhooks,
     images,
+    strategies,
     earn: shared.earn,
     holdings: shared.holdings,
   }

@@ -37,7 +37,8 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
     paper: createPaperDriver({ db, clock, observe, dayEnds: pastDayEnds }),
     live: createLiveDriver({
       db,
-      clock,
+      clock: core.clock,
+      scheduleClock: clock,
       funding,
       venue: client.withUrgency('work'),
       evmAddressOf: parts.custody.evmAddressOf,
@@ -46,6 +47,22 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
       dayEndOf: (timezone, nowMs) => pastDayEnds(timezone, nowMs, nowMs)[0]!,
     }),
   }
+  const watch = () =>
+    startWatch({
+      db,
+      clock,
+      log,
+      readTerms,
+      drivers,
+      startExit,
+      transact: taskEngine.transact,
+      isOnDuty: taskEngine.isOnDuty,
+      appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),
+      onCommitted(userId) {
+        taskEngine.announceQueued()
+        taskEngine.events.notify(userId)
+      },
+    })
   const section: Section = {
     part: 'perp',
     operations: createStrategies({
@@ -59,24 +76,7 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
       dayEnds: pastDayEnds,
       slotsOf: pastSlots,
     }),
-    starters: [
-      () =>
-        startWatch({
-          db,
-          clock,
-          log,
-          readTerms,
-          drivers,
-          startExit,
-          transact: taskEngine.transact,
-          isOnDuty: taskEngine.isOnDuty,
-          appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),
-          onCommitted(userId) {
-            taskEngine.announceQueued()
-            taskEngine.events.notify(userId)
-          },
-        }),
-    ],
+    starters: [watch],
   }
   const reports = createStrategyReports({
     db,
@@ -91,6 +91,8 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
   return {
     section,
     startExit,
+    candles,
+    watch,
     runner: createStrategyRunner({ db, clock, random, readTerms, observe, drivers, reports }),
   }
 }

@@ -5,6 +5,8 @@ const decisions = ['test/market/strategy-decisions.test.ts']
 const account = ['test/market/strategy-account.test.ts']
 const simulations = ['test/market/strategy-simulation.test.ts']
 const days = ['test/market/farming-days.test.ts']
+const budget = ['test/identity/strategy-budget.test.ts']
+const live = ['test/venue/live-strategies.test.ts']
 
 /** What a strategy would decide, count or lose wrongly. */
 export const strategyMutations = [
@@ -96,4 +98,29 @@ export const strategyMutations = [
       ],
     ],
   ),
+  ...mutationsOf('src/store/migrations/16-strategies/0006_spend.sql', budget, [
+    [
+      'x.counted + strategy_spent(x.strategy_id) > x.budget',
+      'x.counted > x.budget',
+      'runs that order at once exceed the budget of their strategy',
+    ],
+    ["when t.outcome = 'not_executed' then 0", 'when false then 0', 'an order without an effect uses the budget up'],
+  ]),
+  ...mutationsOf('src/durable/accept/acceptance.ts', budget, [
+    ["[{ table: 'strategy_spend', rows: [row] }]", '[]', 'orders of a strategy use nothing of its budget'],
+  ]),
+  ...mutationsOf('src/features/strategies/live-account.ts', ['src/features/strategies/live-account.test.ts'], [
+    ['.filter(({ key }) => !counted.includes(key))', '', 'the parts of one order count as several trades'],
+    ['units > held.sizeUnits ? held.sizeUnits : units', 'units', 'an account loses more than it has'],
+  ]),
+  ...mutationsOf('src/features/strategies/live-protection.ts', ['src/features/strategies/live-protection.test.ts'], [
+    ['isSettled && !isWaiting && covered.all > units', 'false', 'exits of a strategy sell what its user owns'],
+    ['covered.stops < units', 'false', 'a position stays without its stop'],
+  ]),
+  ...mutationsOf('src/features/strategies/live-orders.ts', live, [
+    ['if (earlier !== undefined) return { taskId: earlier }\n', '', 'a repeated step judges again what it has started'],
+  ]),
+  ...mutationsOf('src/features/strategies/live-exit.ts', live, [
+    ['caller: reducingCaller(run.caller),\n    name: `${run.executionId} close', 'caller: run.caller,\n    name: `${run.executionId} close', 'an exit closes what its user has bought'],
+  ]),
 ]

@@ -1,5 +1,6 @@
 import type { Files } from '#engines/files/files.ts'
 import { currentCaller } from '#engines/stored-callers/stored-caller.ts'
+import type { StrategyRunner } from '#features/strategies/run-port.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -26,7 +27,6 @@ import { approvedBefore } from './standing-approval.ts'
 import {
   createStrategySteps,
   type StrategyRunData,
-  type StrategyRunner,
   type StrategyStepDeps,
 } from './strategy-run.ts'
 

@@ -111,12 +111,11 @@ export type NewDecision = {
   inputs: JsonObject
 }
 
-/** Stores a decision; a repeated step of a run finds the one that is there. */
+/** Stores a decision. The commit of a step is fenced, so a number of a run that has a decision already is an error. */
 export const storeDecision = (tx: Tx, decision: NewDecision) =>
   query(
     tx,
-    `insert into strategy_decision select * from jsonb_populate_record(null::strategy_decision, $1)
-     on conflict do nothing`,
+    'insert into strategy_decision select * from jsonb_populate_record(null::strategy_decision, $1)',
     [jsonText(decision)],
   )
 

@@ -38,6 +38,8 @@ type Exiting = {
 type AssetStep = { asset: string; at: AssetExit; exiting: Exiting }
 
 const waitMs = 1_000
+/** A market whose close or cancel was refused is tried again after this time. */
+const refusedWaitMs = 5_000
 /** After this many closes and cancels of one market the run ends, and another one goes on. */
 const attemptsMax = 20
 /** How far a close may be from the middle price, in percent: further with each attempt. */
@@ -62,6 +64,7 @@ export async function actOnExit(
   const due = assets.filter((asset) => !waiting.includes(asset) && !before[asset]?.isDone)
   const after: Record<string, AssetExit> = { ...before }
   let refusal = data.refusal
+  let isRefused = false
   if (due.length > 0) {
     const exiting = await readExiting(deps, run, { terms, assets: due })
     for (const asset of due) {
@@ -69,12 +72,16 @@ export async function actOnExit(
       const stepped = await stepOf(deps, { asset, at, exiting })
       after[asset] = stepped.at
       refusal = stepped.refusal ?? refusal
+      isRefused ||= stepped.refusal !== undefined
     }
   }
   const left = assets.filter((asset) => !after[asset]?.isDone)
   const isGivenUp = left.every((asset) => attemptsOf(after[asset]) >= attemptsMax)
   if (left.length > 0 && !isGivenUp)
-    return { waitMs, data: { assets: after, ...(refusal && { refusal }) } as JsonObject }
+    return {
+      waitMs: isRefused ? refusedWaitMs : waitMs,
+      data: { assets: after, ...(refusal && { refusal }) } as JsonObject,
+    }
   const isDone = left.length === 0
   return {
     end: {

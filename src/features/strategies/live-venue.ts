@@ -12,6 +12,7 @@ import type { Refusal } from './live-calls.ts'
 export type LiveVenue = Pick<Hyperliquid, 'account' | 'recentFills' | 'openOrders' | 'mids'>
 export type VenueReadDeps = {
   db: Queryable
+  /** The clock of tasks. */
   clock: Clock
   venue: LiveVenue
   evmAddressOf: (userId: string) => Promise<string>

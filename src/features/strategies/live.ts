@@ -1,5 +1,6 @@
 import type { FundingStore } from '#engines/candles/funding-store.ts'
 import { ownPosition } from '#engines/venue/records/reducible-part.ts'
+import type { Clock } from '#kernel/clock.ts'
 import { toUnits } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { fundingUnitsOf, priceDecimals } from '#market/strategies/account.ts'
@@ -23,6 +24,7 @@ import type { ModeDriver, ModeReading, OrderedDecision, ReadAt, StrategyTerms } 
 
 export type LiveDeps = ExitDeps & {
   funding: FundingStore
+  scheduleClock: Clock
   /** Returns the end of the local day of a zone. */
   dayEndOf: (timezone: string, nowMs: number) => number
 }
@@ -78,7 +80,7 @@ function place(account: StrategyAccount, { executionId, atMs, decision }: Ordere
 /** Returns what brings the account up to date once the orders of a run have ended, so that the run shows its fills. */
 async function syncAfter(deps: LiveDeps, terms: StrategyTerms): Promise<(tx: Tx) => Promise<void>> {
   const key = { strategy_id: terms.strategyId, mode: 'live' } as const
-  const nowMs = deps.clock.now().getTime()
+  const nowMs = deps.scheduleClock.now().getTime()
   const account = await findAccount(deps.db, key)
   if (!account) return async () => undefined
   const apply = await readChanges(deps, { account, terms, nowMs, readsGuards: false })

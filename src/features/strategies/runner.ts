@@ -161,7 +161,9 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
   const at = new Date(nowMs)
   const locked = await lockOrOpen(deps, tx, prepared)
   const synced = await reading.apply(tx, locked)
-  const account = await takeOver(synced.account, terms, { db: tx, dayEndsMs: prepared.fresh.run.guards.dayEndsMs })
+  const { dayEndsMs } = prepared.fresh.run.guards
+  const account =
+    exit === undefined ? await takeOver(tx, synced.account, { terms, dayEndsMs }) : synced.account
   const seen = reading.stateOf(account, nowMs)
   const state = exit === undefined ? seen : { ...seen, exit }
   const { decision: config } = terms.config
@@ -216,13 +218,13 @@ async function lockOrOpen(
  * changes by what its user has changed.
  */
 async function takeOver(
+  tx: Tx,
   account: StrategyAccount,
-  terms: StrategyTerms,
-  { db, dayEndsMs }: { db: Tx; dayEndsMs: number },
+  { terms, dayEndsMs }: { terms: StrategyTerms; dayEndsMs: number },
 ): Promise<StrategyAccount> {
   const { strategyId, version, mode, initialMicros, config } = terms
-  if (account.version === version) return account
-  const before = await readInitialMicros(db, { strategyId, version: account.version, mode })
+  if (account.version >= version) return account
+  const before = await readInitialMicros(tx, { strategyId, version: account.version, mode })
   const { run } = account
   const cashMicros = run.account.cashMicros + initialMicros - before
   const changed = { ...run, account: { ...run.account, cashMicros } }
