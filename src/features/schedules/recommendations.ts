@@ -7,6 +7,7 @@ import { type Operation, taskOf } from '#kernel/contract/operation.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { toMicros } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import type { SetGuards } from '#market/strategies/guard-distance.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRecommendationRow } from '#store/tables/strategies.ts'
 import type { Advice } from './advice.ts'
@@ -95,7 +96,7 @@ async function judgedStrategy(
     mode: strategy.mode,
     budgetMicros: strategy.budget_usd === null ? null : toMicros(strategy.budget_usd),
     spentMicros: budgetSpent(strategy) ?? 0n,
-    guards: guards ?? {},
+    guards: (guards ?? {}) as SetGuards,
     accounts: strategy.accounts.flatMap((account) => {
       const figures = accountFigures(account, facts)
       return figures ? [{ mode: account.mode, figures, drift: account.drift }] : []
