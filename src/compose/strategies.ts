@@ -5,6 +5,7 @@ import { createStrategies } from '#features/strategies/backtest.ts'
 import { createLiveDriver } from '#features/strategies/live.ts'
 import { createObserve } from '#features/strategies/observe.ts'
 import { createPaperDriver } from '#features/strategies/paper.ts'
+import { createStrategyReports } from '#features/strategies/reports.ts'
 import { createStrategyRunner, type Drivers } from '#features/strategies/runner.ts'
 import { createStartExit } from '#features/strategies/start-exit.ts'
 import { createReadTerms } from '#features/strategies/terms.ts'
@@ -28,6 +29,7 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
   const { minOrderUsd } = perpLimitsOf(config)
   const { client } = venue
   const { candles, funding } = markets
+  const backtests = createBacktests()
   const observe = createObserve({ candles, funding, venue: client })
   const readTerms = createReadTerms({ db, venue: client, minOrderUsd })
   const startExit = createStartExit({ taskEngine, clock, random })
@@ -68,7 +70,7 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
       candles,
       funding,
       files,
-      backtests: createBacktests(),
+      backtests,
       clock,
       minOrderUsd,
       dayEnds: pastDayEnds,
@@ -76,11 +78,21 @@ export function openStrategies({ core, scheduleClock: clock, venue, markets, fil
     }),
     starters: [watch],
   }
+  const reports = createStrategyReports({
+    db,
+    clock,
+    log,
+    files,
+    candles,
+    funding,
+    backtests,
+    dayEnds: pastDayEnds,
+  })
   return {
     section,
     startExit,
     candles,
     watch,
-    runner: createStrategyRunner({ db, clock, random, readTerms, observe, drivers }),
+    runner: createStrategyRunner({ db, clock, random, readTerms, observe, drivers, reports }),
   }
 }

@@ -18,8 +18,8 @@ const dollars = String.raw`(?:\$ ?${number}|${number} ?(?:dollars?|usdc?|bucks|\
 const percent = String.raw`${number} ?(?:percent|per cent|pct|%)`
 const lead = String.raw`(?:[,;.]? ?\b(?:and|but|then|or)\b)?[,;]? ?`
 const stop = String.raw`\b(?:stop|quit|halt|get out|close everything|close it all)\b( buying| trading| entering)?`
-const when = String.raw`(?:when|if|once|as soon as|after)`
-const who = String.raw`(?:(?:i|it|we)(?:'m|'s|'re|'ve| am| is| are| have)? |losing |a loss of )?`
+const when = String.raw`(?:when|if|once|as soon as|after|at)`
+const who = String.raw`(?:(?:i|it|we)(?:'m|'s|'re|'ve| am| is| are| has| have)? |losing |a loss of )?`
 const down = String.raw`(?:(?:down|lost|lose|loses|losing)(?: by| more than| over)? )?`
 const daily = String.raw`( (?:a|per|each|in a|in one|within a) day\b| today\b)?`
 

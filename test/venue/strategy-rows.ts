@@ -28,20 +28,31 @@ export const newId = () => uuidv7(systemClock.now(), systemRandom)
 
 /** An active strategy whose next slot is a day away. */
 export async function addStrategy(db: Queryable, owner: Owner, fields: Fields): Promise<Strategy> {
-  const id = newId()
-  const mode = fields.mode ?? 'paper'
+  const strategy = { id: newId(), userId: owner.id, mode: fields.mode ?? 'paper' }
+  await addStrategyRow(db, { ...fields, ...strategy, authority: await authorityOf(db, owner.caller) })
+  return strategy
+}
+
+type StrategyFields = Fields & { id: string; authority: object }
+
+export async function addStrategyRow(
+  db: Queryable,
+  fields: StrategyFields & { userId: string },
+): Promise<void> {
   await query(
     db,
     `insert into strategy (id, user_id, title, version, status, notify, next_at, activated_at, created_at, updated_at)
      values ($1, $2, 'A strategy', 0, 'active', 'all', now() + interval '1 day', now(), now(), now())`,
-    [id, owner.id],
+    [fields.id, fields.userId],
   )
-  await addVersion(db, { id, userId: owner.id, mode }, owner, fields)
-  return { id, userId: owner.id, mode }
+  await addVersionRow(db, fields)
 }
 
 /** Makes another version the present one. */
-export async function addVersion(db: Queryable, { id }: Strategy, owner: Owner, fields: Fields): Promise<void> {
+export const addVersion = async (db: Queryable, { id }: Strategy, owner: Owner, fields: Fields): Promise<void> =>
+  addVersionRow(db, { ...fields, id, authority: await authorityOf(db, owner.caller) })
+
+async function addVersionRow(db: Queryable, { id, authority, ...fields }: StrategyFields): Promise<void> {
   const calendar = {
     type: 'interval',
     every_seconds: 3_600,
@@ -65,7 +76,7 @@ export async function addVersion(db: Queryable, { id }: Strategy, owner: Owner, 
       fields.budgetUsd ?? null,
       fields.paperUsd ?? '1000',
       jsonText({ operations: [], notes: [] }),
-      jsonText(await authorityOf(db, owner.caller)),
+      jsonText(authority),
     ],
   )
 }

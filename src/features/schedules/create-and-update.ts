@@ -12,7 +12,7 @@ import type { Plan, PlanInput } from './plan.ts'
 import { statusReason } from './run-events.ts'
 import { type ScheduleView, schedulesMax } from './schedule-schemas.ts'
 import { releaseAssets } from './strategy-assets.ts'
-import { ordersOf, type StrategyTerms, termsOf } from './strategy-terms.ts'
+import { ordersOf, type StrategyTerms, storedFacts, termsOf } from './strategy-terms.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import type { Compiled } from './strategy-orders.ts'
 import * as store from './store.ts'
@@ -127,7 +127,8 @@ export async function prepareUpdate(
   const stored = planOf(row)
   const now = deps.clock.now()
   const wanted: PlanInput = input
-  const terms = await termsOf(deps, wanted, { now, stored })
+  const facts = storedFacts(compiledOf(row), stored.config)
+  const terms = await termsOf(deps, wanted, { now, stored: { plan: stored, facts } })
   const plan = changedPlan(stored, wanted, { now, terms })
   const prepared = await prepare(deps, { plan, terms }, input, caller)
   return { ...prepared, version: row.version, isEdited: canonicalJson(plan) !== canonicalJson(stored) }

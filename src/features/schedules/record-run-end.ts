@@ -13,6 +13,7 @@ import {
 import { type RunEnd, type StartedTask, type Trouble, troubleInARow, troublesMax } from './run-outcome.ts'
 import { summaryOf } from './run-report.ts'
 import * as store from './run-task-store.ts'
+import { releaseAssets } from './strategy-assets.ts'
 
 /** This module stores the end of a run, in the transaction that ends its task. */
 
@@ -88,10 +89,13 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
     ? skippedEvents(schedule, shown, { previousReason: previous?.skip_reason ?? null })
     : finishedEvents(schedule, shown)
   const pause = record.pause ?? pauseAfter(run, past)
-  if (!pause || !isOfActivation(run, locked)) return events
-  const stop = { status: 'paused', reason: statusReason(pause) } as const
-  return (await deps.disarm(tx, run.strategy_id, stop)) ? [...events, pausedEvent(schedule, pause)] : events
+  const isPaused = pause && isOfActivation(run, locked) && (await pauseSchedule(deps, tx, run, pause))
+  if (run.mode === 'live' && run.type !== 'prompt') await releaseAssets(tx, [run.strategy_id])
+  return isPaused ? [...events, pausedEvent(schedule, pause)] : events
 }
+
+const pauseSchedule = ({ disarm }: RecordDeps, tx: Tx, { strategy_id: id }: store.Run, pause: Pause) =>
+  disarm(tx, id, { status: 'paused', reason: statusReason(pause) })
 
 /** A user starts a manual run, and an exit follows a guard, the end of a day, or a disable: neither has a slot. */
 const hasSlot = ({ execution_type: type }: Pick<store.Run, 'execution_type'>): boolean =>

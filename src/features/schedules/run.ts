@@ -189,7 +189,8 @@ async function callerUnlessStopped(
   const caller = await callerOf(deps, run, now).catch(endOfAccess(run))
   if ('end' in caller) return caller
   if (await deps.isPaused(run.user_id)) return skipped('frozen', 'trading_paused', 'A kill switch is set')
-  const cooldownMs = (run.guards?.cooldown_seconds ?? 0) * 1_000
+  // The cooldown of a strategy forbids an entry, and its runs may have to close what is open.
+  const cooldownMs = run.type === 'prompt' ? (run.guards?.cooldown_seconds ?? 0) * 1_000 : 0
   const acted = cooldownMs > 0 ? await store.lastActed(db, run.strategy_id) : undefined
   if (acted && later(acted, cooldownMs) > clock.now())
     return skipped('cooldown', 'conflict', 'The last run that acted ended a short time ago')

@@ -7,7 +7,7 @@ import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { optionsOf, type Plan, type PlanInput, queryIn } from './plan.ts'
 import { strategySecondsMin } from './schedule-schemas.ts'
 import { type ReadCalendar, splitSentence } from './split-sentence.ts'
-import type { Ordered, StrategyOrders } from './strategy-orders.ts'
+import type { Compiled, Ordered, StrategyOrders } from './strategy-orders.ts'
 import type { StrategyPort } from './strategy-port.ts'
 import { spendingOf } from './strategy-spending.ts'
 import { strategyText } from './strategy-text.ts'
@@ -34,7 +34,9 @@ export type TermsDeps = {
   /** Returns the names of the assets that sentences use. */
   assetNames: () => Promise<Names>
 }
-type Asked = { now: Date; stored?: Plan }
+/** The stored plan of a schedule that is changed, and the facts of its strategy. */
+type Stored = { plan: Plan; facts: StrategyFacts | undefined }
+type Asked = { now: Date; stored?: Stored }
 
 /** Sentences that are strategies, for those that are none. */
 export const strategyExamples: readonly string[] = [
@@ -49,13 +51,14 @@ export async function termsOf(
   input: PlanInput,
   { now, stored }: Asked,
 ): Promise<StrategyTerms | undefined> {
-  const type = stored?.type ?? input.type
+  const type = stored?.plan.type ?? input.type
   if (type === 'prompt') return undefined
-  if (input.config !== undefined || (stored && queryIn(input) === undefined)) {
-    const fields = input.config ?? stored?.config ?? {}
-    return type === undefined ? undefined : termsOfFields(deps, { type, fields, at: 'config' })
-  }
   const text = queryIn(input)
+  if (input.config !== undefined)
+    return type && termsOfFields(deps, { type, fields: input.config, at: 'config' })
+  // An edit of anything else needs no venue, which may be away or trade a market no longer.
+  if (type && stored?.facts && text === undefined)
+    return { type, facts: stored.facts, text: strategyText(type, stored.facts.fields) }
   if (text === undefined) {
     if (type === undefined) return undefined
     throw invalid('config', 'missing', 'Field required: add `config`, or a `query` that says what the strategy does')
@@ -148,7 +151,10 @@ export const ordersOf = ({ facts }: StrategyTerms, plan: Plan): Ordered & Strate
   isSpending: true,
   strategy: facts.strategy,
   assets: facts.assets,
+  spanSeconds: facts.spanSeconds,
+  orderMaxUsd: facts.orderMaxUsd,
   leverageMax: facts.leverageMax,
+  entriesPerDayMax: facts.entriesPerDayMax,
   ...spendingOf({
     facts,
     guards: plan.guards,
@@ -156,3 +162,20 @@ export const ordersOf = ({ facts }: StrategyTerms, plan: Plan): Ordered & Strate
     wholeUsd: plan.budgetUsd ?? plan.paperBalanceUsd,
   }),
 })
+
+/** Returns the facts that are stored with a version; undefined for a prompt. */
+export function storedFacts(
+  { strategy, assets, spanSeconds, orderMaxUsd, leverageMax, entriesPerDayMax }: Compiled,
+  fields: StrategyFields | null,
+): StrategyFacts | undefined {
+  if (!strategy || !assets || !fields) return undefined
+  return {
+    fields,
+    strategy,
+    assets,
+    spanSeconds: spanSeconds ?? null,
+    orderMaxUsd: orderMaxUsd ?? null,
+    leverageMax: leverageMax ?? null,
+    entriesPerDayMax: entriesPerDayMax ?? null,
+  }
+}

@@ -142,7 +142,7 @@ export function changedPlan(stored: Plan, input: PlanInput, { now, terms }: Read
     catchUpSeconds: input.catch_up_seconds ?? stored.catchUpSeconds,
   }
   if (terms) return changedStrategy(common, input, { now, terms })
-  assertPromptFields(input)
+  assertPromptFields({ ...input, type: 'prompt' })
   return {
     ...common,
     query: queryIn(input) ?? stored.query,

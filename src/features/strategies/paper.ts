@@ -1,4 +1,5 @@
 import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import {
   executeInBook,
@@ -111,22 +112,25 @@ async function readPrices(
     .map(([asset, fromMs]) => ({ asset, fromMs: Math.max(fromMs, toMs - minutesMax * minuteMs) }))
     .filter(({ fromMs }) => fromMs < toMs)
     .map(async ({ asset, fromMs }) => {
-      const columns = await observe.minutes(asset, { fromMs, toMs }, userId)
+      const columns = await observe.minutes(asset, { fromMs, toMs }, userId).catch(unlessBusy)
       return columns ? [[asset, { columns, toMs }] as const] : []
     })
   const held = [...account.run.account.positions.keys()]
   const hour = { fromMs: hourOf(cursor.funding_to_ms), toMs: hourOf(nowMs - fundingLagMs) }
   const isFundingDue = held.length > 0 && hour.toMs > cursor.funding_to_ms
   const paid = { fromMs: hour.fromMs, toMs: hour.toMs + fundingLagMs / 2 }
-  const rates = (isFundingDue ? held : []).map(
-    async (asset) => [asset, await observe.funding(asset, paid, userId)] as const,
-  )
+  const rates = (isFundingDue ? held : []).map(async (asset) => {
+    const found = await observe.funding(asset, paid, userId).catch(unlessBusy)
+    return found ? [[asset, found] as const] : []
+  })
   const mids = assets.length > 0 ? await observe.mids() : new Map<string, string>()
+  const funding = (await Promise.all(rates)).flat()
+  const hasFunding = isFundingDue && funding.length === held.length
   return {
     atMs: nowMs,
     minutes: Object.fromEntries((await Promise.all(minutes)).flat()),
-    funding: Object.fromEntries(await Promise.all(rates)),
-    fundingToMs: held.length === 0 ? nowMs : isFundingDue ? paid.toMs : cursor.funding_to_ms,
+    funding: hasFunding ? Object.fromEntries(funding) : {},
+    fundingToMs: held.length === 0 ? nowMs : hasFunding ? paid.toMs : cursor.funding_to_ms,
     marks: Object.fromEntries(
       assets.flatMap((asset) => {
         const mid = mids.get(asset)
@@ -135,6 +139,12 @@ async function readPrices(
     ),
     dayEnds: dayEnds(terms.timezone, cursor.at_ms, nowMs),
   }
+}
+
+/** What the venue does not serve now is read at the next reading. */
+function unlessBusy(error: unknown): undefined {
+  if (error instanceof Fault && error.retryable) return undefined
+  throw error
 }
 
 const hourOf = (ms: number): number => Math.floor(ms / hourMs) * hourMs
@@ -161,9 +171,9 @@ async function readBooks({ observe }: PaperDeps, given: Priced): Promise<Books> 
     const rules = terms.config.decision.markets[asset]
     if (!rules) return []
     const book = observe.book(asset, maxAgeMs, terms.userId)
-    return [book.then((shown) => [asset, shownBook(shown, rules)] as const)]
+    return [book.then((shown) => [[asset, shownBook(shown, rules)] as const]).catch(unlessBusy)]
   })
-  return new Map(await Promise.all(books))
+  return new Map((await Promise.all(books)).flatMap((found) => found ?? []))
 }
 
 type Applied = { terms: StrategyTerms; reading: PaperReading; books: Books }

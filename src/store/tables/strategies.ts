@@ -121,6 +121,7 @@ export type StrategyAccountRow = {
   watch_at: Date | null
   opened_at: Date
   updated_at: Date
+  drift: Jsonb | null
 }
 export type StrategyDecisionRow = {
   execution_id: string
