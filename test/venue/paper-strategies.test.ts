@@ -58,7 +58,7 @@ describe('strategies on paper', () => {
   const eventsOf = ({ userId }: Strategy, type: string) =>
     query<{ data: { schedule_id: string; guard: string } }>(
       db(),
-      'select data from user_event where user_id = $1 and type = $2',
+      'select body as data from user_event where user_id = $1 and type = $2',
       [userId, type],
     )
   const exitsOf = ({ id }: Strategy) =>
@@ -168,9 +168,20 @@ describe('strategies on paper', () => {
     assert.equal((await exitsOf(strategy)).length, 1)
   })
 
+  /** Stops are away from the close, so the price begins there. */
+  const priceOfClose = async (user: User): Promise<number> => {
+    const { candles } = app.main.features.strategies!
+    const hourMs = candleSpanMs['1h']
+    const toMs = Math.floor(Date.now() / hourMs) * hourMs
+    const time = { fromMs: toMs - hourMs, toMs }
+    await candles.fillUntil({ market: 'BTC', span: '1h' }, time, user.id)
+    const { close } = await candles.columns({ market: 'BTC', span: '1h' }, time)
+    return Math.round(close[0]!)
+  }
+
   test('a stop is filled by the watch, for the run that has placed it', async () => {
-    await app.price('BTC', 100_000)
     const user = await app.addUser()
+    await app.price('BTC', await priceOfClose(user))
     const config = { ...condition, stop_atr: '1', target_atr: '3' }
     const strategy = await newStrategy(user, { type: 'condition', config })
     const entered = await runStrategy(app.main, strategy)
