@@ -24,7 +24,11 @@ test('a strategy buys on paper day by day, and a guard that trips closes what it
   assert.deepEqual([schedule.type, schedule.mode, schedule.status], ['dca', 'paper', 'active'])
   for (const _ of [1, 2, 3]) {
     const { status, outcome, decision, mode } = await trader.passSlot(schedule)
-    assert.deepEqual([status, outcome, mode, decision?.action], ['completed', 'executed', 'paper', 'enter'])
+    assert.deepEqual(
+      [status, outcome, mode, decision?.action],
+      ['completed', 'executed', 'paper', 'enter'],
+      decision?.reason,
+    )
   }
   await venue('POST', '/price', { coin: 'ETH', price: 2_700 })
   const exit = await eventually(async () => {

@@ -15,6 +15,7 @@ import { bookOf, midOf, stateOf, type Venue } from './venue.ts'
 import type { Json } from './views.ts'
 
 const dayMs = 86_400_000
+const minuteMs = 60_000
 
 export const meta = (): Json => ({
   universe: perps.map((market) => ({
@@ -60,17 +61,38 @@ const pastOf = (venue: Venue, market: Market): Past => {
   return made
 }
 
-/** Generated and recorded candles in one list without gaps. */
+/**
+ * Generated and recorded candles in one list without gaps, up to the present one. A time without trades, such as one that
+ * was skipped, has the price before it.
+ */
 export const candlesOf = (
   venue: Venue,
   market: Market,
   interval: Interval,
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Candle[] => {
-  const past = pastOf(venue, market).since(bucketStart(fromMs, interval))
-  const all = [...past, ...stateOf(venue, market.asset).live]
-  return fillGaps(aggregate(all, interval, fromMs, toMs), interval)
+  const { live } = stateOf(venue, market.asset)
+  const { genesisMs, nowMs } = venue.state
+  const firstMs = bucketStart(fromMs, interval)
+  const earlier = live.findLast(({ startMs }) => startMs <= firstMs)
+  const sinceMs = Math.min(firstMs, bucketStart(earlier?.startMs ?? genesisMs - minuteMs, interval))
+  const traded = [...pastOf(venue, market).since(sinceMs), ...live]
+  const close = traded.at(-1)?.close
+  const present = close === undefined ? [] : [untraded(close, bucketStart(nowMs, '1m'))]
+  const all = aggregate([...traded, ...present], interval, sinceMs, Math.max(toMs, nowMs))
+  return fillGaps(all, interval).filter(({ startMs }) => startMs >= firstMs && startMs <= toMs)
 }
+
+const untraded = (price: number, startMs: number): Candle => ({
+  startMs,
+  spanMs: minuteMs,
+  open: price,
+  high: price,
+  low: price,
+  close: price,
+  volume: 0,
+  trades: 0,
+})
 
 export const candleView = (market: Market, interval: Interval, candle: Candle): Json => ({
   t: candle.startMs,
