@@ -70,7 +70,8 @@ test('a budget is told when it is nearly used, and when it is used', () => {
 test('losses in a row, worse prices and worse results have their evidence', () => {
   const guards = { ...openGuards(1_000_000_000n, 0), lossesInRow: 3 }
   assert.deepEqual(given({ accounts: [account({ guards })] }), [['losses in a row', 'soon']])
-  const drifting = (fields: Partial<DriftView>) => given({ accounts: [{ ...account(), drift: { ...drift, ...fields } }] })
+  const drifting = (fields: Partial<DriftView>) =>
+    given({ accounts: [{ ...account(), drift: { ...drift, ...fields } }] })
   assert.deepEqual(drifting({ entry_price_bps: '20' }), [['drift from the backtest', 'soon']])
   assert.deepEqual(drifting({ entry_price_bps: '20', entries: 4 }), [])
   assert.deepEqual(drifting({ trade_result: '0.006' }), [['drift from the backtest', 'soon']])

@@ -262,7 +262,11 @@ const recordedDecision = ({ decision, text, sha256, exit }: Acting): RecordedDec
   inputs_sha256: sha256,
 })
 
-async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, context }: ActGiven): Promise<Acted> {
+async function act(
+  deps: RunnerDeps,
+  run: StrategyRunRow,
+  { caller, data, context }: ActGiven,
+): Promise<Acted> {
   const acting = data as Acting & JsonObject
   const { decision, seq, at_ms, driver: stored } = acting
   const driver = driverOf(deps.drivers, run.mode)
