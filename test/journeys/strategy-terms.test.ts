@@ -1,7 +1,8 @@
 /** Strategies over HTTP: from a sentence or a configuration to one that trades, with what is refused on the way. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { freshGateway, newAgent } from '../harness/gateway.ts'
+import { eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { personWithApp } from './signed-in.ts'
 import { type Person, personOf } from './users.ts'
 
 type Item = { key: string; required: boolean; done: boolean; how: string | null }
@@ -70,6 +71,30 @@ describe('a strategy', () => {
   }
   const missingOf = ({ setup_checklist: items }: Schedule) =>
     items.filter(({ required, done }) => required && !done).map(({ key }) => key)
+
+  const backtest = async (user: Pick<Person, 'call'>, config: object) => {
+    const from = new Date(Date.now() - 3 * 86_400_000).toISOString()
+    const body = { strategy: { type: 'dca', ...config }, from, schedule: 'every day at 09:00' }
+    const { body: task } = await user.call<{ status: string; error: object | null }>(
+      'POST /v1/strategies/backtest?wait=true&timeout=90',
+      { body },
+    )
+    assert.deepEqual([task.status, task.error], ['completed', null])
+  }
+  const bounds = { mode: 'live', guards: { max_loss_usd: '50' }, budget_usd: '400' }
+  /** A purchase of ETH that has run on paper, and now waits to trade. */
+  const readyToTrade = async (user: Person): Promise<Schedule> => {
+    const made = await created(user, dca)
+    const { body: run } = await user.call<{ task_id: string }>(`POST ${path(made, '/run')}`)
+    const ended = await eventually(async () => {
+      const { body } = await user.call<{ status: string; mode: string; decision: { action: string } | null }>(
+        `GET /schedule-chat/execution/${run.task_id}`,
+      )
+      return body.status === 'pending' || body.status === 'running' ? undefined : body
+    }, 'the run on paper')
+    assert.deepEqual([ended.status, ended.mode, ended.decision?.action], ['completed', 'paper', 'enter'])
+    return (await update(user, made, bounds)).body
+  }
 
   test('is made from a sentence, which a preview shows before', async () => {
     const user = await newUser()
@@ -209,18 +234,9 @@ describe('a strategy', () => {
       'value_error',
     ])
     assert.deepEqual(await refusedBy(update<Refusal>(user, made, { budget_usd: null })), ['budget_usd', 'value_error'])
-    const from = new Date(Date.now() - 3 * 86_400_000).toISOString()
-    const backtest = async (config: object) => {
-      const body = { strategy: { type: 'dca', ...config }, from, schedule: 'every day at 09:00' }
-      const { body: task } = await user.call<{ status: string; error: object | null }>(
-        'POST /v1/strategies/backtest?wait=true&timeout=90',
-        { body },
-      )
-      assert.deepEqual([task.status, task.error], ['completed', null])
-    }
-    await backtest({ asset: 'ETH', amount_usd: '21' })
+    await backtest(user, { asset: 'ETH', amount_usd: '21' })
     assert.deepEqual((await activate()).body.missing, ['backtest_done', 'paper_done'])
-    await backtest({ asset: 'hl:perp:ETH', amount_usd: '20.00' })
+    await backtest(user, { asset: 'hl:perp:ETH', amount_usd: '20.00' })
     assert.deepEqual((await activate()).body.missing, ['paper_done'])
     const alone = await activate({ waive_paper: true })
     assert.deepEqual([alone.status, alone.body.code, alone.body.requires], [403, 'step_up_required', 'person'])
@@ -230,6 +246,53 @@ describe('a strategy', () => {
     assert.equal((await activate<Schedule>()).body.status, 'active')
     const edited = (await update(user, made, { guards: { max_loss_usd: '40' } })).body
     assert.equal(edited.status, 'paused')
+  })
+
+  test('trades after a backtest and a run on paper, and its market has one strategy at a time', async () => {
+    const user = await newUser()
+    const [first, second] = [await readyToTrade(user), await readyToTrade(user)]
+    assert.deepEqual(missingOf(first), ['backtest_done'])
+    await backtest(user, dca.config)
+    const act = <B = Schedule & Conflict>({ schedule_id }: Schedule, verb: string) =>
+      user.call<B>(`POST ${path({ schedule_id }, verb)}`)
+    const active = await act(first, '/activate')
+    assert.deepEqual([active.status, active.body.status], [200, 'active'], JSON.stringify(active.body))
+    assert.deepEqual(missingOf(active.body), [])
+    const refused = await act(second, '/activate')
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.schedule_id],
+      [409, 'asset_in_use', first.schedule_id],
+    )
+    const shown = (await user.call<Schedule>(`GET ${path(second, '')}`)).body
+    assert.match(shown.setup_checklist.find(({ key }) => key === 'asset_free')?.how ?? '', new RegExp(first.schedule_id))
+    assert.equal((await act(first, '/pause')).status, 200)
+    const races = await Promise.all([act(second, '/activate'), act(first, '/activate')])
+    assert.deepEqual(races.map(({ status }) => status).toSorted(), [200, 409])
+    const owner = races[0].status === 200 ? second : first
+    const other = owner === second ? first : second
+    const { schedule_id } = owner
+    await user.call('PUT /disable_schedule_chats', { body: { schedule_id, positions: 'flatten' } })
+    assert.equal((await act(other, '/activate')).body.status, 'active')
+    const tightened = await update(user, other, { guards: { max_loss_usd: '40' }, status: 'active' })
+    assert.deepEqual([tightened.body.status, tightened.body.version], ['active', 3])
+  })
+
+  test('trades without a run on paper only if the person of the account says so on the page', async () => {
+    const { person, app } = await personWithApp(gateway)
+    const made = await created(app, { ...dca, ...bounds })
+    await backtest(app, dca.config)
+    const activate = () =>
+      app.call<{ approval?: { approval_id: string } }>(`POST ${path(made, '/activate')}`, {
+        body: { waive_paper: true },
+      })
+    const asked = await activate()
+    assert.equal(asked.status, 200, JSON.stringify(asked.body))
+    const approvalId = asked.body.approval!.approval_id
+    assert.equal((await activate()).body.approval?.approval_id, approvalId)
+    const statusOf = async () => (await app.call<Schedule>(`GET ${path(made, '')}`)).body.status
+    assert.equal(await statusOf(), 'draft')
+    await person.decide(approvalId)
+    await eventually(async () => (await statusOf()) === 'active' || undefined, 'the activation')
   })
 
   test('of day trades is shown and set in the form of the interface', async () => {
