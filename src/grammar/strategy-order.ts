@@ -87,7 +87,7 @@ function readOrder(cursor: Cursor): Order | undefined {
   const asset = takeAsset(cursor)
   if (asset === undefined) return undefined
   if (before !== undefined) return { asset, usd: before }
-  skip(cursor, ['for', 'with', 'using', 'at', 'a', 'worth', 'of'])
+  skip(cursor, ['for', 'with', 'using', 'a', 'worth', 'of'])
   const usd = takeDollars(cursor)
   return usd === undefined ? undefined : { asset, usd }
 }

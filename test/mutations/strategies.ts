@@ -97,6 +97,38 @@ export const strategyMutations = [
       ],
     ],
   ),
+  ...mutationsOf(
+    `${engine}/decision-record.ts`,
+    ['test/market/decision-replay.test.ts'],
+    [
+      [
+        'windows: windows ? Object.fromEntries(bounds) : null',
+        'windows: null',
+        'a record does not name the candles of its decision',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/fill-trades.ts`,
+    [`${engine}/fill-trades.test.ts`],
+    [
+      ['fill.atMs - trade.closedMs <= oneExitMs', 'true', 'exits at different times count as one trade'],
+      ['fill.isBuy ? costMicros - worth : worth - costMicros', 'worth - costMicros', 'a short has the result of a long'],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/drift.ts`,
+    [`${engine}/drift.test.ts`],
+    [
+      ['    left.delete(same)\n', '', 'two entries are compared with one of the backtest'],
+      ['isBuy ? price - priceUnits : priceUnits - price', 'price - priceUnits', 'a sale that got more counts as worse'],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/guard-distance.ts`,
+    [`${engine}/guard-distance.test.ts`],
+    [['state.dayStartMicros - equityMicros', 'state.startMicros - equityMicros', 'the loss of the day is that of all days']],
+  ),
   ...mutationsOf('src/store/migrations/16-strategies/0006_spend.sql', budget, [
     [
       'x.counted + strategy_spent(x.strategy_id) > x.budget',

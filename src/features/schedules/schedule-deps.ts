@@ -71,10 +71,10 @@ export async function requireSchedule(db: Queryable, userId: string, id: string)
 }
 
 export const viewOf = (
-  { clock, creditsPerRun }: ScheduleDeps,
+  { clock, taskClock, creditsPerRun }: ScheduleDeps,
   row: store.ScheduleRow,
   facts: UserFacts,
-): ScheduleView => scheduleView(row, { facts, creditsPerRun, now: clock.now() })
+): ScheduleView => scheduleView(row, { facts, creditsPerRun, now: clock.now(), taskNow: taskClock.now() })
 
 export function assertVersion({ version }: Pick<StrategyRow, 'version'>, expected: number | undefined): void {
   if (expected === undefined || expected === version) return
@@ -101,7 +101,7 @@ export function assertScopes(
 
 /** Returns what a schedule lacks before it can run. */
 export const missingOf = (
-  { clock, creditsPerRun }: ScheduleDeps,
+  { clock, taskClock, creditsPerRun }: ScheduleDeps,
   row: store.ScheduleRow,
   facts: UserFacts,
 ): SetupItemView[] =>
@@ -113,6 +113,7 @@ export const missingOf = (
     creditsPerRun: creditsPerRun(row.agent as Agent),
     facts,
     now: clock.now(),
+    taskNow: taskClock.now(),
   }).filter(({ required, done }) => required && !done)
 
 /** Whether a schedule is a strategy that trades. */

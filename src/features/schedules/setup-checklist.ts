@@ -21,10 +21,7 @@ export type UserFacts = {
   approvalAboveUsd: string | null
   /** How many decimals the sizes of the venue's markets have; left out while they are not known. */
   sizeDecimals?: Readonly<Record<string, number>>
-  /**
-   * The perpetual markets in which the account has a position; null while the venue does not say, undefined where nobody
-   * has asked.
-   */
+  /** The perpetual markets in which the account has a position; null or absent where the venue has not said. */
   positions?: readonly string[] | null
 }
 export type SetupState = Pick<
@@ -47,7 +44,9 @@ export type SetupState = Pick<
   guards: GuardsInput
   creditsPerRun: number
   facts: UserFacts
+  /** The time by the clock of schedules, and by that of tasks, which only the local world moves apart. */
   now: Date
+  taskNow: Date
 }
 
 export const isOver = ({ max_runs, run_count }: Pick<ScheduleRow, 'max_runs' | 'run_count'>): boolean =>
@@ -106,21 +105,21 @@ const strategyItems = (state: SetupState): Item[] =>
 const evidenceDays = 7
 const evidenceMs = evidenceDays * 86_400_000
 
-function evidenceItems({ was_live: wasLive, backtested_at, papered_at, now }: SetupState): Item[] {
-  const isRecent = (at: Date | null) => at !== null && now.getTime() - at.getTime() <= evidenceMs
+function evidenceItems({ was_live: wasLive, backtested_at, papered_at, now, taskNow }: SetupState): Item[] {
+  const isRecent = (at: Date | null, until: Date) => at !== null && until.getTime() - at.getTime() <= evidenceMs
   return [
     {
       key: 'backtest_done',
       label: `A backtest of this configuration ended in the last ${evidenceDays} days`,
       required: true,
-      done: wasLive || isRecent(backtested_at),
+      done: wasLive || isRecent(backtested_at, taskNow),
       how: 'Run `strategies_backtest` with the same `type` and `config`',
     },
     {
       key: 'paper_done',
       label: `A run on paper with this configuration decided in the last ${evidenceDays} days`,
       required: true,
-      done: wasLive || isRecent(papered_at),
+      done: wasLive || isRecent(papered_at, now),
       how: 'Set `mode` to `paper` by `schedules_update`, then `schedules_run`; or a person waives it by `waive_paper`',
     },
   ]
@@ -156,7 +155,8 @@ function boundItems({ guards, budget_usd, compiled, facts }: SetupState): Item[]
 function accountItems(state: SetupState): Item[] {
   const { compiled, facts, markets_in_use: used, status, is_open: isOpen } = state
   const inUse = Object.entries(used ?? {})
-  const foreign = status === 'active' || isOpen ? [] : foreignPositions(compiled, facts)
+  const mayFollow = status === 'draft' || status === 'paused'
+  const foreign = mayFollow && !isOpen ? foreignPositions(compiled, facts) : []
   return [
     {
       key: 'no_foreign_position',
@@ -187,11 +187,10 @@ function accountItems(state: SetupState): Item[] {
 
 /** Returns the markets of a strategy in which the account has a position; null while the venue does not say. */
 function foreignPositions({ assets = [] }: Compiled, { positions }: UserFacts): string[] | null {
-  if (positions === null) return null
-  return assets.filter((asset) => positions?.includes(asset))
+  return positions ? assets.filter((asset) => positions.includes(asset)) : null
 }
 
-function isApproved({ compiled, facts, authority, now }: SetupState): boolean {
+function isApproved({ compiled, facts, authority, taskNow }: SetupState): boolean {
   const { approvalAboveUsd, perTransactionUsd } = facts
   const { runMaxUsd = '0' } = compiled
   if (approvalAboveUsd === null) return true
@@ -201,7 +200,7 @@ function isApproved({ compiled, facts, authority, now }: SetupState): boolean {
   return (
     typeof approvedMicros === 'string' &&
     BigInt(approvedMicros) >= toMicros(maxUsd) &&
-    new Date(String(approvedUntil)) > now
+    new Date(String(approvedUntil)) > taskNow
   )
 }
 

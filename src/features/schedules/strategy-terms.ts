@@ -5,6 +5,7 @@ import { splitGuards } from '#grammar/strategy-guards.ts'
 import { mayBeStrategy, readStrategy, type WordReading } from '#grammar/strategy-order.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { optionsOf, type Plan, type PlanInput, queryIn } from './plan.ts'
+import { type Calendar, isElapsed } from './recurrence/calendar-types.ts'
 import { strategySecondsMin } from './schedule-schemas.ts'
 import { type ReadCalendar, splitSentence } from './split-sentence.ts'
 import type { Compiled, Ordered, StrategyOrders } from './strategy-orders.ts'
@@ -64,7 +65,19 @@ export async function termsOf(
     throw invalid('config', 'missing', 'Field required: add `config`, or a `query` that says what the strategy does')
   }
   if (type === undefined && !(deps.strategies && mayBeStrategy(text))) return undefined
-  return termsOfWords(deps, { text, type, input, now })
+  return termsOfWords(deps, { text, type, input: withBounds(input, stored?.plan.calendar), now })
+}
+
+/** Adds the zone and the bounds of the stored times, which the times of another sentence keep. */
+function withBounds(input: PlanInput, stored: Calendar | null | undefined): PlanInput {
+  if (!stored) return input
+  const { timezone, starts_at, ends_at } = stored
+  return {
+    timezone,
+    ...(starts_at !== undefined && !isElapsed(stored) && { starts_at }),
+    ...(ends_at !== undefined && { ends_at }),
+    ...input,
+  }
 }
 
 type Fields = { type: StrategyType; fields: StrategyFields; at: string; words?: StrategyWords }

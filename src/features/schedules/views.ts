@@ -56,15 +56,24 @@ export const configOf = ({ config }: Pick<ScheduleRow, 'config'>) => config as S
 
 const notifyViews = { all: true, failures: 'failures', none: false } as const
 
-type Shown = { facts: UserFacts; creditsPerRun: (agent: Agent) => number; now: Date }
+type Shown = { facts: UserFacts; creditsPerRun: (agent: Agent) => number; now: Date; taskNow: Date }
 
-export function scheduleView(row: ScheduleRow, { facts, creditsPerRun, now }: Shown): ScheduleView {
+export function scheduleView(row: ScheduleRow, { facts, creditsPerRun, now, taskNow }: Shown): ScheduleView {
   const calendar = calendarOf(row)
   const compiled = compiledOf(row)
   const guards = guardsOf(row)
   const agent = row.agent as Agent
   const credits = row.type === 'prompt' ? creditsPerRun(agent) : 0
-  const setup = setupItems({ ...row, calendar, compiled, guards, creditsPerRun: credits, facts, now })
+  const setup = setupItems({
+    ...row,
+    calendar,
+    compiled,
+    guards,
+    creditsPerRun: credits,
+    facts,
+    now,
+    taskNow,
+  })
   const isOver = row.status === 'completed' || row.status === 'disabled'
   return {
     schedule_id: row.id,

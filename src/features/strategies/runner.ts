@@ -90,13 +90,14 @@ type Prepared = {
 }
 
 async function prepare(deps: RunnerDeps, run: StrategyRunRow, seq: number): Promise<Decided> {
-  const nowMs = deps.clock.now().getTime()
   const driver = driverOf(deps.drivers, run.mode)
   const known = await findAccount(deps.db, keyOf(run))
   const terms = await readRunTerms(deps, run, known).catch(skipOfClosed)
   if ('skip' in terms) return terms
-  const observed = isExit(run) ? { windows: undefined } : await observeClose(deps, terms, nowMs)
+  const observed = isExit(run) ? { windows: undefined } : await observeClose(deps, terms)
   if ('waitMs' in observed) return observed
+  // The candles may take a while, and the orders arrive after the decision that reads them.
+  const nowMs = deps.clock.now().getTime()
   const fresh = driver.open(terms, nowMs)
   const account = known ?? unsaved(run, fresh, nowMs)
   const reading = await driver.read(account, terms, { nowMs, userId: run.user_id, purpose: 'decide' })
@@ -119,9 +120,9 @@ function skipOfClosed(error: unknown): { skip: Skip } {
 }
 
 /** Reads the candles until the newest close. While the venue has no weight left for that, the run waits. */
-async function observeClose({ observe }: RunnerDeps, terms: StrategyTerms, nowMs: number) {
+async function observeClose({ observe, clock }: RunnerDeps, terms: StrategyTerms) {
   const { span, config, userId } = terms
-  const closeMs = Math.floor(nowMs / candleSpanMs[span]) * candleSpanMs[span]
+  const closeMs = Math.floor(clock.now().getTime() / candleSpanMs[span]) * candleSpanMs[span]
   const assets = assetsOf(config.decision.strategy)
   return observe.windows(assets, { span, closeMs }, userId).catch((error: unknown) => {
     const seconds = error instanceof Fault ? Number(error.extras?.retry_after) : Number.NaN

@@ -54,3 +54,9 @@ test('an exit whose entry is not among the fills still has its result', () => {
   const [trade] = tradesOf([exit(0, { isBuy: true, realizedUsd: '5', price: '90' })])
   assert.deepEqual([trade?.side, trade?.costMicros, trade?.netMicros], ['short', 90_000_000n, 5_000_000n])
 })
+
+test('a fill that says no result has that of its prices and fees', () => {
+  const sale = fill(0, { isBuy: false })
+  const [short] = tradesOf([sale, exit(minuteMs, { isBuy: true, price: '90' })])
+  assert.deepEqual([short?.side, short?.netMicros], ['short', 9_800_000n])
+})
