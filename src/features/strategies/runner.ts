@@ -290,7 +290,7 @@ async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, contex
   if ('waitMs' in acted)
     return {
       waitMs: acted.waitMs,
-      data: { ...acting, driver: acted.data },
+      data: { ...acting, driver: acted.data } as Acting & JsonObject,
       ...(apply && { store }),
     }
   if (isExit)
