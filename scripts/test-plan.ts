@@ -125,6 +125,7 @@ export const laterFiles: readonly Later[] = [
       'test/venue/contradicting-records.test.ts',
       'test/venue/market-history.test.ts',
       'test/venue/paper-beside-live.test.ts',
+      'test/venue/replayed-decisions.test.ts',
       'test/venue/position-exits.test.ts',
       'test/venue/venue-replies.test.ts',
       'test/venue/first-fills.test.ts',

@@ -12,11 +12,11 @@ import {
   TimeOrNull,
 } from '#kernel/contract/wire-types.ts'
 import { outcomes, taskStatuses } from '#kernel/task/task-state.ts'
+import { modes } from './schedule-schemas.ts'
 
 /** The shapes of a schedule's records: runs with their events, moved money, files and recommendations. */
 
 export const executionTypes = ['scheduled', 'catch_up', 'manual', 'exit'] as const
-export const modes = ['paper', 'live'] as const
 export const skipReasons = [
   'overlap',
   'missed',
