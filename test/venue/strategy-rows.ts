@@ -42,17 +42,33 @@ export async function addStrategyRow(
   await query(
     db,
     `insert into strategy (id, user_id, title, version, status, notify, next_at, activated_at, created_at, updated_at)
-     values ($1, $2, 'A strategy', 0, 'active', 'all', now() + interval '1 day', now(), now(), now())`,
+     values ($1, $2, 'A strategy', 1, 'active', 'all', now() + interval '1 day', now(), now(), now())`,
     [fields.id, fields.userId],
   )
-  await addVersionRow(db, fields)
+  await addVersionRow(db, fields, 1)
 }
 
 /** Makes another version the present one. */
-export const addVersion = async (db: Queryable, { id }: Strategy, owner: Owner, fields: Fields): Promise<void> =>
-  addVersionRow(db, { ...fields, id, authority: await authorityOf(db, owner.caller) })
+export async function addVersion(
+  db: Queryable,
+  { id }: Strategy,
+  owner: Owner,
+  fields: Fields,
+): Promise<void> {
+  const [row] = await query<{ version: number }>(
+    db,
+    'update strategy set version = version + 1 where id = $1 returning version',
+    [id],
+  )
+  const authority = await authorityOf(db, owner.caller)
+  await addVersionRow(db, { ...fields, id, authority }, row!.version)
+}
 
-async function addVersionRow(db: Queryable, { id, authority, ...fields }: StrategyFields): Promise<void> {
+async function addVersionRow(
+  db: Queryable,
+  { id, authority, ...fields }: StrategyFields,
+  version: number,
+): Promise<void> {
   const calendar = {
     type: 'interval',
     every_seconds: 3_600,
@@ -61,13 +77,12 @@ async function addVersionRow(db: Queryable, { id, authority, ...fields }: Strate
   }
   await query(
     db,
-    `with numbered as (update strategy set version = version + 1 where id = $1 returning version)
-     insert into strategy_version (strategy_id, version, type, query, agent, mode, calendar, on_missed, catch_up_seconds,
+    `insert into strategy_version (strategy_id, version, type, query, agent, mode, calendar, on_missed, catch_up_seconds,
        config, guards, budget_usd, paper_balance_usd, compiled, authority, created_at)
-     select $1, version, $2, 'A strategy', 'ProAgent', $3, $4, 'run_latest', 600, $5, $6, $7, $8, $9, $10, now()
-     from numbered`,
+     values ($1, $2, $3, 'A strategy', 'ProAgent', $4, $5, 'run_latest', 600, $6, $7, $8, $9, $10, $11, now())`,
     [
       id,
+      version,
       fields.type,
       fields.mode ?? 'paper',
       jsonText(calendar),
@@ -111,10 +126,16 @@ export async function startStrategyRun(
   return id
 }
 
-export const endOfRun = ({ db }: Pick<Runs, 'db'>, id: string, msMax = 60_000): Promise<StrategyExecutionRow> =>
+export const endOfRun = (
+  { db }: Pick<Runs, 'db'>,
+  id: string,
+  msMax = 60_000,
+): Promise<StrategyExecutionRow> =>
   eventually(
     async () => {
-      const [row] = await query<StrategyExecutionRow>(db, 'select * from strategy_execution where id = $1', [id])
+      const [row] = await query<StrategyExecutionRow>(db, 'select * from strategy_execution where id = $1', [
+        id,
+      ])
       return row?.ended_at ? row : undefined
     },
     'the end of the run',
