@@ -8,9 +8,9 @@ import { uuidv7 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRecommendationRow } from '#store/tables/strategies.ts'
-import { requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { type Advice, adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
+import { requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 
 /**
  * A task computes the recommendations of a schedule, and they are stored until the next such task replaces them.

@@ -182,7 +182,14 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
   await storeFills(tx, synced.fills)
   await storeAccount(tx, { ...placed, watch_at: nextWatch(placed, driver, nowMs) }, at)
   await storeEquity(tx, keyOf(run), { usd: equityText(placed, terms), at })
-  const acting: Acting = { seq, at_ms: nowMs, decision, sha256, driver: {}, ...(exit !== undefined && { exit }) }
+  const acting: Acting = {
+    seq,
+    at_ms: nowMs,
+    decision,
+    sha256,
+    driver: {},
+    ...(exit !== undefined && { exit }),
+  }
   return {
     decision: recordedDecision(acting),
     data: acting as Acting & JsonObject,
@@ -250,7 +257,11 @@ const recordedDecision = ({ decision, sha256, exit }: Acting): RecordedDecision 
   inputs_sha256: sha256,
 })
 
-async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, context }: ActGiven): Promise<Acted> {
+async function act(
+  deps: RunnerDeps,
+  run: StrategyRunRow,
+  { caller, data, context }: ActGiven,
+): Promise<Acted> {
   const acting = data as Acting & JsonObject
   const { decision, seq, at_ms, driver: stored } = acting
   if (decision.orders.length === 0) return endWithoutOrders(deps, run, acting)
