@@ -60,9 +60,9 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
   const markets = openMarkets(deps)
-  const strategies = openStrategies({ ...deps, markets, files: images.files })
   const all = (): Joined => joined
   const operations = () => joined.operations
+  const strategies = openStrategies({ ...deps, markets, files: images.files, operations })
   const taskDeps = { db, clock, tasks: taskEngine.tasks, view: toTaskFullView, sections: all }
   const chatDeps = { ...deps, credits, files: images.files, operations }
   const sections: readonly Section[] = [

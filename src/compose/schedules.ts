@@ -38,8 +38,12 @@ type ScheduleParts = Pick<
 /** Opens scheduled chats: their operations, the slots that are due, and the runs of these slots. */
 export function openSchedules({ core, scheduleClock: clock, custody, ...parts }: ScheduleParts): Section {
   const { db, random, transactions, taskEngine } = core
-  const { auth, credits, files, innerCalls, operations, strategies, universe } = parts
+  const { auth, credits, files, innerCalls, operations, strategies, universe, venue } = parts
   const inTurn = createLoopTurns()
+  const sizeDecimals = async () => {
+    const list = await venue?.client.perps().catch(() => undefined)
+    return list && Object.fromEntries(list.markets.map((market) => [market.symbol, market.sizeDecimals]))
+  }
   const slots = createStrategySlots({
     transactions,
     taskEngine,
@@ -70,21 +74,23 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
       strategies: createStrategyPort({
         core,
         custody,
-        venue: parts.venue,
+        venue,
         ...(strategies && { startExit: strategies.startExit }),
       }),
       assetNames: async () => (await universe()).registry.names,
       creditsPerRun: (agent) => Number(creditsOfAgent[agent]),
       async factsOf(userId) {
-        const [available, limits] = await Promise.all([
+        const [available, limits, decimals] = await Promise.all([
           credits.available(userId),
           custody.policy.summary(userId),
+          sizeDecimals(),
         ])
         return {
           credits: available,
           chatPerDayUsd: limits.chat_per_day_usd,
           perTransactionUsd: limits.per_transaction_usd,
           approvalAboveUsd: limits.approval_above_usd,
+          ...(decimals && { sizeDecimals: decimals }),
         }
       },
       async orderedBy(userId, text) {

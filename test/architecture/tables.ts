@@ -77,6 +77,7 @@ export const allowedImports: Record<string, readonly string[]> = {
     'store',
     'engines',
     'grammar',
+    'market',
     'type durable',
     'type invoke',
     'type upstreams',

@@ -5,6 +5,7 @@ const decisions = ['test/market/strategy-decisions.test.ts']
 const account = ['test/market/strategy-account.test.ts']
 const simulations = ['test/market/strategy-simulation.test.ts']
 const days = ['test/market/farming-days.test.ts']
+const budget = ['test/identity/strategy-budget.test.ts']
 
 /** What a strategy would decide, count or lose wrongly. */
 export const strategyMutations = [
@@ -94,6 +95,87 @@ export const strategyMutations = [
         'level.sizeUnits',
         'a level of the book is taken twice',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/decision-record.ts`,
+    ['test/market/decision-replay.test.ts'],
+    [
+      [
+        'windows: windows ? Object.fromEntries(bounds) : null',
+        'windows: null',
+        'a record does not name the candles of its decision',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/fill-trades.ts`,
+    [`${engine}/fill-trades.test.ts`],
+    [
+      ['fill.atMs - trade.closedMs <= oneExitMs', 'true', 'exits at different times count as one trade'],
+      [
+        'fill.isBuy ? costMicros - worth : worth - costMicros',
+        'worth - costMicros',
+        'a short has the result of a long',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/drift.ts`,
+    [`${engine}/drift.test.ts`],
+    [
+      ['    left.delete(same)\n', '', 'two entries are compared with one of the backtest'],
+      [
+        'isBuy ? price - priceUnits : priceUnits - price',
+        'price - priceUnits',
+        'a sale that got more counts as worse',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/guard-distance.ts`,
+    [`${engine}/guard-distance.test.ts`],
+    [
+      [
+        'state.dayStartMicros - equityMicros',
+        'state.startMicros - equityMicros',
+        'the loss of the day is that of all days',
+      ],
+    ],
+  ),
+  ...mutationsOf('src/store/migrations/16-strategies/0006_spend.sql', budget, [
+    [
+      'x.counted + strategy_spent(x.strategy_id) > x.budget',
+      'x.counted > x.budget',
+      'runs that order at once exceed the budget of their strategy',
+    ],
+    [
+      "when t.outcome = 'not_executed' then 0",
+      'when false then 0',
+      'an order without an effect uses the budget up',
+    ],
+  ]),
+  ...mutationsOf('src/durable/accept/acceptance.ts', budget, [
+    ["[{ table: 'strategy_spend', rows: [row] }]", '[]', 'orders of a strategy use nothing of its budget'],
+  ]),
+  ...mutationsOf(
+    'src/features/strategies/live-account.ts',
+    ['src/features/strategies/live-account.test.ts'],
+    [
+      ['.filter(({ key }) => !counted.includes(key))', '', 'the parts of one order count as several trades'],
+      ['units > held.sizeUnits ? held.sizeUnits : units', 'units', 'an account loses more than it has'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/strategies/live-protection.ts',
+    ['src/features/strategies/live-protection.test.ts'],
+    [
+      [
+        'isSettled && !isWaiting && covered.all > units',
+        'false',
+        'exits of a strategy sell what its user owns',
+      ],
+      ['covered.stops < units', 'false', 'a position stays without its stop'],
     ],
   ),
 ]

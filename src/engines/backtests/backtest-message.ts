@@ -1,5 +1,5 @@
 import type { BacktestReport } from '#market/strategies/backtest-report.ts'
-import type { SimulationInput } from '#market/strategies/simulation.ts'
+import type { SimulatedEntry, SimulationInput } from '#market/strategies/simulation.ts'
 
 /** What a backtest is started with, and what its thread sends back: one of the two fields. */
 
@@ -17,5 +17,11 @@ export type BacktestFiles = {
   /** Left out where no decision did anything. */
   decisionLines?: Uint8Array
 }
-export type BacktestOutcome = { report: BacktestReport; files: BacktestFiles }
+export type BacktestOutcome = {
+  report: BacktestReport
+  /** The newest of what opened or increased a position, the oldest first. */
+  entries: readonly SimulatedEntry[]
+  files: BacktestFiles
+}
+export const entriesMax = 2_000
 export type BacktestMessage = { outcome: BacktestOutcome } | { error: string }

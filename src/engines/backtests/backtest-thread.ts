@@ -4,7 +4,12 @@ import { reportOf, tradesCsv } from '#market/strategies/backtest-report.ts'
 import { decisionLines, reportText } from '#market/strategies/backtest-text.ts'
 import { equityChartSvg } from '#market/strategies/equity-chart.ts'
 import { simulateStrategy } from '#market/strategies/simulation.ts'
-import type { BacktestJob, BacktestMessage, BacktestOutcome } from './backtest-message.ts'
+import {
+  type BacktestJob,
+  type BacktestMessage,
+  type BacktestOutcome,
+  entriesMax,
+} from './backtest-message.ts'
 
 /** The thread of one backtest: it computes, draws, sends its outcome and ends. */
 
@@ -17,6 +22,7 @@ async function compute({ input, seed, title, subtitle }: BacktestJob): Promise<B
   const lines = decisionLines(result.decisions)
   return {
     report,
+    entries: result.entries.slice(-entriesMax),
     files: {
       reportMarkdown: Buffer.from(reportText(report, { title, subtitle })),
       equityPng: await renderPng(svg),

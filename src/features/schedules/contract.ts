@@ -259,7 +259,11 @@ export const contract = group('schedules', {
     params: schedulePath,
     query: T.Object({
       ...paging(20),
-      execution_type: T.Optional(OneOf(executionTypes, { description: 'Of this type alone' })),
+      execution_type: T.Optional(
+        OneOf([...executionTypes, 'paper'], {
+          description: 'Of this type alone; `paper`: those on paper, of whatever type',
+        }),
+      ),
       fields: T.Optional(
         OneOf(['summary', 'full'], {
           default: 'summary',
@@ -307,7 +311,7 @@ export const contract = group('schedules', {
   transactions: read('GET /schedule-chat/schedule/{schedule_id}/transactions', {
     summary: 'What the runs of a schedule have moved, newest first',
     description:
-      'Use it to see every task that a run has started by itself, or that you have accepted from one. Next: `tasks_get` has a task whole.',
+      'Use it to see every task that a run has started by itself, or that you have accepted from one, and every fill of a strategy, on paper and live. Next: `tasks_get` has a task whole.',
     access: 'read',
     params: schedulePath,
     query: T.Object(paging(15)),

@@ -1,4 +1,5 @@
 import type { Engine } from '#durable/engine.ts'
+import { tradePriority } from '#engines/strategy-slots/serve-slots.ts'
 import { runKindName } from '#engines/strategy-slots/strategy-slots.ts'
 import type { ActScope, Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -73,7 +74,12 @@ function enqueueRun(
 ): Promise<string> {
   const kind = taskEngine.kindOf(runKindName)
   if (!kind) throw new Error(`this instance has no task kind ${runKindName}`)
-  const input = { schedule_id: row.id, version: row.version, slot: null }
+  const input = {
+    schedule_id: row.id,
+    version: row.version,
+    slot: null,
+    ...(row.type !== 'prompt' && { priority: tradePriority }),
+  }
   return taskEngine.enqueue(tx, {
     id,
     userId: row.user_id,

@@ -74,6 +74,7 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
     realized_pnl_usd: record.realizedPnlUsd ?? null,
   }
   await store.storeEnd(tx, run.id, ended, at)
+  if (run.budget_usd !== null) await store.settleSpend(tx, run, at)
   if (chatId !== null) await store.copyChatEvents(tx, run.id, chatId, at)
   await store.storeFiles(tx, { run, chatId, files: record.files ?? [], at })
   await store.addEvents(tx, run.id, [...started.map(tradeEvent), lastEvent(end)], at)

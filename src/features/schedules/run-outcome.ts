@@ -25,6 +25,8 @@ export type StartedTask = {
 export type RunDecision = {
   action: 'enter' | 'exit' | 'adjust' | 'hold' | 'notify'
   reason: string
+  /** Of a strategy: the decision in plain words. */
+  text?: string
   inputs_sha256?: string
 }
 export type RunEnd = {

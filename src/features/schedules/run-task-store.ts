@@ -261,6 +261,10 @@ export const storeEnd = (tx: Tx, runId: string, end: EndedRun, at: Date) =>
     ],
   )
 
+/** Counts the ended orders of a schedule by what they were worth against its budget, in place of what they reserved. */
+export const settleSpend = (tx: Tx, { strategy_id: id }: Pick<Run, 'strategy_id'>, at: Date) =>
+  query(tx, 'select strategy_spend_settle($1, $2)', [id, at])
+
 export type LockedSchedule = Pick<StrategyRow, 'status' | 'version' | 'activated_at'>
 
 /** Locks the schedule of a run, and returns its state, which may have changed since the step has read the run. */

@@ -4,6 +4,7 @@ import type { StrategyRunner } from '#features/strategies/run-port.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { toMicros } from '#kernel/money/money.ts'
 import {
   type Admission,
   defineTaskKind,
@@ -77,6 +78,8 @@ export const createRunKind = (deps: RunDeps): TaskKind =>
     kind: runKindName,
     version: 1,
     priority: 4,
+    // A run that asks no chat trades at its slot, so it does not wait behind runs that ask one.
+    priorityOf: ({ priority }) => (priority === 0 || priority === 1 ? priority : 4),
     isResumable: true,
     steps: {
       check: (task, context) => check(deps, task, context),
@@ -217,6 +220,7 @@ async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date):
     schedule: run.strategy_id,
     run: run.id,
     approvedMicros: approved.approvedMicros ?? null,
+    ...(run.mode === 'live' && run.budget_usd !== null && { budgetMicros: String(toMicros(run.budget_usd)) }),
     ...(personId !== undefined && { personId }),
     ...(linkedAt !== undefined && { linkedAt }),
   }

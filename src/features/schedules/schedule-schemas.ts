@@ -20,6 +20,7 @@ import {
 import { decimalPattern } from '#kernel/money/money.ts'
 import { agents } from '#kernel/wire/answerer.ts'
 import { weekdays } from './recurrence/calendar-types.ts'
+import { strategyViewFields } from './strategy-view-schemas.ts'
 
 /** The shapes of the fields that a client sets, and of the schedule in answers. */
 
@@ -315,6 +316,7 @@ export const scheduleFields = {
   skipped_count: T.Integer(),
   success_rate: RatioOrNull,
   credits_per_run: T.Integer(),
+  ...strategyViewFields,
   created_at: Time,
   updated_at: Time,
   activated_at: TimeOrNull,

@@ -19,6 +19,8 @@ export type UserFacts = {
   perTransactionUsd: string
   /** The value in USD above which an order waits for a person; null lets no order wait. */
   approvalAboveUsd: string | null
+  /** How many decimals the sizes of the venue's markets have; left out while they are not known. */
+  sizeDecimals?: Readonly<Record<string, number>>
   /** The perpetual markets in which the account has a position; null or absent where the venue has not said. */
   positions?: readonly string[] | null
 }

@@ -9,6 +9,7 @@ import type {
 } from '#store/tables/strategies.ts'
 import type { Calendar } from './recurrence/calendar-types.ts'
 import { isHeldSql } from './strategy-assets.ts'
+import { type StrategyColumns, strategyColumns } from './strategy-columns.ts'
 
 /** A schedule with its present version, and the statuses of its newest runs, the newest first. */
 export type ScheduleRow = StrategyRow &
@@ -28,7 +29,8 @@ export type ScheduleRow = StrategyRow &
     | 'catch_up_seconds'
     | 'compiled'
     | 'authority'
-  > & {
+  > &
+  StrategyColumns & {
     recent: string[]
     /** The end of the last backtest of the configuration; null as well for what does not trade. */
     backtested_at: Date | null
@@ -83,7 +85,7 @@ const evidence = [
     'is_open',
   ),
 ].join(', ')
-const selection = `select s.*, ${versionColumns}, ${evidence}, array(
+const selection = `select s.*, ${versionColumns}, ${evidence}, ${strategyColumns}, array(
     select case when e.status = 'cancelled' and e.skip_reason is not null then 'skipped' else e.status end
     from strategy_execution e where e.strategy_id = s.id order by e.number desc limit ${recentMax}) as recent
   from strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`

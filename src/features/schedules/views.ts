@@ -7,6 +7,7 @@ import type { ScheduleView } from './schedule-schemas.ts'
 import { healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
 import type { Compiled } from './strategy-orders.ts'
+import { strategyView } from './strategy-view.ts'
 
 type Reading = {
   type: StrategyType
@@ -111,6 +112,7 @@ export function scheduleView(row: ScheduleRow, { facts, creditsPerRun, now, task
     skipped_count: row.skipped_count,
     success_rate: successRate(row.recent),
     credits_per_run: credits,
+    ...strategyView(row, facts),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     activated_at: row.activated_at?.toISOString() ?? null,

@@ -37,6 +37,8 @@ export type Synced = {
 /** A decision of a run, by its number in the run. */
 export type OrderedDecision = { executionId: string; seq: number; atMs: number; decision: Decision }
 export type OrderedRun = OrderedDecision & {
+  /** Whether the run closes everything, whatever its decision says. */
+  isExit: boolean
   caller: Caller
   /** What the driver has stored about the orders of this decision. */
   data: JsonObject
@@ -63,6 +65,8 @@ export type ReadAt = { nowMs: number; userId: string; purpose: 'decide' | 'watch
 export type ModeDriver = {
   /** An account is looked at again after this time while anything is open or rests. */
   watchMs: number
+  /** True if an exit has to act even if no position is open, because orders may rest at the venue. */
+  hasVenueOrders?: true
   /** Returns the account of a strategy that has none yet. */
   open(terms: StrategyTerms, nowMs: number): Pick<StrategyAccount, 'run' | 'cursor'>
   /** Reads what has happened since the cursor of the account: prices on paper, fills and funding live. */

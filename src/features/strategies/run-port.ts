@@ -14,6 +14,8 @@ export type StrategyRunRow = Pick<
 export type RecordedDecision = {
   action: 'enter' | 'exit' | 'adjust' | 'hold'
   reason: string
+  /** The decision in plain words. */
+  text: string
   inputs_sha256: string
 }
 export type RunError = { code: string; message: string; retryable: boolean }

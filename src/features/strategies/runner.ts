@@ -8,6 +8,7 @@ import { candleSpanMs } from '#market/candle.ts'
 import type { Windows } from '#market/strategies/candle-columns.ts'
 import { assetsOf, decide } from '#market/strategies/decide.ts'
 import { decisionText, inputsSha256, recordInputs } from '#market/strategies/decision-record.ts'
+import { decisionWords, exitWords } from '#market/strategies/decision-words.ts'
 import { openGuards } from '#market/strategies/guards.ts'
 import { assetsInUse } from '#market/strategies/paper-run.ts'
 import type { Decision } from '#market/strategies/strategy.ts'
@@ -28,6 +29,7 @@ import {
 import { tripEvents } from './guard-trips.ts'
 import type { ModeDriver, ModeReading, OrderedRun, StrategyTerms } from './mode-driver.ts'
 import type { Observe } from './observe.ts'
+import type { StrategyReports } from './reports.ts'
 import { skipOfHold } from './run-end.ts'
 import type {
   Acted,
@@ -55,6 +57,7 @@ export type RunnerDeps = {
   readTerms: ReadTerms
   observe: Pick<Observe, 'windows'>
   drivers: Drivers
+  reports: StrategyReports
 }
 
 export const createStrategyRunner = (deps: RunnerDeps): StrategyRunner => ({
@@ -174,7 +177,7 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
     at,
     decision: decisionText(decision),
     inputs_sha256: sha256,
-    inputs: recordInputs(windows, state, config) as JsonObject,
+    inputs: recordInputs(windows, state, config),
   })
   const ordered = { executionId: run.id, seq, atMs: nowMs, decision }
   const isPlaced = decision.orders.length > 0 || exit !== undefined
@@ -186,6 +189,7 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
     seq,
     at_ms: nowMs,
     decision,
+    text: exit === undefined ? decisionWords(decision, state, config) : exitWords(exit),
     sha256,
     driver: {},
     ...(exit !== undefined && { exit }),
@@ -244,6 +248,7 @@ type Acting = {
   seq: number
   at_ms: number
   decision: Decision
+  text: string
   sha256: string
   /** What the driver has stored. */
   driver: JsonObject
@@ -251,9 +256,10 @@ type Acting = {
 }
 
 /** The run of an exit ends with a decision that finds nothing, so it shows why it began. */
-const recordedDecision = ({ decision, sha256, exit }: Acting): RecordedDecision => ({
+const recordedDecision = ({ decision, text, sha256, exit }: Acting): RecordedDecision => ({
   action: exit === undefined ? decision.action : 'exit',
   reason: exit ?? decision.reason,
+  text,
   inputs_sha256: sha256,
 })
 
@@ -264,10 +270,22 @@ async function act(
 ): Promise<Acted> {
   const acting = data as Acting & JsonObject
   const { decision, seq, at_ms, driver: stored } = acting
-  if (decision.orders.length === 0) return endWithoutOrders(deps, run, acting)
+  const driver = driverOf(deps.drivers, run.mode)
+  const isExit = acting.exit !== undefined
+  // The first decision of an exit also ends what rests at the venue.
+  const hasOrders = decision.orders.length > 0 || (isExit && seq === 1 && driver.hasVenueOrders === true)
+  if (!hasOrders) return endWithoutOrders(deps, run, acting)
   const terms = await readRunTerms(deps, run, await findAccount(deps.db, keyOf(run)))
-  const ordered: OrderedRun = { executionId: run.id, seq, atMs: at_ms, decision, caller, data: stored }
-  const acted = await driverOf(deps.drivers, run.mode).act(ordered, terms, context)
+  const ordered: OrderedRun = {
+    executionId: run.id,
+    seq,
+    atMs: at_ms,
+    decision,
+    isExit,
+    caller,
+    data: stored,
+  }
+  const acted = await driver.act(ordered, terms, context)
   const { apply } = acted
   const store = async (tx: Tx) => {
     await apply?.(tx)
@@ -276,10 +294,10 @@ async function act(
   if ('waitMs' in acted)
     return {
       waitMs: acted.waitMs,
-      data: { ...acting, driver: acted.data },
+      data: { ...acting, driver: acted.data } as Acting & JsonObject,
       ...(apply && { store }),
     }
-  if (acting.exit !== undefined)
+  if (isExit)
     return { decideAgainMs: acted.outcome === 'executed' ? 0 : exitRetryMs, ...(apply && { store }) }
   const { realized } = await fillsOfRun(deps.db, run.id, run.strategy_id)
   const { outcome, error, skipReason } = acted
@@ -287,6 +305,7 @@ async function act(
     end: { outcome, error, skipReason },
     decision: recordedDecision(acting),
     realizedPnlUsd: realized,
+    files: outcome === 'not_executed' ? [] : await deps.reports.make({ run, terms, text: acting.text }),
     store,
   }
 }
@@ -294,9 +313,9 @@ async function act(
 /** An exit of which something was not filled is sent again after this time. */
 const exitRetryMs = 1_000
 
-async function endWithoutOrders({ db }: RunnerDeps, run: StrategyRunRow, acting: Acting): Promise<Acted> {
+async function endWithoutOrders(deps: RunnerDeps, run: StrategyRunRow, acting: Acting): Promise<Acted> {
   const skip = skipOfHold(acting.decision)
-  const { realized } = await fillsOfRun(db, run.id, run.strategy_id)
+  const { fills, realized } = await fillsOfRun(deps.db, run.id, run.strategy_id)
   return {
     end: skip
       ? {
@@ -307,6 +326,13 @@ async function endWithoutOrders({ db }: RunnerDeps, run: StrategyRunRow, acting:
       : { outcome: 'executed', error: null, skipReason: null },
     decision: recordedDecision(acting),
     realizedPnlUsd: realized,
+    files: fills === 0 ? [] : await reportOfExit(deps, run, acting),
     store: async () => [],
   }
+}
+
+/** A run that ends without orders has fills where it closed something before. */
+async function reportOfExit(deps: RunnerDeps, run: StrategyRunRow, { text }: Acting) {
+  const terms = await readRunTerms(deps, run, await findAccount(deps.db, keyOf(run)))
+  return deps.reports.make({ run, terms, text })
 }

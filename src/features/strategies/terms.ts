@@ -50,8 +50,6 @@ async function findVersion(db: Queryable, { strategyId, version }: TermsKey): Pr
   return row
 }
 
-type Venue = { markets: readonly PerpMarket[]; minOrderUsd: string }
-
 /** What an account begins with: live strategies have a budget, and nothing beyond it. */
 const initialMicrosOf = (
   { budget_usd, paper_balance_usd }: Pick<VersionRow, 'budget_usd' | 'paper_balance_usd'>,

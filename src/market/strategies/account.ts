@@ -64,7 +64,7 @@ export const openAccount = (cashMicros: bigint): Account => ({
 export const worthMicros = (
   sizeUnits: bigint,
   priceUnits: bigint,
-  { size_decimals }: MarketRules,
+  { size_decimals }: Pick<MarketRules, 'size_decimals'>,
   rounding: 'down' | 'up' = 'down',
 ): bigint =>
   mulDiv(sizeUnits * priceUnits, 1n, 10n ** BigInt(size_decimals + priceDecimals - usdPlaces), rounding)
@@ -72,7 +72,11 @@ export const worthMicros = (
 export const feeOf = (micros: bigint, ppm: bigint): bigint => mulDiv(micros, ppm, million, 'up')
 
 /** Returns what a position has won at a price, before the costs of closing it. */
-function unrealized(position: OpenPosition, priceUnits: bigint, rules: MarketRules): bigint {
+export function unrealizedMicros(
+  position: OpenPosition,
+  priceUnits: bigint,
+  rules: Pick<MarketRules, 'size_decimals'>,
+): bigint {
   const { isLong, sizeUnits, costMicros } = position
   return isLong
     ? worthMicros(sizeUnits, priceUnits, rules) - costMicros
@@ -83,7 +87,7 @@ export function equityMicros({ cashMicros, positions }: Account, marks: Marks, m
   let sum = cashMicros
   for (const [asset, position] of positions) {
     const [mark, rules] = [marks.get(asset), markets[asset]]
-    if (mark !== undefined && rules) sum += unrealized(position, mark, rules)
+    if (mark !== undefined && rules) sum += unrealizedMicros(position, mark, rules)
   }
   return sum
 }

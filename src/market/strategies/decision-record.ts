@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '#kernel/wire/json.ts'
+import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
 import type { CandleWindow, Windows } from './candle-columns.ts'
+import { decide } from './decide.ts'
 import type { Decision, DecisionConfig, StrategyState } from './strategy.ts'
 
-/** The bytes of a decision, the same wherever it is made, and the hash of what it was made from. */
+/**
+ * The bytes of a decision, the same wherever it is made, the hash of what it was made from, and the record from which
+ * anybody can make it again.
+ */
 
 export const decisionText = (decision: Decision): string => canonicalJson(decision)
 
@@ -36,26 +40,36 @@ export function inputsSha256(
   return hash.digest('hex')
 }
 
-/** What a decision is stored with, so that it can be decided again. The candles of a window never change. */
+/** Which closed candles a window has: they never change, so their bounds are enough to read them again. */
+export type WindowBounds = { span_ms: number; end_ms: number; candles: number }
+/** The arguments of a decision as JSON. */
 export type DecisionInputs = {
   config: DecisionConfig
   state: StrategyState
-  windows: Record<string, { span_ms: number; end_ms: number; candles: number }> | null
+  /** By asset; null where the decision was made without candles, such as between two closes. */
+  windows: Readonly<Record<string, WindowBounds>> | null
 }
 
-export const recordInputs = (
+export function recordInputs(
   windows: Windows | undefined,
   state: StrategyState,
   config: DecisionConfig,
-): DecisionInputs => ({
-  config,
-  state,
-  windows: windows
-    ? Object.fromEntries(
-        Object.entries(windows).map(([asset, { spanMs, endMs, close }]) => [
-          asset,
-          { span_ms: spanMs, end_ms: endMs, candles: close.length },
-        ]),
-      )
-    : null,
-})
+): DecisionInputs & JsonObject {
+  const bounds = Object.entries(windows ?? {}).map(([asset, { spanMs, endMs, startMs }]) => [
+    asset,
+    { span_ms: spanMs, end_ms: endMs, candles: startMs.length },
+  ])
+  const inputs: DecisionInputs = { config, state, windows: windows ? Object.fromEntries(bounds) : null }
+  return inputs as DecisionInputs & JsonObject
+}
+
+/** Makes a decision again from its record and the candles that the record names. */
+export function replayDecision(
+  { config, state }: DecisionInputs,
+  windows: Windows | undefined,
+): { text: string; inputsSha256: string } {
+  return {
+    text: decisionText(decide(windows, state, config)),
+    inputsSha256: inputsSha256(windows, state, config),
+  }
+}

@@ -12,7 +12,7 @@ import {
   timeScale,
 } from '#market/chart-frame.ts'
 import { linearScale, type Range, rangeOf, type Scale } from '#market/chart-scale.ts'
-import { documentOf, element, lineBetween, palette, pathThrough } from '#market/svg.ts'
+import { documentOf, element, lineBetween, type Point, palette, pathThrough } from '#market/svg.ts'
 import type { ClosedTrade } from './account.ts'
 
 /** The worth of a strategy over time with the ends of its trades, and how far it was below its highest worth. */
@@ -22,8 +22,11 @@ export type EquityChart = {
   subtitle: string
   initialUsd: number
   equity: { atMs: Float64Array; usd: Float64Array }
-  trades: readonly ClosedTrade[]
+  trades: readonly Pick<ClosedTrade, 'closedMs' | 'netMicros'>[]
+  /** What opened or increased a position; a backtest shows the ends of its trades alone. */
+  entries?: readonly EntryMark[]
 }
+export type EntryMark = { atMs: number; isBuy: boolean }
 
 const worthPane: Pane = { top: 100, bottom: 440 }
 const drawdownPane: Pane = { top: 466, bottom: 614 }
@@ -31,6 +34,8 @@ const axisY = 634
 /** A picture has fewer columns than that. */
 const pointsMax = 1_500
 const marksMax = 400
+/** How far below the line the mark of an entry is. */
+const markDistance = 13
 
 type Sample = { ms: number; usd: number; fall: number }
 
@@ -51,10 +56,25 @@ function samplesOf({ equity: { atMs, usd }, initialUsd }: EquityChart): Sample[]
 
 const usdLabel = (value: number, places: number): string => axisLabel(value, places)
 
-function drawWorth(samples: readonly Sample[], { trades, initialUsd }: EquityChart, x: Scale): string[] {
+/** Draws an entry as a triangle below the line: its tip is up for a purchase, and down for a sale. */
+function entryMark({ x, y }: Point, { isBuy }: EntryMark): string {
+  const [tip, base] = isBuy
+    ? [y + markDistance - 5, y + markDistance + 4]
+    : [y + markDistance + 5, y + markDistance - 4]
+  const corners = [
+    { x, y: tip },
+    { x: x - 5, y: base },
+    { x: x + 5, y: base },
+  ]
+  return pathThrough(corners, { fill: palette.violet })
+}
+
+function drawWorth(samples: readonly Sample[], chart: EquityChart, x: Scale): string[] {
+  const { trades, entries = [], initialUsd } = chart
   const range = rangeOf([initialUsd, ...samples.map(({ usd }) => usd)], 0.08)
   const y = linearScale(range, { start: worthPane.bottom, end: worthPane.top })
   const last = samples.at(-1)
+  const sampleAt = (atMs: number) => samples.find(({ ms }) => ms >= atMs) ?? last
   const tags = last
     ? placedTags([{ y: y(last.usd), text: usdLabel(last.usd, 2), color: palette.blue }], worthPane)
     : []
@@ -66,10 +86,16 @@ function drawWorth(samples: readonly Sample[], { trades, initialUsd }: EquityCha
       samples.map(({ ms, usd }) => ({ x: x(ms), y: y(usd) })),
       { stroke: palette.blue, 'stroke-width': 2, 'stroke-linejoin': 'round' },
     ),
+    ...entries.slice(-marksMax).map((entry) => {
+      const near = sampleAt(entry.atMs)
+      return near ? entryMark({ x: x(entry.atMs), y: y(near.usd) }, entry) : ''
+    }),
     ...trades.slice(-marksMax).map(({ closedMs, netMicros }) => {
-      const near = samples.find(({ ms }) => ms >= closedMs) ?? last
+      const near = sampleAt(closedMs)
       const fill = netMicros > 0n ? palette.up : palette.down
-      return near ? element('circle', { cx: x(closedMs), cy: y(near.usd), r: 3.2, fill }) : ''
+      return near
+        ? element('circle', { cx: x(closedMs), cy: y(near.usd), r: 4, fill, stroke: palette.background })
+        : ''
     }),
     ...tags.flatMap(drawTag),
   ]
@@ -103,6 +129,7 @@ export function equityChartSvg(chart: EquityChart): string {
       subtitle: chart.subtitle,
       legend: [
         { label: 'Worth in USD', color: palette.blue },
+        ...(chart.entries ? [{ label: 'Entry', color: palette.violet }] : []),
         { label: 'Trade with a gain', color: palette.up },
         { label: 'Trade with a loss', color: palette.down },
       ],
@@ -113,3 +140,19 @@ export function equityChartSvg(chart: EquityChart): string {
     ...footerOf('Times in UTC. After fees, funding and slippage.', 'Candles of Hyperliquid'),
   ])
 }
+
+type ChartTexts = Omit<EquityChart, 'initialUsd' | 'equity'> & {
+  initialUsd: string
+  worth: readonly { atMs: number; usd: string }[]
+}
+
+/** Draws the worth of an account, whose amounts are decimal text; the oldest comes first. */
+export const equityChartOf = ({ initialUsd, worth, ...chart }: ChartTexts): string =>
+  equityChartSvg({
+    ...chart,
+    initialUsd: Number(initialUsd),
+    equity: {
+      atMs: Float64Array.from(worth, ({ atMs }) => atMs),
+      usd: Float64Array.from(worth, ({ usd }) => Number(usd)),
+    },
+  })

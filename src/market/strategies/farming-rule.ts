@@ -22,7 +22,7 @@ export const farmingAssets = ['BTC', 'ETH', 'SOL'] as const
 export const flatBeforeMs = 5 * 60_000
 export const entriesPerDayMax = 3
 /** A pullback of an upward trend is below the first, one of a downward trend above the second. */
-const pullback = { long: 40, short: 60 }
+export const pullback = { long: 40, short: 60 }
 
 const isDayOver = ({ now_ms, day_ends_ms }: StrategyState): boolean => now_ms >= day_ends_ms - flatBeforeMs
 

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
-import { mulDiv } from '#kernel/money/money.ts'
+import { mulDiv, usdDecimals } from '#kernel/money/money.ts'
 import type { FundingRate } from '#market/trade-simulation.ts'
-import { type ClosedTrade, feeOf, fundingUnitsOf, worthMicros } from './account.ts'
+import {
+  type Account,
+  type ClosedTrade,
+  feeOf,
+  fundingUnitsOf,
+  priceDecimals,
+  worthMicros,
+} from './account.ts'
 import { type CandleColumns, type CandleWindow, type Windows, windowAt } from './candle-columns.ts'
 import { candleMove } from './candle-move.ts'
 import { assetsOf } from './decide.ts'
@@ -49,8 +56,11 @@ export type SimulationInput = {
   slippagePpm: bigint
 }
 export type RecordedDecision = { atMs: number; decision: Decision; inputsSha256: string }
+/** What opened or increased a position, with the mean price of that candle's fills. */
+export type SimulatedEntry = { asset: string; isBuy: boolean; atMs: number; priceUnits: bigint }
 export type SimulationResult = {
   trades: readonly ClosedTrade[]
+  entries: readonly SimulatedEntry[]
   /** The decisions that did something. */
   decisions: readonly RecordedDecision[]
   /** How often a decision held, by its reason. */
@@ -94,6 +104,7 @@ type Progress = {
   slotAt: number
   hash: ReturnType<typeof createHash>
   trades: ClosedTrade[]
+  entries: SimulatedEntry[]
   decisions: RecordedDecision[]
   holds: Record<string, number>
   trips: GuardTrip[]
@@ -144,6 +155,7 @@ function openProgress(input: SimulationInput): Progress {
     slotAt: 0,
     hash: createHash('sha256'),
     trades: [],
+    entries: [],
     decisions: [],
     holds: {},
     trips: [],
@@ -206,7 +218,28 @@ function fillCandle(
   const moved = applyPrices(run, move, { config: input.config, dayEndsMs })
   progress.run = moved.run
   progress.trades.push(...moved.trades)
+  const entry = entryBetween(run.account, moved.run.account, { asset, atMs: startMs, config: input.config })
+  if (entry) progress.entries.push(entry)
   countTrips(progress, run)
+}
+
+type Entered = { asset: string; atMs: number; config: RunConfig }
+
+/** Returns what was added to the position in an asset, or undefined where nothing was. */
+function entryBetween(
+  before: Account,
+  after: Account,
+  { asset, atMs, config }: Entered,
+): SimulatedEntry | undefined {
+  const [held, now] = [before.positions.get(asset), after.positions.get(asset)]
+  const rules = config.decision.markets[asset]
+  if (!now || !rules) return undefined
+  const isSame = held?.isLong === now.isLong && held.openedMs === now.openedMs
+  const added = now.sizeUnits - (isSame ? held.sizeUnits : 0n)
+  const cost = now.costMicros - (isSame ? held.costMicros : 0n)
+  if (added <= 0n) return undefined
+  const scale = 10n ** BigInt(rules.size_decimals + priceDecimals - usdDecimals)
+  return { asset, isBuy: now.isLong, atMs, priceUnits: mulDiv(cost * scale, 1n, added) }
 }
 
 function countTrips(progress: Progress, { guards: before }: StrategyRun): void {
@@ -280,6 +313,7 @@ function resultOf(
   const { run, input } = progress
   return {
     trades: progress.trades,
+    entries: progress.entries,
     decisions: progress.decisions,
     holds: progress.holds,
     decided: progress.decided,

@@ -121,6 +121,7 @@ export type StrategyAccountRow = {
   watch_at: Date | null
   opened_at: Date
   updated_at: Date
+  drift: Jsonb | null
 }
 export type StrategyDecisionRow = {
   execution_id: string
@@ -177,6 +178,8 @@ export type StrategyTables = {
   strategy_decision: StrategyDecisionRow
   strategy_fill: StrategyFillRow
   strategy_equity: { strategy_id: string; mode: StrategyMode; at: Date; equity_usd: Amount }
+  strategy_spend: { task_id: string; strategy_id: string; usd_micros: bigint; at: Date }
+  strategy_spend_total: { strategy_id: string; usd_micros: bigint }
   paper_levels: { user_id: string; market: string; block_ms: bigint; bids: Jsonb; asks: Jsonb }
   strategy_asset: { user_id: string; market: string; strategy_id: string }
   strategy_file: {

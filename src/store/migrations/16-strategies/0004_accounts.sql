@@ -16,6 +16,8 @@ create table strategy_account (
   watch_at timestamptz,
   opened_at timestamptz not null,
   updated_at timestamptz not null,
+  -- How its entries and trades differ from a backtest of the same time; null before the first comparison.
+  drift jsonb,
   unique (strategy_id, mode)
 );
 create index strategy_account_watch on strategy_account (watch_at) where watch_at is not null;
@@ -59,6 +61,8 @@ create table strategy_fill (
   primary key (strategy_id, mode, fill_id)
 );
 create index strategy_fill_by_time on strategy_fill (strategy_id, mode, at);
+-- What a run has spent and realised.
+create index strategy_fill_of_execution on strategy_fill (execution_id) where execution_id is not null;
 
 -- The worth of an account over time, at most one row for each 15 minutes while something is open, and one for each run.
 create table strategy_equity (
