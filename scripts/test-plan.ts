@@ -57,6 +57,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/app-attacks.test.ts',
       'test/journeys/schedule-doors.test.ts',
       'test/journeys/schedule-edits.test.ts',
+      'test/journeys/strategy-terms.test.ts',
       'test/journeys/strategy-farming.test.ts',
       'test/journeys/perp-funding.test.ts',
       'test/journeys/concurrent-acts.test.ts',
