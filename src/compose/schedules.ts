@@ -24,7 +24,10 @@ import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
 import type { openStrategies } from './strategies.ts'
 
-type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls' | 'venue'> & {
+type ScheduleParts = Pick<
+  Parts,
+  'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls' | 'venue'
+> & {
   credits: Credits
   auth: Pick<Auth, 'holdAccess'>
   files: Files

@@ -23,7 +23,14 @@ type StrategyParts = Pick<Parts, 'core' | 'scheduleClock' | 'venue' | 'custody' 
 }
 
 /** Opens backtests, and the parts that run strategies; without a venue there are no candles. */
-export function openStrategies({ core, scheduleClock: clock, venue, markets, files, ...parts }: StrategyParts) {
+export function openStrategies({
+  core,
+  scheduleClock: clock,
+  venue,
+  markets,
+  files,
+  ...parts
+}: StrategyParts) {
   if (!venue || !markets) return undefined
   const { db, log, random, config, taskEngine } = core
   const { minOrderUsd } = perpLimitsOf(config)

@@ -50,7 +50,10 @@ test('day trades are closed five minutes before midnight, and decide on each clo
     }
     await trader.advanceTo(midnight - 4 * 60_000)
     if (await isOpen())
-      await eventually(async () => (await exits()).every(({ status }) => status === 'completed') || undefined, 'exits')
+      await eventually(
+        async () => (await exits()).every(({ status }) => status === 'completed') || undefined,
+        'exits',
+      )
     await trader.advanceTo(midnight + 60_000)
   }
   const found = await exits()

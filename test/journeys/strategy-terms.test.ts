@@ -1,7 +1,8 @@
 /** Strategies over HTTP: from a sentence or a configuration to one that trades, with what is refused on the way. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { freshGateway, newAgent } from '../harness/gateway.ts'
+import { eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { personWithApp } from './signed-in.ts'
 import { type Person, personOf } from './users.ts'
 
 type Item = { key: string; required: boolean; done: boolean; how: string | null }
@@ -58,8 +59,11 @@ describe('a strategy', () => {
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
     return answer.body
   }
-  const update = <B = Schedule>(user: Person, { schedule_id }: Pick<Schedule, 'schedule_id'>, fields: object) =>
-    user.call<B>('PUT /update_schedule_chat', { body: { schedule_id, ...fields } })
+  const update = <B = Schedule>(
+    user: Person,
+    { schedule_id }: Pick<Schedule, 'schedule_id'>,
+    fields: object,
+  ) => user.call<B>('PUT /update_schedule_chat', { body: { schedule_id, ...fields } })
   const path = ({ schedule_id }: Pick<Schedule, 'schedule_id'>, verb: string) =>
     `/schedule-chat/schedule/${schedule_id}${verb}`
   const refusedBy = async (answer: Promise<{ status: number; body: Refusal }>) => {
@@ -71,6 +75,30 @@ describe('a strategy', () => {
   const missingOf = ({ setup_checklist: items }: Schedule) =>
     items.filter(({ required, done }) => required && !done).map(({ key }) => key)
 
+  const backtest = async (user: Pick<Person, 'call'>, config: object) => {
+    const from = new Date(Date.now() - 3 * 86_400_000).toISOString()
+    const body = { strategy: { type: 'dca', ...config }, from, schedule: 'every day at 09:00' }
+    const { body: task } = await user.call<{ status: string; error: object | null }>(
+      'POST /v1/strategies/backtest?wait=true&timeout=90',
+      { body },
+    )
+    assert.deepEqual([task.status, task.error], ['completed', null])
+  }
+  const bounds = { mode: 'live', guards: { max_loss_usd: '50' }, budget_usd: '400' }
+  /** A purchase of ETH that has run on paper, and now waits to trade. */
+  const readyToTrade = async (user: Person): Promise<Schedule> => {
+    const made = await created(user, dca)
+    const { body: run } = await user.call<{ task_id: string }>(`POST ${path(made, '/run')}`)
+    const ended = await eventually(async () => {
+      const { body } = await user.call<{ status: string; mode: string; decision: { action: string } | null }>(
+        `GET /schedule-chat/execution/${run.task_id}`,
+      )
+      return body.status === 'pending' || body.status === 'running' ? undefined : body
+    }, 'the run on paper')
+    assert.deepEqual([ended.status, ended.mode, ended.decision?.action], ['completed', 'paper', 'enter'])
+    return (await update(user, made, bounds)).body
+  }
+
   test('is made from a sentence, which a preview shows before', async () => {
     const user = await newUser()
     const { body: shown } = await user.call<Schedule>(
@@ -80,7 +108,10 @@ describe('a strategy', () => {
     for (const { type, config, guards, schedule, compiled, query } of [shown, made]) {
       assert.deepEqual([type, query], ['dca', 'buy 20 dollars of ETH'])
       assert.deepEqual([config, guards], [dca.config, { max_drawdown_pct: '10' }])
-      assert.deepEqual([schedule.timezone, schedule.days, schedule.times], ['America/New_York', ['mon'], ['09:00']])
+      assert.deepEqual(
+        [schedule.timezone, schedule.days, schedule.times],
+        ['America/New_York', ['mon'], ['09:00']],
+      )
       assert.deepEqual([compiled.per_run_max_usd, compiled.per_day_max_usd], ['20', '20'])
       assert.deepEqual(compiled.operations, ['perp_open', 'perp_close'])
     }
@@ -103,19 +134,32 @@ describe('a strategy', () => {
     const entry = await created(user, {
       query: 'long 100 dollars of BTC on the 4 hour chart when RSI is below 30, at most 2 trades a day',
     })
-    assert.deepEqual([entry.type, entry.schedule.type, entry.schedule.every_seconds], ['condition', 'interval', 14_400])
+    assert.deepEqual(
+      [entry.type, entry.schedule.type, entry.schedule.every_seconds],
+      ['condition', 'interval', 14_400],
+    )
     for (const at of entry.next_runs) assert.equal(Date.parse(at) % 14_400_000, 0)
     assert.equal(entry.guards.max_trades_per_day, 2)
     assert.equal(entry.compiled.per_day_max_usd, '200')
     const chat = await created(user, { query: 'every Monday at 09:00 buy 20 dollars of eth on base' })
     assert.deepEqual([chat.type, chat.mode, chat.config], ['prompt', 'live', null])
-    const asked = await created(user, { ...dca, type: 'prompt', config: undefined, query: 'buy 20 dollars of ETH' })
+    const asked = await created(user, {
+      ...dca,
+      type: 'prompt',
+      config: undefined,
+      query: 'buy 20 dollars of ETH',
+    })
     assert.equal(asked.type, 'prompt')
     const refused = await user.call<Refusal>('POST /schedule_chat', {
-      body: { query: 'every Monday at 09:00 buy 20 dollars of eth on base and stop when I am down 10 percent' },
+      body: {
+        query: 'every Monday at 09:00 buy 20 dollars of eth on base and stop when I am down 10 percent',
+      },
     })
     const { loc, type, ctx } = refused.body.detail[0]!
-    assert.deepEqual([refused.status, loc, type, ctx?.unread], [422, ['body', 'query'], 'not_understood', ['on base']])
+    assert.deepEqual(
+      [refused.status, loc, type, ctx?.unread],
+      [422, ['body', 'query'], 'not_understood', ['on base']],
+    )
     assert.equal((ctx?.examples as string[]).length, 3)
     const open = await user.call<{ unread: string[]; questions: string[]; query: null }>(
       `GET /schedule-chat/preview?${new URLSearchParams({ text: 'daily at 9 buy $20 of eth on base, stop after 3 losses' })}`,
@@ -151,8 +195,15 @@ describe('a strategy', () => {
       [{ agent: 'ProAgent' }, 'agent', 'extra_forbidden'],
     ]
     for (const [fields, field, type] of refusals)
-      assert.deepEqual(await refusedBy(update<Refusal>(user, made, fields)), [field, type], JSON.stringify(fields))
-    assert.equal((await update(user, made, { schedule: { type: 'interval', every_seconds: 60 } })).status, 200)
+      assert.deepEqual(
+        await refusedBy(update<Refusal>(user, made, fields)),
+        [field, type],
+        JSON.stringify(fields),
+      )
+    assert.equal(
+      (await update(user, made, { schedule: { type: 'interval', every_seconds: 60 } })).status,
+      200,
+    )
   })
 
   test('keeps a configuration within bounds', async () => {
@@ -165,17 +216,47 @@ describe('a strategy', () => {
       [{ ...dca, config: { ...dca.config, asset: 'NOPE' } }, 'config.asset', 'unsupported_asset'],
       [{ ...dca, config: { ...dca.config, amount: '20' } }, 'config.amount', 'extra_forbidden'],
       [{ ...dca, budget_usd: '0' }, 'budget_usd', 'greater_than'],
-      [{ ...farming, config: { ...farming.config, order_size: '1' } }, 'config.order_notional_usd', 'exactly_one_of'],
-      [{ ...farming, config: { ...farming.config, slippage_pct: '10.01' } }, 'config.slippage_pct', 'less_than_equal'],
-      [{ type: farming.type, config: { asset: 'BTC', order_size: '0.00001' } }, 'config.order_size', 'below_minimum'],
+      [
+        { ...farming, config: { ...farming.config, order_size: '1' } },
+        'config.order_notional_usd',
+        'exactly_one_of',
+      ],
+      [
+        { ...farming, config: { ...farming.config, slippage_pct: '10.01' } },
+        'config.slippage_pct',
+        'less_than_equal',
+      ],
+      [
+        { type: farming.type, config: { asset: 'BTC', order_size: '0.00001' } },
+        'config.order_size',
+        'below_minimum',
+      ],
       [{ ...farming, schedule: 'every hour' }, 'schedule', 'extra_forbidden'],
       [
-        { ...dca, type: 'rebalance', config: { targets: [{ asset: 'BTC', share_pct: 60 }, { asset: 'btc', share_pct: 1 }] } },
+        {
+          ...dca,
+          type: 'rebalance',
+          config: {
+            targets: [
+              { asset: 'BTC', share_pct: 60 },
+              { asset: 'btc', share_pct: 1 },
+            ],
+          },
+        },
         'config.targets',
         'value_error',
       ],
       [
-        { ...dca, type: 'rebalance', config: { targets: [{ asset: 'BTC', share_pct: 60 }, { asset: 'NOPE', share_pct: 1 }] } },
+        {
+          ...dca,
+          type: 'rebalance',
+          config: {
+            targets: [
+              { asset: 'BTC', share_pct: 60 },
+              { asset: 'NOPE', share_pct: 1 },
+            ],
+          },
+        },
         'config.targets.1.asset',
         'unsupported_asset',
       ],
@@ -193,9 +274,13 @@ describe('a strategy', () => {
     assert.deepEqual([live.version, live.mode, live.status], [2, 'live', 'draft'])
     const all = ['backtest_done', 'paper_done', 'loss_guard', 'budget_set']
     assert.deepEqual(missingOf(live), all)
-    const activate = <B = Conflict>(body: object = {}) => user.call<B>(`POST ${path(made, '/activate')}`, { body })
+    const activate = <B = Conflict>(body: object = {}) =>
+      user.call<B>(`POST ${path(made, '/activate')}`, { body })
     const refused = await activate()
-    assert.deepEqual([refused.status, refused.body.code, refused.body.missing], [409, 'setup_incomplete', all])
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.missing],
+      [409, 'setup_incomplete', all],
+    )
     const kept = (await update(user, made, { status: 'active' })).body
     assert.deepEqual([kept.status, kept.version], ['draft', 2])
     assert.match(kept.status_reason ?? '', /^incomplete: Not activated\. Run `strategies_backtest`/)
@@ -208,28 +293,78 @@ describe('a strategy', () => {
       'guards',
       'value_error',
     ])
-    assert.deepEqual(await refusedBy(update<Refusal>(user, made, { budget_usd: null })), ['budget_usd', 'value_error'])
-    const from = new Date(Date.now() - 3 * 86_400_000).toISOString()
-    const backtest = async (config: object) => {
-      const body = { strategy: { type: 'dca', ...config }, from, schedule: 'every day at 09:00' }
-      const { body: task } = await user.call<{ status: string; error: object | null }>(
-        'POST /v1/strategies/backtest?wait=true&timeout=90',
-        { body },
-      )
-      assert.deepEqual([task.status, task.error], ['completed', null])
-    }
-    await backtest({ asset: 'ETH', amount_usd: '21' })
+    assert.deepEqual(await refusedBy(update<Refusal>(user, made, { budget_usd: null })), [
+      'budget_usd',
+      'value_error',
+    ])
+    await backtest(user, { asset: 'ETH', amount_usd: '21' })
     assert.deepEqual((await activate()).body.missing, ['backtest_done', 'paper_done'])
-    await backtest({ asset: 'hl:perp:ETH', amount_usd: '20.00' })
+    await backtest(user, { asset: 'hl:perp:ETH', amount_usd: '20.00' })
     assert.deepEqual((await activate()).body.missing, ['paper_done'])
     const alone = await activate({ waive_paper: true })
-    assert.deepEqual([alone.status, alone.body.code, alone.body.requires], [403, 'step_up_required', 'person'])
+    assert.deepEqual(
+      [alone.status, alone.body.code, alone.body.requires],
+      [403, 'step_up_required', 'person'],
+    )
     const paper = (await update(user, made, { mode: 'paper' })).body
     assert.deepEqual([paper.mode, missingOf(paper)], ['paper', []])
-    assert.deepEqual(await refusedBy(activate<Refusal>({ waive_paper: true })), ['waive_paper', 'value_error'])
+    assert.deepEqual(await refusedBy(activate<Refusal>({ waive_paper: true })), [
+      'waive_paper',
+      'value_error',
+    ])
     assert.equal((await activate<Schedule>()).body.status, 'active')
     const edited = (await update(user, made, { guards: { max_loss_usd: '40' } })).body
     assert.equal(edited.status, 'paused')
+  })
+
+  test('trades after a backtest and a run on paper, and its market has one strategy at a time', async () => {
+    const user = await newUser()
+    const [first, second] = [await readyToTrade(user), await readyToTrade(user)]
+    assert.deepEqual(missingOf(first), ['backtest_done'])
+    await backtest(user, dca.config)
+    const act = <B = Schedule & Conflict>({ schedule_id }: Schedule, verb: string) =>
+      user.call<B>(`POST ${path({ schedule_id }, verb)}`)
+    const active = await act(first, '/activate')
+    assert.deepEqual([active.status, active.body.status], [200, 'active'], JSON.stringify(active.body))
+    assert.deepEqual(missingOf(active.body), [])
+    const refused = await act(second, '/activate')
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.schedule_id],
+      [409, 'asset_in_use', first.schedule_id],
+    )
+    const shown = (await user.call<Schedule>(`GET ${path(second, '')}`)).body
+    assert.match(
+      shown.setup_checklist.find(({ key }) => key === 'asset_free')?.how ?? '',
+      new RegExp(first.schedule_id),
+    )
+    assert.equal((await act(first, '/pause')).status, 200)
+    const races = await Promise.all([act(second, '/activate'), act(first, '/activate')])
+    assert.deepEqual(races.map(({ status }) => status).toSorted(), [200, 409])
+    const owner = races[0].status === 200 ? second : first
+    const other = owner === second ? first : second
+    const { schedule_id } = owner
+    await user.call('PUT /disable_schedule_chats', { body: { schedule_id, positions: 'flatten' } })
+    assert.equal((await act(other, '/activate')).body.status, 'active')
+    const tightened = await update(user, other, { guards: { max_loss_usd: '40' }, status: 'active' })
+    assert.deepEqual([tightened.body.status, tightened.body.version], ['active', 3])
+  })
+
+  test('trades without a run on paper only if the person of the account says so on the page', async () => {
+    const { person, app } = await personWithApp(gateway)
+    const made = await created(app, { ...dca, ...bounds })
+    await backtest(app, dca.config)
+    const activate = () =>
+      app.call<{ approval?: { approval_id: string } }>(`POST ${path(made, '/activate')}`, {
+        body: { waive_paper: true },
+      })
+    const asked = await activate()
+    assert.equal(asked.status, 200, JSON.stringify(asked.body))
+    const approvalId = asked.body.approval!.approval_id
+    assert.equal((await activate()).body.approval?.approval_id, approvalId)
+    const statusOf = async () => (await app.call<Schedule>(`GET ${path(made, '')}`)).body.status
+    assert.equal(await statusOf(), 'draft')
+    await person.decide(approvalId)
+    await eventually(async () => (await statusOf()) === 'active' || undefined, 'the activation')
   })
 
   test('of day trades is shown and set in the form of the interface', async () => {
@@ -259,7 +394,10 @@ describe('a strategy', () => {
       const { status, body } = await put({ enabled: true, farming_config: wanted })
       assert.deepEqual([status, body.version, body.enabled, body.status], [200, 2, true, 'active'])
       const { asset, order_size_decimal, slippage_pct, is_cross } = body.farming_config
-      assert.deepEqual([asset, order_size_decimal, slippage_pct, is_cross], ['hl:perp:SOL', '2.5', 0.25, false])
+      assert.deepEqual(
+        [asset, order_size_decimal, slippage_pct, is_cross],
+        ['hl:perp:SOL', '2.5', 0.25, false],
+      )
       assert.ok(body.effective_leverage < 50)
       assert.deepEqual([body.clipped_by, body.next_runs.length], ['market', 3])
     }
@@ -267,9 +405,21 @@ describe('a strategy', () => {
     assert.deepEqual([rests.version, rests.enabled, rests.status], [2, false, 'draft'])
     const refusals: [body: object, field: string, type: string][] = [
       [{ enabled: true, farming_config: {} }, 'farming_config.order_notional_usd', 'exactly_one_of'],
-      [{ enabled: true, farming_config: { asset: 'HYPE', order_size: 9 } }, 'farming_config.asset', 'unsupported_asset'],
-      [{ enabled: true, farming_config: { chain_id: 'base', order_size: 9 } }, 'farming_config.chain_id', 'value_error'],
-      [{ enabled: true, farming_config: { ...wanted, leverage: 51 } }, 'farming_config.leverage', 'less_than_equal'],
+      [
+        { enabled: true, farming_config: { asset: 'HYPE', order_size: 9 } },
+        'farming_config.asset',
+        'unsupported_asset',
+      ],
+      [
+        { enabled: true, farming_config: { chain_id: 'base', order_size: 9 } },
+        'farming_config.chain_id',
+        'value_error',
+      ],
+      [
+        { enabled: true, farming_config: { ...wanted, leverage: 51 } },
+        'farming_config.leverage',
+        'less_than_equal',
+      ],
       [{ farming_config: wanted }, 'enabled', 'missing'],
     ]
     for (const [body, field, type] of refusals)
@@ -279,7 +429,10 @@ describe('a strategy', () => {
     assert.deepEqual([refused.status, refused.body.code, refused.body.type], [409, 'conflict', 'dca'])
     const stranger = await newUser()
     assert.equal((await stranger.call(`GET ${route}`)).status, 404)
-    assert.equal((await stranger.call(`PUT ${route}`, { body: { enabled: true, farming_config: wanted } })).status, 404)
+    assert.equal(
+      (await stranger.call(`PUT ${route}`, { body: { enabled: true, farming_config: wanted } })).status,
+      404,
+    )
   })
 
   test('is disabled with what it has open, which is nothing before its first run', async () => {

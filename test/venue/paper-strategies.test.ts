@@ -2,12 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { candleSpanMs } from '#market/candle.ts'
-import { windowAt, type Windows } from '#market/strategies/candle-columns.ts'
+import { type Windows, windowAt } from '#market/strategies/candle-columns.ts'
 import { decide } from '#market/strategies/decide.ts'
 import { type DecisionInputs, decisionText, inputsSha256 } from '#market/strategies/decision-record.ts'
 import type { StoredRun } from '#market/strategies/stored-run.ts'
 import { query } from '#store/query.ts'
-import type { StrategyAccountRow, StrategyDecisionRow, StrategyExecutionRow } from '#store/tables/strategies.ts'
+import type {
+  StrategyAccountRow,
+  StrategyDecisionRow,
+  StrategyExecutionRow,
+} from '#store/tables/strategies.ts'
 import { eventually } from '../harness/gateway.ts'
 import {
   addStrategy,
@@ -25,6 +29,9 @@ const always = { left: 'sma_20', is: 'above', right: '1' }
 const condition = { asset: 'BTC', enter_if: [always], order_notional_usd: '400', leverage: 5 }
 const dca = { asset: 'ETH', amount_usd: '50' }
 
+const reasonOf = (run: StrategyExecutionRow | undefined): string | undefined =>
+  (run?.decision as { reason: string } | null | undefined)?.reason
+
 describe('strategies on paper', () => {
   let app: VenueApp
   let watch: AsyncDisposable
@@ -39,9 +46,11 @@ describe('strategies on paper', () => {
 
   const db = () => app.main.db
   const accountOf = async ({ id }: Strategy): Promise<{ row: StrategyAccountRow; state: StoredRun }> => {
-    const [row] = await query<StrategyAccountRow>(db(), 'select * from strategy_account where strategy_id = $1', [
-      id,
-    ])
+    const [row] = await query<StrategyAccountRow>(
+      db(),
+      'select * from strategy_account where strategy_id = $1',
+      [id],
+    )
     return { row: row!, state: row!.state as StoredRun }
   }
   const newStrategy = async (user: User, fields: Parameters<typeof addStrategy>[2]) =>
@@ -63,7 +72,10 @@ describe('strategies on paper', () => {
     const { config, state, windows: recorded } = inputs as DecisionInputs
     const windows: Record<string, Windows[string]> = {}
     for (const [market, { span_ms, end_ms, candles }] of Object.entries(recorded ?? {})) {
-      const [span] = Object.entries(candleSpanMs).find(([, ms]) => ms === span_ms) as [keyof typeof candleSpanMs, number]
+      const [span] = Object.entries(candleSpanMs).find(([, ms]) => ms === span_ms) as [
+        keyof typeof candleSpanMs,
+        number,
+      ]
       const columns = await app.main.features.strategies!.candles.columns(
         { market, span },
         { fromMs: end_ms - candles * span_ms, toMs: end_ms },
@@ -121,12 +133,16 @@ describe('strategies on paper', () => {
     const strategy = await newStrategy(user, { type: 'condition', config: condition, guards })
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
     await app.price('BTC', 97_000)
-    const [exit] = await eventually(async () => {
-      const exits = await exitsOf(strategy)
-      return exits[0]?.ended_at ? exits : undefined
-    }, 'the end of the exit', 60_000)
+    const [exit] = await eventually(
+      async () => {
+        const exits = await exitsOf(strategy)
+        return exits[0]?.ended_at ? exits : undefined
+      },
+      'the end of the exit',
+      60_000,
+    )
     assert.deepEqual(
-      [exit?.status, exit?.outcome, (exit?.decision as { reason: string }).reason],
+      [exit?.status, exit?.outcome, reasonOf(exit)],
       ['completed', 'executed', 'guard_max_loss'],
     )
     const { state, row } = await accountOf(strategy)
@@ -162,10 +178,14 @@ describe('strategies on paper', () => {
     const { state } = await accountOf(strategy)
     const stop = Number(state.positions.BTC!.stop!.price) / 1e8
     await app.price('BTC', Math.floor(stop * 0.998))
-    const fills = await eventually(async () => {
-      const found = await fillsOf(db(), strategy)
-      return found.length > 1 ? found : undefined
-    }, 'the stop', 60_000)
+    const fills = await eventually(
+      async () => {
+        const found = await fillsOf(db(), strategy)
+        return found.length > 1 ? found : undefined
+      },
+      'the stop',
+      60_000,
+    )
     assert.deepEqual(
       fills.map(({ reason, execution_id, is_exit }) => [reason, execution_id, is_exit]),
       [
@@ -188,7 +208,7 @@ describe('strategies on paper', () => {
     assert.equal(await exit(), started)
     app.main.taskEngine.announceQueued()
     const ended = await endOfRun(app.main, started!)
-    assert.deepEqual([ended.outcome, (ended.decision as { reason: string }).reason], ['executed', 'disabled'])
+    assert.deepEqual([ended.outcome, reasonOf(ended)], ['executed', 'disabled'])
     assert.deepEqual((await accountOf(strategy)).state.positions, {})
     assert.equal(await exit(), undefined)
     for (const decision of await decisionsOf(db(), strategy)) await replay(decision)

@@ -24,11 +24,7 @@ import { cutShort, judgeRun, type RunEnd } from './run-outcome.ts'
 import { reportText, summaryOf } from './run-report.ts'
 import * as store from './run-task-store.ts'
 import { approvedBefore } from './standing-approval.ts'
-import {
-  createStrategySteps,
-  type StrategyRunData,
-  type StrategyStepDeps,
-} from './strategy-run.ts'
+import { createStrategySteps, type StrategyRunData, type StrategyStepDeps } from './strategy-run.ts'
 
 /**
  * A run of a slot: it checks that the slot may run, and then decides and acts. A run of a prompt starts a chat for that,
@@ -332,8 +328,7 @@ const endOf = (deps: RunDeps, ending: Ending, store?: (tx: Tx) => Promise<NewEve
 const strategyStepDeps = (deps: RunDeps): StrategyStepDeps => ({
   runner: deps.runner ?? withoutVenue,
   findRun: (id) => store.findRun(deps.db, id),
-  callerOf: (run, { now }) =>
-    run.execution_type === 'exit' ? exitCaller(run) : callerOf(deps, run, now),
+  callerOf: (run, { now }) => (run.execution_type === 'exit' ? exitCaller(run) : callerOf(deps, run, now)),
   endOfStopped: (run) => endOf(deps, { run, ...nothing, ...stopped }),
   endOfAccess: (run, error) => endOf(deps, { run, ...nothing, ...endOfAccess(run)(error) }),
   endOfSkip: (run, { reason, code, message }) =>

@@ -65,7 +65,16 @@ export async function openAccountRow(tx: Tx, given: NewAccount): Promise<Strateg
     tx,
     `insert into strategy_account (id, strategy_id, mode, user_id, version, state, cursor, opened_at, updated_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $8) on conflict (strategy_id, mode) do nothing`,
-    [uuidv7(at, random), strategy_id, mode, user_id, version, jsonText(toStoredRun(run)), jsonText(cursor), at],
+    [
+      uuidv7(at, random),
+      strategy_id,
+      mode,
+      user_id,
+      version,
+      jsonText(toStoredRun(run)),
+      jsonText(cursor),
+      at,
+    ],
   )
   return (await lockAccount(tx, given))!
 }

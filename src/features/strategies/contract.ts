@@ -83,7 +83,8 @@ const BacktestRequest = T.Object(
 
 const ratio = (description: string) =>
   T.String({ pattern: decimalPattern, description: `${description}, as a fraction` })
-const usd = (description: string) => T.String({ pattern: decimalPattern, description: `${description}, in USD` })
+const usd = (description: string) =>
+  T.String({ pattern: decimalPattern, description: `${description}, in USD` })
 const interval = (description: string) =>
   T.Union([T.Object({ low: ratio('Lower bound'), high: ratio('Upper bound') }), T.Null()], { description })
 const BacktestResult = T.Object(

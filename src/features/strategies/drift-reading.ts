@@ -44,11 +44,7 @@ export async function readDrift(deps: DriftDeps, compared: ComparedAccount): Pro
   const { versionAt, drift: before } = await comparedBefore(deps.db, key)
   const nowMs = deps.clock.now().getTime()
   if (before && nowMs - Date.parse(before.at) < comparedEveryMs) return before
-  const beginMs = Math.max(
-    compared.openedAt.getTime(),
-    versionAt?.getTime() ?? 0,
-    nowMs - comparedMsMax,
-  )
+  const beginMs = Math.max(compared.openedAt.getTime(), versionAt?.getTime() ?? 0, nowMs - comparedMsMax)
   const isComparable = compared.fills.some(({ isExit, atMs }) => !isExit && atMs >= beginMs)
   if (!isComparable) return before
   const drift = await compare(deps, compared, { beginMs, nowMs })
@@ -57,7 +53,12 @@ export async function readDrift(deps: DriftDeps, compared: ComparedAccount): Pro
   return drift
 }
 
-type Histories = { assets: Record<string, AssetHistory>; executionSpan: CandleSpan; fromMs: number; toMs: number }
+type Histories = {
+  assets: Record<string, AssetHistory>
+  executionSpan: CandleSpan
+  fromMs: number
+  toMs: number
+}
 
 async function compare(
   deps: DriftDeps,
@@ -112,7 +113,9 @@ async function readHistories(
     if (toMs - fromMs < 2 * spanMs) continue
     const time = { fromMs, toMs }
     const read = await Promise.all(
-      markets.map((market) => readHistory({ candles, funding, ...deps }, { market, span, executionSpan, time })),
+      markets.map((market) =>
+        readHistory({ candles, funding, ...deps }, { market, span, executionSpan, time }),
+      ),
     )
     if (read.every((history) => history !== undefined))
       return {

@@ -36,7 +36,9 @@ export function guardTrippedEvent(tripped: TrippedGuard): NewEvent {
       at: new Date(atMs).toISOString(),
       on_trip: onTrip,
       equity_usd: equityUsd,
-      message: sentence(`${mode === 'paper' ? 'on paper ' : ''}${reason}: it enters nothing ${until}, and ${positions}`),
+      message: sentence(
+        `${mode === 'paper' ? 'on paper ' : ''}${reason}: it enters nothing ${until}, and ${positions}`,
+      ),
     },
   }
 }

@@ -34,7 +34,10 @@ function countingCandles(venueMs: () => number) {
   }
 }
 const funding = { fill: async () => {}, read: async () => [] }
-const venue = { mids: async () => new Map<string, string>(), book: () => Promise.reject(new Error('no book')) }
+const venue = {
+  mids: async () => new Map<string, string>(),
+  book: () => Promise.reject(new Error('no book')),
+}
 
 test('1,000 strategies of three assets share the windows of a close', async () => {
   const { candles, reads } = countingCandles(() => closeMs)

@@ -64,7 +64,11 @@ export const movedTo = (
 })
 
 /** Counts what came of market orders of the last decision. */
-export function withEnds(order: PaperOrder, ends: readonly OrderEnd[], { config }: StrategyTerms): PaperOrder {
+export function withEnds(
+  order: PaperOrder,
+  ends: readonly OrderEnd[],
+  { config }: StrategyTerms,
+): PaperOrder {
   let now = order
   for (const { order: sent, filledUnits, rejection } of ends) {
     const rules = config.decision.markets[sent.asset]

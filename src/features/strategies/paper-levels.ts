@@ -1,5 +1,10 @@
 import type { Tx } from '#kernel/task/task.ts'
-import { type BookLevels, type ShownBook, type TakenLevels, takenOf } from '#market/strategies/book-execution.ts'
+import {
+  type BookLevels,
+  type ShownBook,
+  type TakenLevels,
+  takenOf,
+} from '#market/strategies/book-execution.ts'
 import { unitsOfPrice, unitsOfSize } from '#market/strategies/matching.ts'
 import type { MarketRules } from '#market/strategies/strategy.ts'
 import { jsonText, query } from '#store/query.ts'
@@ -50,10 +55,8 @@ export async function lockLevels(
 }
 
 export const storeLevels = (tx: Tx, { userId, market }: LevelsKey, { timeMs, bids, asks }: TakenLevels) =>
-  query(tx, 'update paper_levels set block_ms = $3, bids = $4, asks = $5 where user_id = $1 and market = $2', [
-    userId,
-    market,
-    timeMs,
-    textOf(bids),
-    textOf(asks),
-  ])
+  query(
+    tx,
+    'update paper_levels set block_ms = $3, bids = $4, asks = $5 where user_id = $1 and market = $2',
+    [userId, market, timeMs, textOf(bids), textOf(asks)],
+  )

@@ -1,11 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import {
-  executeInBook,
-  type ShownBook,
-  type TakenLevels,
-} from '#market/strategies/book-execution.ts'
+import { executeInBook, type ShownBook, type TakenLevels } from '#market/strategies/book-execution.ts'
 import { type Execute, unitsOfPrice } from '#market/strategies/matching.ts'
 import {
   type Advanced,

@@ -48,7 +48,13 @@ export const createStrategyReports = (deps: ReportDeps): StrategyReports => ({
   },
 })
 
-type Read = { account: StrategyAccount; facts: RunFacts; fills: readonly StrategyFill[]; drift: Drift | null; at: Date }
+type Read = {
+  account: StrategyAccount
+  facts: RunFacts
+  fills: readonly StrategyFill[]
+  drift: Drift | null
+  at: Date
+}
 
 async function makeFiles(deps: ReportDeps, reported: ReportedRun): Promise<MadeFile[]> {
   const read = await readReported(deps, reported)
@@ -141,4 +147,5 @@ async function chartOf({ db }: ReportDeps, { reported, read, report }: Charted) 
 
 /** So many characters fit into the width of a picture. */
 const titleMax = 80
-const cutTitle = (title: string): string => (title.length > titleMax ? `${title.slice(0, titleMax - 1)}…` : title)
+const cutTitle = (title: string): string =>
+  title.length > titleMax ? `${title.slice(0, titleMax - 1)}…` : title

@@ -42,7 +42,11 @@ export type Acted =
   | { decideAgainMs: number; store?(tx: Tx): Promise<NewEvent[]> }
   | {
       /** What a run that ends has done; `error` says why something of it was not done. */
-      end: { outcome: 'executed' | 'partial' | 'not_executed'; error: RunError | null; skipReason: SkipReason | null }
+      end: {
+        outcome: 'executed' | 'partial' | 'not_executed'
+        error: RunError | null
+        skipReason: SkipReason | null
+      }
       decision: RecordedDecision
       realizedPnlUsd: string | null
       /** The files that the run has made. */

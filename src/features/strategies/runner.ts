@@ -177,7 +177,7 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
     at,
     decision: decisionText(decision),
     inputs_sha256: sha256,
-    inputs: recordInputs(windows, state, config) as JsonObject,
+    inputs: recordInputs(windows, state, config),
   })
   const ordered = { executionId: run.id, seq, atMs: nowMs, decision }
   const isPlaced = decision.orders.length > 0 || exit !== undefined
@@ -263,7 +263,11 @@ const recordedDecision = ({ decision, text, sha256, exit }: Acting): RecordedDec
   inputs_sha256: sha256,
 })
 
-async function act(deps: RunnerDeps, run: StrategyRunRow, { caller, data, context }: ActGiven): Promise<Acted> {
+async function act(
+  deps: RunnerDeps,
+  run: StrategyRunRow,
+  { caller, data, context }: ActGiven,
+): Promise<Acted> {
   const acting = data as Acting & JsonObject
   const { decision, seq, at_ms, driver: stored } = acting
   const driver = driverOf(deps.drivers, run.mode)

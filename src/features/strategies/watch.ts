@@ -182,5 +182,9 @@ async function storeUnlessSame(tx: Tx, stored: Stored): Promise<void> {
   const at = new Date(nowMs)
   await storeAccount(tx, { ...account, watch_at: watchAt }, at)
   if (isQuarter || watchAt === null)
-    await storeEquity(tx, { strategy_id: account.strategy_id, mode: account.mode }, { usd: equityText(account, terms), at })
+    await storeEquity(
+      tx,
+      { strategy_id: account.strategy_id, mode: account.mode },
+      { usd: equityText(account, terms), at },
+    )
 }

@@ -94,6 +94,11 @@ test('a decision that acts says what it orders and why', () => {
     words(exit, open, dca),
     'exit: sell 1 ETH at the market, because the guard on the loss since the beginning has tripped',
   )
-  const many: Decision = { action: 'adjust', reason: 'share_above_target', figures: {}, orders: Array(9).fill(sale) }
+  const many: Decision = {
+    action: 'adjust',
+    reason: 'share_above_target',
+    figures: {},
+    orders: Array(9).fill(sale),
+  }
   assert.match(words(many, open, dca), /; and 6 more, because a share is above its target$/)
 })

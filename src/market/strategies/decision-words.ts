@@ -16,7 +16,8 @@ export function decisionWords(decision: Decision, state: StrategyState, config: 
 }
 
 /** Says why a run closed what the strategy had open. */
-export const exitWords = (reason: string): string => `exit: what was open is closed, because ${whyActed(reason)}`
+export const exitWords = (reason: string): string =>
+  `exit: what was open is closed, because ${whyActed(reason)}`
 
 function holdWords(decision: Decision, { positions }: StrategyState): string {
   // A condition that is not true is one of the exit while a position is open.
@@ -139,7 +140,15 @@ const whyActed = (reason: string): string =>
 
 const orderTypes = { market: 'at the market', limit: 'at a limit of', stop: 'from' } as const
 
-function orderWords({ asset, side, size, order_type: type, price, stop_loss, take_profit }: OrderIntent): string {
+function orderWords({
+  asset,
+  side,
+  size,
+  order_type: type,
+  price,
+  stop_loss,
+  take_profit,
+}: OrderIntent): string {
   const at = price === undefined ? orderTypes.market : `${orderTypes[type]} ${figureText(price, 'price')}`
   const stop = stop_loss && `stop ${figureText(stop_loss.price, 'price')}`
   const target = take_profit && `target ${figureText(take_profit.price, 'price')}`

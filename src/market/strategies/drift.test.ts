@@ -38,10 +38,7 @@ test('an entry is compared with the nearest one of the backtest, on its side, ea
     [entry(10 * minuteMs, { price: '100.2' }), entry(20 * minuteMs), entry(500 * minuteMs)],
     [simulated(10 * minuteMs, 100), simulated(20 * minuteMs, 100, false), simulated(21 * minuteMs, 100)],
   )
-  assert.deepEqual(
-    [drift.entries, drift.entries_only_here, drift.entries_only_in_backtest],
-    [2, 1, 1],
-  )
+  assert.deepEqual([drift.entries, drift.entries_only_here, drift.entries_only_in_backtest], [2, 1, 1])
   // 20 hundredths of a percent more were paid by one of two.
   assert.equal(drift.entry_price_bps, '10')
 })
@@ -64,7 +61,13 @@ test('results of trades stand beside those of the backtest', () => {
   const exit = entry(minuteMs, { isBuy: false, isExit: true, price: '105', realizedUsd: '4' })
   const drift = compare([entry(0), exit], [])
   assert.deepEqual(
-    [drift.trades, drift.trade_result, drift.backtest_trades, drift.backtest_trade_result, drift.entry_price_bps],
+    [
+      drift.trades,
+      drift.trade_result,
+      drift.backtest_trades,
+      drift.backtest_trade_result,
+      drift.entry_price_bps,
+    ],
     [1, '0.04', 2, '0.01', null],
   )
 })

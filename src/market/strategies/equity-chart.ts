@@ -58,7 +58,9 @@ const usdLabel = (value: number, places: number): string => axisLabel(value, pla
 
 /** Draws an entry as a triangle below the line: its tip is up for a purchase, and down for a sale. */
 function entryMark({ x, y }: Point, { isBuy }: EntryMark): string {
-  const [tip, base] = isBuy ? [y + markDistance - 5, y + markDistance + 4] : [y + markDistance + 5, y + markDistance - 4]
+  const [tip, base] = isBuy
+    ? [y + markDistance - 5, y + markDistance + 4]
+    : [y + markDistance + 5, y + markDistance - 4]
   const corners = [
     { x, y: tip },
     { x: x - 5, y: base },
@@ -91,7 +93,9 @@ function drawWorth(samples: readonly Sample[], chart: EquityChart, x: Scale): st
     ...trades.slice(-marksMax).map(({ closedMs, netMicros }) => {
       const near = sampleAt(closedMs)
       const fill = netMicros > 0n ? palette.up : palette.down
-      return near ? element('circle', { cx: x(closedMs), cy: y(near.usd), r: 4, fill, stroke: palette.background }) : ''
+      return near
+        ? element('circle', { cx: x(closedMs), cy: y(near.usd), r: 4, fill, stroke: palette.background })
+        : ''
     }),
     ...tags.flatMap(drawTag),
   ]

@@ -62,9 +62,7 @@ const entered = (held: Open | undefined, fill: StrategyFill): Open => ({
 })
 
 const isSameExit = ({ trade, executionId }: Exit, fill: StrategyFill): boolean =>
-  executionId === fill.executionId &&
-  trade.reason === fill.reason &&
-  fill.atMs - trade.closedMs <= oneExitMs
+  executionId === fill.executionId && trade.reason === fill.reason && fill.atMs - trade.closedMs <= oneExitMs
 
 function closed(held: Open | undefined, fill: StrategyFill): { trade: ClosedTrade; left: Open | undefined } {
   const worth = worthOfFill(fill)

@@ -33,7 +33,10 @@ test('a report names its run, its decision and its fills, and its title stays on
   assert.ok(text.startsWith('# Monday ETH\nRun 1 of version 1, live, ended at 2026-01-05T14:01:00.000Z.\n'))
   assert.match(text, /^Decision: entry: buy 0\.01 ETH/m)
   assert.match(text, /^\| Worth \| 999\.99 USD \|$/m)
-  assert.match(text, /^\| 2026-01-05T14:00:00\.000Z \| buy 0\.01 ETH at 2000 \| 20 \| 0\.009 \| {2}\| due \|$/m)
+  assert.match(
+    text,
+    /^\| 2026-01-05T14:00:00\.000Z \| buy 0\.01 ETH at 2000 \| 20 \| 0\.009 \| {2}\| due \|$/m,
+  )
   assert.match(text, /^Not compared yet\.$/m)
 })
 
