@@ -42,7 +42,7 @@ export async function addStrategyRow(
   await query(
     db,
     `insert into strategy (id, user_id, title, version, status, notify, next_at, activated_at, created_at, updated_at)
-     values ($1, $2, 'A strategy', 0, 'active', 'all', now() + interval '1 day', now(), now(), now())`,
+     values ($1, $2, 'A strategy', 1, 'active', 'all', now() + interval '1 day', now(), now(), now())`,
     [fields.id, fields.userId],
   )
   await addVersionRow(db, fields)
@@ -65,7 +65,8 @@ async function addVersionRow(db: Queryable, { id, authority, ...fields }: Strate
   }
   await query(
     db,
-    `with numbered as (update strategy set version = version + 1 where id = $1 returning version)
+    `with numbered as (update strategy set version = 1 + coalesce(
+         (select max(version) from strategy_version where strategy_id = $1), 0) where id = $1 returning version)
      insert into strategy_version (strategy_id, version, type, query, agent, mode, calendar, on_missed, catch_up_seconds,
        config, guards, budget_usd, paper_balance_usd, compiled, authority, created_at)
      select $1, version, $2, 'A strategy', 'ProAgent', $3, $4, 'run_latest', 600, $5, $6, $7, $8, $9, $10, now()
