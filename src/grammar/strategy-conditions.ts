@@ -1,4 +1,12 @@
-import { type Cursor, isNext, skip, takeAsset, takeDollars, takePhrase, takeQuantity } from './strategy-cursor.ts'
+import {
+  type Cursor,
+  isNext,
+  skip,
+  takePerp,
+  takeDollars,
+  takePhrase,
+  takeQuantity,
+} from './strategy-cursor.ts'
 
 /** Reads conditions on figures: `when RSI is below 30 and the price is above the 50 EMA`. */
 
@@ -90,7 +98,8 @@ function readAverage(cursor: Cursor): string | undefined {
   const name = takePhrase(cursor, Object.keys(averageWords))
   const kind = name === undefined ? undefined : averageWords[name]
   const length = before ?? (kind === undefined ? undefined : takeQuantity(cursor, ['number']))
-  if (kind !== undefined && length !== undefined && averages[kind]?.includes(length)) return `${kind}_${length}`
+  if (kind !== undefined && length !== undefined && averages[kind]?.includes(length))
+    return `${kind}_${length}`
   cursor.at = at
   return undefined
 }
@@ -127,7 +136,7 @@ function readNamed(cursor: Cursor): string | undefined {
 
 function readPrice(cursor: Cursor, asset: string): string | undefined {
   const { at } = cursor
-  const named = takeAsset(cursor)
+  const named = takePerp(cursor)
   if (named !== undefined && named !== asset) {
     cursor.at = at
     return undefined

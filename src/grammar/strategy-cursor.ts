@@ -100,7 +100,7 @@ export function takeDollars(cursor: Cursor): string | undefined {
 const assetWordsMax = 3
 
 /** Takes the name of an asset with a perpetual market, and returns its symbol. */
-export function takeAsset(cursor: Cursor): string | undefined {
+export function takePerp(cursor: Cursor): string | undefined {
   const { names, at } = cursor
   for (let count = assetWordsMax; count > 0; count--) {
     const words = Array.from({ length: count }, (_, n) => wordAt(cursor, at + n))

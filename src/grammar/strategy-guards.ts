@@ -79,7 +79,8 @@ export function splitGuards(text: string): GuardedSentence {
     guards = { ...guards, ...own }
     if (budgetUsd !== undefined) budget = { budgetUsd }
     const after = rest.slice(found.index + found[0].length)
-    rest = `${rest.slice(0, found.index)}${after.startsWith(' ') || after === '' ? '' : ' '}${after}`.trim()
+    const joint = /^[\p{L}\p{N}$]/u.test(after) ? ' ' : ''
+    rest = `${rest.slice(0, found.index)}${joint}${after}`.trim()
   }
   return { rest, guards, ...budget }
 }

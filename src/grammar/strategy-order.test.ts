@@ -5,16 +5,27 @@ import { nicknames } from './english/word-lists.ts'
 import { splitGuards } from './strategy-guards.ts'
 import { mayBeStrategy, readStrategy } from './strategy-order.ts'
 
-const asset = (symbol: string, name: string, perp = true) => ({ symbol, name, tokens: [], perp, spot: false })
-const assets = [asset('BTC', 'Bitcoin'), asset('ETH', 'Ether'), asset('SOL', 'Solana'), asset('USDC', 'USD Coin', false)]
+const asset = (symbol: string, name: string, { perp = true } = {}) => ({
+  symbol,
+  name,
+  tokens: [],
+  perp,
+  spot: false,
+})
+const assets = [
+  asset('BTC', 'Bitcoin'),
+  asset('ETH', 'Ether'),
+  asset('SOL', 'Solana'),
+  asset('USDC', 'USD Coin', { perp: false }),
+]
 const names = createNames({ chains: [], assets }, nicknames)
 
-const read = (text: string, isTimed: boolean) => {
+const read = (text: string, { isTimed }: { isTimed: boolean }) => {
   const found = readStrategy(text, names, { isTimed })
   return 'strategy' in found ? found.strategy : found.unread
 }
-const timed = (text: string) => read(text, true)
-const untimed = (text: string) => read(text, false)
+const timed = (text: string) => read(text, { isTimed: true })
+const untimed = (text: string) => read(text, { isTimed: false })
 
 test('a purchase at times is read with its amount, and with the highest price', () => {
   const plain = { type: 'dca', config: { asset: 'ETH', amount_usd: '20' } }
@@ -67,7 +78,9 @@ test('an entry under plain conditions is read with its exit', () => {
     },
   })
   assert.deepEqual(
-    untimed('short $50 of ETH at 3x on the 4 hour chart when the price crosses below the 50 EMA and macd is below 0.5'),
+    untimed(
+      'short $50 of ETH at 3x on the 4 hour chart when the price crosses below the 50 EMA and macd is below 0.5',
+    ),
     {
       type: 'condition',
       config: {
@@ -103,7 +116,7 @@ test('day trades are read with their leverage', () => {
 
 test('a sentence with anything else is no strategy, and the words that were not read are returned', () => {
   assert.deepEqual(timed('buy 20 dollars of eth on base'), ['on base'])
-  assert.deepEqual(timed('buy 20 dollars of ETH and tell me how it went'), ['and tell me how it went'])
+  assert.deepEqual(timed('buy 20 dollars of ETH and tell me how it went'), ['tell me how it went'])
   assert.deepEqual(timed('buy 20 dollars of GOLD'), ['GOLD'])
   assert.deepEqual(timed('do not buy 20 dollars of ETH'), ['do not buy 20 dollars of ETH'])
   assert.deepEqual(timed('buy -20 dollars of ETH'), ['-20 dollars of ETH'])
@@ -136,17 +149,21 @@ test('guards are read out of a sentence, each once', () => {
     'day trade BTC with $200',
     { max_consecutive_losses: 3, max_trades_per_day: 2 },
   ])
-  assert.deepEqual(guarded('buy 20 dollars of ETH with a budget of 500 dollars and stop if it is down 50 dollars'), [
-    'buy 20 dollars of ETH',
-    { max_loss_usd: '50' },
-    '500',
-  ])
+  assert.deepEqual(
+    guarded('buy 20 dollars of ETH with a budget of 500 dollars and stop if it is down 50 dollars'),
+    ['buy 20 dollars of ETH', { max_loss_usd: '50' }, '500'],
+  )
   assert.deepEqual(guarded('stop me if you have heard this'), ['stop me if you have heard this', {}])
 })
 
 test('long texts are read in bounded time', () => {
   const began = performance.now()
-  for (const text of [`buy ${'1 '.repeat(1_000)}`, ', and '.repeat(330), 'stop when '.repeat(200), ' '.repeat(2_000)]) {
+  for (const text of [
+    `buy ${'1 '.repeat(1_000)}`,
+    ', and '.repeat(330),
+    'stop when '.repeat(200),
+    ' '.repeat(2_000),
+  ]) {
     splitGuards(text)
     timed(text)
     untimed(text)

@@ -6,7 +6,7 @@ import {
   fillers,
   isAtEnd,
   skip,
-  takeAsset,
+  takePerp,
   takeDollars,
   takePhrase,
   takeQuantity,
@@ -48,13 +48,35 @@ export type WordReading = { strategy: WordStrategy } | { unread: string[] }
 
 type Reader = (cursor: Cursor) => WordStrategy | undefined
 
-const buyWords = ['buy', 'purchase', 'get', 'accumulate', 'stack', 'dca', 'invest', 'put', 'dollar cost average']
+const buyWords = [
+  'buy',
+  'purchase',
+  'get',
+  'accumulate',
+  'stack',
+  'dca',
+  'invest',
+  'put',
+  'dollar cost average',
+]
 const heldWords = ['rebalance', 'hold', 'keep', 'allocate', 'balance']
 const dayWords = ['day trade', 'day trades', 'daytrade', 'farm day trades', 'farm']
-const entryWords = ['buy', 'long', 'go long', 'open a long', 'short', 'go short', 'open a short', 'sell short']
+const entryWords = [
+  'buy',
+  'long',
+  'go long',
+  'open a long',
+  'short',
+  'go short',
+  'open a short',
+  'sell short',
+]
 
 /** Words without which no sentence is a strategy. */
-const cues = new RegExp(`\\b(?:${[...buyWords, ...heldWords, ...dayWords, 'long', 'short'].join('|')})\\b`, 'i')
+const cues = new RegExp(
+  `\\b(?:${[...buyWords, ...heldWords, ...dayWords, 'long', 'short'].join('|')})\\b`,
+  'i',
+)
 export const mayBeStrategy = (text: string): boolean => cues.test(text)
 
 /**
@@ -84,7 +106,7 @@ function readOrder(cursor: Cursor): Order | undefined {
   skip(cursor, [...fillers, 'into', 'in', 'of'])
   const before = takeDollars(cursor)
   skip(cursor, [...fillers, 'of', 'in', 'into', 'on'])
-  const asset = takeAsset(cursor)
+  const asset = takePerp(cursor)
   if (asset === undefined) return undefined
   if (before !== undefined) return { asset, usd: before }
   skip(cursor, ['for', 'with', 'using', 'a', 'worth', 'of'])
@@ -97,8 +119,22 @@ const belowWords = ['below', 'under', 'less than', 'cheaper than', 'not above', 
 /** Reads the highest price of a purchase: `if the price is below 3000 dollars`, `but not above $3,000`. */
 function readMaxPrice(cursor: Cursor): string | undefined {
   const { at } = cursor
-  skip(cursor, [',', 'but', 'and', 'only', 'if', 'when', 'while', 'as long as', 'the', 'its', 'it', 'price', 'of'])
-  takeAsset(cursor)
+  skip(cursor, [
+    ',',
+    'but',
+    'and',
+    'only',
+    'if',
+    'when',
+    'while',
+    'as long as',
+    'the',
+    'its',
+    'it',
+    'price',
+    'of',
+  ])
+  takePerp(cursor)
   skip(cursor, ['price', 'is', 'stays', 'trades', 'costs'])
   const isBelow = takePhrase(cursor, belowWords) !== undefined
   const price = isBelow ? (takeDollars(cursor) ?? takeQuantity(cursor, ['number'])) : undefined
@@ -128,7 +164,7 @@ const targetsMax = 10
 function readTarget(cursor: Cursor): { asset: string; share_pct: string } | undefined {
   const before = takeQuantity(cursor, ['percent'])
   skip(cursor, ['of', 'in', 'into', 'the'])
-  const asset = takeAsset(cursor)
+  const asset = takePerp(cursor)
   if (asset === undefined) return undefined
   skip(cursor, ['to', 'at', 'with'])
   const share = before ?? takeQuantity(cursor, ['percent'])

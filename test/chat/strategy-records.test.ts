@@ -117,7 +117,11 @@ describe('the records of a strategy', () => {
   /** A run on paper that has decided at its slot. */
   const addRun = async (strategyId: string, atMs: number, reason = 'due') => {
     const id = uuidv7(new Date(atMs), systemRandom)
-    const decision = { action: 'enter', reason, text: 'entry: buy 0.01 ETH at the market, because its time has come' }
+    const decision = {
+      action: 'enter',
+      reason,
+      text: 'entry: buy 0.01 ETH at the market, because its time has come',
+    }
     await rows(
       `with numbered as (update strategy set execution_count = execution_count + 1 where id = $2
          returning id, user_id, execution_count)
@@ -139,7 +143,10 @@ describe('the records of a strategy', () => {
     )
     return id
   }
-  const addFill = (strategyId: string, fields: Partial<StrategyFillRow> & Pick<StrategyFillRow, 'fill_id' | 'at'>) => {
+  const addFill = (
+    strategyId: string,
+    fields: Partial<StrategyFillRow> & Pick<StrategyFillRow, 'fill_id' | 'at'>,
+  ) => {
     const row = {
       strategy_id: strategyId,
       mode: 'paper',
@@ -155,7 +162,10 @@ describe('the records of a strategy', () => {
       ...fields,
       fill_id: String(fields.fill_id),
     }
-    return rows('insert into strategy_fill select * from jsonb_populate_record(null::strategy_fill, $1)', JSON.stringify(row))
+    return rows(
+      'insert into strategy_fill select * from jsonb_populate_record(null::strategy_fill, $1)',
+      JSON.stringify(row),
+    )
   }
   const at = (ms: number) => new Date(ms)
 
@@ -225,14 +235,28 @@ describe('the records of a strategy', () => {
     const row = await findSchedule(core.db, user, id)
     const view = strategyView(row!, { sizeDecimals: { ETH: 4 } })
     assert.deepEqual(
-      view.position?.map(({ asset, mode, size, entry_price, mark_price }) => [asset, mode, size, entry_price, mark_price]),
+      view.position?.map(({ asset, mode, size, entry_price, mark_price }) => [
+        asset,
+        mode,
+        size,
+        entry_price,
+        mark_price,
+      ]),
       [['ETH', 'paper', '0.02', '2003', '2000']],
     )
     assert.deepEqual(
-      [view.pnl?.realized_usd, view.pnl?.paper?.realized_usd, view.pnl?.paper?.unrealized_usd, view.budget_spent_usd],
+      [
+        view.pnl?.realized_usd,
+        view.pnl?.paper?.realized_usd,
+        view.pnl?.paper?.unrealized_usd,
+        view.budget_spent_usd,
+      ],
       ['0', '-0.018', '-0.06', '40.06'],
     )
-    assert.deepEqual([view.last_decision?.reason, view.last_decision?.mode, view.drift], ['due', 'paper', null])
+    assert.deepEqual(
+      [view.last_decision?.reason, view.last_decision?.mode, view.drift],
+      ['due', 'paper', null],
+    )
   })
 
   /** Stores candles at one price, as far back as a decision reads, and says that the venue was asked for all of them. */
@@ -257,7 +281,10 @@ describe('the records of a strategy', () => {
         nowMs,
       )
     }
-    await rows(`insert into funding_series (market, filled_from_ms, filled_to_ms) values ('ETH', 0, $1)`, nowMs)
+    await rows(
+      `insert into funding_series (market, filled_from_ms, filled_to_ms) values ('ETH', 0, $1)`,
+      nowMs,
+    )
   }
   const noVenue = () => Promise.reject(new Error('the venue is not asked'))
 
@@ -329,8 +356,14 @@ describe('the records of a strategy', () => {
       [drift?.entries, drift?.entries_only_here, drift?.entries_only_in_backtest, drift?.entry_price_bps],
       [2, 0, 0, '9.99'],
     )
-    assert.match(report!.text, /^From .* On average the price of an entry was 9\.99 hundredths of a percent worse\.$/m)
-    await rows(`update strategy_account set drift = jsonb_set(drift, '{entries}', '9') where strategy_id = $1`, id)
+    assert.match(
+      report!.text,
+      /^From .* On average the price of an entry was 9\.99 hundredths of a percent worse\.$/m,
+    )
+    await rows(
+      `update strategy_account set drift = jsonb_set(drift, '{entries}', '9') where strategy_id = $1`,
+      id,
+    )
     const again = await reports.make({ run, terms: terms(id), text: 'entry: buy 0.01 ETH' })
     assert.equal(again[0]?.name, 'report.md')
     assert.match(put.at(-3)!.text, /^\| Entries in both \| 9 \| 9 \|$/m)
@@ -350,9 +383,10 @@ describe('the records of a strategy', () => {
         at(ms),
       )
     }
-    for (const job of strategyRetentionJobs(core.db, clock)) while (await job.runBatch()) continue
+    for (const job of strategyRetentionJobs(core.db, clock)) while (await job.runBatch());
     const countOf = async (table: string) =>
-      (await rows<{ n: number }>(`select count(*)::integer as n from ${table} where strategy_id = $1`, id))[0]?.n
+      (await rows<{ n: number }>(`select count(*)::integer as n from ${table} where strategy_id = $1`, id))[0]
+        ?.n
     assert.deepEqual(
       [await countOf('strategy_decision'), await countOf('strategy_fill'), await countOf('strategy_equity')],
       [1, 2, 2],

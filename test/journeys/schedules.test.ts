@@ -123,11 +123,21 @@ describe('scheduled chats', () => {
     const ended = await call<Record<string, string[]>>('PUT /disable_schedule_chats', {
       schedule_ids: [draft.schedule_id, unknownId],
     })
-    assert.deepEqual(ended.body, { disabled: [draft.schedule_id], already: [], not_found: [unknownId], flatten_task_ids: [] })
+    assert.deepEqual(ended.body, {
+      disabled: [draft.schedule_id],
+      already: [],
+      not_found: [unknownId],
+      flatten_task_ids: [],
+    })
     const again = await call<Record<string, string[]>>('PUT /disable_schedule_chats', {
       schedule_id: draft.schedule_id,
     })
-    assert.deepEqual(again.body, { disabled: [], already: [draft.schedule_id], not_found: [], flatten_task_ids: [] })
+    assert.deepEqual(again.body, {
+      disabled: [],
+      already: [draft.schedule_id],
+      not_found: [],
+      flatten_task_ids: [],
+    })
     const refused = await call<Conflict>(`POST ${activate}`)
     assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'])
   })

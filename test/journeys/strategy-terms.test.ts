@@ -160,7 +160,7 @@ describe('a strategy', () => {
       [refused.status, loc, type, ctx?.unread],
       [422, ['body', 'query'], 'not_understood', ['on base']],
     )
-    assert.equal((ctx?.examples as string[]).length, 3)
+    assert.equal((ctx!.examples as string[]).length, 3)
     const open = await user.call<{ unread: string[]; questions: string[]; query: null }>(
       `GET /schedule-chat/preview?${new URLSearchParams({ text: 'daily at 9 buy $20 of eth on base, stop after 3 losses' })}`,
     )
@@ -189,7 +189,7 @@ describe('a strategy', () => {
     const refusals: [fields: object, field: string, type: string][] = [
       [{ type: 'prompt' }, 'type', 'value_error'],
       [{ query: 'day trade BTC with 200 dollars' }, 'type', 'value_error'],
-      [{ query: 'tell me a story' }, 'query', 'not_understood'],
+      [{ query: 'sing me a song' }, 'query', 'not_understood'],
       [{ config: { asset: 'ETH' } }, 'config.amount_usd', 'missing'],
       [{ schedule: { type: 'interval', every_seconds: 59 } }, 'schedule', 'least_interval'],
       [{ agent: 'ProAgent' }, 'agent', 'extra_forbidden'],
@@ -281,9 +281,9 @@ describe('a strategy', () => {
       [refused.status, refused.body.code, refused.body.missing],
       [409, 'setup_incomplete', all],
     )
-    const kept = (await update(user, made, { status: 'active' })).body
-    assert.deepEqual([kept.status, kept.version], ['draft', 2])
-    assert.match(kept.status_reason ?? '', /^incomplete: Not activated\. Run `strategies_backtest`/)
+    const unchanged = (await update(user, made, { status: 'active' })).body
+    assert.deepEqual([unchanged.status, unchanged.version], ['draft', 2])
+    assert.match(unchanged.status_reason ?? '', /^incomplete: Not activated\. Run `strategies_backtest`/)
     const run = await user.call<Conflict>(`POST ${path(made, '/run')}`)
     assert.deepEqual([run.status, run.body.code], [409, 'conflict'])
     const bounded = (await update(user, made, { guards: { max_loss_usd: '50' }, budget_usd: '400' })).body

@@ -41,7 +41,9 @@ describe('the record of a decision', () => {
     sinceCloseMs: fc.integer({ min: 0, max: quarterMs - 1 }),
     strategy: fc.constantFrom(...strategies),
     equity: fc.integer({ min: 1, max: 5_000 }),
-    held: fc.option(fc.record({ side: fc.constantFrom('long', 'short'), size: fc.constantFrom('0.01', '0.00731') })),
+    held: fc.option(
+      fc.record({ side: fc.constantFrom('long', 'short'), size: fc.constantFrom('0.01', '0.00731') }),
+    ),
     blocked_by: fc.constantFrom(null, 'cooldown', 'max_loss'),
     must_flatten: fc.boolean(),
   })

@@ -113,7 +113,11 @@ export const strategyMutations = [
     [`${engine}/fill-trades.test.ts`],
     [
       ['fill.atMs - trade.closedMs <= oneExitMs', 'true', 'exits at different times count as one trade'],
-      ['fill.isBuy ? costMicros - worth : worth - costMicros', 'worth - costMicros', 'a short has the result of a long'],
+      [
+        'fill.isBuy ? costMicros - worth : worth - costMicros',
+        'worth - costMicros',
+        'a short has the result of a long',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -121,13 +125,23 @@ export const strategyMutations = [
     [`${engine}/drift.test.ts`],
     [
       ['    left.delete(same)\n', '', 'two entries are compared with one of the backtest'],
-      ['isBuy ? price - priceUnits : priceUnits - price', 'price - priceUnits', 'a sale that got more counts as worse'],
+      [
+        'isBuy ? price - priceUnits : priceUnits - price',
+        'price - priceUnits',
+        'a sale that got more counts as worse',
+      ],
     ],
   ),
   ...mutationsOf(
     `${engine}/guard-distance.ts`,
     [`${engine}/guard-distance.test.ts`],
-    [['state.dayStartMicros - equityMicros', 'state.startMicros - equityMicros', 'the loss of the day is that of all days']],
+    [
+      [
+        'state.dayStartMicros - equityMicros',
+        'state.startMicros - equityMicros',
+        'the loss of the day is that of all days',
+      ],
+    ],
   ),
   ...mutationsOf('src/store/migrations/16-strategies/0006_spend.sql', budget, [
     [
@@ -135,17 +149,33 @@ export const strategyMutations = [
       'x.counted > x.budget',
       'runs that order at once exceed the budget of their strategy',
     ],
-    ["when t.outcome = 'not_executed' then 0", 'when false then 0', 'an order without an effect uses the budget up'],
+    [
+      "when t.outcome = 'not_executed' then 0",
+      'when false then 0',
+      'an order without an effect uses the budget up',
+    ],
   ]),
   ...mutationsOf('src/durable/accept/acceptance.ts', budget, [
     ["[{ table: 'strategy_spend', rows: [row] }]", '[]', 'orders of a strategy use nothing of its budget'],
   ]),
-  ...mutationsOf('src/features/strategies/live-account.ts', ['src/features/strategies/live-account.test.ts'], [
-    ['.filter(({ key }) => !counted.includes(key))', '', 'the parts of one order count as several trades'],
-    ['units > held.sizeUnits ? held.sizeUnits : units', 'units', 'an account loses more than it has'],
-  ]),
-  ...mutationsOf('src/features/strategies/live-protection.ts', ['src/features/strategies/live-protection.test.ts'], [
-    ['isSettled && !isWaiting && covered.all > units', 'false', 'exits of a strategy sell what its user owns'],
-    ['covered.stops < units', 'false', 'a position stays without its stop'],
-  ]),
+  ...mutationsOf(
+    'src/features/strategies/live-account.ts',
+    ['src/features/strategies/live-account.test.ts'],
+    [
+      ['.filter(({ key }) => !counted.includes(key))', '', 'the parts of one order count as several trades'],
+      ['units > held.sizeUnits ? held.sizeUnits : units', 'units', 'an account loses more than it has'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/strategies/live-protection.ts',
+    ['src/features/strategies/live-protection.test.ts'],
+    [
+      [
+        'isSettled && !isWaiting && covered.all > units',
+        'false',
+        'exits of a strategy sell what its user owns',
+      ],
+      ['covered.stops < units', 'false', 'a position stays without its stop'],
+    ],
+  ),
 ]

@@ -37,7 +37,12 @@ describe('the decisions of runs', () => {
     }
     const flat = Array.from({ length: 1_010 }, (_, at) => eth * (1 + (at % 2 ? 0.001 : -0.001)))
     await plantCandles(app.main.db, { market: 'ETH', span: '1h', closes: flat, wick: eth * 0.004 })
-    const pullback = { market: 'BTC', span: '15m', closes: pullbackOfUptrend(btc), wick: btc * 0.002 } as const
+    const pullback = {
+      market: 'BTC',
+      span: '15m',
+      closes: pullbackOfUptrend(btc),
+      wick: btc * 0.002,
+    } as const
     await plantCandles(app.main.db, pullback)
   })
   after(async () => {
@@ -75,8 +80,16 @@ describe('the decisions of runs', () => {
         ['dca', dca],
         ['rebalance', rebalance],
       ] as const) {
-        const actions = await walk(await app.trader(), { type, config, mode, guards: { max_loss_usd: '500' } })
-        assert.ok(actions.includes('exit') && actions.some((each) => each === 'enter' || each === 'adjust'), type)
+        const actions = await walk(await app.trader(), {
+          type,
+          config,
+          mode,
+          guards: { max_loss_usd: '500' },
+        })
+        assert.ok(
+          actions.includes('exit') && actions.some((each) => each === 'enter' || each === 'adjust'),
+          type,
+        )
       }
     })
 })

@@ -4,7 +4,12 @@ import { reportOf, tradesCsv } from '#market/strategies/backtest-report.ts'
 import { decisionLines, reportText } from '#market/strategies/backtest-text.ts'
 import { equityChartSvg } from '#market/strategies/equity-chart.ts'
 import { simulateStrategy } from '#market/strategies/simulation.ts'
-import { type BacktestJob, type BacktestMessage, type BacktestOutcome, entriesMax } from './backtest-message.ts'
+import {
+  type BacktestJob,
+  type BacktestMessage,
+  type BacktestOutcome,
+  entriesMax,
+} from './backtest-message.ts'
 
 /** The thread of one backtest: it computes, draws, sends its outcome and ends. */
 

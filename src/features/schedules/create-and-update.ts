@@ -5,17 +5,24 @@ import type { Agent } from '#kernel/wire/answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import type { StrategyRow, StrategyStatus } from '#store/tables/strategies.ts'
 import { beginIfComplete, lockToBegin } from './activation.ts'
-import { assertScopes, assertVersion, factsFor, requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { cutText } from './cut-text.ts'
 import type { Plan, PlanInput } from './plan.ts'
 import { statusReason } from './run-events.ts'
+import {
+  assertScopes,
+  assertVersion,
+  factsFor,
+  requireSchedule,
+  type ScheduleDeps,
+  viewOf,
+} from './schedule-deps.ts'
 import { type ScheduleView, schedulesMax } from './schedule-schemas.ts'
-import { releaseAssets } from './strategy-assets.ts'
-import { ordersOf, type StrategyTerms, storedFacts, termsOf } from './strategy-terms.ts'
 import type { UserFacts } from './setup-checklist.ts'
-import type { Compiled } from './strategy-orders.ts'
 import * as store from './store.ts'
+import { releaseAssets } from './strategy-assets.ts'
+import type { Compiled } from './strategy-orders.ts'
+import { ordersOf, type StrategyTerms, storedFacts, termsOf } from './strategy-terms.ts'
 import { changedPlan, newPlan } from './version-from-input.ts'
 import { calendarOf, compiledOf, configOf, guardsOf } from './views.ts'
 

@@ -12,11 +12,11 @@ import {
   TimeOrNull,
 } from '#kernel/contract/wire-types.ts'
 import { outcomes, taskStatuses } from '#kernel/task/task-state.ts'
+import { modes } from './schedule-schemas.ts'
 
 /** The shapes of a schedule's records: runs with their events, moved money, files and recommendations. */
 
 export const executionTypes = ['scheduled', 'catch_up', 'manual', 'exit'] as const
-export const modes = ['paper', 'live'] as const
 export const skipReasons = [
   'overlap',
   'missed',
@@ -157,8 +157,12 @@ const Transaction = T.Object(
       ...TextOrNull,
       description: 'Of a `fill`: why, as a code of the decision, or stop, target, liquidation, by_hand',
     }),
-    is_exit: Nullable(T.Boolean({ description: 'Of a `fill`: whether it closed a position or a part of one' })),
-    decision_seq: Nullable(T.Integer({ description: 'Of a `fill`: which decision of its run it carries out' })),
+    is_exit: Nullable(
+      T.Boolean({ description: 'Of a `fill`: whether it closed a position or a part of one' }),
+    ),
+    decision_seq: Nullable(
+      T.Integer({ description: 'Of a `fill`: which decision of its run it carries out' }),
+    ),
     created_at: Time,
   },
   { $id: 'ScheduleTransaction' },

@@ -4,11 +4,11 @@ import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/cal
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import type { Queryable } from '#store/query.ts'
-import { requireSchedule } from './schedule-deps.ts'
 import { pageMax, type ScheduleInputOf } from './contract.ts'
 import type { ArtifactList, Execution, ExecutionView } from './execution-schemas.ts'
 import * as store from './execution-store.ts'
 import { startedOutcome } from './run-outcome.ts'
+import { requireSchedule } from './schedule-deps.ts'
 
 /** This module shows the runs of a schedule, with their results and files. */
 

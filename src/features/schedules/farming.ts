@@ -1,9 +1,11 @@
 import type { StrategyFields } from '#engines/strategy-terms/strategy-schemas.ts'
-import type { Caller } from '#kernel/contract/caller.ts'
+import { type Caller, toActScope } from '#kernel/contract/caller.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
+import { preparedAct } from '#kernel/contract/operation.ts'
 import type { ScheduleInputOf } from './contract.ts'
+import * as changes from './create-and-update.ts'
 import type { FarmingView } from './farming-schemas.ts'
-import { requireSchedule, type ScheduleDeps } from './schedule-deps.ts'
+import { requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import type { ScheduleRow } from './store.ts'
 import { compiledOf, configOf } from './views.ts'
@@ -15,7 +17,7 @@ type FarmingInput = ScheduleInputOf<'setDayTradeFarming'>
 const defaults = { leverage: 1, is_cross: true, slippage_pct: '0.5', tp_is_market: true, sl_is_market: true }
 const venueNames: readonly string[] = ['hyperliquid', '999']
 
-export function assertFarming({ type }: Pick<ScheduleRow, 'type'>): void {
+function assertFarming({ type }: Pick<ScheduleRow, 'type'>): void {
   if (type === 'day_trade_farming') return
   throw new Fault(
     'conflict',
@@ -25,7 +27,7 @@ export function assertFarming({ type }: Pick<ScheduleRow, 'type'>): void {
 }
 
 /** Returns the input of an edit that sets the day trades, and lets them run or rest. */
-export function editOf(input: FarmingInput): ScheduleInputOf<'update'> {
+function editOf(input: FarmingInput): ScheduleInputOf<'update'> {
   const { schedule_id, expected_version, enabled, farming_config: given } = input
   return {
     schedule_id,
@@ -38,9 +40,14 @@ export function editOf(input: FarmingInput): ScheduleInputOf<'update'> {
 function fieldsOf(given: FarmingInput['farming_config']): StrategyFields {
   const { chain_id, order_notional_usd: usd, order_size: size, ...rest } = given
   if (chain_id !== undefined && !venueNames.includes(chain_id.toLowerCase()))
-    throw invalid('farming_config.chain_id', 'value_error', 'Value error: day trades are made at `hyperliquid`', {
-      allowed: venueNames,
-    })
+    throw invalid(
+      'farming_config.chain_id',
+      'value_error',
+      'Value error: day trades are made at `hyperliquid`',
+      {
+        allowed: venueNames,
+      },
+    )
   const hasBoth = isGiven(usd) && isGiven(size)
   if (hasBoth || !(isGiven(usd) || isGiven(size)))
     throw exactlyOneOf('farming_config.order_notional_usd', 'farming_config.order_size', { hasBoth })
@@ -52,10 +59,11 @@ function fieldsOf(given: FarmingInput['farming_config']): StrategyFields {
   }
 }
 
-const isGiven = <Value>(value: Value | null | undefined): value is Value => value !== undefined && value !== null
+const isGiven = <Value>(value: Value | null | undefined): value is Value =>
+  value !== undefined && value !== null
 
 /** Throws a refusal of a field of the edit as one of the field of the interface. */
-export function ofFarming(error: unknown): never {
+function ofFarming(error: unknown): never {
   if (!(error instanceof Fault) || error.code !== 'validation') throw error
   const issues = error.issues.map(({ path: [first, ...rest], ...issue }) => ({
     ...issue,
@@ -67,7 +75,7 @@ export function ofFarming(error: unknown): never {
 const numberOf = (text: string | undefined): number | null => (text === undefined ? null : Number(text))
 
 /** Shows a schedule of day trades. */
-export function farmingView(row: ScheduleRow, view: ScheduleView): FarmingView {
+function farmingView(row: ScheduleRow, view: ScheduleView): FarmingView {
   const fields = { ...defaults, ...configOf(row) }
   const { asset = '', order_notional_usd: usd, order_size: size, leverage } = fields
   const { leverageMax = null } = compiledOf(row)
@@ -101,12 +109,28 @@ export function farmingView(row: ScheduleRow, view: ScheduleView): FarmingView {
 }
 
 /** Returns the row of a schedule of day trades; throws if it is another one. */
-export async function requireFarming(
-  { db }: Pick<ScheduleDeps, 'db'>,
-  { userId }: Caller,
-  id: string,
-): Promise<ScheduleRow> {
+async function requireFarming({ db }: ScheduleDeps, { userId }: Caller, id: string): Promise<ScheduleRow> {
   const row = await requireSchedule(db, userId, id)
   assertFarming(row)
   return row
 }
+
+/** Makes the operations that show and set day trades. */
+export const createFarming = (deps: ScheduleDeps) => ({
+  async dayTradeFarming({ schedule_id }: ScheduleInputOf<'dayTradeFarming'>, caller: Caller) {
+    const row = await requireFarming(deps, caller, schedule_id)
+    return farmingView(row, viewOf(deps, row, await deps.factsOf(caller.userId)))
+  },
+  setDayTradeFarming: preparedAct(
+    async (given: FarmingInput, caller) => {
+      await requireFarming(deps, caller, given.schedule_id)
+      const input = editOf(given)
+      return { input, ...(await changes.prepareUpdate(deps, input, caller).catch(ofFarming)) }
+    },
+    async ({ input, ...prepared }, caller, request) => {
+      const act = toActScope(request)
+      const view = await changes.update(deps, input, prepared, { caller, act })
+      return farmingView(await requireSchedule(act.tx, caller.userId, input.schedule_id), view)
+    },
+  ),
+})

@@ -9,8 +9,8 @@ import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Agent } from '#kernel/wire/answerer.ts'
 import type { Queryable } from '#store/query.ts'
 import { authorityFor, lockToBegin } from './activation.ts'
-import { assertScopes, isLive, requireSchedule, type ScheduleDeps } from './schedule-deps.ts'
 import type { ScheduleInputOf } from './contract.ts'
+import { assertScopes, isLive, requireSchedule, type ScheduleDeps } from './schedule-deps.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import * as store from './store.ts'
 import { compiledOf } from './views.ts'
@@ -40,9 +40,13 @@ export async function runNow(
     throw new Fault('conflict', 'A run of the schedule is under way', { extras: { execution_id: running } })
   // What a live strategy needs is checked by its activation.
   if (isLive(row) && row.status !== 'active')
-    throw new Fault('conflict', 'A live strategy runs once it is active: activate it, or set its `mode` to `paper`', {
-      extras: { status: row.status },
-    })
+    throw new Fault(
+      'conflict',
+      'A live strategy runs once it is active: activate it, or set its `mode` to `paper`',
+      {
+        extras: { status: row.status },
+      },
+    )
   assertScopes(deps, { ...row, compiled: compiledOf(row) }, caller)
   if (row.type === 'prompt') assertCredits(deps.creditsPerRun(row.agent as Agent), facts)
   // The run acts for the caller who starts it, who may be allowed less than the one who has activated the schedule.

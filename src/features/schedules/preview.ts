@@ -16,8 +16,8 @@ type PreviewInput = ScheduleInputOf<'preview'>
 
 const promptReading = { type: 'prompt', config: null, guards: {}, budgetUsd: null } as const
 
-/** Shows the schedule that a sentence would make; an unknown zone is refused, and unread words are reported. */
-export const preview =
+/** Returns the function that shows the schedule of a sentence; an unknown zone is refused, and unread words are reported. */
+export const createPreview =
   (deps: PreviewDeps) =>
   async ({ text, timezone }: PreviewInput, { userId }: Caller) => {
     const now = deps.clock.now()
@@ -27,7 +27,13 @@ export const preview =
     if ('unread' in read) {
       const reading = { ...promptReading, calendar: null, compiled: nothingCompiled, facts }
       const { msg, unread } = read
-      return { ...readingView(reading, now), query: null, questions: [msg], unread, examples: [...strategyExamples] }
+      return {
+        ...readingView(reading, now),
+        query: null,
+        questions: [msg],
+        unread,
+        examples: [...strategyExamples],
+      }
     }
     return read.terms
       ? strategyPreview(input, { now, terms: read.terms, facts })

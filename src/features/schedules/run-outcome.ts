@@ -25,7 +25,7 @@ export type StartedTask = {
 export type RunDecision = {
   action: 'enter' | 'exit' | 'adjust' | 'hold' | 'notify'
   reason: string
-  /** Of a strategy: the decision in plain words. */
+  /** A strategy says its decision in plain words as well. */
   text?: string
   inputs_sha256?: string
 }

@@ -191,7 +191,12 @@ export async function storeBegin(tx: Tx, { run, chatId, threadId, at }: Begun): 
       'update strategy set thread_id = $2 where id = $1 and thread_id is not distinct from $3',
       [run.strategy_id, threadId, run.thread_id],
     )
-  await addEvents(tx, run.id, [{ type: 'log', data: { text: 'The run began', ...(chatId !== null && { chat_id: chatId }) } }], at)
+  await addEvents(
+    tx,
+    run.id,
+    [{ type: 'log', data: { text: 'The run began', ...(chatId !== null && { chat_id: chatId }) } }],
+    at,
+  )
 }
 
 export type RunEvent = { type: 'log' | 'trade' | 'error' | 'done'; data: JsonObject }

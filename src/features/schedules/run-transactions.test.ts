@@ -66,7 +66,15 @@ test('a fill of a strategy has its fee, its result and the decision that it carr
   })
   assert.deepEqual([fill.id, fill.task_id, fill.kind, fill.tx_hash], ['paper-7', null, 'fill', null])
   assert.deepEqual(
-    [fill.side, fill.fee, fill.fee_token, fill.realized_pnl_usd, fill.reason, fill.is_exit, fill.decision_seq],
+    [
+      fill.side,
+      fill.fee,
+      fill.fee_token,
+      fill.realized_pnl_usd,
+      fill.reason,
+      fill.is_exit,
+      fill.decision_seq,
+    ],
     ['sell', '0.009', 'USDC', '-1.5', 'stop', true, 1],
   )
 })

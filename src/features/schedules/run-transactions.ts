@@ -76,7 +76,12 @@ export async function transactionsOf(
   return { items, total: counted?.total ?? 0 }
 }
 
-type Key = { task_id: string | null; execution_id: string | null; mode: StrategyMode | null; fill_id: bigint | null }
+type Key = {
+  task_id: string | null
+  execution_id: string | null
+  mode: StrategyMode | null
+  fill_id: bigint | null
+}
 const fillKey = ({ mode, fill_id }: Pick<Key, 'mode' | 'fill_id'>): string => `${mode}-${fill_id}`
 
 type Read = { tasks: ReadonlyMap<string, Omit<MovedTask, 'execution_id'>>; fills: ReadonlyMap<string, Fill> }

@@ -220,7 +220,7 @@ async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date):
     schedule: run.strategy_id,
     run: run.id,
     approvedMicros: approved.approvedMicros ?? null,
-    ...(run.mode === 'live' && run.budget_usd !== null && { budgetMicros: toMicros(run.budget_usd) }),
+    ...(run.mode === 'live' && run.budget_usd !== null && { budgetMicros: String(toMicros(run.budget_usd)) }),
     ...(personId !== undefined && { personId }),
     ...(linkedAt !== undefined && { linkedAt }),
   }

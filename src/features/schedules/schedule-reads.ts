@@ -1,10 +1,10 @@
 import { createLoopTurns } from '#kernel/async/event-loop-turns.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import type { StrategyStatus, StrategyType } from '#store/tables/strategies.ts'
-import { factsFor, requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 import { pageMax, type ScheduleInputOf } from './contract.ts'
 import { type ExecutionDeps, executionPage, pageOf } from './executions.ts'
 import { transactionsOf } from './run-transactions.ts'
+import { factsFor, requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
 import { type ScheduleView, scheduleStatuses } from './schedule-schemas.ts'
 import { type ScheduleRow, schedulesOf } from './store.ts'
 
@@ -27,10 +27,7 @@ const isPreparing = ({ status }: ScheduleRow): boolean => status === 'draft' || 
 
 export function createScheduleReads(deps: ScheduleDeps & ExecutionDeps) {
   const { db } = deps
-  const pageFor = async (
-    userId: string,
-    filter: Filter & { skip: number; limit: number },
-  ) => {
+  const pageFor = async (userId: string, filter: Filter & { skip: number; limit: number }) => {
     const { rows, total } = await schedulesOf(db, userId, filter)
     const facts = await factsFor(deps, userId, rows.filter(isPreparing))
     const items: ScheduleView[] = []

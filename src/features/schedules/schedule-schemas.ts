@@ -255,7 +255,8 @@ const SetupItem = T.Object(
   },
   { $id: 'ScheduleSetupItem' },
 )
-const usd = (description: string) => T.String({ pattern: decimalPattern, description: `${description}, in USD` })
+const usd = (description: string) =>
+  T.String({ pattern: decimalPattern, description: `${description}, in USD` })
 const Compiled = T.Object(
   {
     operations: T.Array(Text),

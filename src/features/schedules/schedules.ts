@@ -4,12 +4,12 @@ import * as activation from './activation.ts'
 import { contract, type ScheduleInputOf } from './contract.ts'
 import * as changes from './create-and-update.ts'
 import { createExecutionReads, type ExecutionDeps } from './executions.ts'
-import * as farming from './farming.ts'
+import { createFarming } from './farming.ts'
 import { type ManualRunDeps, runNow } from './manual-run.ts'
 import { disable, pause } from './pause-and-disable.ts'
-import { preview } from './preview.ts'
+import { createPreview } from './preview.ts'
 import * as recommendations from './recommendations.ts'
-import { factsFor, requireSchedule, viewOf } from './schedule-deps.ts'
+import { factsFor, requireSchedule } from './schedule-deps.ts'
 import { createScheduleReads } from './schedule-reads.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import type { ApprovedActivation } from './standing-approval.ts'
@@ -57,28 +57,13 @@ export function createSchedules(deps: SchedulesDeps): Operation[] {
     ),
     pause: withFacts((input: ScheduleInputOf<'pause'>, given) => pause(deps, input, given)),
     run: withFacts((input: ScheduleInputOf<'run'>, given) => runNow(deps, input, given)),
-    async dayTradeFarming({ schedule_id }, caller) {
-      const row = await farming.requireFarming(deps, caller, schedule_id)
-      return farming.farmingView(row, viewOf(deps, row, await deps.factsOf(caller.userId)))
-    },
-    setDayTradeFarming: preparedAct(
-      async (given: ScheduleInputOf<'setDayTradeFarming'>, caller) => {
-        await farming.requireFarming(deps, caller, given.schedule_id)
-        const input = farming.editOf(given)
-        return { input, ...(await changes.prepareUpdate(deps, input, caller).catch(farming.ofFarming)) }
-      },
-      async ({ input, ...prepared }, caller, request) => {
-        const act = toActScope(request)
-        const view = await changes.update(deps, input, prepared, { caller, act })
-        return farming.farmingView(await requireSchedule(act.tx, caller.userId, input.schedule_id), view)
-      },
-    ),
+    ...createFarming(deps),
     ...createScheduleReads(deps),
     ...createExecutionReads(deps),
     recommendations: recommendations.list(deps, () => operations.find(({ key }) => key === refreshKey)!),
     refreshRecommendations: recommendations.refresh(deps),
     deleteRecommendation: recommendations.remove,
-    preview: preview(deps),
+    preview: createPreview(deps),
   })
   return operations
 }

@@ -76,7 +76,14 @@ test('a rate below five runs says nothing, and skipped times are no runs', () =>
 
 const strategy = {
   type: 'dca' as const,
-  compiled: { operations: ['perp_open'], isSpending: true, notes: [], assets: ['ETH'], runMaxUsd: '20', dayMaxUsd: '20' },
+  compiled: {
+    operations: ['perp_open'],
+    isSpending: true,
+    notes: [],
+    assets: ['ETH'],
+    runMaxUsd: '20',
+    dayMaxUsd: '20',
+  },
 }
 const traded = {
   ...strategy,

@@ -106,7 +106,8 @@ const evidenceDays = 7
 const evidenceMs = evidenceDays * 86_400_000
 
 function evidenceItems({ was_live: wasLive, backtested_at, papered_at, now, taskNow }: SetupState): Item[] {
-  const isRecent = (at: Date | null, until: Date) => at !== null && until.getTime() - at.getTime() <= evidenceMs
+  const isRecent = (at: Date | null, until: Date) =>
+    at !== null && until.getTime() - at.getTime() <= evidenceMs
   return [
     {
       key: 'backtest_done',

@@ -27,8 +27,10 @@ const access = {
 const facts = { credits: 1, chatPerDayUsd: '100', perTransactionUsd: '80', approvalAboveUsd: '50' }
 
 test('a version that may start more than needs an approval is approved up to the most of one order', () => {
-  const max = (compiled: object, of: typeof facts | (Omit<typeof facts, 'approvalAboveUsd'> & { approvalAboveUsd: null })) =>
-    maxToApprove({ ...version, compiled }, of)
+  const max = (
+    compiled: object,
+    of: typeof facts | (Omit<typeof facts, 'approvalAboveUsd'> & { approvalAboveUsd: null }),
+  ) => maxToApprove({ ...version, compiled }, of)
   assert.equal(max(orders, facts), '80')
   assert.equal(max(orders, { ...facts, chatPerDayUsd: '60' }), '60')
   assert.equal(max(orders, { ...facts, chatPerDayUsd: '50' }), undefined)
@@ -102,9 +104,14 @@ test('an approval counts only for the version and the access that the person saw
   // Neither does one of a strategy outlive a change of what it may trade.
   const strategy = { ...version, type: 'dca' as const, budget_usd: '100' }
   const given = { ...access, ...approval, approvedTerms: termsHash(strategy, access) }
-  const later = (of: object) =>
-    approvedBefore({ ...strategy, authority: given, ...of }, { access, now }).approvedMicros
-  assert.equal(later({}), '60000000')
-  for (const of of [{ budget_usd: '101' }, { mode: 'paper' }, { config: { asset: 'BTC' } }, { guards: { max_loss_usd: '9' } }])
-    assert.equal(later(of), undefined, JSON.stringify(of))
+  const after = (change: object) =>
+    approvedBefore({ ...strategy, authority: given, ...change }, { access, now }).approvedMicros
+  assert.equal(after({}), '60000000')
+  for (const change of [
+    { budget_usd: '101' },
+    { mode: 'paper' },
+    { config: { asset: 'BTC' } },
+    { guards: { max_loss_usd: '9' } },
+  ])
+    assert.equal(after(change), undefined, JSON.stringify(change))
 })

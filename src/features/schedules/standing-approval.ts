@@ -52,7 +52,17 @@ export function maxToApprove(
 type Approved = Pick<Authority, 'approvedMicros' | 'approvedUntil' | 'approvedTerms'>
 type Version = Pick<
   ScheduleRow,
-  'id' | 'version' | 'type' | 'query' | 'agent' | 'mode' | 'calendar' | 'config' | 'guards' | 'compiled' | 'budget_usd'
+  | 'id'
+  | 'version'
+  | 'type'
+  | 'query'
+  | 'agent'
+  | 'mode'
+  | 'calendar'
+  | 'config'
+  | 'guards'
+  | 'compiled'
+  | 'budget_usd'
 >
 
 /**
@@ -157,7 +167,10 @@ const whatItDoes = (row: ScheduleRow) =>
 
 /** Says what a strategy may trade and lose, from the fields that the hash of the version covers. */
 const strategyDetails = (row: ScheduleRow, { compiled, guards }: ScheduleView) => [
-  approvalDetail('Its orders', `up to ${compiled.per_run_max_usd} USD a run, ${compiled.per_day_max_usd} USD a day`),
+  approvalDetail(
+    'Its orders',
+    `up to ${compiled.per_run_max_usd} USD a run, ${compiled.per_day_max_usd} USD a day`,
+  ),
   approvalDetail('All its entries together', `up to ${row.budget_usd} USD`),
   approvalDetail('Guards', guardsText(guards)),
 ]

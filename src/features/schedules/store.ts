@@ -1,7 +1,12 @@
 import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
-import type { StrategyRow, StrategyStatus, StrategyType, StrategyVersionRow } from '#store/tables/strategies.ts'
+import type {
+  StrategyRow,
+  StrategyStatus,
+  StrategyType,
+  StrategyVersionRow,
+} from '#store/tables/strategies.ts'
 import type { Calendar } from './recurrence/calendar-types.ts'
 import { isHeldSql } from './strategy-assets.ts'
 import { type StrategyColumns, strategyColumns } from './strategy-columns.ts'
@@ -27,14 +32,15 @@ export type ScheduleRow = StrategyRow &
   > &
   StrategyColumns & {
     recent: string[]
-    /** Of a live strategy: when a backtest, and a run on paper that has decided, of its configuration ended last. */
+    /** The end of the last backtest of the configuration; null as well for what does not trade. */
     backtested_at: Date | null
+    /** The end of the last run on paper that has decided by the configuration. */
     papered_at: Date | null
-    /** Of a live strategy: its markets that another strategy of the user trades live, with the id of that one. */
+    /** The markets that another strategy of the user trades live, with the id of that one. */
     markets_in_use: Readonly<Record<string, string>> | null
-    /** Of a live strategy: whether a version with its configuration has been active live. */
+    /** Whether a version with the configuration has been active live. */
     was_live: boolean | null
-    /** Of a live strategy: whether its live account has something open or resting. */
+    /** Whether the live account of the strategy has something open or resting. */
     is_open: boolean | null
   }
 

@@ -60,7 +60,7 @@ test('a guard is named while it is near, and once it has tripped', () => {
   ])
 })
 
-test('a budget is told when it is nearly used, and when it is used', () => {
+test('a budget is named when it is nearly used, and when it is used', () => {
   assert.deepEqual(given({ spentMicros: 799_999_999n }), [])
   assert.deepEqual(given({ spentMicros: 800_000_000n }), [['budget of 1000', 'soon']])
   assert.deepEqual(given({ spentMicros: 1_000_000_001n }), [['budget of 1000', 'now']])
@@ -70,21 +70,22 @@ test('a budget is told when it is nearly used, and when it is used', () => {
 test('losses in a row, worse prices and worse results have their evidence', () => {
   const guards = { ...openGuards(1_000_000_000n, 0), lossesInRow: 3 }
   assert.deepEqual(given({ accounts: [account({ guards })] }), [['losses in a row', 'soon']])
-  const drifting = (fields: Partial<DriftView>) => given({ accounts: [{ ...account(), drift: { ...drift, ...fields } }] })
+  const drifting = (fields: Partial<DriftView>) =>
+    given({ accounts: [{ ...account(), drift: { ...drift, ...fields } }] })
   assert.deepEqual(drifting({ entry_price_bps: '20' }), [['drift from the backtest', 'soon']])
   assert.deepEqual(drifting({ entry_price_bps: '20', entries: 4 }), [])
   assert.deepEqual(drifting({ trade_result: '0.006' }), [['drift from the backtest', 'soon']])
   assert.deepEqual(drifting({ trade_result: '0.006', trades: 9 }), [])
 })
 
-test('a live strategy that was better on paper is told so', () => {
+test('a live strategy that was better on paper is advised to go back', () => {
   const paper: JudgedAccount = { ...account(), mode: 'paper', drift: { ...drift, trade_result: '0.02' } }
   const live = { ...account(), drift }
   assert.deepEqual(given({ accounts: [live, paper] }), [['paper better than live', 'soon']])
   assert.deepEqual(given({ mode: 'paper', accounts: [live, paper] }), [])
 })
 
-test('fifty runs without an entry are told with their most frequent reasons', () => {
+test('fifty runs without an entry are named with their most frequent reasons', () => {
   const idleReasons = Array.from({ length: 50 }, (_, n) => (n % 5 === 0 ? 'no_trend' : 'rsi_not_low'))
   const [advice] = strategyAdvice(strategy({ idleReasons }))
   assert.deepEqual(

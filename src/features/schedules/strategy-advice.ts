@@ -107,10 +107,7 @@ function losses(strategy: JudgedStrategy): Advice[] {
         'Run `strategies_backtest` from the last weeks on',
         'Set `max_consecutive_losses` by `schedules_update`',
       ],
-      evidence: [
-        `losses in a row: ${count}`,
-        `realized: ${account.figures.result.realized_usd} USD`,
-      ],
+      evidence: [`losses in a row: ${count}`, `realized: ${account.figures.result.realized_usd} USD`],
     },
   ]
 }
@@ -120,10 +117,8 @@ function drift(strategy: JudgedStrategy): Advice[] {
   const seen = account?.drift
   if (!account || !seen) return []
   const price = seen.entry_price_bps
-  const isWorsePrice =
-    price !== null && seen.entries >= entriesMin && toFixedPoint(price) >= worsePriceBps
-  const isWorse =
-    seen.trades >= tradesMin && isLower(seen.trade_result, seen.backtest_trade_result)
+  const isWorsePrice = price !== null && seen.entries >= entriesMin && toFixedPoint(price) >= worsePriceBps
+  const isWorse = seen.trades >= tradesMin && isLower(seen.trade_result, seen.backtest_trade_result)
   if (!isWorsePrice && !isWorse) return []
   return [
     {
@@ -148,7 +143,9 @@ const isLower = (here: string | null, there: string | null): boolean =>
   here !== null && there !== null && toFixedPoint(there) - toFixedPoint(here) >= lowerResult
 
 function paperBetter({ mode, accounts }: JudgedStrategy): Advice[] {
-  const [live, paper] = (['live', 'paper'] as const).map((each) => accounts.find((one) => one.mode === each)?.drift)
+  const [live, paper] = (['live', 'paper'] as const).map(
+    (each) => accounts.find((one) => one.mode === each)?.drift,
+  )
   if (mode !== 'live' || !live || !paper) return []
   if (live.trades < tradesMin || paper.trades < tradesMin) return []
   if (!isLower(live.trade_result, paper.trade_result)) return []

@@ -38,5 +38,7 @@ export function closesCalendar(
     optionsOf({ timezone: zone, ends_at: ends }, { now, secondsMin: strategySecondsMin }),
   )
   if ('refusal' in reading) throw refused(reading.refusal)
-  return canonicalJson(reading.calendar) === canonicalJson(stored) ? { calendar: stored!, notes: [] } : reading
+  return canonicalJson(reading.calendar) === canonicalJson(stored)
+    ? { calendar: stored!, notes: [] }
+    : reading
 }

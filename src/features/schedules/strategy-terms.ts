@@ -62,7 +62,11 @@ export async function termsOf(
     return { type, facts: stored.facts, text: strategyText(type, stored.facts.fields) }
   if (text === undefined) {
     if (type === undefined) return undefined
-    throw invalid('config', 'missing', 'Field required: add `config`, or a `query` that says what the strategy does')
+    throw invalid(
+      'config',
+      'missing',
+      'Field required: add `config`, or a `query` that says what the strategy does',
+    )
   }
   if (type === undefined && !(deps.strategies && mayBeStrategy(text))) return undefined
   return termsOfWords(deps, { text, type, input: withBounds(input, stored?.plan.calendar), now })
@@ -102,7 +106,11 @@ async function termsOfWords(deps: TermsDeps, worded: Worded): Promise<StrategyTe
   }
   const { strategy, words } = read
   if (type !== undefined && strategy.type !== type)
-    throw invalid('type', 'value_error', `Value error: the words of \`query\` are a strategy of the type ${strategy.type}`)
+    throw invalid(
+      'type',
+      'value_error',
+      `Value error: the words of \`query\` are a strategy of the type ${strategy.type}`,
+    )
   const fields = strategy.config as StrategyFields
   return termsOfFields(deps, { type: strategy.type, fields, at: 'config', words }).catch(ofQuery)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openRun } from '#market/strategies/strategy-run.ts'
 import { toStoredRun } from '#market/strategies/stored-run.ts'
+import { openRun } from '#market/strategies/strategy-run.ts'
 import type { StoredAccount, StrategyColumns } from './strategy-columns.ts'
 import { strategyView } from './strategy-view.ts'
 
@@ -13,11 +13,26 @@ const account = (mode: StoredAccount['mode'], cashMicros = 500_000_000n): Stored
   initial_usd: '500',
 })
 const view = (fields: Partial<StrategyColumns['strategy']>, facts = {}) =>
-  strategyView({ strategy: { mode: 'live', budget_usd: '500', spent_micros: null, accounts: [], decided: null, ...fields } }, facts)
+  strategyView(
+    {
+      strategy: {
+        mode: 'live',
+        budget_usd: '500',
+        spent_micros: null,
+        accounts: [],
+        decided: null,
+        ...fields,
+      },
+    },
+    facts,
+  )
 
 test('a schedule without accounts has no result, and all of its budget', () => {
   const { position, pnl, budget_spent_usd, budget_left_usd, last_decision } = view({})
-  assert.deepEqual([position, pnl, budget_spent_usd, budget_left_usd, last_decision], [[], null, null, '500', null])
+  assert.deepEqual(
+    [position, pnl, budget_spent_usd, budget_left_usd, last_decision],
+    [[], null, null, '500', null],
+  )
   assert.equal(view({ budget_usd: null }).budget_left_usd, null)
 })
 
@@ -49,7 +64,10 @@ test('positions are not shown while the markets of the venue are not known', () 
   const accounts = [{ ...held, state: { ...held.state, positions: { ETH: position } } }]
   assert.deepEqual([view({ accounts }).position, view({ accounts }).pnl], [null, null])
   const [shown] = view({ accounts }, { sizeDecimals: { ETH: 3 } }).position ?? []
-  assert.deepEqual([shown?.asset, shown?.mode, shown?.size, shown?.entry_price], ['ETH', 'paper', '0.01', '2000'])
+  assert.deepEqual(
+    [shown?.asset, shown?.mode, shown?.size, shown?.entry_price],
+    ['ETH', 'paper', '0.01', '2000'],
+  )
 })
 
 test('the last decision is shown in words as well', () => {

@@ -51,7 +51,11 @@ export function strategyView({ strategy }: StrategyColumns, facts: Facts): Strat
 }
 
 /** What counts against the budget: live as the acceptance of orders counts it, on paper what entries were worth. */
-export function budgetSpent({ mode, spent_micros, accounts }: StrategyColumns['strategy']): bigint | undefined {
+export function budgetSpent({
+  mode,
+  spent_micros,
+  accounts,
+}: StrategyColumns['strategy']): bigint | undefined {
   if (spent_micros !== null) return BigInt(spent_micros)
   const account = accounts.find((each) => each.mode === mode)
   return account && BigInt(account.state.spent)

@@ -197,7 +197,11 @@ function assertPromptFields(input: PlanInput): void {
   if (field !== undefined)
     throw invalid(field, 'extra_forbidden', `A schedule of the type prompt takes no \`${field}\``)
   if (input.mode === 'paper')
-    throw invalid('mode', 'value_error', 'Value error: a schedule of the type prompt is `live`; strategies run on paper')
+    throw invalid(
+      'mode',
+      'value_error',
+      'Value error: a schedule of the type prompt is `live`; strategies run on paper',
+    )
   const guard = Object.entries(input.guards ?? {}).find(
     ([name, value]) => value !== undefined && name !== 'cooldown_seconds',
   )

@@ -5,8 +5,8 @@ import type { Calendar } from './recurrence/calendar-types.ts'
 import { comingRuns, shownDescription } from './recurrence/shown-times.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
 import { healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
-import type { Compiled } from './strategy-orders.ts'
 import type { ScheduleRow } from './store.ts'
+import type { Compiled } from './strategy-orders.ts'
 import { strategyView } from './strategy-view.ts'
 
 type Reading = {

@@ -20,7 +20,7 @@ export type AppliedFills = {
   run: StrategyRun
   rows: readonly LiveFillRow[]
   /** The orders that have counted as an entry or a trade, the newest last. */
-  counted: readonly string[]
+  counted: string[]
 }
 type Given = { config: RunConfig; counted: readonly string[] }
 /** What the orders of these fills have done together: an entry counts once, and the parts of an exit are one trade. */

@@ -7,9 +7,9 @@ export type LiveCursor = {
   fills_from_ms: number
   funding_ms: number
   /** The orders that have counted as an entry or a trade. */
-  counted: readonly string[]
+  counted: string[]
   /** Positions of which the record has less than the account, since when; the first look may be of a moment between two fills. */
-  less: Readonly<Record<string, { units: string; since_ms: number }>>
+  less: Record<string, { units: string; since_ms: number }>
   /** The last run that has placed orders. */
   run?: string
 }
@@ -29,7 +29,7 @@ export function liveCursorOf(stored: AccountCursor, nowMs: number): LiveCursor {
   }
 }
 
-export const storedCursor = (cursor: LiveCursor): AccountCursor => ({ ...cursor }) as AccountCursor
+export const storedCursor = (cursor: LiveCursor): AccountCursor => ({ ...cursor })
 
 export const fillsFromMs = ({ fills_from_ms: beforeMs }: LiveCursor, nowMs: number): number =>
   Math.max(beforeMs, nowMs - importMsMax)

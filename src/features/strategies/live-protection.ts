@@ -2,6 +2,7 @@ import { type OwnPosition, ownPosition } from '#engines/venue/records/reducible-
 import { type RestingExit, trimExits } from '#engines/venue/records/trim-exits.ts'
 import { fromFixedPoint, fromUnits, toFixedPoint } from '#kernel/money/money.ts'
 import { type OpenPosition, priceDecimals } from '#market/strategies/account.ts'
+import type { MarketRules } from '#market/strategies/strategy.ts'
 import type { OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { StrategyAccount } from './account-store.ts'
 import {
@@ -88,12 +89,23 @@ async function findNeeds({ db }: ProtectionDeps, { account, terms }: Tending): P
     const position = held.positions.get(asset)
     // A task that places orders makes the exits fit, or closes the position.
     if (busy.has(asset) || (ofAsset.length === 0 && !position)) continue
+    const protection = { asset, position, orders: ofAsset }
+    const believed = ownOf(position, config.decision.markets[asset])
+    if (!needOf({ ...protection, own: believed }, { mayEnter })) continue
     const own = await ownPosition(db, { userId, symbol: asset, schedule: strategyId })
-    const need = needOf({ asset, position, own, orders: ofAsset }, { mayEnter })
+    const need = needOf({ ...protection, own }, { mayEnter })
     if (need) needs.push(need)
   }
   return needs
 }
+
+/** The part of a position as the account has it, which was brought up to date a moment ago. */
+const ownOf = (position: OpenPosition | undefined, rules: MarketRules | undefined): OwnPosition | undefined =>
+  position && {
+    isLong: position.isLong,
+    size: fromUnits(position.sizeUnits, rules?.size_decimals ?? 0),
+    isSettled: true,
+  }
 
 /** Returns what is out of line in a market; undefined if nothing is. */
 export function needOf(protection: AssetProtection, { mayEnter }: { mayEnter: boolean }): Need | undefined {

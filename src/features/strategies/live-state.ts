@@ -1,4 +1,4 @@
-import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
+import { fromUnits, toMicros, usdDecimals } from '#kernel/money/money.ts'
 import type { StrategyState } from '#market/strategies/strategy.ts'
 import { type RunConfig, type StrategyRun, stateOf } from '#market/strategies/strategy-run.ts'
 import { isForeign, restingSides, type VenueView } from './live-venue.ts'
@@ -32,11 +32,25 @@ export function liveState(run: StrategyRun, { atMs, config, facts }: Given): Str
     const own = state.positions[asset]
     return isForeign(view.positions.get(asset) ?? '0', own && { isLong: own.side === 'long', size: own.size })
   })
-  return { ...state, resting, foreign, budget_left_usd: budgetLeft(config, spentMicros) }
+  return { ...state, resting, foreign, budget_left_usd: budgetLeft(state, config, spentMicros) }
 }
 
-function budgetLeft({ budgetMicros }: RunConfig, spentMicros: bigint): string | null {
+/** What is available is kept for the fees of an entry by this part. */
+const feeShare = 1_000n
+
+/**
+ * Returns what is left of the budget. The account of a strategy began with its budget, so what it has lost, and paid in
+ * fees, is no longer there to spend; the money of the user beyond it is not the strategy's.
+ */
+function budgetLeft(
+  { available_usd }: StrategyState,
+  { budgetMicros }: RunConfig,
+  spentMicros: bigint,
+): string | null {
   if (budgetMicros === null) return null
+  const available = toMicros(available_usd)
+  const owned = available - available / feeShare
   const left = budgetMicros - spentMicros
-  return fromUnits(left > 0n ? left : 0n, usdDecimals)
+  const spendable = owned < left ? owned : left
+  return fromUnits(spendable > 0n ? spendable : 0n, usdDecimals)
 }

@@ -30,7 +30,7 @@ export type LiveDeps = ExitDeps & {
 }
 
 /** The record of the account is read this often; the venue is asked for decisions alone. */
-const watchMs = 5_000
+const watchMs = 2_500
 const hourMs = 3_600_000
 /** The venue publishes the funding of an hour shortly after it. */
 const fundingLagMs = 60_000

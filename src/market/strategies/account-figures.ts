@@ -19,7 +19,7 @@ export type PositionFigures = {
 export type ResultFigures = {
   /** What is won or lost for good, after all fees and funding, also those of positions that are open. */
   realized_usd: string
-  /** Null where the price of a position is not known. */
+  /** It is null where the price of a position is not known. */
   unrealized_usd: string | null
   fees_usd: string
   funding_usd: string

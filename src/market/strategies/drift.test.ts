@@ -17,7 +17,7 @@ const entry = (atMs: number, fields: Partial<StrategyFill> = {}): StrategyFill =
   atMs,
   ...fields,
 })
-const simulated = (atMs: number, price: number, isBuy = true) => ({
+const simulated = (atMs: number, price: number, { isBuy = true } = {}) => ({
   asset: 'ETH',
   isBuy,
   atMs,
@@ -36,7 +36,11 @@ const compare = (fills: StrategyFill[], entries: ReturnType<typeof simulated>[])
 test('an entry is compared with the nearest one of the backtest, on its side, each once', () => {
   const drift = compare(
     [entry(10 * minuteMs, { price: '100.2' }), entry(20 * minuteMs), entry(500 * minuteMs)],
-    [simulated(10 * minuteMs, 100), simulated(20 * minuteMs, 100, false), simulated(21 * minuteMs, 100)],
+    [
+      simulated(10 * minuteMs, 100),
+      simulated(20 * minuteMs, 100, { isBuy: false }),
+      simulated(21 * minuteMs, 100),
+    ],
   )
   assert.deepEqual([drift.entries, drift.entries_only_here, drift.entries_only_in_backtest], [2, 1, 1])
   // 20 hundredths of a percent more were paid by one of two.
@@ -44,7 +48,7 @@ test('an entry is compared with the nearest one of the backtest, on its side, ea
 })
 
 test('a sale is worse where it got less', () => {
-  const drift = compare([entry(0, { isBuy: false, price: '99.9' })], [simulated(0, 100, false)])
+  const drift = compare([entry(0, { isBuy: false, price: '99.9' })], [simulated(0, 100, { isBuy: false })])
   assert.equal(drift.entry_price_bps, '10')
 })
 

@@ -9,7 +9,7 @@ export type StrategyFill = {
   size: string
   price: string
   feeUsd: string
-  /** Of an exit: what it has realised after fees and funding. */
+  /** An exit has realised this after fees and funding. */
   realizedUsd: string | null
   reason: string
   isExit: boolean

@@ -26,7 +26,10 @@ export const strategies: MistakeSection = {
       mistake: 'A purchase without its amount',
       send: 'POST /schedule_chat',
       body: { ...dca, config: { asset: 'ETH' } },
-      answer: wrong('body.config.amount_usd', 'Field required: a strategy of the type dca needs `amount_usd`'),
+      answer: wrong(
+        'body.config.amount_usd',
+        'Field required: a strategy of the type dca needs `amount_usd`',
+      ),
     },
     {
       mistake: 'A field of another type',
@@ -74,7 +77,9 @@ export const strategies: MistakeSection = {
     {
       mistake: 'A sentence with words that no strategy has',
       send: 'POST /schedule_chat',
-      body: { query: 'every Monday at 09:00 buy 20 dollars of ETH on base, and stop when I am down 10 percent' },
+      body: {
+        query: 'every Monday at 09:00 buy 20 dollars of ETH on base, and stop when I am down 10 percent',
+      },
       answer: wrong(
         'body.query',
         'No strategy says "on base": leave it out, give `config`, or make it a chat by `type: prompt`',
