@@ -1,14 +1,16 @@
-/** Day trades on paper: slots each quarter of an hour of the world, and nothing over the night of New York. */
+/** Day trades on paper: a slot each quarter of an hour of the world, and nothing over the night of New York. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { venueControl } from '../harness/venue-gateway.ts'
+import { openIdentityRecords } from '../proof/support/identity-records.ts'
+import { plantCandles, pullbackOfUptrend } from '../venue/planted-candles.ts'
 import { paperTrader } from './strategy-paper.ts'
 
-const quarterMs = 15 * 60_000
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
-/** An evening without a pullback has no entry; among so many evenings one has. */
-const eveningsMax = 12
+const minuteMs = 60_000
+const quarterMs = 15 * minuteMs
+const dayMs = 86_400_000
+const bitcoin = 100_000
 
 const newYorkHour = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'America/New_York',
@@ -22,8 +24,10 @@ const sinceMidnight = (ms: number): number => {
   return (hours * 60 + minutes) * 60_000
 }
 
-test('day trades are closed five minutes before midnight, and decide on each close before that', async () => {
+test('a day trade enters on a close, and is closed five minutes before the midnight of New York', async () => {
   await using gateway = await freshGateway({}, { ownWorld: 'days pass in it' })
+  await using records = await openIdentityRecords(gateway.databaseUrl)
+  await venueControl(gateway.world)('POST', '/price', { coin: 'BTC', price: bitcoin })
   const trader = await paperTrader(gateway, await newAgent(gateway.url))
   const schedule = await trader.create({
     type: 'day_trade_farming',
@@ -32,32 +36,26 @@ test('day trades are closed five minutes before midnight, and decide on each clo
     on_missed: 'skip',
     config: { asset: 'BTC', order_notional_usd: '300', leverage: 3 },
   })
-  const isOpen = async () => {
-    const runs = await trader.executions(schedule)
-    return runs.some(({ decision }) => decision?.action === 'enter')
-  }
-  const exits = async () =>
-    (await trader.executions(schedule)).filter(({ execution_type: type }) => type === 'exit')
-  const reasons = new Set<string>()
-  for (let evening = 0; evening < eveningsMax && (await exits()).length === 0; evening++) {
-    const midnight = (await trader.nowMs()) + dayMs - sinceMidnight(await trader.nowMs())
-    // Entries of the last hours are rarely closed by their stop or target before the day ends.
-    await trader.advanceTo(midnight - 5 * quarterMs + 60_000)
-    for (let slot = 0; slot < 4; slot++) {
-      const run = await trader.passSlot(schedule)
-      assert.notEqual(run.status, 'failed', JSON.stringify(run))
-      if (run.decision) reasons.add(run.decision.reason)
-    }
-    await trader.advanceTo(midnight - 4 * 60_000)
-    if (await isOpen())
-      await eventually(
-        async () => (await exits()).every(({ status }) => status === 'completed') || undefined,
-        'exits',
-      )
-    await trader.advanceTo(midnight + 60_000)
-  }
-  const found = await exits()
-  assert.ok(found.length > 0, [...reasons].join(', '))
-  for (const { outcome, decision } of found)
-    assert.deepEqual([outcome, decision?.reason], ['executed', 'day_ends'])
+  const startMs = await trader.nowMs()
+  const midnight = startMs - sinceMidnight(startMs) + 2 * dayMs
+  await trader.advanceTo(midnight - 4 * quarterMs + 2 * minuteMs)
+  await plantCandles(records.db, {
+    market: 'BTC',
+    span: '15m',
+    closes: pullbackOfUptrend(bitcoin),
+    wick: bitcoin * 0.004,
+    endMs: Date.parse(await trader.nextSlot(schedule)),
+  })
+  const entered = await trader.passSlot(schedule)
+  assert.deepEqual(
+    [entered.status, entered.outcome, entered.decision?.reason],
+    ['completed', 'executed', 'pullback_of_uptrend'],
+  )
+  assert.equal((await trader.passSlot(schedule)).decision?.reason, 'position_open')
+  await trader.advanceTo(midnight - 4 * minuteMs)
+  const exit = await eventually(async () => {
+    const found = (await trader.executions(schedule)).find(({ execution_type: type }) => type === 'exit')
+    return found?.status === 'completed' ? found : undefined
+  }, 'the exit of the day')
+  assert.deepEqual([exit.outcome, exit.decision?.reason], ['executed', 'day_ends'])
 })

@@ -14,6 +14,7 @@ export type Schedule = {
 export type Execution = {
   execution_id: string
   number: number
+  scheduled_for: string | null
   execution_type: string
   mode: string
   status: string
@@ -39,24 +40,28 @@ export async function paperTrader(gateway: { url: string; world: string }, agent
   const nowMs = async () => (await http<{ now_ms: number }>(`${gateway.world}/time`)).body.now_ms
   const executions = async ({ schedule_id: id }: Schedule) =>
     (await call<Page<Execution>>(`GET /schedule-chat/schedule/${id}/executions?limit=100`)).items
+  /** Returns the first slot that is to come, once those that were skipped are recorded. */
+  const nextSlot = ({ schedule_id: id }: Schedule): Promise<string> =>
+    eventually(async () => {
+      const { next_run_at: next } = await call(`GET /schedule-chat/schedule/${id}`)
+      return next !== null && Date.parse(next) > (await nowMs()) ? next : undefined
+    }, 'the next slot')
   return {
     call,
     nowMs,
     executions,
     create: (fields: object) => call('POST /schedule_chat', { status: 'active', mode: 'paper', ...fields }),
-    get: ({ schedule_id: id }: Schedule) => call(`GET /schedule-chat/schedule/${id}`),
     async advanceTo(ms: number) {
       await advance(Math.max(1, Math.ceil((ms - (await nowMs())) / 1_000)))
     },
+    nextSlot,
     /** Passes the next slot, and returns the ended run of it. */
     async passSlot(schedule: Schedule): Promise<Execution> {
-      const before = (await executions(schedule)).length
-      const { next_run_at: next } = await call(`GET /schedule-chat/schedule/${schedule.schedule_id}`)
-      await advance(Math.max(1, Math.ceil((Date.parse(next!) - (await nowMs())) / 1_000) + 1))
+      const next = await nextSlot(schedule)
+      await advance(Math.max(1, Math.ceil((Date.parse(next) - (await nowMs())) / 1_000) + 1))
       return eventually(async () => {
-        const [newest, ...others] = await executions(schedule)
-        const isOver = newest && newest.status !== 'pending' && newest.status !== 'running'
-        return isOver && others.length >= before ? newest : undefined
+        const run = (await executions(schedule)).find(({ scheduled_for: slot }) => slot === next)
+        return run && run.status !== 'pending' && run.status !== 'running' ? run : undefined
       }, 'the run of the slot')
     },
   }

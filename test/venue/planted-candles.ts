@@ -2,12 +2,22 @@
 import { type CandleSpan, candleSpanMs } from '#market/candle.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-type Planted = { market: string; span: CandleSpan; closes: readonly number[]; wick: number }
+type Planted = {
+  market: string
+  span: CandleSpan
+  closes: readonly number[]
+  wick: number
+  /** The time of the last close; left out: the newest one. */
+  endMs?: number
+}
 
 /** Stores closed candles that end with the last close; later ones repeat the last, for as long as a test takes. */
-export async function plantCandles(db: Queryable, { market, span, closes, wick }: Planted): Promise<void> {
+export async function plantCandles(
+  db: Queryable,
+  { market, span, closes, wick, ...given }: Planted,
+): Promise<void> {
   const spanMs = candleSpanMs[span]
-  const endMs = Math.floor(Date.now() / spanMs) * spanMs
+  const endMs = given.endMs ?? Math.floor(Date.now() / spanMs) * spanMs
   const firstMs = endMs - closes.length * spanMs
   const later = 4
   const all = [...closes, ...Array.from({ length: later }, () => closes.at(-1)!)]
