@@ -8,7 +8,7 @@ import { authorityFields } from '../chat/schedule-fixture.ts'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { bySize, isNightly } from '../proof/support/seed.ts'
-import { type CrashApp, createCrashApp, type Customer } from './crash-app.ts'
+import { type CrashApp, type Customer, createCrashApp } from './crash-app.ts'
 import { killAtSample } from './failpoints.ts'
 import { newTrader } from './venue-points.ts'
 import { frozenAccounts, recordOf, traded, type VenueCall, venueOf } from './venue-record.ts'
@@ -132,7 +132,11 @@ async function assertOnce(id: string, at: string): Promise<void> {
   assert.equal(fills[0]!.size, fills[1]!.size, `${at}: it sold what it had bought`)
   const record = await recordOf(venue, user)
   const own = new Set(fills.flatMap(({ ids }) => ids))
-  assert.equal(record.fills.filter(({ tid }) => own.has(String(tid))).length, own.size, `${at}: fills of the venue`)
+  assert.equal(
+    record.fills.filter(({ tid }) => own.has(String(tid))).length,
+    own.size,
+    `${at}: fills of the venue`,
+  )
   assert.equal(traded(record.fills), 0n, `${at}: nothing else is open`)
   assert.deepEqual(
     record.orders.filter(({ status }) => status === 'open'),

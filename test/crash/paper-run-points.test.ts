@@ -60,7 +60,8 @@ async function runAt(victim: Gateway): Promise<Date> {
     `update strategy set status = 'active', next_at = $2, following_at = null where id = $1`,
     [strategyId, slot],
   )
-  const isOver = ([run]: Recorded[]) => run !== undefined && run.status !== 'pending' && run.status !== 'running'
+  const isOver = ([run]: Recorded[]) =>
+    run !== undefined && run.status !== 'pending' && run.status !== 'running'
   const isDead = () => victim.child.exitCode !== null || victim.child.signalCode !== null
   await eventually(
     async () => isOver(await runOf(slot)) || isDead() || undefined,

@@ -162,7 +162,10 @@ describe('an account on paper', () => {
       { atMs: walkStartMs, rate: 0.01 },
       { atMs: hourMs, rate: 0.001 },
     ]
-    const reading = marked(hourMs + minuteMs, 100_000, { funding: { BTC: rates }, fundingToMs: hourMs + 30_000 })
+    const reading = marked(hourMs + minuteMs, 100_000, {
+      funding: { BTC: rates },
+      fundingToMs: hourMs + 30_000,
+    })
     const paid = advancePaper(accountOf(entered), reading, bookMarket(100_000))
     assert.equal(paid.run.account.fundingMicros, 1_000_000n)
     const again = advancePaper(accountOf(paid), { ...reading, atMs: reading.atMs + 1 }, bookMarket(100_000))

@@ -180,7 +180,9 @@ describe('live strategies', () => {
     await app.price('BTC', Math.floor(stop * 0.998))
     await hasSynced(strategy, (state) => !state.positions.BTC, 'the stop')
     assert.deepEqual(
-      (await fillsOf(db(), strategy)).map(({ reason, is_exit, execution_id }) => [reason, is_exit, execution_id]).sort(),
+      (await fillsOf(db(), strategy))
+        .map(({ reason, is_exit, execution_id }) => [reason, is_exit, execution_id])
+        .sort(),
       [
         ['pullback_of_uptrend', false, entered.id],
         ['stop', true, entered.id],
@@ -232,10 +234,7 @@ describe('live strategies', () => {
     assert.deepEqual(await observing.stop(), [], 'the position is never without an order that protects it')
     assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
     const fills = await fillsOf(db(), strategy)
-    assert.deepEqual(
-      fills.map(({ reason }) => reason).sort(),
-      ['entry_conditions_true', 'guard_max_loss'],
-    )
+    assert.deepEqual(fills.map(({ reason }) => reason).sort(), ['entry_conditions_true', 'guard_max_loss'])
     const { credits_used } = ended!
     assert.equal(credits_used ?? 0, 0)
     const told = await query<{ body: { schedule_id: string; guard: string; mode: string; at: string } }>(
@@ -293,7 +292,9 @@ describe('live strategies', () => {
     const replaced = await eventually(
       async () => {
         const position = await positionOf(user)
-        return position?.sl_oids.length === 1 && position.sl_oids[0] !== before!.sl_oids[0] ? position : undefined
+        return position?.sl_oids.length === 1 && position.sl_oids[0] !== before!.sl_oids[0]
+          ? position
+          : undefined
       },
       'another stop',
       60_000,
@@ -321,7 +322,7 @@ describe('live strategies', () => {
     await app.call('perp_close', { asset: 'BTC' }, user)
   })
 
-  test('what a person sells by hand is no longer the strategy\'s, and its exits end', async () => {
+  test("what a person sells by hand is no longer the strategy's, and its exits end", async () => {
     const user = await app.trader()
     const strategy = await live(user, { type: 'condition', config: condition })
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
@@ -331,13 +332,10 @@ describe('live strategies', () => {
     await app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user)
     await hasSynced(strategy, (state) => !state.positions.BTC, 'the sale by hand')
     const fills = await fillsOf(db(), strategy)
-    assert.deepEqual(
-      fills.map(({ reason, is_exit }) => [reason, is_exit]).sort(),
-      [
-        ['by_hand', true],
-        ['entry_conditions_true', false],
-      ],
-    )
+    assert.deepEqual(fills.map(({ reason, is_exit }) => [reason, is_exit]).sort(), [
+      ['by_hand', true],
+      ['entry_conditions_true', false],
+    ])
     await eventually(
       async () => ((await app.call('perp_orders', {}, user)).orders.length === 0 ? true : undefined),
       'the end of the exits',

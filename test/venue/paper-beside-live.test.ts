@@ -5,12 +5,12 @@ import { pastDayEnds } from '#features/schedules/recurrence/past-times.ts'
 import { lockAccount, openAccountRow, storeAccount, storeFills } from '#features/strategies/account-store.ts'
 import type { ModeDriver, StrategyTerms } from '#features/strategies/mode-driver.ts'
 import { createPaperDriver, latencyMs } from '#features/strategies/paper.ts'
-import type { Book } from '#upstreams/hyperliquid/market-history.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Decision, OrderIntent } from '#market/strategies/strategy.ts'
-import type { StrategyFillRow } from '#store/tables/strategies.ts'
 import { query } from '#store/query.ts'
+import type { StrategyFillRow } from '#store/tables/strategies.ts'
+import type { Book } from '#upstreams/hyperliquid/market-history.ts'
 import { eventually } from '../harness/gateway.ts'
 import { bySize } from '../proof/support/seed.ts'
 import { addStrategy, newId, type Strategy } from './strategy-rows.ts'
@@ -26,7 +26,9 @@ const sizes = ['0.005', '0.02', '0.1', '0.25']
 describe('paper beside live orders', () => {
   let app: VenueApp
   before(async () => {
-    app = await createVenueApp({ quiet: 'its prices walk by themselves, and its replies are compared in time' })
+    app = await createVenueApp({
+      quiet: 'its prices walk by themselves, and its replies are compared in time',
+    })
     await app.market.control('POST', '/settings', { walking: true })
   })
   after(() => app?.[Symbol.asyncDispose]())
@@ -35,7 +37,12 @@ describe('paper beside live orders', () => {
     const { upstream, db } = app.main
     const book = (asset: string, maxAgeMs: number, owner: string) =>
       books?.() ?? upstream.book(asset, owner, { maxAgeMs })
-    const observe = { mids: () => upstream.mids(), book, minutes: async () => undefined, funding: async () => [] }
+    const observe = {
+      mids: () => upstream.mids(),
+      book,
+      minutes: async () => undefined,
+      funding: async () => [],
+    }
     return createPaperDriver({ db, clock: systemClock, observe, dayEnds: pastDayEnds })
   }
   const termsOf = ({ id, userId }: Strategy): StrategyTerms => ({
@@ -82,7 +89,9 @@ describe('paper beside live orders', () => {
     const at = systemClock.now()
     const account = driverOf().open(terms, at.getTime())
     const key = { strategy_id: strategy.id, mode: 'paper', user_id: owner.id, version: 1 } as const
-    await app.main.transactions.run((tx) => openAccountRow(tx, { ...key, ...account, at, random: systemRandom }))
+    await app.main.transactions.run((tx) =>
+      openAccountRow(tx, { ...key, ...account, at, random: systemRandom }),
+    )
     return terms
   }
 
@@ -166,6 +175,9 @@ describe('paper beside live orders', () => {
       [owner.id, 'BTC'],
     )
     for (const { price, size: shown } of asks.slice(0, 3))
-      assert.equal(Number(taken?.asks[String(Math.round(Number(price) * 1e8))]), Math.round(Number(shown) * 1e5))
+      assert.equal(
+        Number(taken?.asks[String(Math.round(Number(price) * 1e8))]),
+        Math.round(Number(shown) * 1e5),
+      )
   })
 })

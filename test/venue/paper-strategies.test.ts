@@ -2,12 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { candleSpanMs } from '#market/candle.ts'
-import { windowAt, type Windows } from '#market/strategies/candle-columns.ts'
+import { type Windows, windowAt } from '#market/strategies/candle-columns.ts'
 import { decide } from '#market/strategies/decide.ts'
 import { type DecisionInputs, decisionText, inputsSha256 } from '#market/strategies/decision-record.ts'
 import type { StoredRun } from '#market/strategies/stored-run.ts'
 import { query } from '#store/query.ts'
-import type { StrategyAccountRow, StrategyDecisionRow, StrategyExecutionRow } from '#store/tables/strategies.ts'
+import type {
+  StrategyAccountRow,
+  StrategyDecisionRow,
+  StrategyExecutionRow,
+} from '#store/tables/strategies.ts'
 import { eventually } from '../harness/gateway.ts'
 import {
   addStrategy,
@@ -39,9 +43,11 @@ describe('strategies on paper', () => {
 
   const db = () => app.main.db
   const accountOf = async ({ id }: Strategy): Promise<{ row: StrategyAccountRow; state: StoredRun }> => {
-    const [row] = await query<StrategyAccountRow>(db(), 'select * from strategy_account where strategy_id = $1', [
-      id,
-    ])
+    const [row] = await query<StrategyAccountRow>(
+      db(),
+      'select * from strategy_account where strategy_id = $1',
+      [id],
+    )
     return { row: row!, state: row!.state as StoredRun }
   }
   const newStrategy = async (user: User, fields: Parameters<typeof addStrategy>[2]) =>
@@ -63,7 +69,10 @@ describe('strategies on paper', () => {
     const { config, state, windows: recorded } = inputs as DecisionInputs
     const windows: Record<string, Windows[string]> = {}
     for (const [market, { span_ms, end_ms, candles }] of Object.entries(recorded ?? {})) {
-      const [span] = Object.entries(candleSpanMs).find(([, ms]) => ms === span_ms) as [keyof typeof candleSpanMs, number]
+      const [span] = Object.entries(candleSpanMs).find(([, ms]) => ms === span_ms) as [
+        keyof typeof candleSpanMs,
+        number,
+      ]
       const columns = await app.main.features.strategies!.candles.columns(
         { market, span },
         { fromMs: end_ms - candles * span_ms, toMs: end_ms },
@@ -121,10 +130,14 @@ describe('strategies on paper', () => {
     const strategy = await newStrategy(user, { type: 'condition', config: condition, guards })
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
     await app.price('BTC', 97_000)
-    const [exit] = await eventually(async () => {
-      const exits = await exitsOf(strategy)
-      return exits[0]?.ended_at ? exits : undefined
-    }, 'the end of the exit', 60_000)
+    const [exit] = await eventually(
+      async () => {
+        const exits = await exitsOf(strategy)
+        return exits[0]?.ended_at ? exits : undefined
+      },
+      'the end of the exit',
+      60_000,
+    )
     assert.deepEqual(
       [exit?.status, exit?.outcome, (exit?.decision as { reason: string }).reason],
       ['completed', 'executed', 'guard_max_loss'],
@@ -162,10 +175,14 @@ describe('strategies on paper', () => {
     const { state } = await accountOf(strategy)
     const stop = Number(state.positions.BTC!.stop!.price) / 1e8
     await app.price('BTC', Math.floor(stop * 0.998))
-    const fills = await eventually(async () => {
-      const found = await fillsOf(db(), strategy)
-      return found.length > 1 ? found : undefined
-    }, 'the stop', 60_000)
+    const fills = await eventually(
+      async () => {
+        const found = await fillsOf(db(), strategy)
+        return found.length > 1 ? found : undefined
+      },
+      'the stop',
+      60_000,
+    )
     assert.deepEqual(
       fills.map(({ reason, execution_id, is_exit }) => [reason, execution_id, is_exit]),
       [

@@ -49,8 +49,12 @@ export async function addStrategyRow(
 }
 
 /** Makes another version the present one. */
-export const addVersion = async (db: Queryable, { id }: Strategy, owner: Owner, fields: Fields): Promise<void> =>
-  addVersionRow(db, { ...fields, id, authority: await authorityOf(db, owner.caller) })
+export const addVersion = async (
+  db: Queryable,
+  { id }: Strategy,
+  owner: Owner,
+  fields: Fields,
+): Promise<void> => addVersionRow(db, { ...fields, id, authority: await authorityOf(db, owner.caller) })
 
 async function addVersionRow(db: Queryable, { id, authority, ...fields }: StrategyFields): Promise<void> {
   const calendar = {
@@ -111,10 +115,16 @@ export async function startStrategyRun(
   return id
 }
 
-export const endOfRun = ({ db }: Pick<Runs, 'db'>, id: string, msMax = 60_000): Promise<StrategyExecutionRow> =>
+export const endOfRun = (
+  { db }: Pick<Runs, 'db'>,
+  id: string,
+  msMax = 60_000,
+): Promise<StrategyExecutionRow> =>
   eventually(
     async () => {
-      const [row] = await query<StrategyExecutionRow>(db, 'select * from strategy_execution where id = $1', [id])
+      const [row] = await query<StrategyExecutionRow>(db, 'select * from strategy_execution where id = $1', [
+        id,
+      ])
       return row?.ended_at ? row : undefined
     },
     'the end of the run',

@@ -53,8 +53,7 @@ export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskReque
       // A chat cannot ask for an approval: it recommends the action, and its user asks for the approval. Nobody is there
       // to approve what a run of a schedule asks for, so a person approves it with the activation of the schedule.
       const mayAsk = given.asker.principal !== 'chat' && given.asker.run === undefined
-      if (error instanceof ApprovalRequired && mayAsk)
-        return deps.requestApproval(request, error)
+      if (error instanceof ApprovalRequired && mayAsk) return deps.requestApproval(request, error)
       throw error
     },
   )

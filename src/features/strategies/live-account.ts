@@ -2,8 +2,8 @@ import { fromUnits, toMicros, toUnits, usdDecimals, valueMicros } from '#kernel/
 import {
   applyEntry,
   applyExit,
-  priceDecimals,
   type Protective,
+  priceDecimals,
   type SimulatedFill,
 } from '#market/strategies/account.ts'
 import { countEntry, countTrade } from '#market/strategies/guards.ts'
@@ -82,8 +82,7 @@ function applyFill(applying: Applying, fill: OwnFill, rules: MarketRules): void 
   const { account: after, trade } = applyExit(account, simulated)
   applying.run = { ...applying.run, account: after }
   applying.rows.push(rowOf(fill, simulated, { netMicros: trade?.netMicros ?? null, isExit: true }))
-  if (trade)
-    applying.effects.set(key, { ...effect, netMicros: (effect.netMicros ?? 0n) + trade.netMicros })
+  if (trade) applying.effects.set(key, { ...effect, netMicros: (effect.netMicros ?? 0n) + trade.netMicros })
 }
 
 function simulatedOf(fill: OwnFill, rules: MarketRules): SimulatedFill {

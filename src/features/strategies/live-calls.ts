@@ -63,7 +63,8 @@ function refusalOf(error: unknown): Started {
   if (!(error instanceof Fault)) throw error
   const { code, message, extras } = error
   // The step runs again, and finds the task under the same key if it was accepted.
-  if (extras.outcome === 'unknown') throw new Error('it is not known whether the order was accepted', { cause: error })
+  if (extras.outcome === 'unknown')
+    throw new Error('it is not known whether the order was accepted', { cause: error })
   if (busyCodes.includes(code)) return { isBusy: true }
   return { refusal: { code, message, ...(typeof extras.rule === 'string' && { rule: extras.rule }) } }
 }

@@ -5,6 +5,7 @@ import { nextExitStep } from '#market/strategies/exit-sequence.ts'
 import type { Queryable } from '#store/query.ts'
 import type { OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type LiveCallDeps, type Refusal, reducingCaller, type Started, startCall } from './live-calls.ts'
+import type { LiveAct } from './live-orders.ts'
 import {
   isOpen,
   marketsOfOpenTasks,
@@ -13,7 +14,6 @@ import {
   readTasks,
   startedAtOf,
 } from './live-records.ts'
-import type { LiveAct } from './live-orders.ts'
 import { readVenue, type VenueReadDeps, type VenueView } from './live-venue.ts'
 import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
@@ -45,11 +45,7 @@ const attemptsMax = 20
 /** How far a close may be from the middle price, in percent: further with each attempt. */
 const slippages = ['0.5', '1', '3', '8'] as const
 
-export async function actOnExit(
-  deps: ExitDeps,
-  run: OrderedRun,
-  terms: StrategyTerms,
-): Promise<LiveAct> {
+export async function actOnExit(deps: ExitDeps, run: OrderedRun, terms: StrategyTerms): Promise<LiveAct> {
   const data = run.data as ExitData
   const assets = assetsToClose(run, terms)
   const before = data.assets ?? {}
@@ -99,9 +95,7 @@ const attemptsOf = (at: AssetExit | undefined): number => (at ? at.closes + at.c
 
 /** All markets of the strategy: one without a position may have an order that still opens one. */
 const assetsToClose = ({ decision }: OrderedRun, { config }: StrategyTerms): string[] =>
-  [
-    ...new Set([...Object.keys(config.decision.markets), ...decision.orders.map(({ asset }) => asset)]),
-  ].sort()
+  [...new Set([...Object.keys(config.decision.markets), ...decision.orders.map(({ asset }) => asset)])].sort()
 
 const leftOpen = (assets: readonly string[], refusal: Refusal | undefined) => ({
   code: refusal?.code ?? 'venue_rejected',
@@ -121,9 +115,7 @@ async function readExiting(
     openOrdersOf(deps.db, { ...whose, assets }),
     marketsOfOpenTasks(deps.db, whose, ['perp_open']),
     startedAtOf(deps.db, run.executionId),
-    Promise.all(
-      assets.map((symbol) => ownPosition(deps.db, { userId, symbol, schedule: strategyId })),
-    ),
+    Promise.all(assets.map((symbol) => ownPosition(deps.db, { userId, symbol, schedule: strategyId }))),
   ])
   const own = new Map(assets.map((asset, at) => [asset, parts[at]]))
   return { run, terms, madeAt, view, own, orders, opening }

@@ -11,8 +11,8 @@ import {
   type LiveCallDeps,
   type Refusal,
   reducingCaller,
-  skipReasonOf,
   type Started,
+  skipReasonOf,
   startCall,
 } from './live-calls.ts'
 import { type ChildTask, isOpen, readTasks, startedAtOf, taskOfKey } from './live-records.ts'
@@ -77,7 +77,13 @@ async function startOrder(deps: OrderDeps, run: OrderedRun, starting: Starting):
     return { refusal: { code: 'conflict', message: 'The decision is too old for an entry' } }
   const refusal = await deps.entryRefusalAtVenue(order, terms)
   if (refusal) return { refusal }
-  return startCall(deps, { operation: 'perp_open', input: openInput(order), caller: run.caller, name, madeAt })
+  return startCall(deps, {
+    operation: 'perp_open',
+    input: openInput(order),
+    caller: run.caller,
+    name,
+    madeAt,
+  })
 }
 
 const saleOf = (

@@ -33,7 +33,10 @@ const stop = order({})
 const target = order({ leg: 'tp', trigger_price: '110000' })
 const entry = order({ leg: 'entry', is_buy: true, trigger_price: null, reduce_only: false })
 const needs = (given: Partial<Parameters<typeof needOf>[0]>, mayEnter = true) => {
-  const need = needOf({ asset: 'BTC', position, own: own('0.01'), orders: [stop, target], ...given }, { mayEnter })
+  const need = needOf(
+    { asset: 'BTC', position, own: own('0.01'), orders: [stop, target], ...given },
+    { mayEnter },
+  )
   return need && { isResting: need.isResting, isSurplus: need.isSurplus, isUnprotected: need.isUnprotected }
 }
 

@@ -65,7 +65,9 @@ export async function tendOrders(deps: ProtectionDeps, tending: Tending): Promis
       madeAt: last.started_at,
     })
   let reason: string | undefined
-  for (const need of needs) reason = (await tendAsset(deps, { ...tending, need, orders, lastRunId: last.execution_id, start })) ?? reason
+  for (const need of needs)
+    reason =
+      (await tendAsset(deps, { ...tending, need, orders, lastRunId: last.execution_id, start })) ?? reason
   return reason
 }
 
@@ -106,10 +108,7 @@ const ownOf = (position: OpenPosition | undefined, rules: MarketRules | undefine
   }
 
 /** Returns what is out of line in a market; undefined if nothing is. */
-export function needOf(
-  protection: AssetProtection,
-  { mayEnter }: { mayEnter: boolean },
-): Need | undefined {
+export function needOf(protection: AssetProtection, { mayEnter }: { mayEnter: boolean }): Need | undefined {
   const { position, own, orders } = protection
   const units = own ? toFixedPoint(own.size) : 0n
   const covered = coveredUnits(orders)
@@ -155,9 +154,12 @@ async function tendAsset(deps: ProtectionDeps, tending: AssetTending): Promise<s
     return record ? [{ order, record }] : []
   })
   const cancel = (orderId: number) =>
-    start({ operation: 'perp_cancel', input: { order_id: String(orderId) }, name: `cancel ${orderId} ${minute}` })
-  if (need.isResting)
-    for (const { order } of open) if (!order.reduceOnly) await cancel(order.orderId)
+    start({
+      operation: 'perp_cancel',
+      input: { order_id: String(orderId) },
+      name: `cancel ${orderId} ${minute}`,
+    })
+  if (need.isResting) for (const { order } of open) if (!order.reduceOnly) await cancel(order.orderId)
   const exits = open.flatMap(({ order, record }): RestingExit[] =>
     order.reduceOnly && order.trigger && order.parentId === null
       ? [

@@ -30,10 +30,7 @@ export function liveState(run: StrategyRun, { atMs, config, facts }: Given): Str
   )
   const foreign = assets.filter((asset) => {
     const own = state.positions[asset]
-    return isForeign(
-      view.positions.get(asset) ?? '0',
-      own && { isLong: own.side === 'long', size: own.size },
-    )
+    return isForeign(view.positions.get(asset) ?? '0', own && { isLong: own.side === 'long', size: own.size })
   })
   return { ...state, resting, foreign, budget_left_usd: budgetLeft(config, spentMicros) }
 }

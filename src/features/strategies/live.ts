@@ -134,10 +134,7 @@ async function readChanges(deps: LiveDeps, changes: Changes): Promise<ModeReadin
 }
 
 /** What the venue and the budget say of a strategy that is about to decide. */
-async function readFacts(
-  deps: LiveDeps,
-  { userId, strategyId, config }: StrategyTerms,
-): Promise<VenueFacts> {
+async function readFacts(deps: LiveDeps, { userId, strategyId, config }: StrategyTerms): Promise<VenueFacts> {
   const assets = Object.keys(config.decision.markets)
   const [view, opening, spent] = await Promise.all([
     readVenue(deps, { userId, assets }),

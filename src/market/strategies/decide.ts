@@ -40,9 +40,7 @@ export function decide(windows: Windows | undefined, state: StrategyState, confi
 export function decideExit(state: StrategyState, { strategy }: DecisionConfig): Decision | undefined {
   if (state.exit !== undefined) {
     const orders = positionsExit(state)
-    return orders.length > 0
-      ? { action: 'exit', reason: state.exit, figures: {}, orders }
-      : hold('flat')
+    return orders.length > 0 ? { action: 'exit', reason: state.exit, figures: {}, orders } : hold('flat')
   }
   if (state.must_flatten) {
     const orders = positionsExit(state)

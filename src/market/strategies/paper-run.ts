@@ -47,7 +47,11 @@ export type PaperMarket = {
 }
 export type PaperAccount = { run: StrategyRun; cursor: PaperCursor }
 /** What came of a market order: how much of it was filled, or why it was rejected. */
-export type OrderEnd = { order: OrderIntent; filledUnits: bigint; rejection?: 'insufficient_balance' | 'below_minimum' }
+export type OrderEnd = {
+  order: OrderIntent
+  filledUnits: bigint
+  rejection?: 'insufficient_balance' | 'below_minimum'
+}
 export type Advanced = PaperAccount & { fills: readonly MatchedFill[]; ends: readonly OrderEnd[] }
 
 export const minuteMs = 60_000

@@ -72,7 +72,13 @@ const positionOf = (stored: StoredPosition): OpenPosition => ({
   ...(stored.target && { target: protectiveOf(stored.target) }),
 })
 
-export function toStoredRun({ account, guards, marks, pending, resting }: StrategyRun): StoredRun & JsonObject {
+export function toStoredRun({
+  account,
+  guards,
+  marks,
+  pending,
+  resting,
+}: StrategyRun): StoredRun & JsonObject {
   const { startMicros, peakMicros, dayStartMicros, ...rest } = guards
   const stored: StoredRun = {
     cash: String(account.cashMicros),

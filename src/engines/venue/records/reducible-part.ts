@@ -154,7 +154,10 @@ function partOf(row: MovesRow, { schedule, side, shown }: Side): { own: bigint; 
   const explained = moves.reduce((sum, { change }) => sum + change, side * toFixedPoint(row.baseline))
   const recorded = shown ?? explained
   const ownBefore = side * toFixedPoint(row.own_before)
-  return { own: ownAfter(moves, { position: recorded, ownBefore: ownBefore > 0n ? ownBefore : 0n }), recorded }
+  return {
+    own: ownAfter(moves, { position: recorded, ownBefore: ownBefore > 0n ? ownBefore : 0n }),
+    recorded,
+  }
 }
 
 export type OwnPosition = {
@@ -177,7 +180,11 @@ export async function ownPosition(
     if (own <= 0n) continue
     const size = fromFixedPoint(own)
     const [waiting] = await query<{ pending: string }>(db, pendingSql, [...common, Number(side), null, size])
-    return { isLong: side === 1n, size, isSettled: waiting !== undefined && toFixedPoint(waiting.pending) === 0n }
+    return {
+      isLong: side === 1n,
+      size,
+      isSettled: waiting !== undefined && toFixedPoint(waiting.pending) === 0n,
+    }
   }
   return undefined
 }
