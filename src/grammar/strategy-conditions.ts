@@ -2,8 +2,8 @@ import {
   type Cursor,
   isNext,
   skip,
-  takePerp,
   takeDollars,
+  takePerp,
   takePhrase,
   takeQuantity,
 } from './strategy-cursor.ts'

@@ -296,7 +296,7 @@ describe('scheduled chats', () => {
     await is({ query, schedule: '0 9 13 * 5' }, 'schedule', 'not_understood')
     await is({ schedule: 'daily at 9' }, 'query', 'exactly_one_of')
     await is({ ...morning, budget_usd: '5' }, 'budget_usd', 'extra_forbidden')
-    await is({ ...morning, mode: 'paper' }, 'mode', 'literal_error')
+    await is({ ...morning, mode: 'paper' }, 'mode', 'value_error')
     await is({ ...morning, query: '' }, 'query', 'string_too_short')
   })
 
