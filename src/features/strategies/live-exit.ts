@@ -2,7 +2,6 @@ import { type OwnPosition, ownPosition } from '#engines/venue/records/reducible-
 import { toFixedPoint } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { nextExitStep } from '#market/strategies/exit-sequence.ts'
-import type { Queryable } from '#store/query.ts'
 import type { OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type LiveCallDeps, type Refusal, reducingCaller, type Started, startCall } from './live-calls.ts'
 import type { LiveAct } from './live-orders.ts'
