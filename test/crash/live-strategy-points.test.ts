@@ -99,6 +99,20 @@ const endsOf = async (id: string): Promise<Ends> =>
     )
   ).rows[0]!
 
+/** What there is of a strategy that did not come to its end. */
+const recordsOf = async (id: string) =>
+  (
+    await app.admin.query<{ record: object }>(
+      `select json_build_object('runs', (select json_agg(e) from (select execution_type, status, outcome, skip_reason, error, decision
+           from strategy_execution where strategy_id = $1 order by number) e),
+         'account', (select json_build_object('state', state, 'cursor', cursor, 'watch_at', watch_at)
+           from strategy_account where strategy_id = $1),
+         'tasks', (select json_agg(t) from (select t.kind, t.status, t.state, t.outcome, t.error, t.created_at from task t
+           join strategy_execution e on e.id = t.parent_id or e.id = t.id where e.strategy_id = $1) t)) as record`,
+      [id],
+    )
+  ).rows[0]?.record
+
 async function assertOnce(id: string, at: string): Promise<void> {
   await eventually(
     async () => {
@@ -112,7 +126,9 @@ async function assertOnce(id: string, at: string): Promise<void> {
     },
     `${at}: one exit, and nothing open`,
     120_000,
-  )
+  ).catch(async (cause: unknown) => {
+    throw new Error(`${at}: ${JSON.stringify(await recordsOf(id))}`, { cause })
+  })
   const { rows: tasks } = await app.admin.query<{ kind: string; count: string }>(
     `select t.kind, count(*) filter (where t.outcome <> 'not_executed') as count
      from task t join strategy_execution e on e.id = t.parent_id where e.strategy_id = $1 group by t.kind order by t.kind`,

@@ -237,13 +237,13 @@ describe('live strategies', () => {
     assert.deepEqual(fills.map(({ reason }) => reason).sort(), ['entry_conditions_true', 'guard_max_loss'])
     const { credits_used } = ended!
     assert.equal(credits_used ?? 0, 0)
-    const told = await query<{ body: { schedule_id: string; guard: string; mode: string; at: string } }>(
+    const tripped = await query<{ body: { schedule_id: string; guard: string; mode: string; at: string } }>(
       db(),
       `select body from user_event where user_id = $1 and type = 'schedule.guard_tripped'`,
       [user.id],
     )
     assert.deepEqual(
-      told.map(({ body }) => [body.schedule_id, body.guard]).sort(),
+      tripped.map(({ body }) => [body.schedule_id, body.guard]).sort(),
       [
         [strategy.id, 'max_loss'],
         [twin.id, 'max_loss'],

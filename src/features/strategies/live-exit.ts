@@ -2,7 +2,6 @@ import { type OwnPosition, ownPosition } from '#engines/venue/records/reducible-
 import { toFixedPoint } from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { nextExitStep } from '#market/strategies/exit-sequence.ts'
-import type { Queryable } from '#store/query.ts'
 import type { OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type LiveCallDeps, type Refusal, reducingCaller, type Started, startCall } from './live-calls.ts'
 import type { LiveAct } from './live-orders.ts'
@@ -24,7 +23,7 @@ import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
 export type ExitDeps = VenueReadDeps & LiveCallDeps
 /** What has been done in one market: the present task, and how many closes and cancels were tried. */
-type AssetExit = { task?: string; closes: number; cancels: number; isDone?: true }
+type AssetExit = { task?: string; closes: number; cancels: number; hasEnded?: true }
 type ExitData = { assets?: Record<string, AssetExit>; refusal?: Refusal }
 type Exiting = {
   run: OrderedRun
@@ -57,7 +56,7 @@ export async function actOnExit(deps: ExitDeps, run: OrderedRun, terms: Strategy
     const state = states.get(before[asset]?.task ?? '')
     return state !== undefined && isOpen(state)
   })
-  const due = assets.filter((asset) => !waiting.includes(asset) && !before[asset]?.isDone)
+  const due = assets.filter((asset) => !waiting.includes(asset) && !before[asset]?.hasEnded)
   const after: Record<string, AssetExit> = { ...before }
   let refusal = data.refusal
   let isRefused = false
@@ -72,18 +71,18 @@ export async function actOnExit(deps: ExitDeps, run: OrderedRun, terms: Strategy
       isRefused ||= stepped.refusal !== undefined
     }
   }
-  const left = assets.filter((asset) => !after[asset]?.isDone)
+  const left = assets.filter((asset) => !after[asset]?.hasEnded)
   const isGivenUp = left.every((asset) => attemptsOf(after[asset]) >= attemptsMax)
   if (left.length > 0 && !isGivenUp)
     return {
       waitMs: isRefused ? refusedWaitMs : waitMs,
       data: { assets: after, ...(refusal && { refusal }) } as JsonObject,
     }
-  const isDone = left.length === 0
+  const hasEnded = left.length === 0
   return {
     end: {
-      outcome: isDone ? 'executed' : 'partial',
-      error: isDone ? null : leftOpen(left, refusal),
+      outcome: hasEnded ? 'executed' : 'partial',
+      error: hasEnded ? null : leftOpen(left, refusal),
       skipReason: null,
     },
     hasActed: true,
@@ -134,7 +133,7 @@ async function stepOf(deps: ExitDeps, step: AssetStep): Promise<Stepped> {
     exitingUnits: own?.isSettled === false ? positionUnits : 0n,
     ...ownOrders(exiting, asset),
   })
-  if (next.step === 'done') return { at: { ...at, isDone: true } }
+  if (next.step === 'end') return { at: { ...at, hasEnded: true } }
   if (next.step === 'wait' || attemptsOf(at) >= attemptsMax) return { at }
   return next.step === 'exit' ? close(deps, step) : cancel(deps, step, next.orders[0]!)
 }

@@ -28,11 +28,12 @@ const order = (change: Partial<OwnOrder>): OwnOrder => ({
   reduce_only: true,
   ...change,
 })
-const own = (size: string, isSettled = true) => ({ isLong: true, size, isSettled })
+const own = (size: string) => ({ isLong: true, size, isSettled: true })
 const stop = order({})
 const target = order({ leg: 'tp', trigger_price: '110000' })
 const entry = order({ leg: 'entry', is_buy: true, trigger_price: null, reduce_only: false })
-const needs = (given: Partial<Parameters<typeof needOf>[0]>, mayEnter = true) => {
+const stopped = { mayEnter: false }
+const needs = (given: Partial<Parameters<typeof needOf>[0]>, { mayEnter } = { mayEnter: true }) => {
   const need = needOf(
     { asset: 'BTC', position, own: own('0.01'), orders: [stop, target], ...given },
     { mayEnter },
@@ -42,7 +43,7 @@ const needs = (given: Partial<Parameters<typeof needOf>[0]>, mayEnter = true) =>
 
 test('a position with its stop and its target needs nothing', () => {
   assert.equal(needs({}), undefined)
-  assert.equal(needs({}, false), undefined)
+  assert.equal(needs({}, stopped), undefined)
 })
 
 test('a stop that is missing or too small is placed, and none where the strategy has none', () => {
@@ -55,11 +56,11 @@ test('a stop that is missing or too small is placed, and none where the strategy
 test('exits beyond the part are cancelled, unless an order may still enlarge or reduce the part', () => {
   assert.equal(needs({ own: own('0.004') })?.isSurplus, true)
   assert.equal(needs({ own: undefined, position: undefined })?.isSurplus, true)
-  assert.equal(needs({ own: own('0.004', false) }), undefined)
+  assert.equal(needs({ own: { ...own('0.004'), isSettled: false } }), undefined)
   assert.equal(needs({ own: undefined, position: undefined, orders: [entry, stop, target] }), undefined)
 })
 
 test('nothing rests to enter once the strategy may not enter', () => {
   const resting = { own: undefined, position: undefined, orders: [entry, stop, target] }
-  assert.deepEqual(needs(resting, false), { isResting: true, isSurplus: false, isUnprotected: false })
+  assert.deepEqual(needs(resting, stopped), { isResting: true, isSurplus: false, isUnprotected: false })
 })

@@ -42,6 +42,17 @@ type AssetProtection = {
 }
 type Need = AssetProtection & { isResting: boolean; isSurplus: boolean; isUnprotected: boolean }
 
+/** An account is looked at this often. */
+export const lookMs = 2_500
+/** The record of an exit may be closed late, so exits beyond the part are looked up at the venue this often. */
+const surplusMs = 10_000
+/** The stream that reports a cancelled stop may be lost, so stops are looked up at the venue this often. */
+const stopMs = 60_000
+
+/** Whether one of the looks of this moment is the one in an interval; strategies take turns. */
+const isTurn = (strategyId: string, nowMs: number, everyMs: number): boolean =>
+  (nowMs + Number.parseInt(strategyId.slice(-4), 16) * 10) % everyMs < lookMs
+
 /** Returns why everything has to end, where a stop can no longer be placed. */
 export async function tendOrders(deps: ProtectionDeps, tending: Tending): Promise<string | undefined> {
   const needs = await findNeeds(deps, tending)
@@ -72,7 +83,7 @@ export async function tendOrders(deps: ProtectionDeps, tending: Tending): Promis
 }
 
 /** Finds by the record alone what may be out of line, because the record is read often. */
-async function findNeeds({ db }: ProtectionDeps, { account, terms }: Tending): Promise<Need[]> {
+async function findNeeds({ db }: ProtectionDeps, { account, terms, nowMs }: Tending): Promise<Need[]> {
   const { userId, strategyId, config } = terms
   const assets = Object.keys(config.decision.markets)
   const whose = { userId, strategyId }
@@ -91,10 +102,14 @@ async function findNeeds({ db }: ProtectionDeps, { account, terms }: Tending): P
     if (busy.has(asset) || (ofAsset.length === 0 && !position)) continue
     const protection = { asset, position, orders: ofAsset }
     const believed = ownOf(position, config.decision.markets[asset])
-    if (!needOf({ ...protection, own: believed }, { mayEnter })) continue
+    const isLookedUp = position?.stop !== undefined && isTurn(strategyId, nowMs, stopMs)
+    if (!isLookedUp && !needOf({ ...protection, own: believed }, { mayEnter })) continue
     const own = await ownPosition(db, { userId, symbol: asset, schedule: strategyId })
     const need = needOf({ ...protection, own }, { mayEnter })
-    if (need) needs.push(need)
+    if (need && (need.isResting || need.isUnprotected || isTurn(strategyId, nowMs, surplusMs)))
+      needs.push(need)
+    else if (isLookedUp && own?.isSettled)
+      needs.push({ ...protection, own, isResting: false, isSurplus: false, isUnprotected: true })
   }
   return needs
 }

@@ -98,7 +98,10 @@ export async function liquidationSince(
   return row?.price
 }
 
-/** An open order of a strategy, by the record. */
+/**
+ * An open order of a strategy, by the record: an exit, or an entry that rests. The record of an entry that was filled at once
+ * may be closed much later.
+ */
 export type OwnOrder = {
   cloid: string
   task_id: string
@@ -121,7 +124,8 @@ export const openOrdersOf = (
        trim_scale(o.price)::text as price, trim_scale(o.trigger_price)::text as trigger_price, o.reduce_only
      from venue_order o join task t on t.id = o.task_id join strategy_execution e on e.id = t.parent_id
      where o.user_id = $1 and o.venue = $2 and o.market = 'perp' and o.symbol = any($3::text[]) and o.ended_at is null
-       and e.strategy_id = $4`,
+       and e.strategy_id = $4
+       and (o.reduce_only or o.trigger_price is not null or coalesce((t.result ->> 'resting')::boolean, false))`,
     [userId, venueName, assets, strategyId],
   )
 

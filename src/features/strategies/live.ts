@@ -10,7 +10,7 @@ import { findAccount, lockAccount, type StrategyAccount, storeAccount, storeFill
 import { type LiveCursor, liveCursorOf, storedCursor } from './live-cursor.ts'
 import { actOnExit, type ExitDeps } from './live-exit.ts'
 import { actOnOrders } from './live-orders.ts'
-import { tendOrders } from './live-protection.ts'
+import { lookMs, tendOrders } from './live-protection.ts'
 import { marketsOfOpenTasks, spentMicros } from './live-records.ts'
 import { liveState, type VenueFacts } from './live-state.ts'
 import { applyLiveReading, type HourlyFunding } from './live-sync.ts'
@@ -29,8 +29,6 @@ export type LiveDeps = ExitDeps & {
   dayEndOf: (timezone: string, nowMs: number) => number
 }
 
-/** The record of the account is read this often; the venue is asked for decisions alone. */
-const watchMs = 2_500
 const hourMs = 3_600_000
 /** The venue publishes the funding of an hour shortly after it. */
 const fundingLagMs = 60_000
@@ -48,7 +46,7 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
     },
   }
   return {
-    watchMs,
+    watchMs: lookMs,
     hasVenueOrders: true,
     open: (terms, nowMs) => ({
       run: openRun(terms.initialMicros, deps.dayEndOf(terms.timezone, nowMs)),
@@ -89,7 +87,7 @@ async function syncAfter(deps: LiveDeps, terms: StrategyTerms): Promise<(tx: Tx)
     if (!locked) return
     const synced = await apply(tx, locked)
     await storeFills(tx, synced.fills)
-    const watch_at = new Date(nowMs + watchMs)
+    const watch_at = new Date(nowMs + lookMs)
     await storeAccount(tx, { ...synced.account, watch_at }, new Date(nowMs))
   }
 }

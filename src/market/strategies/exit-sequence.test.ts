@@ -58,7 +58,7 @@ test('a position that has to end keeps its stop until it is gone, and is never t
           assert.ok(venue.position === 0n || venue.stop, 'a position without a stop')
         }
         for (const answer of events) advance(answer)
-        for (let steps = 0; next().step !== 'done'; steps++) {
+        for (let steps = 0; next().step !== 'end'; steps++) {
           assert.ok(steps < 6, 'it ends once the venue fills')
           advance('fills')
         }
