@@ -31,6 +31,7 @@ import { executionMutations } from './executions.ts'
 import { grammarMutations } from './grammar.ts'
 import { identityMutations } from './identity.ts'
 import { imageMutations } from './images.ts'
+import { subscriptionMutations } from './subscriptions.ts'
 import { interfaceMutations } from './interface.ts'
 import { marketMutations } from './market.ts'
 import { modelMutations } from './model.ts'
@@ -68,6 +69,7 @@ export const mutations: readonly Mutation[] = [
   ...timeMutations,
   ...modelMutations,
   ...imageMutations,
+  ...subscriptionMutations,
   ...chainMutations,
   ...solanaMutations,
   ...venueMutations,
