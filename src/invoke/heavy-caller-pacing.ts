@@ -93,7 +93,7 @@ export const pacedLimits = (
 ): RateLimits => ({
   consume(name, key, points) {
     const counted = () => {
-      const fault = load.refusal(name, pacing.isHeavy(key))
+      const fault = load.refusal(name, { isHeavy: pacing.isHeavy(key) })
       return fault ? { fault } : limits.consume(name, key, points)
     }
     return pacing.pause(key, name)?.then(counted) ?? counted()

@@ -269,7 +269,7 @@ function admission(entry: Entry, { authenticate, authenticateBackend, limits, lo
     return toAdmitted(caller, principal, authorization, await limits.consume(rate, principal))
   }
   return ({ authorization, backendKey, address: given }: Credentials): Admitted | Promise<Admitted> => {
-    const overloadFault = load.refusal(rate, false)
+    const overloadFault = load.refusal(rate, { isHeavy: false })
     if (overloadFault) throw overloadFault
     const address = addressKey(given)
     if (entry.access !== 'public' || authorization !== undefined)

@@ -25,7 +25,7 @@ export function loadShedder(delayMsMax: number) {
     record(delayMs: number): void {
       samplesAbove = delayMs > delayMsMax ? samplesAbove + 1 : 0
     },
-    refusal(rate: LimitName, isHeavy: boolean): Fault | undefined {
+    refusal(rate: LimitName, { isHeavy }: { isHeavy: boolean }): Fault | undefined {
       const samplesMin = isHeavy && rate !== 'money' ? heavySamplesMax : samplesMax
       if (rate === 'exit' || samplesAbove < samplesMin) return undefined
       return budgetSpent('overloaded', 'This instance is over its capacity; try again in 1 s', {
@@ -37,7 +37,10 @@ export function loadShedder(delayMsMax: number) {
   }
 }
 
-export type Overload = { refusal(rate: LimitName, isHeavy: boolean): Fault | undefined; close(): void }
+export type Overload = {
+  refusal(rate: LimitName, caller: { isHeavy: boolean }): Fault | undefined
+  close(): void
+}
 
 export function createOverload(settings: Partial<LoadSettings> = {}): Overload {
   const { delayMsMax = 250, everyMs = 1_000 } = settings
