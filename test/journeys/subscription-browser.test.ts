@@ -91,15 +91,11 @@ for (const [name, viewport] of Object.entries(sizes))
     type Available = { credits_available: number }
     const before = (await portico<Available>('credits', 'available')).credits_available
     const { plans } = await portico<{ plans: { price_id: string }[] }>('subscriptions', 'plans')
-    const { checkout_url: address } = await portico<{ checkout_url: string }>(
-      'subscriptions',
-      'checkout',
-      '--price-id',
-      plans[0]!.price_id,
-      '--client-intent-id',
-      randomUUID(),
-    )
-    await page.goto(address)
+    const checkout = async (plan: { price_id: string } | undefined): Promise<string> => {
+      const words = ['--price-id', plan!.price_id, '--client-intent-id', randomUUID()]
+      return (await portico<{ checkout_url: string }>('subscriptions', 'checkout', ...words)).checkout_url
+    }
+    await page.goto(await checkout(plans[0]))
     await page.getByRole('heading', { name: 'Subscribe to Plus' }).waitFor()
     await picture('checkout')
     const fill = async (card: string) => {
@@ -119,16 +115,26 @@ for (const [name, viewport] of Object.entries(sizes))
     await page.waitForURL(`${gateway.url}/checkout/paid**`)
     await page.getByRole('heading', { name: 'Thank you' }).waitFor()
     await picture('thanks')
-    const credits = await eventually(async () => {
-      const { credits_available: now } = await portico<Available>('credits', 'available')
-      return now > before ? now : undefined
-    }, 'the credits of the plan')
-    assert.equal(credits, before + 800)
+    const creditsAbove = (credits: number) =>
+      eventually(async () => {
+        const { credits_available: now } = await portico<Available>('credits', 'available')
+        return now > credits ? now : undefined
+      }, 'the credits of the plan')
+    assert.equal(await creditsAbove(before), before + 800)
     assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'plus')
+    await page.goto(await checkout(plans[1]))
+    await page.getByRole('heading', { name: 'Change to Pro' }).waitFor()
+    await picture('change')
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('Is it you?').waitFor()
+    await page.getByRole('button', { name: 'Complete authentication' }).click()
+    await page.getByRole('heading', { name: 'Thank you' }).waitFor()
+    assert.equal(await creditsAbove(before + 800), before + 4_000)
+    assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'pro')
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [cli, 'chat', 'stream', '--query', 'credits left?', '--json'],
       { env },
     )
-    assert.match(stdout, /"credits_remaining": ?99\d\b/)
+    assert.match(stdout, /"credits_remaining": ?419\d\b/)
   })

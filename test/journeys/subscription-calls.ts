@@ -8,6 +8,8 @@ import { type Person, personOf } from './users.ts'
 export const plusPrice = 'price_local_plus_month'
 export const proPrice = 'price_local_pro_month'
 export const yearPrice = 'price_local_pro_year'
+/** It costs what the plan pro costs. */
+export const teamPrice = 'price_local_team_month'
 export const plusCredits = 800
 export const proCredits = 4_000
 

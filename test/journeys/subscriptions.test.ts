@@ -22,16 +22,25 @@ import {
   proCredits,
   proPrice,
   subscriber,
+  teamPrice,
+  yearPrice,
 } from './subscription-calls.ts'
 import type { Person } from './users.ts'
 import { worldOf } from './world.ts'
+
+const plansForSale = [
+  `${plusPrice}:plus:${plusCredits}`,
+  `${proPrice}:pro:${proCredits}`,
+  `${yearPrice}:pro:48000`,
+  `${teamPrice}:team:${proCredits}`,
+].join()
 
 describe('plans', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let provider: Provider
   let stripe: Stripe
   before(async () => {
-    gateway = await freshGateway({}, { ownWorld: 'time moves' })
+    gateway = await freshGateway({ STRIPE_PLANS: plansForSale }, { ownWorld: 'time moves' })
     provider = providerOf(gateway.world)
     const { hostname, port } = new URL((await worldOf(gateway.world)).manifest.urls.stripe)
     stripe = new Stripe('sk_test_portico_local_world', {
@@ -93,6 +102,7 @@ describe('plans', () => {
         ['price_local_plus_month', '10', 800],
         ['price_local_pro_month', '40', 4_000],
         ['price_local_pro_year', '400', 48_000],
+        [teamPrice, '40', proCredits],
       ],
     )
     assert.equal((await planOf(person)).status, 'none')
@@ -238,6 +248,8 @@ describe('plans', () => {
     const person = await newPerson(gateway.url)
     await pay((await opened(person)).checkout_url, cards.disputed)
     await planBecomes(person, ({ status }) => status === 'suspended', 'the plan is suspended')
+    const refused = await checkout(person, proPrice)
+    assert.deepEqual([refused.status, refused.body.reason], [409, 'suspended'])
     assert.equal(await planCredits(person), 0)
     await stripe.disputes.update(await disputeOf(person), {
       evidence: { uncategorized_text: 'winning_evidence' },
@@ -294,8 +306,10 @@ describe('plans', () => {
       ['pro', 2, proCredits - 500],
     )
     assert.ok(Number(plan.payments[0]?.amount_usd) < 40, plan.payments[0]?.amount_usd)
-    const smaller = await checkout(person, plusPrice)
-    assert.deepEqual([smaller.status, smaller.body.reason], [409, 'smaller_plan'])
+    for (const price of [plusPrice, teamPrice]) {
+      const smaller = await checkout(person, price)
+      assert.deepEqual([smaller.status, smaller.body.reason], [409, 'smaller_plan'], price)
+    }
     assert.ok((await planEvents(person)).includes('subscription.changed'))
   })
 

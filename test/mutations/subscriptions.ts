@@ -23,8 +23,8 @@ export const subscriptionMutations = [
       'a refund of a part takes back all credits',
     ],
     [
-      "} else if (missing < 0n) settled = { credits: -missing, reason: 'dispute_won' }",
-      '}',
+      '} else if (missing < 0n) {',
+      '} else if (missing < -1_000_000_000n) {',
       'a dispute that was won returns nothing',
     ],
   ]),
@@ -46,11 +46,7 @@ export const subscriptionMutations = [
     ],
   ]),
   ...mutationsOf('src/features/subscriptions/sync.ts', journeys, [
-    [
-      'if (payment !== null) await stripe.refund(payment)',
-      '',
-      'a plan that is paid twice is not refunded',
-    ],
+    ['if (payment !== null) await stripe.refund(payment)', '', 'a plan that is paid twice is not refunded'],
   ]),
   ...mutationsOf('src/features/subscriptions/checkout.ts', journeys, [
     [
@@ -60,15 +56,21 @@ export const subscriptionMutations = [
     ],
   ]),
   ...mutationsOf('src/features/subscriptions/checkout-admission.ts', journeys, [
+    ['if (known && known.price_id !== plan.priceId) throw otherPrice()', '', 'one intent buys two plans'],
     [
-      'if (known && known.price_id !== plan.priceId) throw otherPrice()',
-      '',
-      'one intent buys two plans',
-    ],
-    [
-      'if (old === undefined || plan.cents < old.cents)',
+      'if (old === undefined || plan.cents <= old.cents)',
       'if (old === undefined)',
       'a smaller plan is begun in mid-period, and unused time is paid back after its credits were spent',
+    ],
+    [
+      'if (old === undefined || plan.cents <= old.cents)',
+      'if (old === undefined || plan.cents < old.cents)',
+      'a payer changes between plans of one price for nothing, and gets the credits each time',
+    ],
+    [
+      ".status === 'suspended')",
+      ".status === 'none')",
+      'a payer who disputes a plan buys a larger one with the same card',
     ],
   ]),
   ...mutationsOf('src/features/subscriptions/receive-event.ts', events, [

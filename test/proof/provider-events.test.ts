@@ -41,10 +41,10 @@ const signed = (payload: string, offset = 0) =>
 
 test('an event is taken once, with a signature of now, and never of the other mode', async () => {
   const payload = JSON.stringify(eventOf())
-  assert.deepEqual([(await signed(payload)).body.received, (await signed(payload)).body.received], [
-    'foreign',
-    'repeated',
-  ])
+  assert.deepEqual(
+    [(await signed(payload)).body.received, (await signed(payload)).body.received],
+    ['foreign', 'repeated'],
+  )
   assert.equal((await signed(JSON.stringify(eventOf({ livemode: true })))).body.received, 'other_mode')
   for (const answer of [
     await post(payload),

@@ -27,11 +27,17 @@ const price = (id: string, soldAs: string, cents: number, interval: 'month' | 'y
   metadata: {},
 })
 
-export const products = [product('prod_local_plus', 'Plus'), product('prod_local_pro', 'Pro')]
+export const products = [
+  product('prod_local_plus', 'Plus'),
+  product('prod_local_pro', 'Pro'),
+  product('prod_local_team', 'Team'),
+]
 export const prices = [
   price('price_local_plus_month', 'prod_local_plus', 1_000, 'month'),
   price('price_local_pro_month', 'prod_local_pro', 4_000, 'month'),
   price('price_local_pro_year', 'prod_local_pro', 40_000, 'year'),
+  // The price of another plan; a gateway sells it only if its settings name it.
+  price('price_local_team_month', 'prod_local_team', 4_000, 'month'),
 ]
 
 /** The account's key and the secret that signs its events; anybody may know both. */

@@ -12,6 +12,7 @@ import type { Shop } from './shop.ts'
 const leastSeconds = 30 * 60
 const longestSeconds = 86_400
 const portalSeconds = 300
+const endpointsMax = 16
 
 function sessionCalls(shop: Shop): Call[] {
   const create = ({ params, hostUrl }: Context): Session => {
@@ -256,6 +257,8 @@ function endpointCalls(shop: Shop): Call[] {
       path: /^\/v1\/webhook_endpoints$/,
       fields: { url: 'text', enabled_events: { list: 'text' }, description: 'text', api_version: 'text' },
       run: ({ params }) => {
+        if (shop.store.all('webhook_endpoint').length >= endpointsMax)
+          throw invalid(`You have reached the maximum of ${endpointsMax} webhook endpoints.`)
         const endpoint = shop.store.add({
           ...shop.base(),
           id: shop.store.newId('webhook_endpoint'),

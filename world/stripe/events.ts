@@ -40,9 +40,7 @@ function messageOf({ body, secret, lie }: Delivery, seconds: number): { body: st
   if (lie === 'old') return { body, signature: signatureOf(body, secret, seconds - lieSeconds) }
   if (lie === 'future') return { body, signature: signatureOf(body, secret, seconds + lieSeconds) }
   if (lie === 'live') {
-    const live = body
-      .replace('"livemode":false', '"livemode":true')
-      .replace('"id":"evt_', '"id":"evt_live_')
+    const live = body.replace('"livemode":false', '"livemode":true').replace('"id":"evt_', '"id":"evt_live_')
     return { body: live, signature: signatureOf(live, secret, seconds) }
   }
   return { body, signature: signatureOf(body, secret, seconds) }
@@ -168,4 +166,3 @@ export function createEvents({ store, nowMs }: EventsDeps) {
     routes: dialRoutes({ dials, delivered, pending: () => store.deliveries.length + inFlight }),
   }
 }
-

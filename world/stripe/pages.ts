@@ -111,8 +111,8 @@ function finish(
     })
 }
 
-const priceLine = (price: Price, name: string): string =>
-  `<h1>Subscribe to ${escapeHtml(name)}</h1><p class="price">${money(price.unit_amount, price.currency)} <span class="note">${intervalWords[price.recurring.interval]}</span></p>`
+const priceLine = (price: Price, title: string): string =>
+  `<h1>${escapeHtml(title)}</h1><p class="price">${money(price.unit_amount, price.currency)} <span class="note">${intervalWords[price.recurring.interval]}</span></p>`
 
 export function createPages({ shop, nowMs }: PageDeps) {
   const { store } = shop
@@ -128,9 +128,10 @@ export function createPages({ shop, nowMs }: PageDeps) {
       return
     }
     const price = store.get('price', session.price)
+    const title = `Subscribe to ${nameOf(price)}`
     payPage(method, given, {
-      title: `Subscribe to ${nameOf(price)}`,
-      summary: priceLine(price, nameOf(price)),
+      title,
+      summary: priceLine(price, title),
       button: 'Subscribe',
       hasEmail: true,
       hasCard: true,
@@ -149,9 +150,10 @@ export function createPages({ shop, nowMs }: PageDeps) {
     const { price, credit, total } = prorationOf(shop, portal)
     const currency = price.currency
     const rows = `<dl><dt>${escapeHtml(nameOf(price))}</dt><dd>${money(price.unit_amount, currency)}</dd><dt>Unused time until ${dayOf(subscription.items.data[0].current_period_end)}</dt><dd>${money(-credit, currency)}</dd><dt class="total">Due today</dt><dd class="total">${money(total, currency)}</dd></dl>`
+    const title = `Change to ${nameOf(price)}`
     payPage(method, given, {
-      title: `Change to ${nameOf(price)}`,
-      summary: priceLine(price, nameOf(price)) + rows,
+      title,
+      summary: priceLine(price, title) + rows,
       button: 'Confirm',
       hasEmail: false,
       hasCard: false,

@@ -29,8 +29,23 @@ type Saved = {
   deliveries: Delivery[]
 }
 
+/** What is kept at most of each; the oldest are dropped. Subscriptions and what was paid for them stay. */
+const kept: Partial<Record<ObjectName, number>> = {
+  event: 5_000,
+  'checkout.session': 5_000,
+  'billing_portal.session': 1_000,
+}
+const repliesMax = 5_000
+const deliveriesMax = 20_000
 const idBytes = 12
 const saveAfterMs = 20
+
+function dropOldest(all: Map<string, unknown>, countMax = Number.POSITIVE_INFINITY): void {
+  for (const id of all.keys()) {
+    if (all.size <= countMax) return
+    all.delete(id)
+  }
+}
 
 export type Store = Awaited<ReturnType<typeof openStore>>
 
@@ -52,6 +67,8 @@ export async function openStore(dir: string) {
   let saving = Promise.resolve()
 
   const write = () => {
+    dropOldest(replies, repliesMax)
+    deliveries.splice(0, Math.max(0, deliveries.length - deliveriesMax))
     const state: Saved = {
       objects: [...kinds.values()].flatMap((each) => [...each.values()]),
       replies: [...replies],
@@ -75,7 +92,9 @@ export async function openStore(dir: string) {
     save,
     /** Adds an object under a new id, or under its own. */
     add<Name extends ObjectName>(object: Objects[Name] & { object: Name }): Objects[Name] {
-      kindOf(object.object).set(object.id, object)
+      const all = kindOf(object.object)
+      all.set(object.id, object)
+      dropOldest(all, kept[object.object])
       save()
       return object
     },

@@ -29,7 +29,8 @@ export function createProviderEventDoor(events: ProviderEvents, limits: RateLimi
     isRaw: true,
     async admit(request) {
       events.assertTimely(signatureOf(request))
-      const key = addressKey(request.address)
+      // Wrong credentials of other calls from this address, which may be that of a proxy, do not count here.
+      const key = `events:${addressKey(request.address)}`
       // No point is taken here, so that any number of true events is accepted.
       const { fault } = await limits.consume('refused', key, 0)
       if (fault) throw fault

@@ -14,7 +14,7 @@ export const SubscriptionChanged = T.Object(
     credits: T.Integer({ description: 'Credits that came; negative: taken back' }),
     reason: T.Unsafe<string | null>({
       ...TextOrNull,
-      description: 'credits_changed: refunded, disputed or dispute_won',
+      description: 'credits_changed: refunded, refund_failed, disputed or dispute_won',
     }),
     pay_url: T.Unsafe<string | null>({
       ...TextOrNull,

@@ -1,3 +1,4 @@
+import { later } from '#kernel/clock.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, query } from '#store/query.ts'
 import type { PlanInvoiceRow, PlanSubscriptionRow } from '#store/tables/subscriptions.ts'
@@ -69,7 +70,7 @@ export async function applyReading(deps: ApplyDeps, tx: Tx, reading: Reading): P
       .onConflict((oc) => oc.column('id').doUpdateSet(changed)),
   )
   const eventOf = eventsOf(row, deps.catalogue.find(row.price_id)?.name ?? row.price_id)
-  const failed = await storeInvoices(tx, reading, row)
+  const failed = await storeInvoices(tx, reading, { row, before })
   const invoices = await fetchAll(
     tx,
     builder
@@ -93,8 +94,9 @@ export async function applyReading(deps: ApplyDeps, tx: Tx, reading: Reading): P
 }
 
 function intervalOf(row: PlanSubscriptionRow, now: Date) {
-  if (row.ended_at !== null) return { everySeconds: null, latestAt: null }
-  const everySeconds = row.status === 'active' ? activeSeconds : pastDueSeconds
+  // Credits of a plan that was ended early last until the end of their period, and may be refunded until then.
+  if (row.ended_at !== null && row.current_period_end <= now) return { everySeconds: null, latestAt: null }
+  const everySeconds = row.status === 'active' || row.ended_at !== null ? activeSeconds : pastDueSeconds
   return { everySeconds, latestAt: new Date(now.getTime() + everySeconds * 1_000) }
 }
 
@@ -102,8 +104,10 @@ function intervalOf(row: PlanSubscriptionRow, now: Date) {
 async function storeInvoices(
   tx: Tx,
   { invoices, payments, userId }: Reading,
-  { id: subscriptionId, status, role }: PlanSubscriptionRow,
+  { row: subscription, before }: { row: PlanSubscriptionRow; before: PlanSubscriptionRow | undefined },
 ): Promise<PlanInvoiceRow[]> {
+  const { id: subscriptionId, role } = subscription
+  const isPastDue = subscription.status === 'past_due'
   const failed: PlanInvoiceRow[] = []
   for (const invoice of invoices) {
     const known = await fetchOne(
@@ -118,6 +122,8 @@ async function storeInvoices(
       pay_url: invoice.payUrl ?? null,
       payment_intent: invoice.paymentIntentId ?? null,
       paid_at: invoice.paidAt ?? null,
+      // What a draft bills may change until it is final.
+      ...((known?.granted ?? null) === null && { price_id: invoice.priceId, period_end: invoice.periodEnd }),
       ...(payment && { refunded_cents: payment.refundedCents, dispute: payment.dispute ?? null }),
     }
     const [row] = await fetchAll(
@@ -144,8 +150,8 @@ async function storeInvoices(
         .onConflict((oc) => oc.column('id').doUpdateSet(changed))
         .returningAll(),
     )
-    const hasFailed = role === 'main' && status === 'past_due' && invoice.status === 'open' && !known
-    if (hasFailed && row) failed.push(row)
+    const isNews = known?.status !== 'open' || before?.status !== 'past_due'
+    if (role === 'main' && isPastDue && invoice.status === 'open' && isNews && row) failed.push(row)
   }
   return failed
 }
@@ -188,7 +194,10 @@ function duplicateEvents(
   return hasJustEnded && invoices.some(isRefunded) ? [eventOf('subscription.duplicate_refunded')] : []
 }
 
-/** Returns the ids of invoices whose payments may still change the credits, or which are new. */
+/** Payers dispute for up to 120 days, and refunds after that are seldom. */
+const disputableMs = 120 * 86_400_000
+
+/** Returns the ids of invoices whose payments may still be refunded or disputed, or which are new. */
 export async function invoicesToRead(
   tx: Parameters<typeof query>[0],
   invoices: readonly Invoice[],
@@ -199,7 +208,7 @@ export async function invoicesToRead(
     tx,
     `select id from plan_invoice where id = any($1) and granted is not null and expires_at <= $2
        and dispute is distinct from 'open' and status = 'paid'`,
-    [ids, now],
+    [ids, later(now, -disputableMs)],
   )
   const done = new Set(settled.map(({ id }) => id))
   return new Set(ids.filter((id) => !done.has(id)))

@@ -7,6 +7,7 @@ import type { PlanSubscriptionRow } from '#store/tables/subscriptions.ts'
 import type { Stripe } from '#upstreams/stripe/stripe.ts'
 import type { contract } from './contract.ts'
 import type { PlanCatalogue, PricedPlan } from './plan-catalogue.ts'
+import { planStateOf } from './plan-views.ts'
 import { currentSubscription, findCheckout } from './store.ts'
 
 /** What a checkout needs before it becomes a task: a plan that is sold, and a user who may pay for it now. */
@@ -65,8 +66,8 @@ async function liveSubscription({ db, stripe }: AdmissionDeps, userId: string) {
 }
 type Live = { row: PlanSubscriptionRow; status: string; priceId: string; isCancelled: boolean }
 
-async function assertChange({ catalogue }: AdmissionDeps, live: Live, plan: PricedPlan): Promise<void> {
-  const { status, priceId, isCancelled } = live
+async function assertChange({ db, catalogue }: AdmissionDeps, live: Live, plan: PricedPlan): Promise<void> {
+  const { row, status, priceId, isCancelled } = live
   const present = catalogue.find(priceId)?.name ?? priceId
   const refuse = (sentence: string, reason: string) =>
     new Fault('conflict', sentence, { extras: { reason, plan: present, ...manage } })
@@ -82,10 +83,16 @@ async function assertChange({ catalogue }: AdmissionDeps, live: Live, plan: Pric
       `The last payment of the plan ${present} is missing: pay it at \`pay_url\` of \`subscriptions_show\` first`,
       'past_due',
     )
-  const old = catalogue.find(priceId) ? await catalogue.requireSold(priceId) : undefined
-  if (old === undefined || plan.cents < old.cents)
+  if ((await planStateOf(db, catalogue, row.user_id)).status === 'suspended')
     throw refuse(
-      `The plan ${plan.name} costs less than ${present}: end that with \`subscriptions_cancel\`, and subscribe when its period has ended`,
+      `The last payment of the plan ${present} is disputed: the plan can be changed once the dispute is won`,
+      'suspended',
+    )
+  // Between plans of one price a payer could change for nothing, again and again, and get the credits each time.
+  const old = await catalogue.priced(priceId)
+  if (old === undefined || plan.cents <= old.cents)
+    throw refuse(
+      `The plan ${plan.name} costs no more than ${present}: end that with \`subscriptions_cancel\`, and subscribe when its period has ended`,
       'smaller_plan',
     )
 }

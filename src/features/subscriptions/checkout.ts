@@ -8,12 +8,17 @@ import { builder, fetchAll, fetchOne, query } from '#store/query.ts'
 import type { PlanCheckoutRow } from '#store/tables/subscriptions.ts'
 import type { Page, Stripe } from '#upstreams/stripe/stripe.ts'
 import type { Made } from '#upstreams/stripe/transport.ts'
-import { type AdmissionDeps, admitCheckout, type CheckoutData, otherPrice } from './checkout-admission.ts'
+import {
+  type AdmissionDeps,
+  admitCheckout,
+  type CheckoutData,
+  notSubscribed,
+  otherPrice,
+} from './checkout-admission.ts'
 import type { contract } from './contract.ts'
 import { usdOf } from './plan-catalogue.ts'
-import { checkoutById, currentSubscription, watch } from './store.ts'
+import { checkoutById, currentSubscription, eagerSeconds, watch } from './store.ts'
 import { answerOf } from './task-answer.ts'
-import { eagerSeconds } from './watch-source.ts'
 
 /** Opens the page on which a person pays: the number of the page is stored before the provider is asked for it. */
 
@@ -48,6 +53,8 @@ const changeWatchMs = 3_600_000
 /** A page that ends sooner is not given to a person. */
 const leftMsMin = 60_000
 const failuresMax = 3
+/** Tabs that opened pages at one moment; more of them are ended in further steps. */
+const othersMax = 10
 const deadlineMs = 120_000
 
 export const createCheckout = (deps: CheckoutDeps) =>
@@ -147,7 +154,9 @@ async function endOthers({ db, stripe, announce }: CheckoutDeps, { userId, data 
       .where('user_id', '=', userId)
       .where('state', '=', 'open')
       .where('mode', '=', 'new')
-      .where('id', '<>', data.checkout_id!),
+      .where('id', '<>', data.checkout_id!)
+      .orderBy('id')
+      .limit(othersMax),
   )
   const ended: PlanCheckoutRow[] = []
   const paid: PlanCheckoutRow[] = []
@@ -162,7 +171,7 @@ async function endOthers({ db, stripe, announce }: CheckoutDeps, { userId, data 
     await query(tx, 'delete from plan_watch where id = any($1)', [ids(ended)])
     await query(tx, 'update plan_watch set next_at = $2 where id = any($1)', [ids(paid), new Date(0)])
   }
-  if (paid.length === 0) return { next: 'open', writes }
+  if (paid.length === 0) return { next: others.length < othersMax ? 'open' : 'end_others', writes }
   announce()
   return {
     end: 'failed',
@@ -197,8 +206,16 @@ async function openPage(deps: CheckoutDeps, { userId, data }: Task): Promise<Res
   const refusal = refusalOf(data, row)
   if (refusal) return refusal
   if (row.state === 'open')
-    return { end: 'completed', outcome: 'executed', result: resultOf(data, row, { isReused: data.isReused === true }) }
-  const { made, refusal: reason } = await askForPage(deps, row, `checkout:${userId}:${row.intent}:${row.page}`)
+    return {
+      end: 'completed',
+      outcome: 'executed',
+      result: resultOf(data, row, { isReused: data.isReused === true }),
+    }
+  const { made, refusal: reason } = await askForPage(
+    deps,
+    row,
+    `checkout:${userId}:${row.intent}:${row.page}`,
+  )
   const failures = (data.failures ?? 0) + 1
   if (made)
     return {
@@ -232,7 +249,9 @@ async function askForPage(
   const { paid, cancelled } = returnUrls()
   if (mode === 'new')
     return stripe.createSession({ userId, priceId, successUrl: paid, cancelUrl: cancelled, expiresAt }, key)
-  const current = (await currentSubscription(db, userId))!
+  const current = await currentSubscription(db, userId)
+  // It ended since the request was admitted; another request begins a new one.
+  if (!current) return { refusal: notSubscribed() }
   const { id: subscriptionId, customer_id: customerId, item_id: itemId } = current
   return stripe.createChange({ subscriptionId, customerId, itemId, priceId, returnUrl: paid }, key)
 }

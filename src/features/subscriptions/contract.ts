@@ -2,6 +2,9 @@ import { group, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { Dec, DecOrNull, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 
+/** Each call asks the payment provider, whose own limit is shared by all users, so it costs more than a change of a row. */
+const callPoints = 20
+
 export const planStatuses = ['none', 'active', 'past_due', 'suspended', 'canceled'] as const
 const Interval = OneOf(['month', 'year'], { description: 'How often it is paid' })
 const PriceId = T.String({
@@ -108,10 +111,10 @@ export const Subscription = T.Object(
 export const contract = group('subscriptions', {
   checkout: task('POST /v1/subscriptions/checkout', {
     summary: 'A page on which a person pays for a plan',
-    description:
-      'Use it to subscribe to a plan, or to change to a larger one. Nothing is paid by this call: give `checkout_url` to a person, who pays there by card. Credits come with each paid invoice, once. Other open pages of the user end. Next: `subscriptions_show` says when the plan is active, `credits_available` shows its credits.',
+    description: `Use it to subscribe to a plan, or to change to a larger one. Nothing is paid by this call: give \`checkout_url\` to a person, who pays there by card. Credits come with each paid invoice, once. Other open pages of the user end. It counts as ${callPoints} calls. Next: \`subscriptions_show\` says when the plan is active, \`credits_available\` shows its credits.`,
     access: 'manage',
     rate: 'money',
+    points: () => callPoints,
     waitSeconds: 40,
     isAnswered: true,
     repeatable: true,
@@ -139,10 +142,10 @@ export const contract = group('subscriptions', {
   cancel: task('POST /v1/subscriptions/cancel', {
     isAddition: true,
     summary: 'End the plan when its paid period ends',
-    description:
-      'Use it to leave: the plan and its credits stay until the end of the paid period, and nothing is paid after it. `undo` takes this back while the period lasts. Next: `subscriptions_show`.',
+    description: `Use it to leave: the plan and its credits stay until the end of the paid period, and nothing is paid after it. \`undo\` takes this back while the period lasts. It counts as ${callPoints} calls. Next: \`subscriptions_show\`.`,
     access: 'manage',
     rate: 'exit',
+    points: () => callPoints,
     priority: 0,
     waitSeconds: 40,
     isAnswered: true,

@@ -135,7 +135,9 @@ export async function settleReturns(
     const unspent = await lockUnspent(tx, invoice)
     const taken = missing < unspent ? missing : unspent
     if (taken > 0n) settled = { credits: -taken, reason: isDisputed ? 'disputed' : 'refunded' }
-  } else if (missing < 0n) settled = { credits: -missing, reason: 'dispute_won' }
+  } else if (missing < 0n) {
+    settled = { credits: -missing, reason: invoice.dispute === 'won' ? 'dispute_won' : 'refund_failed' }
+  }
   if (settled) {
     await change(deps, tx, { invoice, now, ...settled })
     invoice.taken_back -= settled.credits

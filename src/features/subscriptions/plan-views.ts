@@ -1,3 +1,4 @@
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import type { OutputOf } from '#kernel/contract/operation.ts'
 import type { Queryable } from '#store/query.ts'
 import type { PlanInvoiceRow, PlanSubscriptionRow } from '#store/tables/subscriptions.ts'
@@ -11,6 +12,7 @@ export type PlanState = { plan: string; status: PlanStatus; until: Date | null }
 /** The plan of a user without one. */
 export const freePlan = 'free'
 
+const priceMsMax = 1_000
 const activeStatuses = ['active', 'trialing']
 export const endedStatuses: readonly string[] = ['canceled', 'incomplete_expired']
 
@@ -61,8 +63,8 @@ export async function subscriptionView(
       pay_url: null,
       payments,
     }
-  // The view does not wait for a provider that is away: the price is left out then.
-  const priced = await catalogue.requireSold(row.price_id).catch(() => undefined)
+  // The view does not wait long for a provider that is away: the price is left out then.
+  const priced = await withTimeLimit(catalogue.priced(row.price_id), priceMsMax).catch(() => undefined)
   const open = invoices.find((each) => each.subscription_id === row.id && each.status === 'open')
   return {
     plan: catalogue.find(row.price_id)?.name ?? row.price_id,

@@ -20,6 +20,7 @@ type ReceiveDeps = {
 export type EventResult = 'read' | 'repeated' | 'foreign' | 'other_mode'
 
 const daySeconds = 86_400
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function createEventReceiver(deps: ReceiveDeps) {
   const counted = createCounter('portico_provider_events_total', 'Events of the payment provider, by result')
@@ -65,11 +66,11 @@ async function record(
   if (hinted.length > 0) return 'read'
   // An event may come before the session is read, and names the user since the checkout of this gateway.
   const isSubscription = event.objectId?.startsWith('sub_') ?? false
-  if (!isSubscription || event.userId === undefined) return 'foreign'
+  if (!isSubscription || !uuidForm.test(event.userId ?? '')) return 'foreign'
   const begun = await query(
     tx,
     `insert into plan_watch (id, user_id, next_at, every_seconds)
-     select $1, id, $3, $4 from app_user where id::text = $2 on conflict do nothing returning id`,
+     select $1, id, $3, $4 from app_user where id = $2::uuid on conflict do nothing returning id`,
     [event.objectId, event.userId, now, daySeconds],
   )
   return begun.length > 0 ? 'read' : 'foreign'

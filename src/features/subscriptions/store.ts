@@ -2,6 +2,9 @@ import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { PlanCheckoutRow, PlanInvoiceRow, PlanSubscriptionRow } from '#store/tables/subscriptions.ts'
 
+/** While a payer may be paying, so that credits come within five minutes even if every event is lost. */
+export const eagerSeconds = 120
+
 export const findCheckout = (
   db: Queryable,
   userId: string,
@@ -63,7 +66,9 @@ export const invoicesOfUser = (db: Queryable, userId: string): Promise<PlanInvoi
 
 /** Takes the next number in the order of readings. Events that come after it cause another reading. */
 export async function beginReading(db: Queryable, objectId: string): Promise<bigint> {
-  await query(db, 'update plan_watch set queued_at = null where id = $1 and queued_at is not null', [objectId])
+  await query(db, 'update plan_watch set queued_at = null where id = $1 and queued_at is not null', [
+    objectId,
+  ])
   const [row] = await query<{ reading: bigint }>(db, `select nextval('plan_reading_seq') as reading`)
   return row!.reading
 }
@@ -90,6 +95,14 @@ export const setInterval = async (
     `update plan_watch set every_seconds = $2, next_at = case when $2::integer is null then next_at
        else least(coalesce(next_at, $3), $3) end where id = $1`,
     [id, everySeconds, latestAt],
+  ))
+
+/** Keeps on reading a known subscription that the provider does not find: its key may be that of another account. */
+export const unwatchUnknown = async (tx: Tx, id: string): Promise<void> =>
+  void (await query(
+    tx,
+    'delete from plan_watch where id = $1 and not exists (select from plan_subscription where id = $1)',
+    [id],
   ))
 
 export const unwatch = async (tx: Tx, id: string): Promise<void> =>

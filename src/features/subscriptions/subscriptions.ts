@@ -21,7 +21,7 @@ export const createSubscriptions = (deps: SubscriptionsDeps): Operation[] =>
   implement(contract, {
     checkout: createCheckout(deps),
     async plans() {
-      const plans = await deps.catalogue.all().catch((cause: unknown) => {
+      const plans = await deps.catalogue.sold().catch((cause: unknown) => {
         if (!(cause instanceof Fault)) throw cause
         throw new Fault('unavailable', 'The payment provider does not name its prices now', { cause })
       })

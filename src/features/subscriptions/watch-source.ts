@@ -4,6 +4,7 @@ import { later } from '#kernel/clock.ts'
 import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import { systemOwner, type Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { eagerSeconds } from './store.ts'
 import { syncAdmission, syncKind } from './sync.ts'
 
 /** Reads the provider's objects again when they are due: after an event, and from time to time without one. */
@@ -20,9 +21,6 @@ type WatchDeps = { db: Queryable; taskEngine: Pick<Engine, 'enqueueOnce' | 'kind
 
 /** A task that has not begun by then is given up, and another one is made. */
 const queuedMsMax = 600_000
-
-/** While a payer may be paying, so that credits come within five minutes even if every event is lost. */
-export const eagerSeconds = 120
 
 const nextReadingOf = ({ every_seconds: every, eager_until: eager }: Watched, now: Date): Date | null => {
   const seconds = eager !== null && eager > now ? Math.min(every ?? eagerSeconds, eagerSeconds) : every

@@ -52,7 +52,7 @@ export type PlanCreditChangeRow = {
   user_id: string
   invoice_id: string
   credits: bigint
-  reason: 'granted' | 'refunded' | 'disputed' | 'dispute_won'
+  reason: 'granted' | 'refunded' | 'refund_failed' | 'disputed' | 'dispute_won'
   at: Date
 }
 export type PlanWatchRow = {

@@ -20,6 +20,8 @@ const notFound = 404
 const serverError = 500
 const tooMany = 429
 const keyInUse = 'idempotency_key_in_use'
+/** A subscription that has ended is missing for a change, with another status than one that never was. */
+const missingObject = 'resource_missing'
 
 const away = (message: string, extras: Record<string, unknown> = {}): Fault =>
   new Fault('unavailable', message, { extras: { upstream: 'stripe', ...extras } })
@@ -64,7 +66,7 @@ export function createTransport({ url, key: apiKey, net }: { url: string; key: s
   /** Returns undefined where the provider has no such object. */
   const find = async <T>(request: Request, read: Read<T>): Promise<T | undefined> => {
     const reply = await send(request)
-    if (reply.status === notFound) return undefined
+    if (reply.status === notFound || errorOf(reply.body).code === missingObject) return undefined
     if (reply.status !== 200) throw faultOf(reply)
     return readReply(reply.body, read)
   }

@@ -92,7 +92,7 @@ create table plan_credit_change (
   invoice_id text not null references plan_invoice (id),
   -- Negative: taken back.
   credits bigint not null,
-  reason text not null check (reason in ('granted', 'refunded', 'disputed', 'dispute_won')),
+  reason text not null check (reason in ('granted', 'refunded', 'refund_failed', 'disputed', 'dispute_won')),
   at timestamptz not null
 );
 create index plan_credit_change_of_user on plan_credit_change (user_id, id desc);

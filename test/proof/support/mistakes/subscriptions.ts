@@ -20,7 +20,12 @@ export const subscriptions: MistakeSection = {
       mistake: 'No intent, by which a repetition is known',
       send: 'POST /v1/subscriptions/checkout',
       body: { price_id: 'price_local_plus_month' },
-      answer: { status: 422, code: 'validation', at: 'body.client_intent_id', says: 'Field required: add `client_intent_id`' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.client_intent_id',
+        says: 'Field required: add `client_intent_id`',
+      },
     },
     {
       mistake: 'The end of a plan that nobody has paid for',
