@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, afterEach, before, describe, test } from 'node:test'
+import pg from 'pg'
 import Stripe from 'stripe'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { cards, day, type Provider, pay, providerOf, sendForm, tryToPay } from '../harness/payer.ts'
@@ -28,6 +29,7 @@ import {
 import type { Person } from './users.ts'
 import { worldOf } from './world.ts'
 
+const apply = 'select ledger_apply($1::jsonb, null, 0, now())'
 const plansForSale = [
   `${plusPrice}:plus:${plusCredits}`,
   `${proPrice}:pro:${proCredits}`,
@@ -64,11 +66,10 @@ describe('plans', () => {
     const { data } = await stripe.disputes.list({ payment_intent: await paymentOf(person) })
     return data[0]!.id
   }
-  /** Spends credits of the plan, beside those of the sign-up that are spent first. */
-  const spend = async (credits: number, person: Person) => {
-    const database = new URL(gateway.databaseUrl)
-    const { default: pg } = await import('pg')
-    const client = new pg.Client({ connectionString: database.href })
+  /** Spends credits of the plan, beside those of the sign-up that are spent first, or puts them on hold. */
+  const spend = async (credits: number, person: Person, move: 'transfer' | 'hold' = 'transfer') => {
+    const key = `spent:${randomUUID()}`
+    const client = new pg.Client({ connectionString: gateway.databaseUrl })
     await client.connect()
     try {
       const { rows } = await client.query(
@@ -77,15 +78,26 @@ describe('plans', () => {
         [person.agentId, credits],
       )
       const [{ owner, sub_account: subAccount }] = rows as [{ owner: string; sub_account: string }]
-      const move = {
-        move: 'transfer',
-        key: `spent:${randomUUID()}`,
+      const moves = [
+        {
+          move,
+          key,
         debit: { owner, asset: 'credits', subAccount },
         credit: { owner: '00000000-0000-7000-8000-000000000000', asset: 'credits', subAccount: 'external' },
         amountUnits: String(credits),
         reason: 'test',
-      }
-      await client.query('select ledger_apply($1::jsonb, null, 0, now())', [JSON.stringify([move])])
+      }]
+      await client.query(apply, [JSON.stringify(moves)])
+    } finally {
+      await client.end()
+    }
+    return key
+  }
+  const release = async (key: string) => {
+    const client = new pg.Client({ connectionString: gateway.databaseUrl })
+    await client.connect()
+    try {
+      await client.query(apply, [JSON.stringify([{ move: 'void', key }])])
     } finally {
       await client.end()
     }
@@ -296,9 +308,13 @@ describe('plans', () => {
   test('a larger plan is confirmed on a page within the period, and completes its credits', async () => {
     const person = await subscriber(gateway.url)
     await spend(300, person)
+    // Credits that a running answer holds are not spent yet.
+    const held = await spend(100, person, 'hold')
     await provider.advance(10 * day)
     const page = await opened(person, proPrice)
     assert.equal((await sendForm(page.checkout_url, {})).status, 303)
+    await creditsBecome(person, proCredits - 100)
+    await release(held)
     await creditsBecome(person, proCredits)
     const plan = await planOf(person)
     assert.deepEqual(
@@ -311,6 +327,38 @@ describe('plans', () => {
       assert.deepEqual([smaller.status, smaller.body.reason], [409, 'smaller_plan'], price)
     }
     assert.ok((await planEvents(person)).includes('subscription.changed'))
+  })
+
+  test('a change that bills the rest of a period brings that part of the credits', async () => {
+    const person = await subscriber(gateway.url)
+    await provider.advance(20 * day)
+    const [payment] = (await planOf(person)).payments
+    const paid = await stripe.invoices.retrieve(payment!.invoice_id)
+    const subscription = await stripe.subscriptions.retrieve(
+      String(paid.parent?.subscription_details?.subscription),
+    )
+    const portal = await stripe.billingPortal.sessions.create({
+      customer: String(paid.customer),
+      configuration: 'bpc_local_kept_period',
+      flow_data: {
+        type: 'subscription_update_confirm',
+        subscription_update_confirm: {
+          subscription: subscription.id,
+          items: [{ id: subscription.items.data[0]!.id, price: proPrice, quantity: 1 }],
+        },
+      },
+    })
+    assert.equal((await sendForm(portal.url, {})).status, 200)
+    const plan = await planBecomes(
+      person,
+      (found) => found.plan === 'pro' && found.payments.length === 2,
+      'the plan is pro',
+    )
+    const change = await stripe.invoices.retrieve(plan.payments[0]!.invoice_id)
+    const billed = change.lines.data.find(({ amount }) => amount > 0)!.amount
+    assert.ok(billed > 1_000 && billed < 1_600, String(billed))
+    // The plan has as many credits as it costs cents.
+    assert.deepEqual([plan.payments[0]!.credits, await planCredits(person)], [billed - plusCredits, billed])
   })
 
   test('a change of plan is seen without any event', async () => {

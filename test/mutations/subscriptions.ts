@@ -8,9 +8,19 @@ const events = ['test/proof/provider-events.test.ts']
 export const subscriptionMutations = [
   ...mutationsOf('src/features/subscriptions/plan-credits.ts', journeys, [
     [
-      'const granted = credits > unspent ? credits - unspent : 0n',
-      'const granted = credits',
+      'const granted = wanted > unspent ? wanted - unspent : 0n',
+      'const granted = wanted',
       'a change of plan brings its credits beside those of the old one',
+    ],
+    [
+      'unspent += available + held',
+      'unspent += available',
+      'credits that running answers hold while a plan changes come back beside the new ones',
+    ],
+    [
+      'billed < whole ? (credits * billed) / whole : credits',
+      'credits',
+      'a change on the last day of a period brings the credits of a whole one',
     ],
     [
       'else if (!isChange) await expireBy(tx, each, earliest(each.period_end, now))',

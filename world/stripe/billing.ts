@@ -117,7 +117,10 @@ export function payInvoice(
   return result
 }
 
-type Proration = { price: Price; credit: number; total: number }
+/** The portal's settings by which a change keeps the period, and bills what is left of it. */
+export const keptPeriod = 'bpc_local_kept_period'
+
+type Proration = { price: Price; credit: number; charge: number; total: number; keepsPeriod: boolean }
 export function prorationOf(shop: Shop, portal: PortalSession): Proration {
   const { subscription: id, items } = portal.flow.subscription_update_confirm
   const subscription = shop.store.get('subscription', id)
@@ -125,10 +128,12 @@ export function prorationOf(shop: Shop, portal: PortalSession): Proration {
   const price = shop.store.get('price', items[0]!.price)
   const period = { start: item.current_period_start, end: item.current_period_end }
   const credit = unusedPart(item.price.unit_amount, period, shop.seconds())
-  return { price, credit, total: price.unit_amount - credit }
+  const keepsPeriod = portal.configuration === keptPeriod
+  const charge = keepsPeriod ? unusedPart(price.unit_amount, period, shop.seconds()) : price.unit_amount
+  return { price, credit, charge, total: charge - credit, keepsPeriod }
 }
 
-/** Changes the price of a subscription: its period begins anew, and what is unused of the old one is deducted. */
+/** Changes the price of a subscription, whose period begins anew unless it is kept; what is unused is deducted. */
 export function confirmUpdate(
   shop: Shop,
   portal: PortalSession,
@@ -136,23 +141,26 @@ export function confirmUpdate(
 ): PaymentResult {
   const subscription = shop.store.get('subscription', portal.flow.subscription_update_confirm.subscription)
   const customer = shop.store.get('customer', subscription.customer)
-  const { price, credit, total } = prorationOf(shop, portal)
+  const { price, credit, charge, total, keepsPeriod } = prorationOf(shop, portal)
   if (total < 0) throw invalid('The account schedules a smaller price for the end of the period.')
   const [item] = subscription.items.data
   const now = shop.seconds()
-  const period = { start: now, end: periodEnd(now, price.recurring.interval, now) }
+  const end = keepsPeriod ? item.current_period_end : periodEnd(now, price.recurring.interval, now)
+  const period = { start: now, end }
   const unused = { start: now, end: item.current_period_end }
   const lines = [
     lineOf(shop, subscription, item.price, { amount: -credit, period: unused, isProration: true }),
-    lineOf(shop, subscription, price, { amount: price.unit_amount, period, isProration: false }),
+    lineOf(shop, subscription, price, { amount: charge, period, isProration: keepsPeriod }),
   ]
   const invoice = newInvoice(shop, subscription, 'subscription_update', { lines, period: unused })
   const result = chargeInvoice(shop, invoice, customer, { isPresent: true, isConfirmed })
   if (!result.paid) return result
   item.price = price
-  item.current_period_start = period.start
-  item.current_period_end = period.end
-  subscription.billing_cycle_anchor = now
+  if (!keepsPeriod) {
+    item.current_period_start = period.start
+    item.current_period_end = period.end
+    subscription.billing_cycle_anchor = now
+  }
   subscription.latest_invoice = invoice.id
   announceInvoice(shop, invoice)
   shop.emit('customer.subscription.updated', subscription, customer.origin)

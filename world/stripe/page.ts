@@ -16,8 +16,8 @@ section.sheet { background: var(--sheet) }
 .box { max-width: 26rem; margin: 0 auto }
 h1 { font-size: 1rem; font-weight: 500; margin: 0; color: var(--faint) }
 .price { font-size: 2.25rem; font-weight: 600; margin: .25rem 0 1rem }
-dl { display: grid; grid-template-columns: 1fr auto; gap: .5rem; margin: 0 }
-dd { margin: 0; text-align: right }
+dl { display: grid; grid-template-columns: 1fr auto; gap: .5rem 0; margin: 0 }
+dd { margin: 0; padding-left: .5rem; text-align: right }
 dt.total, dd.total { font-weight: 600; border-top: 1px solid var(--line); padding-top: .5rem }
 label { display: block; font-weight: 500; margin: 0 0 1rem }
 input { display: block; width: 100%; margin-top: .25rem; padding: .7rem .75rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .4rem }
@@ -27,6 +27,10 @@ button.plain { background: transparent; color: var(--accent); border: 1px solid 
 a { color: var(--accent) }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 .wrong { color: var(--wrong); font-weight: 500 }
+::placeholder { color: var(--faint); opacity: 1 }
+form p:first-child { margin-top: 0 }
+details { margin-top: .5rem }
+summary { padding: .75rem 0; cursor: pointer }
 .note { color: var(--faint); font-size: .9rem }
 table { border-collapse: collapse; width: 100%; font-size: .9rem } td { padding: .15rem 0 } td:last-child { text-align: right; color: var(--faint) }
 @media (max-width: 46rem) { main { grid-template-columns: 1fr; min-height: 0 } }

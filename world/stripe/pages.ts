@@ -25,13 +25,14 @@ function cardForm({
   wrong,
 }: {
   button: string
-  email: boolean
+  /** What the payer has filled in; undefined where no address is asked for. */
+  email: string | undefined
   wrong?: string | undefined
 }): string {
   const rows = testCards.map(({ number, label }) => `<tr><td>${number}</td><td>${label}</td></tr>`)
   return `<form method="post">
 ${wrong === undefined ? '' : `<p class="wrong" role="alert">${escapeHtml(wrong)}</p>`}
-${email ? field('Email', 'email', 'type="email" autocomplete="email" maxlength="254"') : ''}
+${email === undefined ? '' : field('Email', 'email', `type="email" autocomplete="email" maxlength="254" value="${escapeHtml(email)}"`)}
 ${field('Card number', 'card', 'inputmode="numeric" autocomplete="cc-number" maxlength="23"')}
 <div class="pair">${field('Expiry', 'expiry', 'placeholder="MM / YY" autocomplete="cc-exp" maxlength="7"')}${field('Security code', 'cvc', 'inputmode="numeric" autocomplete="cc-csc" maxlength="4"')}</div>
 <button>${escapeHtml(button)}</button>
@@ -82,7 +83,8 @@ function payPage(method: string, { form, answer }: Form, payment: Payment): void
   const { title, summary, button, hasEmail, hasCard, back, pay, done } = payment
   const show = (status: number, wrong?: string) => {
     const confirm = `<form method="post">${wrong === undefined ? '' : `<p class="wrong" role="alert">${escapeHtml(wrong)}</p>`}<p>It is paid with the card of the subscription.</p><button>${escapeHtml(button)}</button></form>`
-    const paying = hasCard ? cardForm({ button, email: hasEmail, wrong }) : confirm
+    const email = hasEmail ? (form.get('email') ?? '') : undefined
+    const paying = hasCard ? cardForm({ button, email, wrong }) : confirm
     const leave = back === null ? '' : `<p><a href="${escapeHtml(back)}">Back</a></p>`
     sendPage(answer, status, { title, summary, content: paying + leave })
   }
@@ -147,9 +149,9 @@ export function createPages({ shop, nowMs }: PageDeps) {
       gone(given.answer, 'This page was used, or it has expired.')
       return
     }
-    const { price, credit, total } = prorationOf(shop, portal)
+    const { price, credit, charge, total } = prorationOf(shop, portal)
     const currency = price.currency
-    const rows = `<dl><dt>${escapeHtml(nameOf(price))}</dt><dd>${money(price.unit_amount, currency)}</dd><dt>Unused time until ${dayOf(subscription.items.data[0].current_period_end)}</dt><dd>${money(-credit, currency)}</dd><dt class="total">Due today</dt><dd class="total">${money(total, currency)}</dd></dl>`
+    const rows = `<dl><dt>${escapeHtml(nameOf(price))}</dt><dd>${money(charge, currency)}</dd><dt>Unused time until ${dayOf(subscription.items.data[0].current_period_end)}</dt><dd>${money(-credit, currency)}</dd><dt class="total">Due today</dt><dd class="total">${money(total, currency)}</dd></dl>`
     const title = `Change to ${nameOf(price)}`
     payPage(method, given, {
       title,

@@ -100,6 +100,13 @@ function intervalOf(row: PlanSubscriptionRow, now: Date) {
   return { everySeconds, latestAt: new Date(now.getTime() + everySeconds * 1_000) }
 }
 
+const billingOf = ({ priceId, billedCents, priceCents, periodEnd }: Invoice) => ({
+  price_id: priceId,
+  billed_cents: billedCents,
+  price_cents: priceCents,
+  period_end: periodEnd,
+})
+
 /** Stores what was read of the invoices, and returns those whose payment has failed since. */
 async function storeInvoices(
   tx: Tx,
@@ -123,7 +130,7 @@ async function storeInvoices(
       payment_intent: invoice.paymentIntentId ?? null,
       paid_at: invoice.paidAt ?? null,
       // What a draft bills may change until it is final.
-      ...((known?.granted ?? null) === null && { price_id: invoice.priceId, period_end: invoice.periodEnd }),
+      ...((known?.granted ?? null) === null && billingOf(invoice)),
       ...(payment && { refunded_cents: payment.refundedCents, dispute: payment.dispute ?? null }),
     }
     const [row] = await fetchAll(
@@ -135,10 +142,9 @@ async function storeInvoices(
           subscription_id: subscriptionId,
           user_id: userId,
           reason: invoice.reason,
-          price_id: invoice.priceId,
+          ...billingOf(invoice),
           currency: invoice.currency,
           created_at: invoice.createdAt,
-          period_end: invoice.periodEnd,
           refunded_cents: 0n,
           dispute: null,
           granted: null,

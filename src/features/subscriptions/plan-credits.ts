@@ -15,14 +15,17 @@ type Change = { invoice: PlanInvoiceRow; credits: bigint; reason: Reason; now: D
 /** Credits stay this long after their period, so that a renewal that is paid late leaves no gap. */
 const graceMs = 3 * 86_400_000
 
-/** Locks the account of an invoice's credits until the transaction ends, and returns what is unspent of them. */
-async function lockUnspent(tx: Tx, { user_id: userId, id }: PlanInvoiceRow): Promise<bigint> {
-  const [row] = await query<{ avail: string }>(
+/** Locks the account of an invoice's credits until the transaction ends; running tasks hold a part of the unspent ones. */
+async function lockUnspent(
+  tx: Tx,
+  { user_id: userId, id }: PlanInvoiceRow,
+): Promise<{ available: bigint; held: bigint }> {
+  const [row] = await query<{ avail: string; held: string }>(
     tx,
-    'select avail from account where owner = $1 and asset = $2 and sub_account = $3 for update',
+    'select avail, held from account where owner = $1 and asset = $2 and sub_account = $3 for update',
     [userId, creditsAsset, planAccountOf(id)],
   )
-  return BigInt(row?.avail ?? '0')
+  return { available: BigInt(row?.avail ?? '0'), held: BigInt(row?.held ?? '0') }
 }
 
 /** Books a change of an invoice's credits, and records it for the history; nothing is booked for zero. */
@@ -53,7 +56,11 @@ async function change({ ledger, random }: CreditDeps, tx: Tx, given: Change): Pr
 /** Returns what is unspent of the credits that earlier invoices brought for a period that has not ended. */
 async function unspentOf(tx: Tx, earlier: readonly PlanInvoiceRow[], at: Date): Promise<bigint> {
   let unspent = 0n
-  for (const each of earlier) if (each.period_end > at) unspent += await lockUnspent(tx, each)
+  for (const each of earlier) {
+    if (each.period_end <= at) continue
+    const { available, held } = await lockUnspent(tx, each)
+    unspent += available + held
+  }
   return unspent
 }
 
@@ -63,6 +70,10 @@ type Grant = {
   earlier: readonly PlanInvoiceRow[]
   credits: bigint
 }
+/** The credits of a plan for the part of a period that a change bills; the portal may be set up to keep the period. */
+const creditsOfChange = ({ billed_cents: billed, price_cents: whole }: PlanInvoiceRow, credits: bigint): bigint =>
+  billed < whole ? (credits * billed) / whole : credits
+
 /**
  * Grants the credits of a paid invoice. A change of plan within a period brings as many credits as complete the new
  * plan's; what is unspent of the old ones then lasts as long. Any other invoice ends the earlier credits.
@@ -76,7 +87,8 @@ export async function grantCredits(
   const expiresAt = later(invoice.period_end, graceMs)
   const isChange = invoice.reason === 'subscription_update'
   const unspent = isChange ? await unspentOf(tx, earlier, invoice.created_at) : 0n
-  const granted = credits > unspent ? credits - unspent : 0n
+  const wanted = isChange ? creditsOfChange(invoice, credits) : credits
+  const granted = wanted > unspent ? wanted - unspent : 0n
   invoice.granted = granted
   invoice.expires_at = expiresAt
   await query(tx, 'update plan_invoice set granted = $2, expires_at = $3 where id = $1', [
@@ -132,8 +144,9 @@ export async function settleReturns(
   const missing = wanted - invoice.taken_back
   let settled: { credits: bigint; reason: Reason } | undefined
   if (missing > 0n) {
-    const unspent = await lockUnspent(tx, invoice)
-    const taken = missing < unspent ? missing : unspent
+    // What is on hold now, and is not spent, is taken by a later reading.
+    const { available } = await lockUnspent(tx, invoice)
+    const taken = missing < available ? missing : available
     if (taken > 0n) settled = { credits: -taken, reason: isDisputed ? 'disputed' : 'refunded' }
   } else if (missing < 0n) {
     settled = { credits: -missing, reason: invoice.dispute === 'won' ? 'dispute_won' : 'refund_failed' }

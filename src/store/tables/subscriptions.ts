@@ -32,6 +32,8 @@ export type PlanInvoiceRow = {
   status: string
   reason: string
   price_id: string
+  billed_cents: bigint
+  price_cents: bigint
   currency: string
   total_cents: bigint
   paid_cents: bigint

@@ -31,6 +31,9 @@ export type Invoice = {
   reason: string
   /** The price that the invoice bills for the period that ends last. */
   priceId: string
+  /** What it bills at that price; less than the whole price for a part of a period. */
+  billedCents: bigint
+  priceCents: bigint
   periodEnd: Date
   currency: string
   totalCents: bigint
@@ -149,13 +152,20 @@ export function subscriptionOf(fields: Fields): Subscription {
   }
 }
 
-type Line = { priceId: string; end: Date; amount: bigint }
+type Line = { priceId: string; end: Date; amount: bigint; whole: bigint }
 function lineOf(fields: Fields): Line | undefined {
   const details = isRecord(fields.pricing) ? fields.pricing.price_details : undefined
   const priceId = isRecord(details) ? reference(details.price) : undefined
   if (priceId === undefined) return undefined
   const amount = cents(fields, 'amount')
-  return { priceId, end: time(record(fields.period, 'period'), 'end'), amount }
+  return { priceId, end: time(record(fields.period, 'period'), 'end'), amount, whole: wholeOf(fields, amount) }
+}
+
+/** The price of a whole period; prices in steps name none, and then a line counts as whole. */
+function wholeOf({ pricing, quantity }: Fields, amount: bigint): bigint {
+  const unit = isRecord(pricing) ? pricing.unit_amount_decimal : undefined
+  const count = typeof quantity === 'number' && Number.isSafeInteger(quantity) ? BigInt(quantity) : 1n
+  return typeof unit === 'string' && /^\d{1,15}$/.test(unit) ? BigInt(unit) * count : amount
 }
 
 const isPaidPart = ({ status }: Fields): boolean => status === 'paid'
@@ -181,6 +191,8 @@ export function invoiceOf(fields: Fields): Invoice | undefined {
     status: text(fields, 'status'),
     reason: text(fields, 'billing_reason'),
     priceId: main.priceId,
+    billedCents: main.amount,
+    priceCents: main.whole,
     periodEnd: main.end,
     currency: text(fields, 'currency'),
     totalCents: cents(fields, 'total'),

@@ -60,6 +60,9 @@ create table plan_invoice (
   -- Why the provider made it: `subscription_create`, `subscription_cycle` or `subscription_update`.
   reason text not null,
   price_id text not null,
+  -- What is billed at this price, and the price of a whole period.
+  billed_cents bigint not null check (billed_cents >= 0),
+  price_cents bigint not null check (price_cents >= 0),
   currency text not null,
   total_cents bigint not null,
   paid_cents bigint not null,
