@@ -15,7 +15,7 @@ import type { Attack, Door } from './door-attack.ts'
 
 const accounts = 24
 /** Below this a ratio depends more on the machine than on the gateway. */
-const floorMs = 50
+const floorMs = 100
 
 /**
  * `everyMs`: so rarely that the user has free requests left, and so has the address. `medianMsMax`: a median that is
