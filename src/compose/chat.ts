@@ -2,7 +2,6 @@ import { taskTopic } from '#durable/events/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
 import { createChat } from '#features/chat/chat.ts'
 import { chatFacts } from '#features/chat/credits-per-turn.ts'
-import { grammarMandate } from '#features/chat/grammar-mandate.ts'
 import { createMarketTools } from '#features/chat/market-reads.ts'
 import { chatRetentionJob } from '#features/chat/retention.ts'
 import type { Credits } from '#features/credits/credits.ts'
@@ -39,7 +38,6 @@ export const openChat = (
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Section => {
   const { venue, chains, credits, files, operations, innerCalls } = parts
-  const inTurn = createLoopTurns()
   const chats = createChat({
     ...core,
     credits,
@@ -54,13 +52,8 @@ export const openChat = (
     prices: overrides.chatPrices ?? models?.prices,
     keyOf: (name) => internalKey('chat', name),
     answerer: overrides.chatAnswerer ?? agent,
-    inTurn,
-    async openMandate(turn) {
-      const { registry } = await universe()
-      // Reading a whole text blocks the event loop, so users take turns on it, and other work goes on between texts.
-      await inTurn(turn.userId)
-      return grammarMandate(turn, registry)
-    },
+    inTurn: createLoopTurns(),
+    universe,
     budget: {
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,
     },
