@@ -17,7 +17,7 @@ import type { Parts } from './section-parts.ts'
 
 type ChatParts = Pick<
   Parts,
-  'core' | 'chains' | 'custody' | 'venue' | 'models' | 'agent' | 'universe' | 'innerCalls'
+  'core' | 'chains' | 'custody' | 'venue' | 'modelPrices' | 'agent' | 'universe' | 'innerCalls'
 > & {
   credits: Credits
   files: Files
@@ -34,7 +34,7 @@ export type ChatOverrides = {
 }
 
 export const openChat = (
-  { core: { taskEngine, ...core }, custody, models, agent, universe, ...parts }: ChatParts,
+  { core: { taskEngine, ...core }, custody, modelPrices, agent, universe, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Section => {
   const { venue, chains, credits, files, operations, innerCalls } = parts
@@ -49,7 +49,7 @@ export const openChat = (
     tasks: taskEngine.tasks,
     notifier: taskEngine.notifier,
     topicOf: taskTopic,
-    prices: overrides.chatPrices ?? models?.prices,
+    prices: overrides.chatPrices ?? modelPrices,
     keyOf: (name) => internalKey('chat', name),
     answerer: overrides.chatAnswerer ?? agent,
     inTurn: createLoopTurns(),
@@ -64,7 +64,7 @@ export const openChat = (
   return {
     part: 'chat',
     operations: chats,
-    facts: chatFacts({ hasModel: models !== undefined }),
+    facts: chatFacts({ hasModel: modelPrices !== undefined }),
     jobs: [chatRetentionJob(core.db, core.clock)],
   }
 }
