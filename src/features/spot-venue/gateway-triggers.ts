@@ -10,6 +10,7 @@ import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { JsonObject, StepContext, StepResultOf, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SpotDeps } from './deps.ts'
+import { requireKnownSpotMarket } from './spot-markets.ts'
 import {
   type ArmedTrigger,
   armedTriggersIn,
@@ -18,7 +19,6 @@ import {
   triggerId,
   trimTriggers,
 } from './trigger-store.ts'
-import { requireKnownSpotMarket } from './usdc-markets.ts'
 
 /** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 

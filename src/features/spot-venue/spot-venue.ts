@@ -15,9 +15,9 @@ import { spotFills, spotOrderHistory } from './history.ts'
 import { placeSpotOrderSteps } from './place-spot-order.ts'
 import { createPriceLoop } from './price-loop.ts'
 import { triggerRetry, triggerSpend, triggerSteps } from './run-trigger.ts'
+import { usdcMarkets } from './spot-markets.ts'
 import { admitTpSl, tpSlSteps } from './tp-sl.ts'
 import { openTriggers, triggerKind } from './trigger-store.ts'
-import { usdcMarkets } from './usdc-markets.ts'
 import { marketView, triggerView } from './views.ts'
 
 const marksMaxAgeMs = 15_000
