@@ -5,13 +5,13 @@ import {
   revokedTopic,
   userOfAccessTopic,
 } from '#durable/events/notifier.ts'
+import { readWallets } from '#engines/custody/wallet-store.ts'
 import { createAuth } from '#features/auth/auth.ts'
 import type { OnSignup } from '#features/auth/register.ts'
 import { createCredits } from '#features/credits/credits.ts'
 import { creditGrant } from '#features/credits/operator-grant.ts'
 import { createSignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
-import { readWallets } from '#features/wallets/store.ts'
 import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
 import type { Parts } from './section-parts.ts'
 import { openWebhooksOfApps } from './webhooks.ts'

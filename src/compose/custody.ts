@@ -1,4 +1,11 @@
 import type { Config } from '#config.ts'
+import { createAgentCache } from '#engines/custody/agent-key-cache.ts'
+import { createKeyMonitor } from '#engines/custody/key-monitor.ts'
+import { createKeyRotation } from '#engines/custody/key-rotation.ts'
+import { createKeystore } from '#engines/custody/keystore.ts'
+import { createCustodySigner } from '#engines/custody/signer.ts'
+import { createTradingKeys } from '#engines/custody/trading-keys.ts'
+import { createAddressReader, createCachedWallets } from '#engines/custody/wallet-store.ts'
 import { createEvmBatches } from '#engines/evm-batch/batch.ts'
 import { createGasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { gasDeletions, gasTaskTables } from '#engines/evm-batch/gas-charge-retention.ts'
@@ -6,13 +13,6 @@ import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { createLamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
 import { createSvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import { createPolicy } from '#features/policy/policy.ts'
-import { createAgentCache } from '#features/wallets/agent-key-cache.ts'
-import { createKeyMonitor } from '#features/wallets/key-monitor.ts'
-import { createKeyRotation } from '#features/wallets/key-rotation.ts'
-import { createKeystore } from '#features/wallets/keystore.ts'
-import { createCustodySigner } from '#features/wallets/signer.ts'
-import { createCachedWallets } from '#features/wallets/store.ts'
-import { createTradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money/money.ts'
@@ -67,10 +67,6 @@ export function openCustody(
   const { keystore, keyEncryptionKeys } = openKeystore({ config, net, clock, random }, overrides)
   const walletsOf = createCachedWallets()
   const agents = createAgentCache()
-  const evmAddressOf = async (userId: string) =>
-    (await walletsOf(db, userId)).find(({ kind }) => kind === 'evm')!.address
-  const svmAddressOf = async (userId: string) =>
-    (await walletsOf(db, userId)).find(({ kind }) => kind === 'svm')!.address
   const policy = createPolicy({
     db,
     clock,
@@ -151,8 +147,8 @@ export function openCustody(
     batches,
     svm,
     tradingKeys,
-    evmAddressOf,
-    svmAddressOf,
+    evmAddressOf: createAddressReader('evm', (userId) => walletsOf(db, userId)),
+    svmAddressOf: createAddressReader('svm', (userId) => walletsOf(db, userId)),
     loadSigning,
   }
 }

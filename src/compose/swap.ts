@@ -1,4 +1,5 @@
 import { ownCallsOf } from '#engines/chain-arrivals/own-batches.ts'
+import { readWallets } from '#engines/custody/wallet-store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import type { SwapCalls, SwapDeps } from '#features/swap/deps.ts'
 import { createSwapExecution } from '#features/swap/order-swaps.ts'
@@ -8,7 +9,6 @@ import { createArrivals, type SolanaArrivals, unnumberedGains } from '#features/
 import { createLatePaymentKind, createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
 import { createSwap } from '#features/swap/swap.ts'
 import { createSwapLegs, type SwapLegs } from '#features/swap/swap-as-leg.ts'
-import { readWallets } from '#features/wallets/store.ts'
 import { evmCrypto } from '#upstreams/evm/custody-crypto.ts'
 import { nativeBalanceData } from '#upstreams/evm/multicall-abi.ts'
 import { withMinimum } from '#upstreams/evm/relay-calls.ts'

@@ -23,13 +23,12 @@ export function openVenueFeatures(
   const bridge = openBridge(core.config, chains)
   if (!bridge || !venue) return undefined
   const trading = openVenueTrading({ core, venue, custody }, overrides)
-  const { batches, tradingKeys } = custody
+  const { batches } = custody
   const { config, log, taskEngine, priceTriggers } = core
   const limits = perpLimitsOf(config)
   const perp = createPerp({
     ...trading,
     ...bridge,
-    tradingKeys,
     batches,
     changed,
     limits,
@@ -42,7 +41,6 @@ export function openVenueFeatures(
   })
   const spot = createSpotVenue({
     ...trading,
-    tradingKeys,
     renewKey: perp.renewal.renew,
     triggerHost: config.HYPERLIQUID_SPOT_TRIGGERS,
     limits,

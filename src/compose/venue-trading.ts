@@ -9,7 +9,11 @@ import type { Custody } from './custody.ts'
 import { venueChainId } from './settings.ts'
 import type { Venue } from './venue.ts'
 
-type TradingDeps = { core: Core; venue: Venue; custody: Pick<Custody, 'policy' | 'signer' | 'evmAddressOf'> }
+type TradingDeps = {
+  core: Core
+  venue: Venue
+  custody: Pick<Custody, 'policy' | 'signer' | 'tradingKeys' | 'evmAddressOf'>
+}
 export type TradingOverrides = {
   /** How long a user-signed action is looked up after a rejection before it counts as not executed. */
   actionGraceMs?: number
@@ -39,6 +43,7 @@ export function openVenueTrading(
     }),
     pricing,
     rejections,
+    tradingKeys: custody.tradingKeys,
     policy,
     evmAddressOf: custody.evmAddressOf,
     viewedAccountOf: createViewedAccounts({

@@ -8,7 +8,7 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
   '.': {
     acceptor: 'intake',
     acceptPromises: 'insertAcceptances',
-    agentLost: 'onAgentRevoked',
+    agentLost: 'retired',
     agreed_ms: 'reconciled_through_ms',
     aheadOf: 'clockSkewMs',
     allEnded: 'settleAll',
@@ -110,6 +110,7 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     Pace: 'Intervals',
     stage: 'the part that it is',
   },
+  'src/engines/custody': { 'agent-book': 'agent-key-cache', keks: 'key-encryption-keys' },
   'src/engines/evm-batch': { hand: 'send', judge: 'resolve' },
   'src/features/spot-venue': { fire: 'runTrigger' },
   'src/kernel': {
@@ -277,9 +278,7 @@ export const forbiddenFiles: Record<string, Record<string, string>> = {
     watch: 'price-loop',
   },
   'src/features/wallets': {
-    'agent-book': 'agent-cache',
     'holdings-seen': 'recent-tokens',
-    keks: 'key-encryption-keys',
     welcome: 'faucet-grant',
   },
   'src/kernel': { scalars: 'wire-types' },

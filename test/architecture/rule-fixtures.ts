@@ -302,24 +302,24 @@ const shapes: RuleFixture[] = [
   },
   {
     rule: 'custody',
-    path: 'src/features/wallets/wallets.ts',
+    path: 'src/engines/custody/trading-keys.ts',
     bad: [`import { open } from './keystore.ts'`, `import { open } from './signer-evm.ts'`],
-    good: [`import type { Keystore } from './keystore.ts'\nimport { row } from './store.ts'`],
+    good: [`import type { Keystore } from './keystore.ts'\nimport { row } from './wallet-store.ts'`],
   },
   {
     rule: 'custody',
     path: 'scripts/a.ts',
-    bad: [`import { open } from '#features/wallets/keystore.ts'`],
+    bad: [`import { open } from '#engines/custody/keystore.ts'`],
   },
   {
     rule: 'custody',
-    path: 'src/features/wallets/signer.ts',
+    path: 'src/engines/custody/signer.ts',
     good: [`import { open } from './keystore.ts'`],
   },
   {
     rule: 'custody',
     path: 'src/compose/custody.ts',
-    good: [`import { open } from '#features/wallets/keystore.ts'`],
+    good: [`import { open } from '#engines/custody/keystore.ts'`],
   },
   {
     rule: 'wiring',

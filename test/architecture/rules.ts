@@ -187,7 +187,7 @@ const commentSubjects: Rule = (file) =>
 const runs: Rule = (file) => (file.fault ? [{ line: 1, says: file.fault }] : [])
 
 /** Custody: keystore and signer hold decrypted keys, and only the composition root passes them on. */
-const custodyFile = /^features\/wallets\/(keystore|signer)[a-z0-9-]*(\.test)?\.ts$/
+const custodyFile = /^engines\/custody\/(keystore|signer)[a-z0-9-]*(\.test)?\.ts$/
 
 const custody: Rule = (file) => {
   const path = roomOf(file.path)

@@ -43,6 +43,10 @@ export const allowedImports: Record<string, readonly string[]> = {
   // Code that several sections use and no contract names: signed venue actions and their reconciliation, sponsored
   // batches.
   engines: ['kernel', 'store', 'type durable', 'type upstreams'],
+  // The keys of users and the rules for what they sign: the lowest engine.
+  'engines/custody': ['kernel', 'store'],
+  // Orders ask custody for the trading keys and addresses of users.
+  'engines/venue': ['kernel', 'store', 'type engines/custody', 'type durable', 'type upstreams'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type invoke', 'type upstreams', 'type features'],
   'features/chat': [
     'kernel',
@@ -93,8 +97,8 @@ export const packages: Record<string, readonly string[]> = {
   pg: ['store', 'admin', 'type durable'],
   fastify: ['edges/http', 'type edges/oauth'],
   '@scalar/': ['edges/http'],
-  // Signing and address rules: wallets hold the keys, the venues' adapters build what is signed.
-  viem: ['upstreams/evm', 'upstreams/hyperliquid', 'upstreams/polymarket', 'features/wallets', 'world'],
+  // Signing and address rules: the venues' adapters build what custody signs.
+  viem: ['upstreams/evm', 'upstreams/hyperliquid', 'upstreams/polymarket', 'world'],
   undici: ['upstreams'],
   '@modelcontextprotocol/server': ['edges/mcp'],
   commander: ['edges/cli'],

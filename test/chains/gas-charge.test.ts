@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { worldKey, worldKeyId } from '#config-safety.ts'
-import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek, createKeyEncryptionKeys } from '#engines/custody/key-encryption-keys.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { worldKey, worldKeyId } from '#config-safety.ts'
-import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek, createKeyEncryptionKeys } from '#engines/custody/key-encryption-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { systemRandom } from '#kernel/id.ts'

@@ -1,7 +1,7 @@
 /** A user without SOL acts on Solana: the user signs, the sponsor pays, and the chain's own record is the outcome. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { sealedWallet } from '#features/wallets/store.ts'
+import { sealedWallet } from '#engines/custody/wallet-store.ts'
 import { query } from '#store/query.ts'
 import { createTokenAccount, transferTokens } from '#upstreams/solana/instruction-builder.ts'
 import { compileMessage, joinTransaction } from '#upstreams/solana/message.ts'

@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { ledger } from '#durable/ledger/ledger.ts'
 import { createTaskQueries, totalMax } from '#durable/task/task-queries.ts'
 import { readLedgerGauges, readTaskGauges } from '#durable/upkeep/task-gauges.ts'
+import { keysWrappedByOthers } from '#engines/custody/wallet-store.ts'
 import { recentSpendings } from '#engines/venue/orders/pending-spends.ts'
 import { boughtRecently, recentlyCancelled } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
@@ -12,14 +13,17 @@ import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/records/order-store.ts'
 import { outcomeMismatches, reportedOrders } from '#engines/venue/records/record-store.ts'
 import { earnTasksPage, positionsPage } from '#features/earn/store.ts'
-import { keysWrappedByOthers } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { blocksOf } from '../harness/plan-blocks.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const tasksOfUser = 20_000
 /** A trader without a key, whose next call of the set-up depends on earlier tasks. */
-const agentless = { agentOf: async () => undefined, limits: { minFundUsd: '5' }, clock }
+const agentless = {
+  tradingKeys: { of: async () => ({ current: undefined, waiting: undefined }) },
+  limits: { minFundUsd: '5' },
+  clock,
+}
 /** The table has several thousand. */
 const blocksMax = 400
 

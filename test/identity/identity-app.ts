@@ -1,7 +1,7 @@
 /** The product on a database of its own, with two chains that no test requests. */
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { Overrides } from '#compose/compose.ts'
-import { createEnvKek } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek } from '#engines/custody/key-encryption-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { createKeyEncryptionKeys } from '#engines/custody/key-encryption-keys.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { createVaultTransit } from '#upstreams/kms/kms.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { assertIntent } from '#engines/custody/evm-rules.ts'
 import { chainList } from '#features/chains/chain-list.ts'
-import { assertIntent } from '#features/wallets/custody/evm-rules.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { EvmChainRow } from '#kernel/money/chains.ts'
 import type { EvmCall, EvmIntent, TokenSpend } from '#kernel/task/signer.ts'

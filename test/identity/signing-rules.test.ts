@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertIntent, assertReceipt } from '#features/wallets/custody/evm-rules.ts'
+import { assertIntent, assertReceipt } from '#engines/custody/evm-rules.ts'
 import { nativeSentinel } from '#kernel/money/chains.ts'
 import { type EvmIntent, intentHash, type PolicyReceipt } from '#kernel/task/signer.ts'
 import { readCall } from '#upstreams/evm/token-calls.ts'

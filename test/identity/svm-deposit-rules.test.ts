@@ -1,8 +1,8 @@
 /** Deposits at Relay's program, as custody reads them in the bytes that it signs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { assertSvmIntent, type SigningSvmChain } from '#engines/custody/svm-rules.ts'
 import { chainList } from '#features/chains/chain-list.ts'
-import { assertSvmIntent, type SigningSvmChain } from '#features/wallets/custody/svm-rules.ts'
 import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import type { SvmDeposit, SvmInstruction, SvmIntent } from '#kernel/task/signer.ts'
 import { base58 } from '#upstreams/solana/base58.ts'

@@ -1,7 +1,7 @@
 /** What custody signs on Solana: the instructions of the intent, and nothing else. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertSvmIntent, type SigningSvmChain } from '#features/wallets/custody/svm-rules.ts'
+import { assertSvmIntent, type SigningSvmChain } from '#engines/custody/svm-rules.ts'
 import type { SvmInstruction, SvmIntent } from '#kernel/task/signer.ts'
 import { base58 } from '#upstreams/solana/base58.ts'
 import { feePayerViolation } from '#upstreams/solana/fee-payer-rule.ts'

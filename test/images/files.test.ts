@@ -1,9 +1,9 @@
 /** Files at signed addresses: what opens one, and what a browser learns about it. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { createEnvKek, createKeyEncryptionKeys } from '#engines/custody/key-encryption-keys.ts'
 import { createFiles, type Files, fileBytesMax } from '#engines/files/files.ts'
 import { fileDeletions } from '#engines/files/retention.ts'
-import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { type Account, bytesOf, createImageApp, type ImageApp, made, type Picture } from './image-app.ts'
 

@@ -29,7 +29,7 @@ export const creditMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/credit-payment-rules.ts',
+    'src/engines/custody/credit-payment-rules.ts',
     ['test/identity/payment-rules.test.ts'],
     [
       [
@@ -60,7 +60,7 @@ export const creditMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/svm-rules.ts',
+    'src/engines/custody/svm-rules.ts',
     ['test/identity/svm-rules.test.ts'],
     [
       [

@@ -248,7 +248,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/evm-rules.ts',
+    'src/engines/custody/evm-rules.ts',
     ['test/identity/signing-rules.test.ts'],
     [
       [
@@ -323,7 +323,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/swap-rules.ts',
+    'src/engines/custody/swap-rules.ts',
     ['test/identity/swap-rules.test.ts'],
     [
       ['isSameAddress(recipient, own)', 'recipient.length > 0', 'custody signs a swap for another account'],
@@ -342,7 +342,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/evm-rules.ts',
+    'src/engines/custody/evm-rules.ts',
     ['test/identity/signing-rules.test.ts'],
     [
       [
@@ -353,7 +353,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/evm-rules.ts',
+    'src/engines/custody/evm-rules.ts',
     ['test/identity/custody.test.ts'],
     [
       [
@@ -391,7 +391,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/venue-rules.ts',
+    'src/engines/custody/venue-rules.ts',
     ['test/venue/custody.test.ts'],
     [
       ['leftMs > 0 && leftMs <= expiryMsMax', 'leftMs > 0', 'an action at the venue can land days later'],
@@ -413,7 +413,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/keystore.ts',
+    'src/engines/custody/keystore.ts',
     ['test/identity/custody.test.ts'],
     [
       [

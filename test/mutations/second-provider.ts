@@ -49,7 +49,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/swap-rules.ts',
+    'src/engines/custody/swap-rules.ts',
     ['test/identity/aggregator-rules.test.ts'],
     [
       [
@@ -154,7 +154,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/swap-rules.ts',
+    'src/engines/custody/swap-rules.ts',
     ['test/identity/relay-rules.test.ts'],
     [
       [

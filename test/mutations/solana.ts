@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts'
 /** Transactions on Solana: what custody and the sponsor sign, when bytes are dead, and what is paid. */
 export const solanaMutations = [
   ...mutationsOf(
-    'src/features/wallets/custody/svm-rules.ts',
+    'src/engines/custody/svm-rules.ts',
     ['test/identity/svm-rules.test.ts'],
     [
       [
@@ -49,7 +49,7 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/wallets/custody/svm-rules.ts',
+    'src/engines/custody/svm-rules.ts',
     ['test/identity/svm-deposit-rules.test.ts'],
     [
       [

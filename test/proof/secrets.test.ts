@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { createEnvKek } from '#features/wallets/key-encryption-keys.ts'
+import { createEnvKek } from '#engines/custody/key-encryption-keys.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { decrypt } from '#kernel/wire/encrypted-envelope.ts'
 import { evmCrypto } from '#upstreams/evm/custody-crypto.ts'

@@ -1,6 +1,6 @@
+import type { Keystore } from '#engines/custody/keystore.ts'
+import type { Wallet } from '#engines/custody/wallet-store.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
-import type { Keystore } from '#features/wallets/keystore.ts'
-import type { Wallet } from '#features/wallets/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import { preparedAct } from '#kernel/contract/operation.ts'

@@ -4,7 +4,6 @@ import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/order-view.ts'
-import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
@@ -22,7 +21,6 @@ import { marketView } from './views.ts'
 import { admitWithdraw, withdrawSteps } from './withdraw.ts'
 
 export type PerpDeps = VenueTrading & {
-  tradingKeys: TradingKeys
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
   /** The chain of the venue's bridge. */
@@ -39,12 +37,9 @@ export type PerpDeps = VenueTrading & {
 }
 export function createPerp(deps: PerpDeps) {
   const { db, venue, views, chainId, tradingKeys, viewedAccountOf, limits, clock } = deps
-  const agentOf = async (userId: string) => (await tradingKeys.of(userId)).current
-  const onAgentRevoked = tradingKeys.retired
-  const trade = { ...deps, agentOf, onAgentRevoked }
   // Exits take rate budget before orders that spend, and accepted tasks take it before new requests.
-  const exit = { ...trade, venue: venue.withUrgency('exit') }
-  const work = { ...trade, venue: venue.withUrgency('work') }
+  const exit = { ...deps, venue: venue.withUrgency('exit') }
+  const work = { ...deps, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, tradingKeys, viewedAccountOf, clock, limits })
   const setUp = { ...work, status }
 
@@ -61,8 +56,8 @@ export function createPerp(deps: PerpDeps) {
     setupStatus: async (_input, { userId }) => status(userId),
     setup: taskOf({ admit: admitSetup(setUp, { exit: false }), steps: setupSteps(setUp), retry: setupRetry }),
 
-    ...createOrderOperations({ trade, exit, work }),
-    fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work), looksUp: true }),
+    ...createOrderOperations({ trade: deps, exit, work }),
+    fund: taskOf({ admit: admitFund(deps), steps: fundSteps(work), looksUp: true }),
     withdraw: taskOf({ admit: admitWithdraw(exit), steps: withdrawSteps(exit) }),
   })
   const renewal = createKeyRenewal(setUp)

@@ -1,7 +1,7 @@
+import type { TradingKeys } from '#engines/custody/trading-keys.ts'
 import { isUnified } from '#engines/venue/records/account-mode.ts'
 import { frozenReason } from '#engines/venue/records/account-store.ts'
 import { lastTaskOf } from '#engines/venue/records/order-store.ts'
-import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Static } from '#kernel/contract/schema.ts'

@@ -53,7 +53,7 @@ export type WithdrawDeps = VenueDriverDeps & {
     CashSource
   chain: Pick<Evm, 'head' | 'incomingTransfers' | 'row'>
   policy: Pick<Policy, 'check'>
-  agentOf: AgentDeps['agentOf']
+  tradingKeys: AgentDeps['tradingKeys']
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
   route: FundingRoute

@@ -1,6 +1,6 @@
 import type { EventLog } from '#durable/events/event-log.ts'
+import type { Wallet } from '#engines/custody/wallet-store.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
-import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'

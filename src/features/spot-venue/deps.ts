@@ -1,8 +1,6 @@
 import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
-import type { OnAgentRevoked } from '#engines/venue/orders/order-failures.ts'
 import type { AgentDeps } from '#engines/venue/orders/trade-admission.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
-import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Log } from '#kernel/log.ts'
 
 /** The venue holds the triggers of spot balances if it supports spot triggers; otherwise the gateway holds them. */
@@ -17,7 +15,6 @@ type SpotSettings = {
 
 export type SpotVenueDeps = VenueTrading &
   SpotSettings & {
-    tradingKeys: Pick<TradingKeys, 'of' | 'retired'>
     priceTriggers: PriceTriggers
     /** How often the prices of markets with triggers are checked. */
     priceCheckMs?: number | undefined
@@ -26,4 +23,4 @@ export type SpotVenueDeps = VenueTrading &
     log: Log
   }
 
-export type SpotDeps = VenueTrading & SpotSettings & AgentDeps & { onAgentRevoked: OnAgentRevoked }
+export type SpotDeps = VenueTrading & SpotSettings & AgentDeps

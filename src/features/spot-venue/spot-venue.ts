@@ -82,12 +82,7 @@ async function listOrders({ db, venue, views, viewedAccountOf }: SpotDeps, userI
   }
 }
 
-export function createSpotVenue({ tradingKeys, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps) {
-  const deps: SpotDeps = {
-    ...given,
-    agentOf: async (userId) => (await tradingKeys.of(userId)).current,
-    onAgentRevoked: tradingKeys.retired,
-  }
+export function createSpotVenue({ priceTriggers, priceCheckMs, log, ...deps }: SpotVenueDeps) {
   const { db, venue, evmAddressOf } = deps
   // Exits take rate budget before spending, and accepted tasks take it before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
@@ -129,7 +124,7 @@ export function createSpotVenue({ tradingKeys, priceTriggers, priceCheckMs, log,
     log,
     streamedMids: deps.streamedMids,
     everyMs: priceCheckMs,
-    isOnDuty: given.isOnDuty,
+    isOnDuty: deps.isOnDuty,
   })
-  return { operations, kinds: [trigger], starters: [priceLoop.start], facts: factsOf(given), priceLoop }
+  return { operations, kinds: [trigger], starters: [priceLoop.start], facts: factsOf(deps), priceLoop }
 }

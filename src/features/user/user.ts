@@ -1,6 +1,6 @@
+import type { Wallet } from '#engines/custody/wallet-store.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { PolicySummary } from '#features/policy/policy.ts'
-import type { Wallet } from '#features/wallets/store.ts'
 import { scopes } from '#kernel/contract/caller.ts'
 import { notFound } from '#kernel/contract/fault.ts'
 import { implement, type Operation } from '#kernel/contract/operation.ts'

@@ -1,9 +1,9 @@
+import type { Wallet } from '#engines/custody/wallet-store.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { notExecuted } from '#kernel/task/effect-steps.ts'
 import type { Admission, Step, TaskKind } from '#kernel/task/task.ts'
 import type { Faucet } from '#upstreams/faucet/faucet.ts'
-import type { Wallet } from './store.ts'
 
 /** A configured faucet funds new wallets. It pays once per id, so retries are safe. */
 

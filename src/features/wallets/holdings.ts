@@ -1,4 +1,5 @@
 import type { CostBasis } from '#engines/cost-basis/store.ts'
+import type { Wallet } from '#engines/custody/wallet-store.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
@@ -8,7 +9,6 @@ import type { Solana } from '#upstreams/solana/solana.ts'
 import type { ChainReadingView, HoldingView } from './contract.ts'
 import { type CachedReading, createHoldingsCache } from './holdings-cache.ts'
 import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
-import type { Wallet } from './store.ts'
 import { type EarnShare, type HeldToken, readEvm, readSolana, type WalletReading } from './wallet-reading.ts'
 
 /** A chain that does not answer never hides the holdings on the others. */

@@ -1,9 +1,9 @@
 import { subjectOf } from '#engines/agent-links/owners.ts'
+import { kindsPerUser, type Wallet } from '#engines/custody/wallet-store.ts'
 import { implement } from '#kernel/contract/operation.ts'
 import type { Chain } from '#kernel/money/chains.ts'
 import { contract } from './contract.ts'
 import type { Holdings } from './holdings.ts'
-import { kindsPerUser, type Wallet } from './store.ts'
 import { createTransfer, type TransferDeps } from './transfer.ts'
 
 type WalletsDeps = TransferDeps & {

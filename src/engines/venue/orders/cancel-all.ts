@@ -1,3 +1,4 @@
+import type { AddressOf } from '#engines/custody/wallet-store.ts'
 import { phaseOf } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, type RecentOrders, recentOrders } from '#engines/venue/records/order-store.ts'
@@ -34,7 +35,7 @@ export type CancelAllDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order' | 'withUrgency'>
   policy: Pick<Policy, 'check'>
-  evmAddressOf: (userId: string) => Promise<string>
+  evmAddressOf: AddressOf
   chainId: string
 } & AgentDeps
 export type Cancelled = {

@@ -1,3 +1,4 @@
+import type { TradingKeys } from '#engines/custody/trading-keys.ts'
 import type { Fault } from '#kernel/contract/fault.ts'
 import type { EffectUpdate, FailedResult, TaskView } from '#kernel/task/task.ts'
 import type { NotExecutedOutcome } from './action-outcome.ts'
@@ -9,7 +10,6 @@ export type Rejections = {
   codeOfStatus(status: string): string
   isUnknownSigner(message: string): boolean
 }
-export type OnAgentRevoked = (userId: string, agent: string) => Promise<void>
 
 export const failed = (
   code: string,
@@ -25,17 +25,18 @@ export const failedBy = (fault: Fault) => failed(fault.code, fault.message)
 
 export type RejectionDeps = {
   rejections: Rejections
-  /** Called when the venue rejects the trading key as unknown. */
-  onAgentRevoked: OnAgentRevoked
+  /** A key that the venue rejects as unknown is retired. */
+  tradingKeys: Pick<TradingKeys, 'retired'>
 }
 
 export async function rejectedResult(
-  { rejections, onAgentRevoked }: RejectionDeps,
+  { rejections, tradingKeys }: RejectionDeps,
   task: TaskView<{ agent?: string }>,
   { type, message, effects }: NotExecutedOutcome,
 ) {
   const { agent } = task.data
-  if (agent !== undefined && rejections.isUnknownSigner(message)) await onAgentRevoked(task.userId, agent)
+  if (agent !== undefined && rejections.isUnknownSigner(message))
+    await tradingKeys.retired(task.userId, agent)
   const code = rejections.codeOfRejection(message)
   return failed(type === 'expired' && code === 'venue_rejected' ? 'expired' : code, message, effects)
 }

@@ -1,3 +1,4 @@
+import type { TradingKeys } from '#engines/custody/trading-keys.ts'
 import { findAccount } from '#engines/venue/records/account-store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -10,7 +11,7 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 export const tradeDeadlineMs = 60_000
 
 export type AgentDeps = {
-  agentOf: (userId: string) => Promise<Agent | undefined>
+  tradingKeys: Pick<TradingKeys, 'of'>
   db: Queryable
   limits: { minFundUsd: string }
   clock: Clock
@@ -51,8 +52,8 @@ async function nextSetupCall(
 
 /** Returns the user's trading key; throws 409 with the missing step, the next call and a task completing it. */
 export async function requireAgent(deps: AgentDeps, userId: string): Promise<Agent> {
-  const { agentOf, clock } = deps
-  const agent = await agentOf(userId)
+  const { tradingKeys, clock } = deps
+  const { current: agent } = await tradingKeys.of(userId)
   if (agent && (agent.expiresAt === null || agent.expiresAt > clock.now())) return agent
   const { running, next } = await nextSetupCall(deps, userId, { expired: agent !== undefined })
   const why = agent ? 'the trading key has expired' : 'the trading key is not approved'
@@ -79,7 +80,7 @@ export async function withAgent<T>(
   return { agent, read: await read() }
 }
 
-type ExitDeps<Venue> = Pick<AgentDeps, 'agentOf' | 'db'> & {
+type ExitDeps<Venue> = Pick<AgentDeps, 'tradingKeys' | 'db'> & {
   venue: Venue & Pick<Hyperliquid, 'withUrgency'>
 }
 
@@ -88,9 +89,10 @@ type ExitDeps<Venue> = Pick<AgentDeps, 'agentOf' | 'db'> & {
  * is reserved for exits.
  */
 export async function venueForExit<Venue>(
-  { venue, agentOf, db }: ExitDeps<Venue>,
+  { venue, tradingKeys, db }: ExitDeps<Venue>,
   userId: string,
 ): Promise<Venue | Hyperliquid> {
-  const isKnown = (await agentOf(userId)) !== undefined || (await findAccount(db, userId)) !== undefined
+  const { current } = await tradingKeys.of(userId)
+  const isKnown = current !== undefined || (await findAccount(db, userId)) !== undefined
   return isKnown ? venue : venue.withUrgency('admission')
 }

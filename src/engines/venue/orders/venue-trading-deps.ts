@@ -1,3 +1,5 @@
+import type { TradingKeys } from '#engines/custody/trading-keys.ts'
+import type { AddressOf } from '#engines/custody/wallet-store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Policy } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
@@ -21,8 +23,9 @@ export type VenueTrading = {
   signedActions: SignedActions
   pricing: Pricing & Sizing & { minPrice(usd: string, size: string, grid: Grid): string }
   rejections: Rejections
+  tradingKeys: TradingKeys
   policy: Policy
-  evmAddressOf: (userId: string) => Promise<string>
+  evmAddressOf: AddressOf
   /** Returns the user's EVM address for views. For some minutes after a call, each commit of the user refreshes these. */
   viewedAccountOf: (userId: string) => Promise<string>
 }

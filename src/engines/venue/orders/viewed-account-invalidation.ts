@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
+import type { AddressOf } from '#engines/custody/wallet-store.ts'
 
 type ViewedAccountsDeps = {
   views: { invalidate(account: string): void }
-  evmAddressOf: (userId: string) => Promise<string>
+  evmAddressOf: AddressOf
   /** Calls the listener after each commit for the user, on any instance. */
   onCommit: (userId: string, listener: () => void) => Disposable
 }

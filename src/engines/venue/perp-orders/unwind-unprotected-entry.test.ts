@@ -46,7 +46,7 @@ const { closed } = unwindSteps(
     signedActions,
     pricing: { boundPrice: unused },
     rejections,
-    onAgentRevoked: unused,
+    tradingKeys: { retired: unused },
   },
   unused,
 )
@@ -156,7 +156,7 @@ function stepsAt({ fills, position, nowMs = now.getTime() }: Records, finish: Fi
       }),
       pricing: { boundPrice: (price) => price },
       rejections,
-      onAgentRevoked: unused,
+      tradingKeys: { retired: unused },
     },
     finish,
   )

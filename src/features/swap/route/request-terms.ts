@@ -1,3 +1,4 @@
+import type { Wallet } from '#engines/custody/wallet-store.ts'
 import {
   checkTpSl,
   type FixedTpSl,
@@ -7,7 +8,6 @@ import {
 } from '#engines/trigger-orders/tp-sl.ts'
 import type { SwapInput } from '#features/swap/contract.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
-import type { Wallet } from '#features/wallets/store.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
 import { type ServedTokens, sellableToken } from '#kernel/contract/token-ref.ts'
 import { type Chain, sameAddress } from '#kernel/money/chains.ts'

@@ -31,6 +31,14 @@ export function createCachedWallets(): (db: Queryable, userId: string) => Promis
   }
 }
 
+/** Returns the address of a user's wallet of one family. */
+export type AddressOf = (userId: string) => Promise<string>
+
+export const createAddressReader =
+  (kind: WalletKind, walletsOf: (userId: string) => Promise<Wallet[]>): AddressOf =>
+  async (userId) =>
+    (await walletsOf(userId)).find((wallet) => wallet.kind === kind)!.address
+
 export const sealedWallet = (
   db: Queryable,
   userId: string,

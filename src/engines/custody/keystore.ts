@@ -7,7 +7,7 @@ import { BrokenEnvelope, decrypt, encrypt, keyBytes } from '#kernel/wire/encrypt
 import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SealedAgent } from './agent-key-store.ts'
-import * as store from './store.ts'
+import * as store from './wallet-store.ts'
 
 type KeyBinding = { user_id: string; kind: string; address: string; version: number }
 type SealedRow = KeyBinding & Pick<store.WalletRow, 'ciphertext' | 'wrapped_dek' | 'kek_id'>

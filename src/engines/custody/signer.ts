@@ -14,11 +14,11 @@ import type {
 import type { Queryable } from '#store/query.ts'
 import { type AgentCache, agentCacheMs } from './agent-key-cache.ts'
 import { activeAgents } from './agent-key-store.ts'
-import { assertIntent, assertReceipt, type SigningChain } from './custody/evm-rules.ts'
-import { assertSvmIntent, type SigningSvmChain } from './custody/svm-rules.ts'
-import { assertVenueIntent, type SigningVenue } from './custody/venue-rules.ts'
+import { assertIntent, assertReceipt, type SigningChain } from './evm-rules.ts'
 import type { Keystore } from './keystore.ts'
-import { createCachedWallets, sealedWallet } from './store.ts'
+import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
+import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
+import { createCachedWallets, sealedWallet } from './wallet-store.ts'
 
 type SignerDeps = {
   /** The signer's own pool: signing in transactions that hold all connections of one pool would deadlock. */
