@@ -1,6 +1,6 @@
 import { appendEvents } from '#durable/events/append-events.ts'
 import { userTopic } from '#durable/events/notifier.ts'
-import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
+import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account-store.ts'
 import { operatorText } from '#kernel/task/operator-text.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'

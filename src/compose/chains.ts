@@ -1,7 +1,7 @@
 import { sponsorsTopic } from '#durable/events/notifier.ts'
 import { storeHold } from '#durable/time/money-hold.ts'
 import { createBroadcasts } from '#engines/evm-batch/broadcasts.ts'
-import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
+import type { EvmPort } from '#engines/evm-batch/evm-chain-parts.ts'
 import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'
 import { createPausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'

@@ -3,7 +3,7 @@ import {
   type FoundRow,
   openExecutionComparison,
 } from '#durable/time/execution-comparison.ts'
-import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
+import type { EvmPort } from '#engines/evm-batch/evm-chain-parts.ts'
 import {
   type EvmProgress,
   type FoundExecution,

@@ -1,6 +1,6 @@
 import type { Config } from '#config.ts'
+import { createQuoteBudget, type QuoteBudget, unlimitedQuotes } from '#kernel/async/quote-rate-shares.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { createQuoteBudget, type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts'
 
 /** The limits of the providers of routes, as they publish them; the local ones have none. */
 

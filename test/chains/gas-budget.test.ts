@@ -1,7 +1,7 @@
 /** Gas that the sponsor pays for one user within a day: never more than the budget, also under concurrent requests. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createGasBudget, exceedsCharge } from '#engines/evm-batch/gas-budget.ts'
+import { createGasBudget, exceedsCharge } from '#engines/evm-batch/user-gas-budget.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { acceptTask } from '../harness/accept-task.ts'

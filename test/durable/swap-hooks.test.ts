@@ -5,7 +5,7 @@ import { cancelOrders, cancelTaskOrders } from '#engines/trigger-orders/cancel.t
 import { createRound } from '#engines/trigger-orders/price-watch.ts'
 import { quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import { ordersById } from '#engines/trigger-orders/store.ts'
-import { hookRules } from '#features/hooks/hook-execution.ts'
+import { hookRules } from '#features/hooks/hook-order-rules.ts'
 import { createSwapHooks, type NewSwapHooks } from '#features/hooks/swap-hooks.ts'
 import { type HookInput, hookKind } from '#features/hooks/view.ts'
 import { systemClock as clock } from '#kernel/clock.ts'

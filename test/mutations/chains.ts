@@ -562,7 +562,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/evm-batch/gas-budget.ts',
+    'src/engines/evm-batch/user-gas-budget.ts',
     ['test/chains/gas-budget.test.ts'],
     [
       ['chargedWei * costFactorMax', 'chargedWei', 'a fee that rises a little ends what was accepted before'],

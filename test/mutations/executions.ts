@@ -30,7 +30,7 @@ export const executionMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/accept/task-invoker.ts',
+    'src/durable/accept/accept-task-call.ts',
     ['test/journeys/forgotten-executions.test.ts'],
     [
       [

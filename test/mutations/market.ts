@@ -107,7 +107,7 @@ export const marketMutations = [
       'a trade is recommended that the venue does not take',
     ],
   ]),
-  ...mutationsOf(`${reporting}/criteria.ts`, research, [
+  ...mutationsOf(`${reporting}/verdict-criteria.ts`, research, [
     [
       "if (effects.includes('unsafe')) return 'avoid'",
       '',

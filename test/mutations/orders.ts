@@ -34,8 +34,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/hooks/hook-execution.ts',
-    ['src/features/hooks/hook-execution.test.ts', 'test/durable/swap-hooks.test.ts'],
+    'src/features/hooks/hook-order-rules.ts',
+    ['src/features/hooks/hook-order-rules.test.ts', 'test/durable/swap-hooks.test.ts'],
     [
       ['atMost(wanted, sellableUnits)', 'wanted', 'a hook sells what is not there'],
       [
@@ -89,8 +89,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/limit-orders/limit-order-execution.ts',
-    ['src/features/limit-orders/limit-order-execution.test.ts'],
+    'src/features/limit-orders/limit-order-rules.ts',
+    ['src/features/limit-orders/limit-order-rules.test.ts'],
     [
       [
         'toAssetId({ id: chain_id_out }, token_out)',
@@ -458,8 +458,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/money/quote-budget.ts',
-    ['src/kernel/money/quote-budget.test.ts'],
+    'src/kernel/async/quote-rate-shares.ts',
+    ['src/kernel/async/quote-rate-shares.test.ts'],
     [
       [
         "scope === 'account' ? Number(seconds)",

@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** The second provider of routes: its calls, its quotes, and the choice between providers. */
 export const providerMutations = [
   ...mutationsOf(
-    'src/kernel/money/quote-budget.ts',
-    ['src/kernel/money/quote-budget.test.ts'],
+    'src/kernel/async/quote-rate-shares.ts',
+    ['src/kernel/async/quote-rate-shares.test.ts'],
     [
       ['trade: 75,', 'trade: 100,', 'swaps use up the quotes that the exits of others need'],
       ['trade: 25,', 'trade: 100,', 'one user uses up the quotes of all'],

@@ -106,7 +106,7 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/admin/adopt-executions.ts',
+    'src/admin/adopt-lost-executions.ts',
     ['test/journeys/restore-money.test.ts'],
     [['if (order) await endOrder(tx, order, task)', '', 'an adopted order stays armed']],
   ),

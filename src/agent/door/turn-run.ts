@@ -10,8 +10,8 @@ import {
 import { type Line, toLine } from '#kernel/wire/agent-socket.ts'
 import type { Agent, Answerer, Emit, Turn, TurnEnd } from '#kernel/wire/chat-answerer.ts'
 import { createEventQueue } from './event-queue.ts'
+import { createNamesReader, type NamesReader } from './fetch-gateway-names.ts'
 import { createOpenRequests } from './open-requests.ts'
-import { createNamesReader, type NamesReader } from './read-asset-names.ts'
 import { remoteTools } from './remote-tools.ts'
 
 /** One run of a turn: its answerer calls the tools of the gateway that started it, and sends its events there. */

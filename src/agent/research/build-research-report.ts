@@ -1,5 +1,4 @@
 import type { Claim } from './claim.ts'
-import type { CriterionId } from './criteria.ts'
 import { fixedTerms } from './exempt-terms.ts'
 import { type Facts, known, say } from './facts.ts'
 import { perpFacts } from './market-analysis.ts'
@@ -21,6 +20,7 @@ import {
   type TimeframeFacts,
   timeframeFacts,
 } from './timeframe-facts.ts'
+import type { CriterionId } from './verdict-criteria.ts'
 
 export const reportTimeframes = ['1h', '4h', '1d'] as const
 const mainTimeframe = '4h'

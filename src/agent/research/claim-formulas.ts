@@ -11,8 +11,8 @@ import * as statistics from '#market/statistics.ts'
 import { type Market, venueCosts } from '#market/trade-simulation.ts'
 import { exitsOf, rules } from '#market/trading-rules.ts'
 import type { Formula } from './claim.ts'
-import { type CriterionId, criteria, weigh } from './criteria.ts'
 import { bookFormulas } from './order-book-formulas.ts'
+import { type CriterionId, criteria, weigh } from './verdict-criteria.ts'
 
 const numberOf = (value: unknown): number | undefined => {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined

@@ -1,8 +1,8 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { TaskFullView } from '#kernel/contract/task-response.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
+import type { TaskInvoker } from './accept-task-call.ts'
 import type { Answer, UserCall } from './operation-call.ts'
-import type { TaskInvoker } from './task-invoker.ts'
 
 const ended = ['completed', 'failed', 'cancelled']
 

@@ -1,6 +1,7 @@
 import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { createTaskInvoker, type TaskInvoker, type TaskInvokerDeps } from './accept-task-call.ts'
 import { type ActRunnerDeps, runAct } from './act-invoker.ts'
 import { runAnswered } from './answer-with-result.ts'
 import { throwAsFault } from './faults.ts'
@@ -8,7 +9,6 @@ import { type ShownUnits, throwWhereLagging } from './lagging-balances.ts'
 import { createLockWaiters } from './lock-waiters.ts'
 import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall } from './operation-call.ts'
 import { isStreamTask, runStreamTask } from './stream-task.ts'
-import { createTaskInvoker, type TaskInvoker, type TaskInvokerDeps } from './task-invoker.ts'
 
 type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 

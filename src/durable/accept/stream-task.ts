@@ -1,6 +1,6 @@
 import { type Operation, streamTaskOf } from '#kernel/contract/operation.ts'
+import type { TaskInvoker } from './accept-task-call.ts'
 import type { OperationOf, Reply, UserCall } from './operation-call.ts'
-import type { TaskInvoker } from './task-invoker.ts'
 
 /**
  * Whether the items of a stream are the events of a durable task. The task is accepted once per key, and every request

@@ -8,8 +8,8 @@ import type { Effect, JsonObject, TaskView, TxAttempt } from '#kernel/task/task.
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
 import type { ReceiptReading } from '#upstreams/evm/receipt-watcher.ts'
 import type { BatchTaskData } from './batch-plan.ts'
-import type { EvmPort } from './evm-port.ts'
-import type { GasBudget } from './gas-budget.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
+import type { GasBudget } from './user-gas-budget.ts'
 
 /** How long a step waits for a batch to be final, as on a fast chain; after that the task is parked. */
 const inlineMs = 2_000

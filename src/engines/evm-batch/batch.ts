@@ -38,11 +38,11 @@ import {
 } from './batch-plan.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
-import type { EvmPort } from './evm-port.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 import { costRose, failureOf } from './failures-before-signing.ts'
-import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { type ExecutedOrder, executedBatch, settleFound } from './settle-found-batch.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
+import { exceedsCharge, type GasBudget } from './user-gas-budget.ts'
 
 /** Runs calls from the user's account as one sponsored transaction, as the driver of an effect. */
 

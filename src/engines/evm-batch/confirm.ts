@@ -26,10 +26,10 @@ import {
   sequenceOf,
 } from './await-finality.ts'
 import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-plan.ts'
-import type { EvmPort } from './evm-port.ts'
-import type { GasBudget } from './gas-budget.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'
 import { balanceChangesOf, transactionsOf } from './tx-views.ts'
+import type { GasBudget } from './user-gas-budget.ts'
 
 export type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort

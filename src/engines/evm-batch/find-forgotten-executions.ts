@@ -11,7 +11,7 @@ import type {
   SearchOptions,
   SentTransaction,
 } from '#upstreams/evm/transactions-by-nonce.ts'
-import type { EvmPort } from './evm-port.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 import { nonceKind } from './sponsor-load.ts'
 
 /** Finds batches unknown to the database: those in the sponsors' transactions with nonces above our counters. */

@@ -1,6 +1,6 @@
 import type { ChainComparison } from '#durable/time/detect-lost-commits.ts'
 import { withTimeLimit } from '#kernel/async/time-limit.ts'
-import type { EvmPort } from './evm-port.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 import { startAt } from './find-forgotten-executions.ts'
 import { counterKey, readCounters } from './nonce-counters.ts'
 import {

@@ -1,5 +1,5 @@
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
-import type { EvmPort } from './evm-port.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 import { nonceKind } from './sponsor-load.ts'
 
 export const counterKey = (chain: string, signer: string): string => `${chain} ${signer}`

@@ -18,10 +18,10 @@ import {
   type ExecutedBatch,
   effectKind,
 } from './batch-plan.ts'
-import type { EvmPort } from './evm-port.ts'
-import type { GasBudget } from './gas-budget.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { balanceChangesOf } from './tx-views.ts'
+import type { GasBudget } from './user-gas-budget.ts'
 
 /**
  * Settles a task whose batch the account had executed before the task existed, because the database lost the earlier

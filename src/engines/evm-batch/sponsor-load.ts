@@ -2,7 +2,7 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import type { SponsorOptions } from '#upstreams/evm/sponsor.ts'
-import type { EvmPort } from './evm-port.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 
 /**
  * Distributes the batches of one chain over its sponsors. A sponsor's transactions in flight are the nonces that

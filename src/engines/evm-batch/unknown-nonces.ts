@@ -5,7 +5,7 @@ import type { Log } from '#kernel/log.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import type { NonceRange, SentTransaction } from '#upstreams/evm/transactions-by-nonce.ts'
-import type { EvmPort } from './evm-port.ts'
+import type { EvmPort } from './evm-chain-parts.ts'
 
 /**
  * Examines nonces of a sponsor that were mined above our counter: either the database lost the commit that took

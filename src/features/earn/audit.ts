@@ -8,7 +8,7 @@ import { counter, gauge, type Metric } from '#kernel/metrics.ts'
 import type { StepResult, TaskKind } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import * as store from './earn-account.ts'
+import * as store from './earn-account-store.ts'
 import type { ReadSettled } from './settled-reading.ts'
 
 /** This module compares every user's positions with the vault, and freezes deposits if shares are missing. */

@@ -11,7 +11,7 @@ import {
 } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { addChange, earnAccountOf, raiseVersion, vaultRefOf } from './earn-account.ts'
+import { addChange, earnAccountOf, raiseVersion, vaultRefOf } from './earn-account-store.ts'
 import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled, SettledReading } from './settled-reading.ts'
 import { externalOf } from './shares.ts'

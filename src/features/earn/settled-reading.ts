@@ -2,7 +2,7 @@ import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { type EarnAccount, earnAccountOf, minBlockFor, vaultRefOf } from './earn-account.ts'
+import { type EarnAccount, earnAccountOf, minBlockFor, vaultRefOf } from './earn-account-store.ts'
 import { cashAsset, positionPrefix, shareAsset, walletAccount } from './ledger-accounts.ts'
 
 /**

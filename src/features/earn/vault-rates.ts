@@ -4,7 +4,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault, VaultState } from '#upstreams/vault/vault.ts'
-import { vaultRefOf } from './earn-account.ts'
+import { vaultRefOf } from './earn-account-store.ts'
 import { addSharePrice, sharePricesSince } from './store.ts'
 import { apyOf, dayMs } from './yield.ts'
 

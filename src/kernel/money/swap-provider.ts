@@ -1,5 +1,5 @@
+import type { QuoteUrgency } from '#kernel/async/quote-rate-shares.ts'
 import type { EvmCall } from '#kernel/task/signer.ts'
-import type { QuoteUrgency } from './quote-budget.ts'
 
 /**
  * A provider of swap routes, as swaps use it. Chain ids are public ids, and tokens are addresses of the chain

@@ -1,7 +1,7 @@
+import { type QuoteBudget, unlimitedQuotes } from '#kernel/async/quote-rate-shares.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import type { Chain } from '#kernel/money/chains.ts'
-import { type QuoteBudget, unlimitedQuotes } from '#kernel/money/quote-budget.ts'
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import { providerName } from './answer-reader.ts'

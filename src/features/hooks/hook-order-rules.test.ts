@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hookRules } from './hook-execution.ts'
+import { hookRules } from './hook-order-rules.ts'
 import type { HookInput } from './view.ts'
 
 const hook = (sell: string, lot?: string): HookInput => ({

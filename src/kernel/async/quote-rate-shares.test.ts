@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/contract/fault.ts'
-import { createQuoteBudget, type QuoteUrgency, shareWaitMs } from './quote-budget.ts'
+import { createQuoteBudget, type QuoteUrgency, shareWaitMs } from './quote-rate-shares.ts'
 
 const provider = { name: 'provider', title: 'Provider' }
 const windowMs = 7_200_000

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { createRateWindow, type RateWindow } from '#kernel/async/rate-window.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { createRateWindow, type RateWindow } from './rate-window.ts'
 
 /**
  * The quotes that a provider of routes answers are divided among classes of urgency and users, so that no user takes

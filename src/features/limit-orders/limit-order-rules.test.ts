@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { limitOrderRules } from './limit-order-execution.ts'
+import { limitOrderRules } from './limit-order-rules.ts'
 import type { LimitOrderData } from './view.ts'
 
 const order: LimitOrderData = {

@@ -14,7 +14,7 @@ import type { ExecutedOrder, FoundWithdrawal } from '#engines/venue/orders/find-
 import { nonceKind } from '#engines/venue/orders/signed-action.ts'
 import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { noteFoundOrder } from '#engines/venue/records/order-store.ts'
-import { addChange, vaultRefOf } from '#features/earn/earn-account.ts'
+import { addChange, vaultRefOf } from '#features/earn/earn-account-store.ts'
 import { newestPosition } from '#features/earn/store.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
 import { firedExecutionId, rearmedExecutionId } from '#kernel/task/execution-id.ts'
