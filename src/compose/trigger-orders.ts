@@ -5,7 +5,6 @@ import type { PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import { createPriceWatch } from '#engines/trigger-orders/price-watch.ts'
 import { createPricer, displayPricesOf } from '#engines/trigger-orders/pricer.ts'
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
-import { createOrderKind } from '#engines/trigger-orders/run-order.ts'
 import { openOrdersOf } from '#engines/trigger-orders/store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
 import { hookRules } from '#features/hooks/hook-order-rules.ts'
@@ -20,6 +19,7 @@ import {
   createOutstandingOrders,
   type OrderViews,
 } from '#features/outstanding-orders/outstanding-orders.ts'
+import { createOrderKind } from '#features/swap/orders/run-order.ts'
 import type { SellingOrder } from '#features/wallets/holdings.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Section } from './section.ts'

@@ -1,10 +1,10 @@
 /** What the end of a task leaves on the row of its order, and the events that report it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createOrderKind } from '#engines/trigger-orders/run-order.ts'
 import { insertTriggerOrders, type NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { hookRules } from '#features/hooks/hook-order-rules.ts'
 import { type HookInput, hookKind } from '#features/hooks/view.ts'
+import { createOrderKind } from '#features/swap/orders/run-order.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { StepResult } from '#kernel/task/task.ts'

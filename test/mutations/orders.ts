@@ -232,8 +232,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/run-order.ts',
-    ['src/engines/trigger-orders/run-order.test.ts'],
+    'src/features/swap/orders/run-order.ts',
+    ['src/features/swap/orders/run-order.test.ts'],
     [
       [
         "  code === 'insufficient_balance' ||\n",
@@ -260,7 +260,7 @@ export const orderMutations = [
   ),
   ...mutationsOf(
     'src/engines/trigger-orders/after-task-end.ts',
-    ['src/engines/trigger-orders/run-order.test.ts'],
+    ['src/features/swap/orders/run-order.test.ts'],
     [
       [
         ' || faults[code as FaultCode]?.retryable === true',
@@ -275,7 +275,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/run-order.ts',
+    'src/features/swap/orders/run-order.ts',
     ['test/durable/order-ends.test.ts'],
     [
       [

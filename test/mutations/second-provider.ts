@@ -389,8 +389,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/run-order.ts',
-    ['src/engines/trigger-orders/run-order.test.ts'],
+    'src/features/swap/orders/run-order.ts',
+    ['src/features/swap/orders/run-order.test.ts'],
     [
       [
         "code === 'token_unsafe' && extras.status !== 'flagged'",

@@ -1,4 +1,25 @@
 import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
+import {
+  endOrder,
+  moneyHeld,
+  movedBack,
+  type OrderEnd,
+  toRow,
+} from '#engines/trigger-orders/after-task-end.ts'
+import {
+  type Attempts,
+  type OrderEnding,
+  type OrderRules,
+  type OrderStep,
+  type OrderStepResult,
+  type OrderTask,
+  type OrderTaskData,
+  orderKindVersion,
+  type PricedTrade,
+} from '#engines/trigger-orders/order-kind-rules.ts'
+import { ordersById } from '#engines/trigger-orders/store.ts'
+import type { Amounts, SwapExecution } from '#engines/trigger-orders/swap-port.ts'
+import { bandAround } from '#engines/trigger-orders/trigger-price.ts'
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -24,21 +45,6 @@ import {
 } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import type { Queryable } from '#store/query.ts'
-import { endOrder, moneyHeld, movedBack, type OrderEnd, toRow } from './after-task-end.ts'
-import {
-  type Attempts,
-  type OrderEnding,
-  type OrderRules,
-  type OrderStep,
-  type OrderStepResult,
-  type OrderTask,
-  type OrderTaskData,
-  orderKindVersion,
-  type PricedTrade,
-} from './order-kind-rules.ts'
-import { ordersById } from './store.ts'
-import type { Amounts, SwapExecution } from './swap-port.ts'
-import { bandAround } from './trigger-price.ts'
 
 /** The task of an order that fired: a swap whose amount, price, safety and permission are checked once more. */
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { OrderRules } from '#engines/trigger-orders/order-kind-rules.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { rearmedExecutionId } from '#kernel/task/execution-id.ts'
 import type { StepContext, TaskView } from '#kernel/task/task.ts'
-import type { OrderRules } from './order-kind-rules.ts'
 import { createOrderKind, type RunOrderDeps } from './run-order.ts'
 
 const now = new Date(1_000_000)
