@@ -9,7 +9,7 @@ import { type Random, systemRandom } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Database } from '#store/database.ts'
 import type { WitnessFile } from '#store/database-witness-file.ts'
-import { approversOf } from './approvers.ts'
+import { approvalPage } from './page-urls.ts'
 import { openStore } from './store.ts'
 
 export type CoreDeps = {
@@ -70,7 +70,10 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
         pollMs: claimPollMs,
         replicationGraceMs,
       },
-      approvers: approversOf(config, baseUrl),
+      approvers: {
+        hasNoPeople: config.AUTH_MODE === 'off',
+        page: (approvalId) => approvalPage(config, baseUrl, approvalId),
+      },
       witnessFile: deps.witnessFile,
       durability: config.DATABASE_DURABILITY ?? 'single',
     }),

@@ -9,8 +9,8 @@ import { createInvoker } from './accept/invoker.ts'
 import type { ShownUnits } from './accept/lagging-balances.ts'
 import type { OperationOf } from './accept/operation-call.ts'
 import { isStreamTask, taskOperationOf } from './accept/stream-task.ts'
-import type { Approvers } from './approvals/approval-events.ts'
 import { createApprovals } from './approvals/approvals.ts'
+import { type ApproversDeps, createApprovers } from './approvals/approvers.ts'
 import { appendEvents } from './events/append-events.ts'
 import { createChangePoller } from './events/change-poller.ts'
 import { createEventLog } from './events/event-log.ts'
@@ -39,7 +39,7 @@ type EngineDeps = {
   random: Random
   log: Log
   options: RunnerOptions & { replicationGraceMs?: number | undefined }
-  approvers: Approvers
+  approvers: ApproversDeps
   /** The record of the database as this instance saw it in earlier runs. */
   witnessFile?: WitnessFile | undefined
   durability: Durability
@@ -109,7 +109,7 @@ export function createEngine(deps: EngineDeps) {
       clock,
       random,
     },
-    deps.approvers,
+    createApprovers(deps.approvers),
   )
   const taskRunner = createRunner({
     transactions,

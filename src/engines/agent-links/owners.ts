@@ -1,19 +1,10 @@
 import { later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault, notFound } from '#kernel/contract/fault.ts'
+import { type LockOptions, type Owner, type OwnerRow, ownerOf } from '#store/person-of-user.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** A person decides for the person's own account and for the agents that are linked to that account. */
-
-export type Owner = {
-  userId: string
-  agentId: string
-  /** When the agent was linked to the person, or null if the account is the person's own. */
-  linkedAt: Date | null
-  /** The time since which the holder of the agent's key contests the link; null if nobody contests it. */
-  contestedAt: Date | null
-}
-type OwnerRow = { id: string; agent_id: string; linked_at: Date | null; contested_at: Date | null }
 
 /**
  * Returns the end of the first period of a link, in which the link allows less because a thief of the agent's key may
@@ -54,37 +45,6 @@ export function assertUncontested(contestedAt: Date | null): void {
       },
     )
 }
-
-type LockOptions = {
-  /** Whether nobody can unlink the agent until the end of the transaction. */
-  lock?: boolean
-}
-
-/** Returns the person who decides for a user, or undefined for an agent that is linked to nobody. */
-export async function personOf(
-  db: Queryable,
-  userId: string,
-  { lock = false }: LockOptions = {},
-): Promise<Owner | undefined> {
-  // The outer join of the query below cannot lock rows, so the link is locked by a statement of its own.
-  if (lock) await query(db, 'select from agent_link where user_id = $1 for share', [userId])
-  const [row] = await query<OwnerRow>(
-    db,
-    `select p.id, p.agent_id, l.linked_at, l.contested_at from app_user u
-     left join agent_link l on l.user_id = u.id
-     join app_user p on p.id = case when u.auth_scheme = 'oauth' then u.id else l.person_id end
-     where u.id = $1`,
-    [userId],
-  )
-  return row && ownerOf(row)
-}
-
-const ownerOf = ({ id, agent_id, linked_at, contested_at }: OwnerRow): Owner => ({
-  userId: id,
-  agentId: agent_id,
-  linkedAt: linked_at,
-  contestedAt: contested_at,
-})
 
 /** Returns the users for whom a user decides: the user itself, then its linked agents, oldest link first. */
 export async function usersOf(db: Queryable, userId: string): Promise<string[]> {

@@ -1,6 +1,6 @@
-import type { Owner } from '#engines/agent-links/owners.ts'
 import type { ActScope } from '#kernel/contract/caller.ts'
 import type { NewEvent } from '#kernel/task/task.ts'
+import type { Owner } from '#store/person-of-user.ts'
 import type { AgentsDeps } from './deps.ts'
 
 export type LinkedPair = { agentId: string; person: Pick<Owner, 'agentId'> }

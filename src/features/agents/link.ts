@@ -1,4 +1,3 @@
-import { personOf } from '#engines/agent-links/owners.ts'
 import { confirmedText, mailName } from '#engines/person-mails/mail-text.ts'
 import {
   type ActScope,
@@ -11,6 +10,7 @@ import { budgetSpent, conflict, Fault, notFound } from '#kernel/contract/fault.t
 import { confirmedAct, preparedAct } from '#kernel/contract/operation.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import { personOf } from '#store/person-of-user.ts'
 import { type AgentsInput, agentsMax } from './contract.ts'
 import type { AgentsDeps } from './deps.ts'
 import { linkCodeHash, readLinkCode } from './link-code.ts'

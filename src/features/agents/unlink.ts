@@ -1,4 +1,4 @@
-import { linkCoolsUntil, type Owner, personOf, subjectOf } from '#engines/agent-links/owners.ts'
+import { linkCoolsUntil, subjectOf } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
 import {
   type ActScope,
@@ -11,6 +11,7 @@ import { conflict, Fault, notFound } from '#kernel/contract/fault.ts'
 import { confirmedAct } from '#kernel/contract/operation.ts'
 import { approvalDetail } from '#kernel/task/approval.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import { type Owner, personOf } from '#store/person-of-user.ts'
 import type { AgentsInput } from './contract.ts'
 import type { AgentsDeps } from './deps.ts'
 import { linkEvent, publish } from './link-event.ts'

@@ -1,11 +1,12 @@
 import type { Approval } from '#durable/approvals/approval-store.ts'
 import type { Approvals } from '#durable/approvals/approvals.ts'
-import { assertEstablished, assertUncontested, personOf, usersOf } from '#engines/agent-links/owners.ts'
+import { assertEstablished, assertUncontested, usersOf } from '#engines/agent-links/owners.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import { invalid, notFound } from '#kernel/contract/fault.ts'
 import { type InputOf, implement, type Operation } from '#kernel/contract/operation.ts'
 import { assertFreshPerson } from '#kernel/task/fresh-sign-in.ts'
+import { personOf } from '#store/person-of-user.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 

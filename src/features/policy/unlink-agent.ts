@@ -1,6 +1,6 @@
-import type { Owner } from '#engines/agent-links/owners.ts'
 import { later } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import type { Owner } from '#store/person-of-user.ts'
 import { deletePendingRecipients } from './recipient-store.ts'
 import { dayMs, withChanges } from './rules.ts'
 import * as store from './store.ts'

@@ -1,21 +1,20 @@
-import type { Config } from '#config.ts'
-import type { Approvers } from '#durable/approvals/approval-events.ts'
-import { personOf } from '#engines/agent-links/owners.ts'
 import { approvalsClientId, type Caller, scopes } from '#kernel/contract/caller.ts'
+import { personOf } from '#store/person-of-user.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { approvalPage } from './page-urls.ts'
+import type { Approvers } from './approval-events.ts'
+
+export type ApproversDeps = Pick<Approvers, 'hasNoPeople' | 'page'>
 
 /** Returns who approves what the policy reserves for a person, and the page on which the person approves. */
-export function approversOf(config: Config, baseUrl: () => string): Approvers {
-  const hasNoPeople = config.AUTH_MODE === 'off'
+export function createApprovers({ hasNoPeople, page }: ApproversDeps): Approvers {
   return {
     hasNoPeople,
+    page,
     personOf: async (db, userId) => (hasNoPeople ? undefined : (await personOf(db, userId))?.userId),
     async callerFor(db, userId) {
       const person = hasNoPeople ? undefined : await personOf(db, userId)
       return callerOf(db, person?.userId ?? userId)
     },
-    page: (approvalId) => approvalPage(config, baseUrl, approvalId),
   }
 }
 
