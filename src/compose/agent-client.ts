@@ -1,5 +1,4 @@
 import { stepMs } from '#features/chat/turn-times.ts'
-import type { NamedUniverse } from '#features/chat/universe.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { release } from '#release.ts'
@@ -16,17 +15,12 @@ export type AgentDeps = {
 export function openAgentClient(
   { agentAddress, baseUrl, log }: AgentDeps & Pick<CoreDeps, 'baseUrl' | 'log'>,
   { clock = systemClock, random = systemRandom }: CoreOverrides,
-  universe: () => Promise<NamedUniverse>,
 ) {
   return createAgentClient({
     address: agentAddress,
     gateway: baseUrl(),
     version: release,
     turnMsMax: stepMs,
-    async names() {
-      const { version, universe: named } = await universe()
-      return { version, ...named }
-    },
     clock,
     random,
     log,

@@ -33,6 +33,14 @@ export type ChatOverrides = {
   chatGraceMs?: number
 }
 
+/** The agent service gets the names that the gateway knows with each turn. */
+const answererOf = ({ agent, universe }: Pick<ChatParts, 'agent' | 'universe'>): Answerer => ({
+  async run(turn, tools, emit, signal) {
+    const { version, universe: named } = await universe()
+    return agent.run({ turn, names: { version, ...named } }, tools, emit, signal)
+  },
+})
+
 export const openChat = (
   { core: { taskEngine, ...core }, custody, modelPrices, agent, universe, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
@@ -51,7 +59,7 @@ export const openChat = (
     topicOf: taskTopic,
     prices: overrides.chatPrices ?? modelPrices,
     keyOf: (name) => internalKey('chat', name),
-    answerer: overrides.chatAnswerer ?? agent,
+    answerer: overrides.chatAnswerer ?? answererOf({ agent, universe }),
     inTurn: createLoopTurns(),
     universe,
     budget: {

@@ -87,7 +87,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const webhookHttp = parts.use(overrides.webhookHttp ?? openGuardedFetch(webhookGuard(deps.config)))
   const imageFiles = parts.use(overrides.imageFiles ?? openGuardedFetch(imageGuard(urls)))
   // The agent client closes after the core too, so that turns under way move to another instance and none fails.
-  const agent = parts.use(openAgentClient(deps, overrides, () => universe()))
+  const agent = parts.use(openAgentClient(deps, overrides))
   const core = parts.use(await openCore(deps, overrides))
   const { config, clock, stores, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))

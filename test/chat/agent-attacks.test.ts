@@ -166,7 +166,6 @@ describe('a gateway', () => {
       address: async () => ({ url: `http://127.0.0.1:${port}`, key: agentKey }),
       gateway: 'test',
       version: '0',
-      names: async () => ({ version: 'none', chains: [], assets: [] }),
       turnMsMax: 60_000,
       clock: systemClock,
       random: systemRandom,
@@ -180,11 +179,12 @@ describe('a gateway', () => {
       memory: null,
       creditsMax: 1,
     } as const
+    const names = { version: 'none', chains: [], assets: [] }
     const unused = async (): Promise<never> => assert.fail('no run was accepted')
     const tools = { call: unused, note: unused, describe: unused, history: unused, publish: unused }
     const emit = { planning: () => undefined, chunk: unused }
     await assert.rejects(
-      client.run({ ...turn, askedAt: new Date() }, tools, emit, AbortSignal.timeout(20_000)),
+      client.run({ turn: { ...turn, askedAt: new Date() }, names }, tools, emit, AbortSignal.timeout(20_000)),
       { code: 'unavailable', message: 'The agent service refuses: full' },
     )
     for (const socket of server.clients) socket.terminate()

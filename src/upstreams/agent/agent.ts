@@ -6,28 +6,30 @@ import { createLink, type LinkDeps } from './service-connection.ts'
 import type { GatewayNames } from './service-requests.ts'
 
 /**
- * Runs turns at the agent service (decision 109). The service has no credentials of the user, and calls tools only
- * through the gateway.
+ * Runs turns at the agent service, which may be another process. The service has no credentials of the user, and calls
+ * tools only through the gateway.
  */
 
 export type AgentClientDeps = Omit<LinkDeps, 'random'> & {
-  names: () => Promise<GatewayNames>
   turnMsMax: number
   clock: Clock
   random: Random
 }
 
+/** What a turn starts with: the question, and the names that the gateway knows at that moment. */
+export type TurnStart = { turn: Turn; names: GatewayNames }
+
 export function createAgentClient(deps: AgentClientDeps) {
-  const { names, turnMsMax, clock, random } = deps
+  const { turnMsMax, clock, random } = deps
   const link = createLink(deps)
   return {
-    async run(turn: Turn, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd> {
+    run({ turn, names }: TurnStart, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd> {
       return runAtService(
         { link, random },
         {
           runId: uuidv7(clock.now(), random),
           turn,
-          names: await names(),
+          names,
           msMax: turnMsMax,
           tools,
           emit,
