@@ -97,7 +97,10 @@ const activePositions = ({ outputs }: FormulaContext): JsonObject[] =>
     .map(({ row }) => row)
     .filter(({ status }) => status === 'active')
 
-/** Returns all positions in the vault if the user said everything, otherwise the only position. */
+/**
+ * Returns the positions in the vault that the message withdraws: the only one, or, if there are several, all of them where
+ * the user said "everything". Otherwise the user is asked which one is meant.
+ */
 const positionsToWithdraw: Formula = (context) => {
   const found = activePositions(context)
   const [only, ...others] = found

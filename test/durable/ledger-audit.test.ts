@@ -10,7 +10,7 @@ import { query } from '#store/query.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { type EngineFixture, newUser, openFixture } from './engine-fixture.ts'
 
-const limits = { accountsMax: 1_000, slicesMax: 20, blocksMax: 100, writersMsMax: 5_000 }
+const limits = { accountsMax: 1_000, slicesMax: 20, rangesMax: 100, writersMsMax: 5_000 }
 const asset = 'test:usd'
 const wallet = (owner: string): AccountRef => ({ owner, asset, subAccount: 'wallet' })
 const facts = () => ({ taskId: null, now: new Date() })

@@ -17,7 +17,10 @@ type Listener = () => void
 export type Notifier = {
   /** Notifies local listeners at once, and listening peers within a few milliseconds. */
   notify(topics: string[]): void
-  /** Like `notify`, but all instances get the topics, however often the bus fails: for topics without a poll. */
+  /**
+   * Like `notify`, but all instances get the topics, and a failure of the bus only delays them: for changes that no poll
+   * would find later.
+   */
   broadcast(topics: string[]): void
   /** Listens to a topic; peers learn of the interest, and send their hints, a few milliseconds after the call. */
   on(topic: string, listener: Listener): Disposable

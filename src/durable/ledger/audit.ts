@@ -27,17 +27,20 @@ export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Pro
 
 type AuditLimits = {
   accountsMax: number
-  /** The most slices of accounts and blocks of transfers that one run compares; the next run continues from there. */
+  /** The most slices of accounts and ranges of transfers that one run compares; the next run continues from there. */
   slicesMax: number
-  blocksMax: number
+  rangesMax: number
   /** How long a run waits for open transactions that have taken a number of the transfer sequence. */
   writersMsMax: number
 }
 type AuditDeps = Pick<Transactions, 'pool' | 'run'> & { log: Log; limits: AuditLimits }
 
-const limitsDefault: AuditLimits = { accountsMax: 1_000, slicesMax: 20, blocksMax: 8, writersMsMax: 5_000 }
-/** The transfers of a block, by their sequence numbers; one batch counts at most one block. */
-const blockSize = 4_096n
+const limitsDefault: AuditLimits = { accountsMax: 1_000, slicesMax: 20, rangesMax: 8, writersMsMax: 5_000 }
+/**
+ * Transfers are counted and read again in ranges of this many sequence numbers. Each range has a row of `ledger_block`,
+ * with the digest of its transfers.
+ */
+const rangeSize = 4_096n
 const seqMax = 9_223_372_036_854_775_807n
 /** The most changed accounts that a run compares; the others wait for the comparison of all accounts. */
 const changedMax = 10_000
@@ -83,8 +86,8 @@ with batch as materialized (
     select debit as id, -posted as units from batch union all select credit, posted from batch) side group by id),
   counted as (insert into ledger_checkpoint as c (account_id, units) select id, units from change
     on conflict (account_id) do update set units = c.units + excluded.units),
-  blocks as (insert into ledger_block as b (number, transfers, digest)
-    select (settled_seq - 1) / ${blockSize}, count(*), sum(digest) from batch group by 1
+  ranges as (insert into ledger_block as b (number, transfers, digest)
+    select (settled_seq - 1) / ${rangeSize}, count(*), sum(digest) from batch group by 1
     on conflict (number) do update set transfers = b.transfers + excluded.transfers, digest = b.digest + excluded.digest),
   summed as (insert into ledger_audit_sum as s (asset, units)
     select a.asset, sum(change.units) from change join account a using (id) where a.id <= $3 group by a.asset
@@ -95,13 +98,16 @@ with batch as materialized (
   moved as (update ledger_audit set counted_seq = $2)
 select id from change`
 
-/** Counts the next block, or its part up to `goal`. Returns the accounts of its transfers; undefined at `goal`. */
-const countBlock = ({ run }: AuditDeps, goal: bigint): Promise<bigint[] | undefined> =>
+/**
+ * Counts the transfers that follow the last counted one, up to the end of their range or to `goal`. Returns the accounts
+ * of these transfers, or undefined once `goal` is reached.
+ */
+const countRange = ({ run }: AuditDeps, goal: bigint): Promise<bigint[] | undefined> =>
   run(async (tx) => {
     const { counted_seq, compared_account } = await lockPosition(tx)
     if (counted_seq >= goal) return undefined
-    const blockEnd = (counted_seq / blockSize + 1n) * blockSize
-    const to = blockEnd < goal ? blockEnd : goal
+    const rangeEnd = (counted_seq / rangeSize + 1n) * rangeSize
+    const to = rangeEnd < goal ? rangeEnd : goal
     const changed = await query<{ id: bigint }>(tx, countSql, [counted_seq, to, compared_account])
     return changed.map(({ id }) => id)
   })
@@ -151,7 +157,7 @@ select count(*)::integer as compared from chosen`,
 )
 
 /**
- * The sum of an asset adds up the counted units of each account as of its comparison in this cycle. If a later block
+ * The sum of an asset adds up the counted units of each account as of its comparison in this cycle. If a later range
  * counts transfers of an account that was already compared, their units are added to the sum.
  */
 const endCycleSql = `
@@ -174,7 +180,7 @@ const compareSlice = ({ run, limits }: AuditDeps): Promise<boolean> =>
     return false
   })
 
-const readBlockSql = `
+const readRangeSql = `
 with again as (select count(*) as transfers, coalesce(sum(transfer_digest(t)), 0) as digest
     from transfer t where settled_seq > $1 and settled_seq <= $2),
   kept as (select coalesce(sum(transfers), 0) as transfers, coalesce(sum(digest), 0) as digest
@@ -186,15 +192,15 @@ with again as (select count(*) as transfers, coalesce(sum(transfer_digest(t)), 0
   noted as (${noteSql})
 update ledger_audit set read_block = $4`
 
-/** Reads the next block of counted transfers again and compares its digest. Returns false after the last block. */
-const readBlock = ({ run }: AuditDeps): Promise<boolean> =>
+/** Reads the next range of counted transfers again and compares its digest. Returns false after the last range. */
+const readRange = ({ run }: AuditDeps): Promise<boolean> =>
   run(async (tx) => {
     const { counted_seq, read_block } = await lockPosition(tx)
-    const from = read_block * blockSize
-    const to = from + blockSize
+    const from = read_block * rangeSize
+    const to = from + rangeSize
     const isLast = to >= counted_seq
     const until = isLast ? counted_seq : to
-    await query(tx, readBlockSql, [from, until, read_block, isLast ? 0n : read_block + 1n])
+    await query(tx, readRangeSql, [from, until, read_block, isLast ? 0n : read_block + 1n])
     return !isLast
   })
 
@@ -206,12 +212,12 @@ async function report({ pool, log }: AuditDeps): Promise<void> {
   if (discrepancies.length > 0) log.error({ discrepancies }, 'the ledger disagrees with its transfers')
 }
 
-type Progress = { goal: bigint; changed: bigint[]; isCompared: boolean; slices: number; blocks: number }
+type Progress = { goal: bigint; changed: bigint[]; isCompared: boolean; slices: number; ranges: number }
 
 /** Runs the next batch of the audit. Each batch stands alone, so the next run continues a run that ended early. */
 async function runBatch(deps: AuditDeps, progress: Progress): Promise<boolean> {
-  const { slicesMax, blocksMax, accountsMax } = deps.limits
-  const changed = await countBlock(deps, progress.goal)
+  const { slicesMax, rangesMax, accountsMax } = deps.limits
+  const changed = await countRange(deps, progress.goal)
   if (changed) {
     progress.changed = [...new Set([...progress.changed, ...changed])].slice(0, changedMax)
     return true
@@ -225,8 +231,8 @@ async function runBatch(deps: AuditDeps, progress: Progress): Promise<boolean> {
     progress.slices = (await compareSlice(deps)) ? progress.slices + 1 : slicesMax
     return true
   }
-  if (progress.blocks < blocksMax) {
-    progress.blocks = (await readBlock(deps)) ? progress.blocks + 1 : blocksMax
+  if (progress.ranges < rangesMax) {
+    progress.ranges = (await readRange(deps)) ? progress.ranges + 1 : rangesMax
     return true
   }
   return false
@@ -246,7 +252,7 @@ export function createLedgerAudit({
         changed: [],
         isCompared: false,
         slices: 0,
-        blocks: 0,
+        ranges: 0,
       }
       if (await runBatch(deps, progress)) return true
       progress = undefined

@@ -26,7 +26,10 @@ export type TaskRunDeps = {
   decideWaiting(task: Task): Promise<Committed | undefined>
 }
 
-/** A task to run: `effects` if all are known without a query, and `signed`, the effect of the last commit. */
+/**
+ * A task to run. `effects` are all its effects, or undefined if they have to be queried. `signed` is the effect that the
+ * last commit stored: nothing has been sent for it yet.
+ */
 export type LoadedTask = {
   task: Task
   effects?: Effect[] | undefined

@@ -11,8 +11,9 @@ export type Capacity = {
   exits: number
   /** The free slots of ordinary tasks. Exits (tasks that reduce risk) may take them too. */
   ordinary: number
-  /** The most ordinary slots that background tasks may take, and the number that they may take in any case. */
+  /** The most slots that background tasks may take while ordinary slots are free. */
   backgroundMax: number
+  /** The slots that background tasks may take even while ordinary tasks use all of theirs. */
   backgroundMin: number
   /** The free slots of conversations (chats and images), which no other task takes. */
   conversations: number

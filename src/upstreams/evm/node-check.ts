@@ -4,8 +4,9 @@ type Node = { chainId: string; clientVersion: string }
 type Expected = { chainId: string; local: boolean }
 
 /**
- * Returns why a node must not be used, or undefined. The local world uses the ids of real chains, so a signature for
- * the local world would be valid on the real chain too. The gateway must never mix local and real nodes.
+ * Returns why a node must not be used, or undefined. The local world (the simulated chains and venue of a
+ * development gateway) uses the ids of real chains, so a signature for the local world would be valid on the real chain
+ * too. The gateway must never mix local and real nodes.
  */
 export function nodeMismatch({ chainId, clientVersion }: Node, expected: Expected): string | undefined {
   if (chainId !== expected.chainId)

@@ -80,7 +80,10 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
   }
 }
 
-/** Returns the id of the order that a deposit at the contract names, or undefined for a route without an order. */
+/**
+ * Returns the id of Relay's order for the quote, which the deposit of the user carries. Returns undefined if Relay made no
+ * order for the quote.
+ */
 function orderIdOf(protocol: unknown): string | undefined {
   const order = isRecord(protocol) ? (isRecord(protocol.v2) ? protocol.v2 : protocol) : {}
   return order.orderId === undefined || order.orderId === null ? undefined : requestIdOf(order.orderId)

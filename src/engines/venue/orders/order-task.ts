@@ -133,8 +133,8 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
 export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 
 /**
- * Whether the order is signed with its acceptance: it is the first action of its task, and `own_part` does not limit
- * it.
+ * Whether the order is the first action of its task, so that it can be signed at the acceptance: nothing is transferred
+ * and no leverage is set first, and no schedule's own share of the position (`own_part`) limits the size.
  */
 export const startsWithOrder = ({ transfer_usd, leverage, own_part }: OrderTaskData): boolean =>
   transfer_usd === null && leverage === null && own_part === undefined
