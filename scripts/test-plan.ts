@@ -161,6 +161,7 @@ export const laterFiles: readonly Later[] = [
       'world/conformance/world-solver-refunds.test.ts',
       'world/conformance/world-solver-solana.test.ts',
       'world/conformance/world-ports.test.ts',
+      'world/conformance/world-stripe.test.ts',
     ],
   },
   {
@@ -220,6 +221,7 @@ export const laterFiles: readonly Later[] = [
     files: [
       'test/oauth/account-browser.test.ts',
       'test/oauth/approvals-browser.test.ts',
+      'test/journeys/subscription-browser.test.ts',
       'test/oauth/browser.test.ts',
       'test/oauth/mcp-browser.test.ts',
       'test/oauth/passkey-browser.test.ts',
@@ -264,6 +266,7 @@ export const defaultFiles: readonly string[] = [
   'test/journeys/security.test.ts',
   'test/journeys/start.test.ts',
   'test/journeys/stream.test.ts',
+  'test/journeys/subscriptions.test.ts',
   'test/journeys/swap.test.ts',
   'test/journeys/tokens.test.ts',
   'test/journeys/transfers.test.ts',
@@ -281,6 +284,7 @@ export const defaultFiles: readonly string[] = [
   'test/proof/errors.test.ts',
   'test/proof/network-urls.test.ts',
   'test/proof/numbers.test.ts',
+  'test/proof/provider-events.test.ts',
   'test/proof/sdk-door.test.ts',
   'test/proof/secrets.test.ts',
   'test/proof/security-tests.test.ts',
@@ -297,6 +301,7 @@ export const defaultFiles: readonly string[] = [
   'test/crash/order-points.test.ts',
   'test/crash/recharge-points.test.ts',
   'test/crash/schedule-run-points.test.ts',
+  'test/crash/subscription-points.test.ts',
   'test/crash/svm-points.test.ts',
   'test/crash/swap-points.test.ts',
   'test/crash/transfer-points.test.ts',
@@ -346,6 +351,7 @@ export const durationProofs: readonly string[] = [
   'test/proof/errors-duration.test.ts',
   'test/proof/fairness.test.ts',
   'test/proof/fuzz.test.ts',
+  'test/proof/provider-events-duration.test.ts',
 ]
 
 export const isDurationProof = (file: string): boolean => durationProofs.includes(file)

@@ -15,6 +15,7 @@ import { contract as policy, recipientsContract as recipients } from '#features/
 import { contract as schedules } from '#features/schedules/contract.ts'
 import { contract as security } from '#features/security/contract.ts'
 import { contract as spotVenue } from '#features/spot-venue/contract.ts'
+import { contract as subscriptions } from '#features/subscriptions/contract.ts'
 import { contract as swap } from '#features/swap/contract.ts'
 import { contract as tasks } from '#features/tasks/contract.ts'
 import { contract as user } from '#features/user/contract.ts'
@@ -34,6 +35,7 @@ export const contracts = [
   wallets,
   credits,
   recharge,
+  subscriptions,
   tasks,
   notifications,
   webhooks,

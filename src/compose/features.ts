@@ -15,6 +15,7 @@ import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
+import { openSubscriptions } from './subscriptions.ts'
 import { openSwap } from './swap.ts'
 import { openSecurity } from './token-security.ts'
 import { type OrderOverrides, openOrders, openSwapHooks } from './trigger-orders.ts'
@@ -57,6 +58,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const orders = openOrders({ ...shared, swaps: swaps.execution }, overrides)
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
+  const subscriptions = openSubscriptions(deps)
   const all = (): Joined => joined
   const operations = () => joined.operations
   const taskDeps = { db, clock, tasks: taskEngine.tasks, view: toTaskFullView, sections: all }
@@ -75,8 +77,15 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
     credits,
     openRecharge(shared) ?? {},
+    subscriptions,
     {
-      operations: createUser({ db, walletsOf: readWallets, credits, policySummary: custody.policy.summary }),
+      operations: createUser({
+        db,
+        walletsOf: readWallets,
+        credits,
+        planOf: subscriptions.planOf,
+        policySummary: custody.policy.summary,
+      }),
     },
     webhooks,
     images,
@@ -96,6 +105,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     wallets,
     webhooks,
     images,
+    subscriptions,
     earn: shared.earn,
     holdings: shared.holdings,
   }

@@ -21,6 +21,7 @@ import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operat
 import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
 import type { runKindName } from '#features/schedules/run.ts'
 import type { triggerKind } from '#features/spot-venue/trigger-store.ts'
+import type { syncKind } from '#features/subscriptions/sync.ts'
 import { createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
 import { isWholeFill, operatorEndOfSwap } from '#features/swap/settle/operator-end.ts'
 import { approveAgent } from '#features/wallets/agent-key-store.ts'
@@ -58,6 +59,7 @@ type TaskKindName =
   | 'venue_key_renewal'
   | typeof faucetGrantKind
   | typeof grantKind
+  | typeof syncKind
   | 'swap_late_payment'
   | typeof runKindName
   | 'credits_payment_search'
@@ -144,6 +146,10 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     earn_sync: hasNoEffect,
     faucet_grant: hasNoEffect,
     credits_grant: hasNoEffect,
+    // Each asks the provider for a page, or for the same setting again; neither moves money of a user.
+    subscriptions_checkout: hasNoEffect,
+    subscriptions_cancel: hasNoEffect,
+    subscriptions_sync: hasNoEffect,
     swap_late_payment: hasNoEffect,
     schedule_run: hasNoEffect,
     credits_payment_search: hasNoEffect,

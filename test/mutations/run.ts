@@ -44,6 +44,7 @@ import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
 import { signInMutations } from './sign-in.ts'
 import { solanaMutations } from './solana.ts'
+import { subscriptionMutations } from './subscriptions.ts'
 import { timeMutations } from './time.ts'
 import { venueMutations } from './venue.ts'
 import { webhookMutations } from './webhooks.ts'
@@ -68,6 +69,7 @@ export const mutations: readonly Mutation[] = [
   ...timeMutations,
   ...modelMutations,
   ...imageMutations,
+  ...subscriptionMutations,
   ...chainMutations,
   ...solanaMutations,
   ...venueMutations,

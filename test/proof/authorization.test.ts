@@ -406,6 +406,9 @@ const notObjects = new Set([
   'client_order_id',
   // One of three that everybody may buy.
   'pack_id',
+  // A plan that everybody may buy, and a label of the caller's own.
+  'price_id',
+  'client_intent_id',
 ])
 
 /** An id of the same form that does not exist. */

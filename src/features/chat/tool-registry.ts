@@ -4,7 +4,7 @@ import type { ToolDescription } from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** The operations of these groups give or take access, or are the chat itself, so no tool offers them. */
-const closedGroups = ['auth', 'webhooks', 'chat']
+const closedGroups = ['auth', 'webhooks', 'chat', 'subscriptions']
 /**
  * A turn only reads in these groups, because people decide in them, and a call could loosen some of their limits.
  * Schedules are among them, because a text that a turn has read could otherwise plan runs.

@@ -1,6 +1,6 @@
 /** A way through every operation; the state of both users is the same before each step. */
 import assert from 'node:assert/strict'
-import { sign } from 'node:crypto'
+import { randomUUID, sign } from 'node:crypto'
 import { keyPair } from '../../harness/gateway.ts'
 import type { Step } from './door-step.ts'
 import { deciding, linking, transferring } from './steps-of-people.ts'
@@ -79,6 +79,14 @@ export const journey: Step[] = [
     input: { chain_id: '8453', pack_id: '5', ...wait },
     fault: 'insufficient_balance',
   },
+  { name: 'subscriptions_plans' },
+  { name: 'subscriptions_show' },
+  {
+    name: 'subscriptions_checkout',
+    input: () => ({ price_id: 'price_local_plus_month', client_intent_id: randomUUID() }),
+  },
+  // Nobody has paid.
+  { name: 'subscriptions_cancel', input: {}, fault: 'conflict' },
   {
     name: 'chat_stream',
     input: { query: 'what do i hold on polygon', stream: false },

@@ -10,6 +10,7 @@ import { objects } from './objects.ts'
 import { perpetuals } from './perpetuals.ts'
 import { policies } from './policies.ts'
 import { spot } from './spot.ts'
+import { subscriptions } from './subscriptions.ts'
 import { webhooks } from './webhooks.ts'
 
 /** In the order of the table. */
@@ -26,4 +27,5 @@ export const mistakeSections: readonly MistakeSection[] = [
   lists,
   policies,
   webhooks,
+  subscriptions,
 ]
