@@ -82,11 +82,12 @@ describe('plans', () => {
         {
           move,
           key,
-        debit: { owner, asset: 'credits', subAccount },
-        credit: { owner: '00000000-0000-7000-8000-000000000000', asset: 'credits', subAccount: 'external' },
-        amountUnits: String(credits),
-        reason: 'test',
-      }]
+          debit: { owner, asset: 'credits', subAccount },
+          credit: { owner: '00000000-0000-7000-8000-000000000000', asset: 'credits', subAccount: 'external' },
+          amountUnits: String(credits),
+          reason: 'test',
+        },
+      ]
       await client.query(apply, [JSON.stringify(moves)])
     } finally {
       await client.end()

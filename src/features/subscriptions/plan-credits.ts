@@ -71,8 +71,10 @@ type Grant = {
   credits: bigint
 }
 /** The credits of a plan for the part of a period that a change bills; the portal may be set up to keep the period. */
-const creditsOfChange = ({ billed_cents: billed, price_cents: whole }: PlanInvoiceRow, credits: bigint): bigint =>
-  billed < whole ? (credits * billed) / whole : credits
+const creditsOfChange = (
+  { billed_cents: billed, price_cents: whole }: PlanInvoiceRow,
+  credits: bigint,
+): bigint => (billed < whole ? (credits * billed) / whole : credits)
 
 /**
  * Grants the credits of a paid invoice. A change of plan within a period brings as many credits as complete the new

@@ -158,7 +158,12 @@ function lineOf(fields: Fields): Line | undefined {
   const priceId = isRecord(details) ? reference(details.price) : undefined
   if (priceId === undefined) return undefined
   const amount = cents(fields, 'amount')
-  return { priceId, end: time(record(fields.period, 'period'), 'end'), amount, whole: wholeOf(fields, amount) }
+  return {
+    priceId,
+    end: time(record(fields.period, 'period'), 'end'),
+    amount,
+    whole: wholeOf(fields, amount),
+  }
 }
 
 /** The price of a whole period; prices in steps name none, and then a line counts as whole. */
