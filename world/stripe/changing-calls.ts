@@ -78,6 +78,7 @@ function sessionCalls(shop: Shop): Call[] {
         client_reference_id: 'text',
         customer_email: 'text',
         expires_at: 'integer',
+        adaptive_pricing: { fields: { enabled: 'boolean' } },
         metadata: 'map',
         subscription_data: { fields: { metadata: 'map' } },
       },

@@ -86,6 +86,8 @@ function pagesOf({ send, find, make }: Transport, portalConfiguration: string | 
           success_url: successUrl,
           cancel_url: cancelUrl,
           expires_at: Math.floor(expiresAt.getTime() / 1_000),
+          // The price is that of the plan, in its currency, wherever the payer is.
+          adaptive_pricing: { enabled: false },
           metadata: { [userField]: userId },
           subscription_data: { metadata: { [userField]: userId } },
         },

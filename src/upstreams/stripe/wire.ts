@@ -81,8 +81,19 @@ const integer = (fields: Fields, name: string): number => {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
   throw new Unreadable(`${name} is no integer`)
 }
-const cents = (fields: Fields, name: string): bigint => BigInt(integer(fields, name))
-const time = (fields: Fields, name: string): Date => new Date(integer(fields, name) * 1_000)
+const signedCents = (fields: Fields, name: string): bigint => BigInt(integer(fields, name))
+const cents = (fields: Fields, name: string): bigint => {
+  const value = signedCents(fields, name)
+  if (value < 0n) throw new Unreadable(`${name} is negative`)
+  return value
+}
+/** The last second of the year 9999, beyond which a time has another form. */
+const secondsMax = 253_402_300_799
+const time = (fields: Fields, name: string): Date => {
+  const seconds = integer(fields, name)
+  if (seconds < 0 || seconds > secondsMax) throw new Unreadable(`${name} is no time`)
+  return new Date(seconds * 1_000)
+}
 const optionalTime = (fields: Fields, name: string): Date | undefined =>
   typeof fields[name] === 'number' ? time(fields, name) : undefined
 const list = (value: unknown, name: string): Fields[] => {
@@ -157,7 +168,7 @@ function lineOf(fields: Fields): Line | undefined {
   const details = isRecord(fields.pricing) ? fields.pricing.price_details : undefined
   const priceId = isRecord(details) ? reference(details.price) : undefined
   if (priceId === undefined) return undefined
-  const amount = cents(fields, 'amount')
+  const amount = signedCents(fields, 'amount')
   return {
     priceId,
     end: time(record(fields.period, 'period'), 'end'),
@@ -169,7 +180,8 @@ function lineOf(fields: Fields): Line | undefined {
 /** The price of a whole period; prices in steps name none, and then a line counts as whole. */
 function wholeOf({ pricing, quantity }: Fields, amount: bigint): bigint {
   const unit = isRecord(pricing) ? pricing.unit_amount_decimal : undefined
-  const count = typeof quantity === 'number' && Number.isSafeInteger(quantity) ? BigInt(quantity) : 1n
+  const count =
+    typeof quantity === 'number' && Number.isSafeInteger(quantity) && quantity > 0 ? BigInt(quantity) : 1n
   return typeof unit === 'string' && /^\d{1,15}$/.test(unit) ? BigInt(unit) * count : amount
 }
 
@@ -200,7 +212,7 @@ export function invoiceOf(fields: Fields): Invoice | undefined {
     priceCents: main.whole,
     periodEnd: main.end,
     currency: text(fields, 'currency'),
-    totalCents: cents(fields, 'total'),
+    totalCents: signedCents(fields, 'total'),
     paidCents: cents(fields, 'amount_paid'),
     payUrl: optionalText(fields, 'hosted_invoice_url'),
     paymentIntentId: paymentIntentOf(fields),

@@ -23,7 +23,8 @@ create table plan_checkout (
 );
 create unique index plan_checkout_session on plan_checkout (session_id) where session_id is not null;
 create index plan_checkout_live on plan_checkout (user_id) where state in ('opening', 'open');
-create index plan_checkout_created on plan_checkout (created_at);
+create index plan_checkout_unpaid on plan_checkout (expires_at) where state <> 'complete';
+create index plan_checkout_paid on plan_checkout (expires_at) where state = 'complete';
 
 -- The order of readings of the provider: a reading that began earlier never replaces a later one.
 create sequence plan_reading_seq;
