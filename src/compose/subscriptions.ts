@@ -43,6 +43,7 @@ export function openSubscriptions({ core, scheduleClock, urls, net }: Subscripti
     clock,
     providerClock: scheduleClock,
     random,
+    log,
     stripe,
     catalogue,
     ledger: taskEngine.ledger,

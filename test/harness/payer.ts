@@ -61,6 +61,11 @@ export function providerOf(control: string) {
     advance: (seconds: number) => ask('POST', '/time', { advance_seconds: seconds }),
     faults: (fault: object) => ask('PUT', '/faults', { target: 'stripe', ...fault }),
     heal: () => ask('DELETE', '/faults', { target: 'stripe' }),
+    /** How many requests the present fault has met. */
+    async hits(): Promise<number> {
+      const { faults } = await ask<{ faults: { target: string; hits: number }[] }>('GET', '/faults')
+      return faults.find(({ target }) => target === 'stripe')?.hits ?? 0
+    },
     /** Once all events are delivered, or given up. */
     delivered: () =>
       eventually(async () => ((await events()).pending === 0 ? true : undefined), 'no event is left'),

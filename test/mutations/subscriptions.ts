@@ -2,11 +2,11 @@ import { mutationsOf } from './mutation.ts'
 
 const journeys = ['test/journeys/subscriptions.test.ts']
 const signatures = ['test/upstreams/stripe-signature.test.ts']
-const events = ['test/proof/provider-events.test.ts']
+const periods = ['test/journeys/subscription-periods.test.ts']
 
 /** Who pays for a plan, what each paid invoice brings, and which events are believed. */
 export const subscriptionMutations = [
-  ...mutationsOf('src/features/subscriptions/plan-credits.ts', journeys, [
+  ...mutationsOf('src/features/subscriptions/plan-credits.ts', periods, [
     [
       'const granted = wanted > unspent ? wanted - unspent : 0n',
       'const granted = wanted',
@@ -27,6 +27,8 @@ export const subscriptionMutations = [
       '',
       'unspent credits roll over into the next period',
     ],
+  ]),
+  ...mutationsOf('src/features/subscriptions/plan-credits.ts', journeys, [
     [
       '((granted ?? 0n) * refunded_cents) / paid_cents',
       '(granted ?? 0n)',
@@ -44,6 +46,8 @@ export const subscriptionMutations = [
       "before?.role ?? 'main'",
       'a second plan that is paid at once is kept',
     ],
+  ]),
+  ...mutationsOf('src/features/subscriptions/apply-reading.ts', periods, [
     [
       "if (invoice.status !== 'paid' || invoice.granted !== null || !plan) continue",
       'if (invoice.granted !== null || !plan) continue',
@@ -65,7 +69,7 @@ export const subscriptionMutations = [
       'a page whose key answers with a failure is asked for again under it',
     ],
   ]),
-  ...mutationsOf('src/features/subscriptions/checkout-admission.ts', journeys, [
+  ...mutationsOf('src/features/subscriptions/checkout-admission.ts', periods, [
     ['if (known && known.price_id !== plan.priceId) throw otherPrice()', '', 'one intent buys two plans'],
     [
       'if (old === undefined || plan.cents <= old.cents)',
@@ -77,13 +81,29 @@ export const subscriptionMutations = [
       'if (old === undefined || plan.cents < old.cents)',
       'a payer changes between plans of one price for nothing, and gets the credits each time',
     ],
+  ]),
+  ...mutationsOf('src/features/subscriptions/checkout-admission.ts', journeys, [
     [
       ".status === 'suspended')",
       ".status === 'none')",
       'a payer who disputes a plan buys a larger one with the same card',
     ],
   ]),
-  ...mutationsOf('src/features/subscriptions/receive-event.ts', events, [
+  ...mutationsOf('src/features/subscriptions/cancel.ts', journeys, [
+    [
+      `  const subscription = await stripe.setCancelAtPeriodEnd(data.subscription, { isWanted: !data.undo })
+  if (!subscription) throw conflict('The plan has ended already', 'not_subscribed')
+  // A reading that began before the change, and ends after it, must not hide it; another one follows below.
+  const order = await beginReading(db, data.subscription)
+`,
+      `  const order = await beginReading(db, data.subscription)
+  const subscription = await stripe.setCancelAtPeriodEnd(data.subscription, { isWanted: !data.undo })
+  if (!subscription) throw conflict('The plan has ended already', 'not_subscribed')
+`,
+      'a reading that saw the plan before its cancellation hides that',
+    ],
+  ]),
+  ...mutationsOf('src/features/subscriptions/receive-event.ts', journeys, [
     ['if (event.isLive !== isLive) {', 'if (false) {', 'events of the other mode are read'],
   ]),
   ...mutationsOf('src/upstreams/stripe/signature.ts', signatures, [

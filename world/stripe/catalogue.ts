@@ -31,13 +31,15 @@ export const products = [
   product('prod_local_plus', 'Plus'),
   product('prod_local_pro', 'Pro'),
   product('prod_local_team', 'Team'),
+  product('prod_local_old', 'Old'),
 ]
 export const prices = [
   price('price_local_plus_month', 'prod_local_plus', 1_000, 'month'),
   price('price_local_pro_month', 'prod_local_pro', 4_000, 'month'),
   price('price_local_pro_year', 'prod_local_pro', 40_000, 'year'),
-  // The price of another plan; a gateway sells it only if its settings name it.
+  // Prices of further plans; a gateway sells those that its settings name.
   price('price_local_team_month', 'prod_local_team', 4_000, 'month'),
+  price('price_local_old_month', 'prod_local_old', 500, 'month'),
 ]
 
 /** The account's key and the secret that signs its events; anybody may know both. */

@@ -1,4 +1,5 @@
 import { later } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, query } from '#store/query.ts'
 import type { PlanInvoiceRow, PlanSubscriptionRow } from '#store/tables/subscriptions.ts'
@@ -7,7 +8,7 @@ import type { PlanCatalogue } from './plan-catalogue.ts'
 import { type CreditDeps, expireEnded, grantCredits, settleReturns } from './plan-credits.ts'
 import { changeEvents, type EventOf, eventsOf, grantEventOf } from './plan-events.ts'
 import { endedStatuses } from './plan-views.ts'
-import { currentSubscription, setInterval } from './store.ts'
+import { currentSubscription, daySeconds, eagerSeconds, setInterval } from './store.ts'
 
 /** Makes the records equal to what the provider shows, in one transaction, however often and in whatever order. */
 
@@ -22,11 +23,10 @@ export type Reading = {
   payments: ReadonlyMap<string, Payment>
   now: Date
 }
-export type ApplyDeps = CreditDeps & { catalogue: Pick<PlanCatalogue, 'find'> }
+export type ApplyDeps = CreditDeps & { catalogue: Pick<PlanCatalogue, 'find'>; log: Pick<Log, 'warn'> }
 type Applied = { events: NewEvent[]; role: PlanSubscriptionRow['role'] }
 
-const activeSeconds = 86_400
-const pastDueSeconds = 3_600
+const hourSeconds = 3_600
 
 /** An end that the provider's status shows although it names no time is the time of the reading. */
 const endOf = ({ subscription: { endedAt, status }, now }: Reading): Date | null =>
@@ -87,18 +87,36 @@ export async function applyReading(deps: ApplyDeps, tx: Tx, reading: Reading): P
     row.role === 'main'
       ? await settleCredits(deps, tx, { row, invoices, eventOf })
       : duplicateEvents(before, row, invoices, eventOf)
-  await setInterval(tx, row.id, intervalOf(row, reading.now))
+  const unnamed = row.role === 'main' ? invoices.find((each) => isUnnamed(deps, each)) : undefined
+  if (unnamed)
+    deps.log.warn(
+      { invoice: unnamed.id, price: unnamed.price_id },
+      'a paid invoice brings no credits: STRIPE_PLANS does not name its price',
+    )
+  await setInterval(tx, row.id, intervalOf(row, unnamed, reading.now))
   const failures = failed.map(({ pay_url: payUrl }) => eventOf('subscription.payment_failed', { payUrl }))
   const own = row.role === 'main' ? [...failures, ...changeEvents(before, row, eventOf)] : []
   return { events: [...events, ...own], role: row.role }
 }
 
-function intervalOf(row: PlanSubscriptionRow, now: Date) {
+const isUnnamed = (
+  { catalogue }: ApplyDeps,
+  { status, granted, price_id: priceId }: PlanInvoiceRow,
+): boolean => status === 'paid' && granted === null && !catalogue.find(priceId)
+
+function intervalOf(row: PlanSubscriptionRow, unnamed: PlanInvoiceRow | undefined, now: Date) {
   // Credits of a plan that was ended early last until the end of their period, and may be refunded until then.
   if (row.ended_at !== null && row.current_period_end <= now) return { everySeconds: null, latestAt: null }
-  const everySeconds = row.status === 'active' || row.ended_at !== null ? activeSeconds : pastDueSeconds
-  return { everySeconds, latestAt: new Date(now.getTime() + everySeconds * 1_000) }
+  // While a release that names another plan is rolled out, an instance that knows it reads the invoice soon.
+  const isFresh = unnamed?.paid_at && later(unnamed.paid_at, hourSeconds * 1_000) > now
+  if (unnamed) return every(isFresh ? eagerSeconds : hourSeconds, now)
+  return every(row.status === 'active' || row.ended_at !== null ? daySeconds : hourSeconds, now)
 }
+
+const every = (everySeconds: number, now: Date) => ({
+  everySeconds,
+  latestAt: later(now, everySeconds * 1_000),
+})
 
 const billingOf = ({ priceId, billedCents, priceCents, periodEnd }: Invoice) => ({
   price_id: priceId,

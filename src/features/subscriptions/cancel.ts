@@ -7,7 +7,7 @@ import { notSubscribed } from './checkout-admission.ts'
 import type { contract } from './contract.ts'
 import type { PlanCatalogue } from './plan-catalogue.ts'
 import { subscriptionView } from './plan-views.ts'
-import { beginReading, currentSubscription } from './store.ts'
+import { beginReading, currentSubscription, daySeconds, watch } from './store.ts'
 import type { SyncDeps } from './sync.ts'
 import { answerOf } from './task-answer.ts'
 
@@ -35,15 +35,20 @@ export const createCancel = (deps: CancelDeps) =>
 
 async function send(deps: CancelDeps, { data, userId }: TaskView<Data>): Promise<StepResult<Data, 'send'>> {
   const { db, stripe, providerClock } = deps
-  const order = await beginReading(db, data.subscription)
   const subscription = await stripe.setCancelAtPeriodEnd(data.subscription, { isWanted: !data.undo })
   if (!subscription) throw conflict('The plan has ended already', 'not_subscribed')
+  // A reading that began before the change, and ends after it, must not hide it; another one follows below.
+  const order = await beginReading(db, data.subscription)
   const now = providerClock.now()
   const reading = { order, userId, subscription, invoices: [], payments: new Map(), now }
   return {
     end: 'completed',
     outcome: 'executed',
     result: { cancel_at_period_end: subscription.cancelAtPeriodEnd },
-    complete: async (tx) => ({ events: (await applyReading(deps, tx, reading)).events }),
+    complete: async (tx) => {
+      const { events } = await applyReading(deps, tx, reading)
+      await watch(tx, { id: subscription.id, userId, nextAt: now, everySeconds: daySeconds })
+      return { events }
+    },
   }
 }

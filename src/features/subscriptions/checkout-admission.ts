@@ -7,7 +7,7 @@ import type { PlanSubscriptionRow } from '#store/tables/subscriptions.ts'
 import type { Stripe } from '#upstreams/stripe/stripe.ts'
 import type { contract } from './contract.ts'
 import type { PlanCatalogue, PricedPlan } from './plan-catalogue.ts'
-import { planStateOf } from './plan-views.ts'
+import { activeStatuses, planStateOf } from './plan-views.ts'
 import { currentSubscription, findCheckout } from './store.ts'
 
 /** What a checkout needs before it becomes a task: a plan that is sold, and a user who may pay for it now. */
@@ -71,6 +71,11 @@ async function assertChange({ db, catalogue }: AdmissionDeps, live: Live, plan: 
   const present = catalogue.find(priceId)?.name ?? priceId
   const refuse = (sentence: string, reason: string) =>
     new Fault('conflict', sentence, { extras: { reason, plan: present, ...manage } })
+  if (!activeStatuses.includes(status))
+    throw refuse(
+      `The last payment of the plan ${present} is missing: pay it at \`pay_url\` of \`subscriptions_show\` first`,
+      'past_due',
+    )
   if (priceId === plan.priceId)
     throw isCancelled
       ? refuse(
@@ -78,11 +83,6 @@ async function assertChange({ db, catalogue }: AdmissionDeps, live: Live, plan: 
           'subscribed',
         )
       : refuse(`The plan ${present} is active already`, 'subscribed')
-  if (status !== 'active')
-    throw refuse(
-      `The last payment of the plan ${present} is missing: pay it at \`pay_url\` of \`subscriptions_show\` first`,
-      'past_due',
-    )
   if ((await planStateOf(db, catalogue, row.user_id)).status === 'suspended')
     throw refuse(
       `The last payment of the plan ${present} is disputed: the plan can be changed once the dispute is won`,

@@ -13,7 +13,7 @@ export type PlanState = { plan: string; status: PlanStatus; until: Date | null }
 export const freePlan = 'free'
 
 const priceMsMax = 1_000
-const activeStatuses = ['active', 'trialing']
+export const activeStatuses: readonly string[] = ['active', 'trialing']
 export const endedStatuses: readonly string[] = ['canceled', 'incomplete_expired']
 
 const isSuspended = (invoice: Pick<PlanInvoiceRow, 'dispute'> | undefined): boolean =>

@@ -4,6 +4,7 @@ import { createCounter } from '#kernel/metrics.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { ProviderEvent } from '#upstreams/stripe/wire.ts'
+import { daySeconds } from './store.ts'
 
 /** An event of the provider is a hint to read an object again; what it says is not believed. */
 
@@ -19,7 +20,6 @@ type ReceiveDeps = {
 }
 export type EventResult = 'read' | 'repeated' | 'foreign' | 'other_mode'
 
-const daySeconds = 86_400
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function createEventReceiver(deps: ReceiveDeps) {

@@ -4,6 +4,7 @@ import type { PlanCheckoutRow, PlanInvoiceRow, PlanSubscriptionRow } from '#stor
 
 /** While a payer may be paying, so that credits come within five minutes even if every event is lost. */
 export const eagerSeconds = 120
+export const daySeconds = 86_400
 
 export const findCheckout = (
   db: Queryable,

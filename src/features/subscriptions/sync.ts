@@ -4,7 +4,15 @@ import { defineTaskKind, type NewEvent, type TaskKind, type TaskView, type Tx } 
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { Stripe } from '#upstreams/stripe/stripe.ts'
 import { type ApplyDeps, applyReading, invoicesToRead, type Reading } from './apply-reading.ts'
-import { beginReading, currentSubscription, eagerSeconds, unwatch, unwatchUnknown, watch } from './store.ts'
+import {
+  beginReading,
+  currentSubscription,
+  daySeconds,
+  eagerSeconds,
+  unwatch,
+  unwatchUnknown,
+  watch,
+} from './store.ts'
 
 /** Reads an object of the provider again and makes the records equal to it. */
 
@@ -30,7 +38,6 @@ type Task = TaskView<SyncData>
 const sessionDeadlineMs = 600_000
 const subscriptionDeadlineMs = 86_400_000
 const unpaidStatuses = ['incomplete', 'incomplete_expired']
-const daySeconds = 86_400
 
 export const firstStepOf = (object: string) =>
   object.startsWith('cs_') ? ('session' as const) : ('read' as const)
