@@ -36,7 +36,10 @@ const codeFor = (email: string) =>
     return /\b\d{8}\b/.exec(line ?? '')?.[0]
   }, `the code for ${email}`)
 
-const sizes = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } }
+const sizes = {
+  phone: { width: 390, height: 844, colorScheme: 'dark' },
+  desktop: { width: 1280, height: 800, colorScheme: 'light' },
+} as const
 
 /** Signs in by the page whose address the command prints. */
 async function login(env: NodeJS.ProcessEnv, page: Page, email: string): Promise<void> {
@@ -64,77 +67,78 @@ async function login(env: NodeJS.ProcessEnv, page: Page, email: string): Promise
   assert.equal(await ended, 0)
 }
 
-for (const [name, viewport] of Object.entries(sizes))
-  test(`on a ${name} a person signs in, pays for a plan with a test card, and has its credits in the chat`, {
-    skip,
-  }, async () => {
-    using folder = dataFolder()
-    const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder.path, PORTICO_URL: gateway.url }
-    const portico = async <B>(...words: string[]): Promise<B> => {
-      const { stdout } = await promisify(execFile)(process.execPath, [cli, ...words, '--json'], { env })
-      return JSON.parse(stdout) as B
-    }
-    await using context = await browser.newContext({
-      viewport,
-      colorScheme: name === 'phone' ? 'dark' : 'light',
-    })
-    const page = await context.newPage()
-    const picture = async (step: string) => {
+test('a person signs in, pays for a plan with a test card, and has its credits in the chat', {
+  skip,
+}, async () => {
+  using folder = dataFolder()
+  const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder.path, PORTICO_URL: gateway.url }
+  const portico = async <B>(...words: string[]): Promise<B> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [cli, ...words, '--json'], { env })
+    return JSON.parse(stdout) as B
+  }
+  await using context = await browser.newContext()
+  const page = await context.newPage()
+  /** Looks at the page on a phone in the dark and on a desktop by day. */
+  const picture = async (step: string) => {
+    for (const [name, { colorScheme, ...viewport }] of Object.entries(sizes)) {
+      await page.setViewportSize(viewport)
+      await page.emulateMedia({ colorScheme })
       const { scrollWidth, clientWidth } = await page.evaluate<{ scrollWidth: number; clientWidth: number }>(
         '({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth })',
       )
-      assert.equal(scrollWidth, clientWidth, `${step} fits the width`)
+      assert.equal(scrollWidth, clientWidth, `${step} fits the width of a ${name}`)
       if (pictures !== undefined)
         await page.screenshot({ path: join(pictures, `${name}-${step}.png`), fullPage: true })
     }
-    await login(env, page, `${name}@example.com`)
-    type Available = { credits_available: number }
-    const before = (await portico<Available>('credits', 'available')).credits_available
-    const { plans } = await portico<{ plans: { price_id: string }[] }>('subscriptions', 'plans')
-    const checkout = async (plan: { price_id: string } | undefined): Promise<string> => {
-      const words = ['--price-id', plan!.price_id, '--client-intent-id', randomUUID()]
-      return (await portico<{ checkout_url: string }>('subscriptions', 'checkout', ...words)).checkout_url
-    }
-    await page.goto(await checkout(plans[0]))
-    await page.getByRole('heading', { name: 'Subscribe to Plus' }).waitFor()
-    await picture('checkout')
-    const fill = async (card: string) => {
-      await page.getByLabel('Email').fill(`${name}@example.com`)
-      await page.getByLabel('Card number').fill(card)
-      await page.getByLabel('Expiry').fill('12 / 34')
-      await page.getByLabel('Security code').fill('123')
-      await page.getByRole('button', { name: 'Subscribe' }).click()
-    }
-    await fill(cards.declined)
-    await page.getByRole('alert').getByText('declined').waitFor()
-    await picture('declined')
-    await fill(cards.asks)
-    await page.getByText('Is it you?').waitFor()
-    await picture('bank')
-    await page.getByRole('button', { name: 'Complete authentication' }).click()
-    await page.waitForURL(`${gateway.url}/checkout/paid**`)
-    await page.getByRole('heading', { name: 'Thank you' }).waitFor()
-    await picture('thanks')
-    const creditsAbove = (credits: number) =>
-      eventually(async () => {
-        const { credits_available: now } = await portico<Available>('credits', 'available')
-        return now > credits ? now : undefined
-      }, 'the credits of the plan')
-    assert.equal(await creditsAbove(before), before + 800)
-    assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'plus')
-    await page.goto(await checkout(plans[1]))
-    await page.getByRole('heading', { name: 'Change to Pro' }).waitFor()
-    await picture('change')
-    await page.getByRole('button', { name: 'Confirm' }).click()
-    await page.getByText('Is it you?').waitFor()
-    await page.getByRole('button', { name: 'Complete authentication' }).click()
-    await page.getByRole('heading', { name: 'Thank you' }).waitFor()
-    assert.equal(await creditsAbove(before + 800), before + 4_000)
-    assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'pro')
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [cli, 'chat', 'stream', '--query', 'credits left?', '--json'],
-      { env },
-    )
-    assert.match(stdout, /"credits_remaining": ?419\d\b/)
-  })
+  }
+  await login(env, page, 'ada@example.com')
+  type Available = { credits_available: number }
+  const before = (await portico<Available>('credits', 'available')).credits_available
+  const { plans } = await portico<{ plans: { price_id: string }[] }>('subscriptions', 'plans')
+  const checkout = async (plan: { price_id: string } | undefined): Promise<string> => {
+    const words = ['--price-id', plan!.price_id, '--client-intent-id', randomUUID()]
+    return (await portico<{ checkout_url: string }>('subscriptions', 'checkout', ...words)).checkout_url
+  }
+  await page.goto(await checkout(plans[0]))
+  await page.getByRole('heading', { name: 'Subscribe to Plus' }).waitFor()
+  await picture('checkout')
+  const fill = async (card: string) => {
+    await page.getByLabel('Email').fill('ada@example.com')
+    await page.getByLabel('Card number').fill(card)
+    await page.getByLabel('Expiry').fill('12 / 34')
+    await page.getByLabel('Security code').fill('123')
+    await page.getByRole('button', { name: 'Subscribe' }).click()
+  }
+  await fill(cards.declined)
+  await page.getByRole('alert').getByText('declined').waitFor()
+  await picture('declined')
+  await fill(cards.asks)
+  await page.getByText('Is it you?').waitFor()
+  await picture('bank')
+  await page.getByRole('button', { name: 'Complete authentication' }).click()
+  await page.waitForURL(`${gateway.url}/checkout/paid**`)
+  await page.getByRole('heading', { name: 'Thank you' }).waitFor()
+  await picture('thanks')
+  const creditsAbove = (credits: number) =>
+    eventually(async () => {
+      const { credits_available: now } = await portico<Available>('credits', 'available')
+      return now > credits ? now : undefined
+    }, 'the credits of the plan')
+  assert.equal(await creditsAbove(before), before + 800)
+  assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'plus')
+  await page.goto(await checkout(plans[1]))
+  await page.getByRole('heading', { name: 'Change to Pro' }).waitFor()
+  await picture('change')
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByText('Is it you?').waitFor()
+  await page.getByRole('button', { name: 'Complete authentication' }).click()
+  await page.getByRole('heading', { name: 'Thank you' }).waitFor()
+  assert.equal(await creditsAbove(before + 800), before + 4_000)
+  assert.equal((await portico<{ plan: string }>('user', 'show')).plan, 'pro')
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [cli, 'chat', 'stream', '--query', 'credits left?', '--json'],
+    { env },
+  )
+  assert.match(stdout, /"credits_remaining": ?419\d\b/)
+})

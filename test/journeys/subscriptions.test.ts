@@ -228,7 +228,7 @@ test('of two pages that are paid at once one is the plan, and the other is cance
 
 test('a cancellation shows although a reading that saw the plan before it ends later', async () => {
   const person = await subscriber(shop.gateway.url)
-  const [{ id }] = (await shop.stripe.subscriptions.list({ limit: 1 })).data as [{ id: string }]
+  const { id } = (await shop.stripe.subscriptions.list({ limit: 1 })).data[0]!
   await shop.provider.dial({ drop: true })
   const readings = async () =>
     (await shop.sql<{ reading: string }>('select reading from plan_subscription where id = $1', [id]))[0]!

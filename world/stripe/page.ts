@@ -31,7 +31,7 @@ a { color: var(--accent) }
 form p:first-child { margin-top: 0 }
 details { margin-top: .5rem }
 summary { padding: .75rem 0; cursor: pointer }
-.note { color: var(--faint); font-size: .9rem }
+.note { color: var(--faint); font-size: .9rem; font-weight: 400 }
 table { border-collapse: collapse; width: 100%; font-size: .9rem } td { padding: .15rem 0 } td:last-child { text-align: right; color: var(--faint) }
 @media (max-width: 46rem) { main { grid-template-columns: 1fr; min-height: 0 } }
 `
