@@ -1,6 +1,7 @@
 /** Plans: paid on a page of the payment provider, and credited exactly once for each paid invoice. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { request } from 'node:http'
 import { after, afterEach, before, test } from 'node:test'
 import { eventually, http } from '../harness/gateway.ts'
 import { cards, day, pay, tryToPay } from '../harness/payer.ts'
@@ -155,6 +156,24 @@ test('an event is taken once, with a signature of now, and never of the other mo
   assert.equal((await signed('{"id":1}')).status, 503)
   const large = 'x'.repeat(257 * 1024)
   assert.deepEqual([(await signed(large)).status, (await post(large)).status], [413, 400])
+})
+
+test('senders who never complete their bodies hold a few places, and none once they have left', async () => {
+  const payload = JSON.stringify(eventOf(unknownSubscription))
+  const timestamp = Math.floor(Date.now() / 1_000)
+  const signature = shop.stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
+  const held = Array.from({ length: 24 }, () => {
+    const sent = request(`${shop.gateway.url}/webhooks/stripe`, {
+      method: 'POST',
+      headers: { 'content-length': 1_000, 'stripe-signature': signature },
+    })
+    sent.on('error', () => {})
+    sent.write('x')
+    return sent
+  })
+  await eventually(async () => (await signed(payload)).status === 503 || undefined, 'all places are taken')
+  for (const each of held) each.destroy()
+  await eventually(async () => (await signed(payload)).status === 200 || undefined, 'a free place')
 })
 
 test('a declined card pays nothing, and one that the bank asks about pays after its answer', async () => {

@@ -15,14 +15,46 @@ export type ProviderEvents = {
 }
 
 const bodyBytesMax = 256 * 1024
+/** Bodies that arrive at one moment, so that senders who never complete theirs hold 16 MiB at most. */
+const bodiesMax = 64
+const bodiesPerAddressMax = 24
 
 const signatureOf = ({ headers }: WebRequest): string | undefined => {
   const header = headers['stripe-signature']
   return typeof header === 'string' ? header : undefined
 }
 
+type Admitted = { key: string; release: () => void }
+
+/** Counts the bodies that arrive. A place is free again once its body is judged, or its sender has left. */
+function createPlaces() {
+  const taken = new Map<string, number>()
+  let total = 0
+  return (key: string, { signal }: WebRequest): (() => void) => {
+    const own = taken.get(key) ?? 0
+    if (own >= bodiesPerAddressMax || total >= bodiesMax)
+      throw new Fault('unavailable', 'Too many events arrive at once: send this one again', {
+        extras: { retry_after: 1 },
+      })
+    total += 1
+    taken.set(key, own + 1)
+    let isReleased = false
+    const release = () => {
+      if (isReleased) return
+      isReleased = true
+      total -= 1
+      const left = (taken.get(key) ?? 1) - 1
+      if (left === 0) taken.delete(key)
+      else taken.set(key, left)
+    }
+    signal.addEventListener('abort', release, { once: true })
+    return release
+  }
+}
+
 export function createProviderEventDoor(events: ProviderEvents, limits: RateLimits): WebDoor {
-  const route: WebRoute<string> = {
+  const takePlace = createPlaces()
+  const route: WebRoute<Admitted> = {
     path: '/webhooks/stripe',
     methods: ['POST'],
     bodyBytesMax,
@@ -34,9 +66,9 @@ export function createProviderEventDoor(events: ProviderEvents, limits: RateLimi
       // No point is taken here, so that any number of true events is accepted.
       const { fault } = await limits.consume('refused', key, 0)
       if (fault) throw fault
-      return key
+      return { key, release: takePlace(key, request) }
     },
-    async answer(request, body, key) {
+    async answer(request, body, { key, release }) {
       const bytes = body instanceof Uint8Array ? body : new Uint8Array()
       try {
         const received = await events.receive(bytes, signatureOf(request))
@@ -44,9 +76,12 @@ export function createProviderEventDoor(events: ProviderEvents, limits: RateLimi
       } catch (error) {
         if (error instanceof Fault && error.code === 'bad_request') await limits.consume('refused', key)
         throw error
+      } finally {
+        release()
       }
     },
-    async refuseBody(fault) {
+    async refuseBody(fault, { release }) {
+      release()
       throw fault
     },
   }
