@@ -26,6 +26,27 @@ export const plansForSale = [
 const apply = 'select ledger_apply($1::jsonb, null, 0, now())'
 const externalOwner = '00000000-0000-7000-8000-000000000000'
 
+type Sql = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
+
+const spendingOf = (sql: Sql) => ({
+  /** Spends credits of the plan, beside those of the sign-up that are spent first, or puts them on hold. */
+  async spend(credits: number, person: Person, move: 'transfer' | 'hold' = 'transfer'): Promise<string> {
+    const key = `spent:${randomUUID()}`
+    const [account] = await sql<{ owner: string; sub_account: string }>(
+      `select a.owner, a.sub_account from account a join app_user u on u.id = a.owner
+       where u.agent_id = $1 and a.sub_account like 'credits:plan:%' and a.avail >= $2`,
+      [person.agentId, credits],
+    )
+    const { owner, sub_account: subAccount } = account!
+    const debit = { owner, asset: 'credits', subAccount }
+    const credit = { owner: externalOwner, asset: 'credits', subAccount: 'external' }
+    const amountUnits = String(credits)
+    await sql(apply, [JSON.stringify([{ move, key, debit, credit, amountUnits, reason: 'test' }])])
+    return key
+  },
+  release: (key: string) => sql(apply, [JSON.stringify([{ move: 'void', key }])]),
+})
+
 export type Shop = Awaited<ReturnType<typeof openShop>>
 
 export async function openShop(env: Record<string, string> = {}, fresh: { ownWorld?: string } = {}) {
@@ -72,22 +93,7 @@ export async function openShop(env: Record<string, string> = {}, fresh: { ownWor
         subscription_data: { metadata },
       })
     },
-    /** Spends credits of the plan, beside those of the sign-up that are spent first, or puts them on hold. */
-    async spend(credits: number, person: Person, move: 'transfer' | 'hold' = 'transfer'): Promise<string> {
-      const key = `spent:${randomUUID()}`
-      const [account] = await sql<{ owner: string; sub_account: string }>(
-        `select a.owner, a.sub_account from account a join app_user u on u.id = a.owner
-         where u.agent_id = $1 and a.sub_account like 'credits:plan:%' and a.avail >= $2`,
-        [person.agentId, credits],
-      )
-      const { owner, sub_account: subAccount } = account!
-      const debit = { owner, asset: 'credits', subAccount }
-      const credit = { owner: externalOwner, asset: 'credits', subAccount: 'external' }
-      const amountUnits = String(credits)
-      await sql(apply, [JSON.stringify([{ move, key, debit, credit, amountUnits, reason: 'test' }])])
-      return key
-    },
-    release: (key: string) => sql(apply, [JSON.stringify([{ move: 'void', key }])]),
+    ...spendingOf(sql),
     async calm(): Promise<void> {
       const provider = providerOf(gateway.world)
       await Promise.all([provider.honest(), provider.errors(0), provider.heal()])
