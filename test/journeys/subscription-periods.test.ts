@@ -109,7 +109,7 @@ test('a change that bills the rest of a period brings that part of the credits',
   )
   const portal = await shop.stripe.billingPortal.sessions.create({
     customer: String(paid.customer),
-    configuration: 'bpc_local_kept_period',
+    configuration: 'bpc_local_same_period',
     flow_data: {
       type: 'subscription_update_confirm',
       subscription_update_confirm: {
@@ -198,7 +198,7 @@ test('a plan is cancelled for the end of its period, renews again if that is und
   await creditsBecome(person, plusCredits)
 })
 
-test('a paid invoice whose price the gateway does not know brings nothing, is told to the operator and read again', async () => {
+test('a paid invoice whose price the gateway does not know brings nothing, is reported in the log and read again', async () => {
   const person = await newPerson(shop.gateway.url)
   const { user_id: userId } = (await person.call<{ user_id: string }>('GET /v1/user')).body
   const page = await shop.foreignPage(shop.gateway.url, userId, unnamedPrice)

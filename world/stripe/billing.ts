@@ -118,7 +118,7 @@ export function payInvoice(
 }
 
 /** The portal's settings by which a change keeps the period, and bills what is left of it. */
-export const keptPeriod = 'bpc_local_kept_period'
+export const samePeriod = 'bpc_local_same_period'
 
 type Proration = { price: Price; credit: number; charge: number; total: number; keepsPeriod: boolean }
 export function prorationOf(shop: Shop, portal: PortalSession): Proration {
@@ -128,7 +128,7 @@ export function prorationOf(shop: Shop, portal: PortalSession): Proration {
   const price = shop.store.get('price', items[0]!.price)
   const period = { start: item.current_period_start, end: item.current_period_end }
   const credit = unusedPart(item.price.unit_amount, period, shop.seconds())
-  const keepsPeriod = portal.configuration === keptPeriod
+  const keepsPeriod = portal.configuration === samePeriod
   const charge = keepsPeriod ? unusedPart(price.unit_amount, period, shop.seconds()) : price.unit_amount
   return { price, credit, charge, total: charge - credit, keepsPeriod }
 }

@@ -29,8 +29,8 @@ type Saved = {
   deliveries: Delivery[]
 }
 
-/** What is kept at most of each; the oldest are dropped. Subscriptions and what was paid for them stay. */
-const kept: Partial<Record<ObjectName, number>> = {
+/** How many of each are stored at most; the oldest are dropped. Subscriptions and what was paid for them stay. */
+const storedMax: Partial<Record<ObjectName, number>> = {
   event: 5_000,
   'checkout.session': 5_000,
   'billing_portal.session': 1_000,
@@ -94,7 +94,7 @@ export async function openStore(dir: string) {
     add<Name extends ObjectName>(object: Objects[Name] & { object: Name }): Objects[Name] {
       const all = kindOf(object.object)
       all.set(object.id, object)
-      dropOldest(all, kept[object.object])
+      dropOldest(all, storedMax[object.object])
       save()
       return object
     },

@@ -89,9 +89,9 @@ function assertUsable(value: unknown, name = ''): void {
 test('a lie in any field of a reply is read as something usable, or is a fault of the provider', () => {
   let refused = 0
   let read = 0
-  for (const [reader, genuine] of replies) {
-    assertUsable(readReply(JSON.stringify(genuine), reader))
-    for (const changed of liesIn(genuine))
+  for (const [reader, authentic] of replies) {
+    assertUsable(readReply(JSON.stringify(authentic), reader))
+    for (const changed of liesIn(authentic))
       try {
         assertUsable(readReply(JSON.stringify(changed), reader))
         read += 1

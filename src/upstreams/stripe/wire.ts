@@ -173,12 +173,12 @@ function lineOf(fields: Fields): Line | undefined {
     priceId,
     end: time(record(fields.period, 'period'), 'end'),
     amount,
-    whole: wholeOf(fields, amount),
+    whole: fullPriceOf(fields, amount),
   }
 }
 
 /** The price of a whole period; prices in steps name none, and then a line counts as whole. */
-function wholeOf({ pricing, quantity }: Fields, amount: bigint): bigint {
+function fullPriceOf({ pricing, quantity }: Fields, amount: bigint): bigint {
   const unit = isRecord(pricing) ? pricing.unit_amount_decimal : undefined
   const count =
     typeof quantity === 'number' && Number.isSafeInteger(quantity) && quantity > 0 ? BigInt(quantity) : 1n
