@@ -9,12 +9,14 @@ import { type AuthOverrides, openAuth } from './auth.ts'
 import { type ChatOverrides, openChat } from './chat.ts'
 import { openDiscovery } from './discovery.ts'
 import { openImages } from './files-and-images.ts'
+import { openMarkets } from './markets.ts'
 import { oauthSection } from './oauth.ts'
 import { openPolicy } from './policy-and-approvals.ts'
 import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
+import { openStrategies } from './strategies.ts'
 import { openSwap } from './swap.ts'
 import { openSecurity } from './token-security.ts'
 import { type OrderOverrides, openOrders, openSwapHooks } from './trigger-orders.ts'
@@ -57,8 +59,10 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const orders = openOrders({ ...shared, swaps: swaps.execution }, overrides)
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
+  const markets = openMarkets(deps)
   const all = (): Joined => joined
   const operations = () => joined.operations
+  const strategies = openStrategies({ ...deps, markets, files: images.files, operations })
   const taskDeps = { db, clock, tasks: taskEngine.tasks, view: toTaskFullView, sections: all }
   const chatDeps = { ...deps, credits, files: images.files, operations }
   const sections: readonly Section[] = [
@@ -70,6 +74,8 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     shared.earn ?? {},
     trading?.perp ?? {},
     trading?.spot ?? {},
+    markets?.section ?? {},
+    strategies?.section ?? {},
     swaps,
     orders,
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
@@ -82,7 +88,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     images,
     ...openPolicy(deps, access),
     openChat(chatDeps, overrides),
-    openSchedules({ ...chatDeps, auth }),
+    openSchedules({ ...chatDeps, auth, strategies }),
     oauthSection(access.oauth),
     { operations: overrides.addOperations?.(deps) ?? [] },
   ]
@@ -96,6 +102,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     wallets,
     webhooks,
     images,
+    strategies,
     earn: shared.earn,
     holdings: shared.holdings,
   }

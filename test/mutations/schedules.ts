@@ -78,7 +78,7 @@ export const scheduleMutations = [
       "run.strategy_status === 'active'",
       'the end of a run pauses what its user has disabled or activated anew',
     ],
-    ["if (run.execution_type !== 'manual')", '', 'a run by hand counts as a run of a slot'],
+    ['if (hasSlot(run)) await', 'await', 'a run by hand counts as a run of a slot'],
   ]),
   ...mutationsOf('src/features/schedules/run-task-store.ts', records, [
     ['b.run_count + $2 >= v.max_runs', 'b.run_count >= v.max_runs', 'a schedule runs once more than it may'],

@@ -1,0 +1,27 @@
+import type { StrategyFields, StrategyType } from '#engines/strategy-terms/strategy-schemas.ts'
+
+/** Says in words what a strategy does. */
+
+type Conditions = NonNullable<StrategyFields['enter_if']>
+
+const conditionsText = (conditions: Conditions): string =>
+  conditions.map(({ left, is, right }) => `${left} ${is.replace('_', ' ')} ${right}`).join(' and ')
+
+const worthOf = ({ order_notional_usd: usd, order_size: size }: StrategyFields): string =>
+  usd === undefined ? `${size}` : `${usd} USD`
+
+export function strategyText(type: StrategyType, fields: StrategyFields): string {
+  const { asset, targets = [], enter_if = [], exit_if, side = 'long' } = fields
+  switch (type) {
+    case 'dca':
+      return `Buy ${asset} for ${fields.amount_usd} USD`
+    case 'rebalance':
+      return `Hold ${targets.map((target) => `${target.share_pct} % ${target.asset}`).join(', ')}`
+    case 'condition': {
+      const exit = exit_if ? `, and close when ${conditionsText(exit_if)}` : ''
+      return `Go ${side} ${asset} for ${worthOf(fields)} when ${conditionsText(enter_if)}${exit}`
+    }
+    case 'day_trade_farming':
+      return `Day trades of ${asset} for ${worthOf(fields)} each`
+  }
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mergedColumns } from '#market/strategies/candle-columns.ts'
+import { entriesPerDayMax, flatBeforeMs } from '#market/strategies/farming-rule.ts'
+import { simulateStrategy } from '#market/strategies/simulation.ts'
+import { columnWalk, configOf, dayMs, farming, midnights, minuteMs, quarterMs } from './strategy-walk.ts'
+
+/** Days of the market, minute by minute, on no clock but that of the candles. */
+const daysPerWalk = 100
+const warmUpDays = 11
+
+test('1,000 seeded days of day trades end flat, on one side at a time, and inside their limits', () => {
+  let [days, entries, ofDay, byStop, byTarget] = [0, 0, 0, 0, 0]
+  for (let seed = 1; seed <= 10; seed++) {
+    const minutes = columnWalk({
+      seed: seed * 97,
+      count: (daysPerWalk + warmUpDays) * 1_440,
+      volatility: 0.0005,
+    })
+    const fromMs = minutes.startMs[warmUpDays * 1_440]!
+    const toMs = minutes.startMs.at(-1)! + minuteMs
+    const dayEnds = midnights(fromMs, daysPerWalk + 1)
+    const result = simulateStrategy({
+      config: {
+        decision: configOf({ ...farming, order_notional_usd: '300', leverage: 5 }),
+        guards: { max_loss_usd: '400', on_trip: 'flatten' },
+        budgetMicros: null,
+      },
+      assets: { BTC: { signal: mergedColumns(minutes, quarterMs), execution: minutes, funding: [] } },
+      fromMs,
+      toMs,
+      dayEnds,
+      initialMicros: 1_000_000_000n,
+      slippagePpm: 500n,
+    })
+    days += (toMs - fromMs) / dayMs
+    const byDay = new Map<number, number>()
+    for (const { atMs, decision } of result.decisions) {
+      const dayEnd = dayEnds.find((end) => end > atMs)!
+      if (decision.action === 'enter') {
+        entries++
+        assert.equal(atMs % quarterMs, 0, 'an entry is decided on a close')
+        assert.ok(atMs < dayEnd - flatBeforeMs)
+        const [order] = decision.orders
+        assert.ok(order?.stop_loss && order.take_profit && !order.reduce_only)
+        byDay.set(dayEnd, (byDay.get(dayEnd) ?? 0) + 1)
+      }
+      if (decision.reason === 'day_ends') {
+        ofDay++
+        assert.ok(atMs >= dayEnd - flatBeforeMs)
+      }
+    }
+    assert.ok([...byDay.values()].every((count) => count <= entriesPerDayMax))
+    let freeFromMs = 0
+    for (const { openedMs, closedMs, reason } of result.trades) {
+      assert.ok(openedMs >= freeFromMs, 'two positions at once')
+      freeFromMs = closedMs
+      const dayEnd = dayEnds.find((end) => end > openedMs)!
+      assert.ok(closedMs <= dayEnd - flatBeforeMs, `open at ${new Date(closedMs).toISOString()}`)
+      assert.notEqual(reason, 'liquidation')
+      if (reason === 'stop') byStop++
+      if (reason === 'target') byTarget++
+    }
+    assert.equal(result.openAtEnd, 0)
+    assert.equal(
+      result.trades.length,
+      result.decisions.filter(({ decision }) => decision.action === 'enter').length,
+    )
+  }
+  assert.equal(days, 1_000)
+  assert.ok(entries > 300, `${entries} entries`)
+  assert.ok(
+    ofDay > 5 && byStop > 50 && byTarget > 20,
+    `${ofDay} by the day, ${byStop} stops, ${byTarget} targets`,
+  )
+})
