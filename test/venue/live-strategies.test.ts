@@ -303,6 +303,28 @@ describe('live strategies', () => {
     await isFlat(user)
   })
 
+  test('freqtrade #4999: a stop that ends at the venue, which no stream tells, is replaced within 5 s', async () => {
+    const user = await app.trader()
+    const strategy = await live(user, { type: 'condition', config: condition })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    const before = await positionOf(user)
+    const [stop] = before!.sl_oids
+    const cancelledMs = Date.now()
+    await app.market.control('POST', '/foreign/cancel', { user: user.evm, oid: Number(stop) })
+    const replaced = await eventually(async () => {
+      const { orders } = await app.venueState(user)
+      return orders.find(
+        ({ oid, phase }) => oid > Number(stop) && phase !== 'done' && !before!.tp_oids.includes(String(oid)),
+      )
+    }, 'another stop at the venue')
+    const tookMs = Date.now() - cancelledMs
+    assert.ok(tookMs <= 5_000, `${tookMs} ms without a stop`)
+    await app.catchUp()
+    assert.deepEqual((await positionOf(user))?.sl_oids, [String(replaced.oid)])
+    await endOfRun(app.main, (await exit(strategy))!)
+    await isFlat(user)
+  })
+
   test('freqtrade #9434: a strategy sells nothing that a person has bought beside it', async () => {
     const user = await app.trader()
     const strategy = await live(user, { type: 'condition', config: condition })

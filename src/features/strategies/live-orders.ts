@@ -1,7 +1,16 @@
 import type { Caller } from '#kernel/contract/caller.ts'
-import { fromUnits } from '#kernel/money/money.ts'
+import {
+  fromFixedPoint,
+  fromUnits,
+  mulDiv,
+  toFixedPoint,
+  toMicros,
+  toUnits,
+  unitsWorth,
+} from '#kernel/money/money.ts'
 import type { StepContext } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
+import { defaultSlippageBps, riseBps } from '#market/strategies/entry.ts'
 import type { OrderIntent } from '#market/strategies/strategy.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SkipReason } from '#store/tables/strategies.ts'
@@ -22,6 +31,8 @@ import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
 export type OrderDeps = LiveCallDeps & {
   db: Queryable
+  /** Returns the middle price of each market. */
+  mids(): Promise<ReadonlyMap<string, string>>
   /** Returns why an entry in a market may not be made now, by what the venue shows. */
   entryRefusalAtVenue(order: OrderIntent, terms: StrategyTerms): Promise<Refusal | undefined>
 }
@@ -77,13 +88,36 @@ async function startOrder(deps: OrderDeps, run: OrderedRun, starting: Starting):
     return { refusal: { code: 'conflict', message: 'The decision is too old for an entry' } }
   const refusal = await deps.entryRefusalAtVenue(order, terms)
   if (refusal) return { refusal }
+  const sized = await withinMaximum(deps, order, terms)
   return startCall(deps, {
     operation: 'perp_open',
-    input: openInput(order),
+    input: openInput(sized),
     caller: run.caller,
     name,
     madeAt,
   })
+}
+
+const wholeBps = 10_000n
+
+/**
+ * Makes a market order smaller whose price has risen since the decision, so that it costs no more than the decision
+ * allows: limits count it at its worst price.
+ */
+async function withinMaximum(
+  { mids }: OrderDeps,
+  order: OrderIntent,
+  terms: StrategyTerms,
+): Promise<OrderIntent> {
+  const { asset, side, size, usd_max, slippage_bps = defaultSlippageBps } = order
+  const decimals = terms.config.decision.markets[asset]?.size_decimals
+  const mid = usd_max === undefined ? undefined : (await mids()).get(asset)
+  if (usd_max === undefined || mid === undefined || decimals === undefined) return order
+  const slippage = side === 'buy' ? BigInt(slippage_bps) : 0n
+  const worst = mulDiv(toFixedPoint(mid), wholeBps + slippage + BigInt(riseBps), wholeBps, 'up')
+  const units = unitsWorth(toMicros(usd_max), decimals, fromFixedPoint(worst))
+  const wanted = toUnits(size, decimals)
+  return units < wanted ? { ...order, size: fromUnits(units, decimals) } : order
 }
 
 const saleOf = (
@@ -117,7 +151,13 @@ export function openInput(order: OrderIntent): JsonObject {
 /** What an act has done: it waits, or it has ended, with what is known of its orders. */
 export type LiveAct =
   | { waitMs: number; data: JsonObject }
-  | { end: LiveEnd; hasActed: boolean; data: JsonObject }
+  | {
+      end: LiveEnd
+      hasActed: boolean
+      data: JsonObject
+      /** The markets in which an exit has left what the venue does not close alone. */
+      left?: readonly string[]
+    }
 export type LiveEnd = {
   outcome: 'executed' | 'partial' | 'not_executed'
   error: { code: string; message: string; retryable: boolean } | null

@@ -46,7 +46,8 @@ export type WatchDeps = {
 const batchMax = 64
 /** Accounts of one batch that are read at a time. */
 const readsMax = 16
-const pollMs = 1_000
+/** A position without its stop has to be found within a look and this time. */
+const pollMs = 500
 /** An instance that is not on duty looks whether accounts are overdue. */
 const standInPollMs = 5_000
 const retryMs = 2_000
