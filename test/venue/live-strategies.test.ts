@@ -272,12 +272,12 @@ describe('live strategies', () => {
     const ended = await endOfRun(app.main, run)
     assert.notEqual(ended.outcome, 'executed', JSON.stringify(ended))
     await isFlat(user)
+    await hasSynced(strategy, (state) => !state.positions.BTC, 'the closed entry')
     const fills = await fillsOf(db(), strategy)
     assert.deepEqual(new Set(fills.map(({ is_exit }) => is_exit)), new Set([false, true]))
     const times = fills.map(({ at }) => at.getTime())
     assert.ok(Math.max(...times) - Math.min(...times) <= 5_000, times.join())
     assert.match((ended.error as { message: string }).message, /stop|bracket/i)
-    await hasSynced(strategy, (state) => !state.positions.BTC, 'the closed entry')
     assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
@@ -370,19 +370,22 @@ describe('live strategies', () => {
     await app.call('perp_close', { asset: 'BTC' }, user)
   })
 
-  test('two runs of one strategy enter once, and a budget that an order would exceed skips it', async () => {
+  test('two runs of one strategy enter once, for as much as the budget allows', async () => {
     const user = await app.trader()
-    const strategy = await live(user, { type: 'condition', config: condition, budgetUsd: '400.5' })
-    const run = await runStrategy(app.main, strategy)
-    // The order may cost half a percent more than its price, which the budget does not cover.
-    assert.deepEqual([run.status, run.skip_reason], ['cancelled', 'budget'], JSON.stringify(run))
-    assert.deepEqual(await fillsOf(db(), strategy), [])
-    const rich = await live(user, { type: 'condition', config: condition })
-    const [one, other] = await Promise.all([1, 2].map(() => startStrategyRun(app.main, rich)))
+    const poor = await live(user, { type: 'condition', config: condition, budgetUsd: '399' })
+    const skipped = await runStrategy(app.main, poor)
+    assert.deepEqual([skipped.status, skipped.skip_reason], ['cancelled', 'budget'], JSON.stringify(skipped))
+    assert.deepEqual(await fillsOf(db(), poor), [])
+    const strategy = await live(user, { type: 'condition', config: condition, budgetUsd: '400' })
+    const [one, other] = await Promise.all([1, 2].map(() => startStrategyRun(app.main, strategy)))
     const ends = await Promise.all([endOfRun(app.main, one!), endOfRun(app.main, other!)])
-    assert.deepEqual(ends.map(({ outcome }) => outcome).sort(), ['executed', 'not_executed'])
-    assert.equal((await fillsOf(db(), rich)).filter(({ is_exit }) => !is_exit).length > 0, true)
-    await endOfRun(app.main, (await exit(rich))!)
+    assert.deepEqual(
+      ends.map(({ outcome }) => outcome).sort(),
+      ['executed', 'not_executed'],
+      JSON.stringify(ends),
+    )
+    assert.ok((await spentOf(strategy)) <= 400)
+    await endOfRun(app.main, (await exit(strategy))!)
     await isFlat(user)
   })
 })
