@@ -343,6 +343,38 @@ describe('live strategies', () => {
     await app.call('perp_close', { asset: 'BTC' }, user)
   })
 
+  test('a part that is too small to be closed beside a position of its user stays open, and is said once', async () => {
+    const user = await app.trader()
+    const guards = { max_loss_usd: '20' }
+    const strategy = await live(user, { type: 'dca', config: dca, guards })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    const own = Number((await positionOf(user, 'ETH'))!.size)
+    await app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.1' }, user)
+    await app.price('ETH', eth / 6)
+    const [ended] = await eventually(
+      async () => {
+        const exits = await exitsOf(strategy)
+        return exits[0]?.ended_at ? exits : undefined
+      },
+      'the end of the exit',
+      60_000,
+    )
+    assert.deepEqual([ended!.status, ended!.outcome], ['completed', 'partial'], JSON.stringify(ended))
+    assert.match((ended!.error as { message: string }).message, /ETH is worth less.*perp_close/)
+    const watchedMs = async () => {
+      const text = 'select watch_at from strategy_account where strategy_id = $1'
+      return (await query<StrategyAccountRow>(db(), text, [strategy.id]))[0]!.watch_at!.getTime()
+    }
+    const beforeMs = await watchedMs()
+    await eventually(async () => ((await watchedMs()) > beforeMs + 5_000 ? true : undefined), 'two more looks')
+    assert.equal((await exitsOf(strategy)).length, 1)
+    const whole = Number((await positionOf(user, 'ETH'))!.size)
+    assert.ok(Math.abs(whole - own - 0.1) < 1e-9, `${whole} of ${own} and 0.1`)
+    await app.call('perp_close', { asset: 'ETH' }, user)
+    await isFlat(user, 'ETH')
+    await hasSynced(strategy, (state) => !state.positions.ETH, 'the close by hand')
+  })
+
   test("what a person sells by hand is no longer the strategy's, and its exits end", async () => {
     const user = await app.trader()
     const strategy = await live(user, { type: 'condition', config: condition })
