@@ -12,7 +12,7 @@ type Live = Schedule & {
   compiled: { operations: string[]; notes: string[] }
   setup_checklist: { key: string; required: boolean; done: boolean }[]
   budget_spent_usd: string
-  position: { asset: string; size: string }[]
+  position: { asset: string; mode: string }[]
 }
 type Task = { task_id: string; status: string; outcome: string | null; error: object | null }
 type Transaction = {
@@ -106,10 +106,10 @@ test('a sentence is tested, runs on paper, trades at three slots, is changed, an
   assert.ok(spent > 3 * 49 && spent <= 3 * 50, `${spent} USD`)
   const held = await call<Live>(`GET ${path}`)
   assert.ok(Math.abs(Number(held.budget_spent_usd) - spent) < 0.01, held.budget_spent_usd)
-  assert.deepEqual(
-    held.position.map(({ asset }) => asset),
-    ['ETH'],
-  )
+  assert.deepEqual(held.position.map(({ asset, mode }) => `${asset} ${mode}`).sort(), [
+    'ETH live',
+    'ETH paper',
+  ])
 
   const edited = await call<Live>('PUT /update_schedule_chat', {
     schedule_id: made.schedule_id,
@@ -121,9 +121,13 @@ test('a sentence is tested, runs on paper, trades at three slots, is changed, an
     'PUT /disable_schedule_chats',
     { schedule_id: made.schedule_id, positions: 'flatten' },
   )
-  assert.equal(exits.length, 1)
-  const exit = await ended(exits[0]!)
-  assert.deepEqual([exit.status, exit.outcome, exit.execution_type], ['completed', 'executed', 'exit'])
+  const ends = await Promise.all(exits.map(ended))
+  assert.deepEqual(
+    ends.map(({ mode, status, outcome, execution_type: type }) => [mode, status, outcome, type]),
+    ['live', 'paper'].map((mode) => [mode, 'completed', 'executed', 'exit']),
+  )
+  const flat = await call<Live>(`GET ${path}`)
+  assert.deepEqual(flat.position, [])
   const { positions } = await call<{ positions: object[] }>('GET /v1/perp/orders')
   assert.deepEqual(positions, [])
   assert.ok((await transactions()).some(({ is_exit, side }) => is_exit && side === 'sell'))
@@ -136,5 +140,5 @@ test('a sentence is tested, runs on paper, trades at three slots, is changed, an
     await (await import('node:fs/promises')).writeFile(process.env.PICTURE_FILE, png)
   await trader.advanceTo((await trader.nowMs()) + 2 * dayMs)
   assert.equal((await call<Live>(`GET ${path}`)).status, 'disabled')
-  assert.equal((await trader.executions(made))[0]?.execution_id, exits[0])
+  assert.equal((await trader.executions(made))[0]?.execution_id, exits[1])
 })

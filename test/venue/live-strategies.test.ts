@@ -93,7 +93,8 @@ describe('live strategies', () => {
     )
   const exit = async (strategy: Strategy, reason = 'disabled') => {
     const { startExit } = app.main.features.strategies!
-    const id = await app.main.transactions.run((tx) => startExit(tx, strategy.id, reason))
+    const scope = { strategyId: strategy.id, mode: strategy.mode }
+    const id = await app.main.transactions.run((tx) => startExit(tx, scope, reason))
     app.main.taskEngine.announceQueued()
     return id
   }
@@ -366,7 +367,10 @@ describe('live strategies', () => {
       return (await query<StrategyAccountRow>(db(), text, [strategy.id]))[0]!.watch_at!.getTime()
     }
     const beforeMs = await watchedMs()
-    await eventually(async () => ((await watchedMs()) > beforeMs + 5_000 ? true : undefined), 'two more looks')
+    await eventually(
+      async () => ((await watchedMs()) > beforeMs + 5_000 ? true : undefined),
+      'two more looks',
+    )
     assert.equal((await exitsOf(strategy)).length, 1)
     const whole = Number((await positionOf(user, 'ETH'))!.size)
     assert.ok(Math.abs(whole - own - 0.1) < 1e-9, `${whole} of ${own} and 0.1`)

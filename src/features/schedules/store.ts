@@ -1,5 +1,6 @@
 import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import type { GuardConfig } from '#market/strategies/guards.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
 import type {
   StrategyRow,

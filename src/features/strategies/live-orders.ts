@@ -1,3 +1,4 @@
+import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import {
   fromFixedPoint,
@@ -8,7 +9,6 @@ import {
   toUnits,
   unitsWorth,
 } from '#kernel/money/money.ts'
-import type { StepContext } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { defaultSlippageBps, riseBps } from '#market/strategies/entry.ts'
 import type { OrderIntent } from '#market/strategies/strategy.ts'
@@ -31,6 +31,8 @@ import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
 export type OrderDeps = LiveCallDeps & {
   db: Queryable
+  /** The clock by which runs begin. */
+  scheduleClock: Clock
   /** Returns the middle price of each market. */
   mids(): Promise<ReadonlyMap<string, string>>
   /** Returns why an entry in a market may not be made now, by what the venue shows. */
@@ -44,17 +46,13 @@ const waitMs = 1_000
 /** An entry is not made later than this after its run began: its decision is of a price that has passed. */
 const entryMsMax = 120_000
 
-export async function actOnOrders(
-  deps: OrderDeps,
-  run: OrderedRun,
-  { terms, context }: { terms: StrategyTerms; context: StepContext },
-): Promise<LiveAct> {
+export async function actOnOrders(deps: OrderDeps, run: OrderedRun, terms: StrategyTerms): Promise<LiveAct> {
   const { tasks = {}, refused = {} } = run.data as OrdersData
   const progress: Progress = { tasks: { ...tasks }, refused: { ...refused }, isBusy: false }
   const madeAt = await startedAtOf(deps.db, run.executionId)
   for (const [n, order] of run.decision.orders.entries()) {
     if (progress.tasks[n] !== undefined || progress.refused[n] !== undefined) continue
-    note(progress, n, await startOrder(deps, run, { order, n, terms, madeAt, now: context.now }))
+    note(progress, n, await startOrder(deps, run, { order, n, terms, madeAt }))
   }
   const { isBusy, ...data } = progress
   const states = await readTasks(deps.db, Object.values(progress.tasks))
@@ -73,10 +71,10 @@ function note(progress: Progress, n: number, started: Started): void {
   else progress.isBusy = true
 }
 
-type Starting = { order: OrderIntent; n: number; terms: StrategyTerms; madeAt: Date | null; now: Date }
+type Starting = { order: OrderIntent; n: number; terms: StrategyTerms; madeAt: Date | null }
 
 async function startOrder(deps: OrderDeps, run: OrderedRun, starting: Starting): Promise<Started> {
-  const { order, n, terms, madeAt, now } = starting
+  const { order, n, terms, madeAt } = starting
   const name = `${run.executionId} order ${run.seq} ${n}`
   // An earlier run of the step has started it, whatever has happened since.
   const earlier = await taskOfKey(deps.db, terms.userId, keyOf(name))
@@ -84,6 +82,7 @@ async function startOrder(deps: OrderDeps, run: OrderedRun, starting: Starting):
   if (order.order_type === 'stop')
     return { refusal: { code: 'conflict', message: 'It waits for a close beyond the price' } }
   if (order.reduce_only) return startCall(deps, { ...saleOf(order, run.caller), name, madeAt })
+  const now = deps.scheduleClock.now()
   if (now.getTime() - (madeAt ?? now).getTime() > entryMsMax)
     return { refusal: { code: 'conflict', message: 'The decision is too old for an entry' } }
   const refusal = await deps.entryRefusalAtVenue(order, terms)

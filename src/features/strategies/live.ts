@@ -56,11 +56,11 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
     }),
     read: (account, terms, at) => readLive(deps, { account, terms, ...at }),
     place: (account, ordered) => place(account, ordered),
-    async act(run, terms, context) {
+    async act(run, terms) {
       const acted =
         run.isExit || run.decision.action === 'exit'
           ? await actOnExit(deps, run, terms)
-          : await actOnOrders(orderDeps, run, { terms, context })
+          : await actOnOrders(orderDeps, run, terms)
       if ('waitMs' in acted) return acted
       if (!acted.hasActed || run.data.is_synced === true)
         return { ...acted.end, ...leftOf(deps, terms, acted.left) }
