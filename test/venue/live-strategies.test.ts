@@ -9,6 +9,7 @@ import { plantCandles, pullbackOfUptrend } from './planted-candles.ts'
 import { startReconciler } from './reconcilers.ts'
 import {
   addStrategy,
+  addVersion,
   decisionsOf,
   endOfRun,
   fillsOf,
@@ -251,6 +252,31 @@ describe('live strategies', () => {
       ].sort(),
       'paper and live trip by the same guard',
     )
+  })
+
+  test('a guard that trips on paper closes nothing live', async () => {
+    const user = await app.trader()
+    const config = { ...condition, stop_atr: '8', target_atr: '20' }
+    const fields = { type: 'condition', config } as const
+    const onPaper = await addStrategy(db(), user, { ...fields, guards: { max_loss_usd: '4' }, mode: 'paper' })
+    assert.equal((await runStrategy(app.main, onPaper)).outcome, 'executed')
+    const guards = { max_loss_usd: '500' }
+    await addVersion(db(), onPaper, user, { ...fields, guards, mode: 'live', budgetUsd: '1000' })
+    const strategy = { ...onPaper, mode: 'live' as const }
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    await app.price('BTC', btc * 0.985)
+    const [ended] = await eventually(
+      async () => {
+        const exits = await exitsOf(strategy)
+        return exits[0]?.ended_at ? exits : undefined
+      },
+      'the end of the exit on paper',
+      60_000,
+    )
+    assert.deepEqual([ended!.mode, ended!.outcome], ['paper', 'executed'], JSON.stringify(ended))
+    assert.equal((await positionOf(user))?.side, 'long')
+    await endOfRun(app.main, (await exit(strategy))!)
+    await isFlat(user)
   })
 
   test('freqtrade #12598: a position whose stop the venue rejects is closed within 5 s, and said', async () => {
