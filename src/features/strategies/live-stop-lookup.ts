@@ -1,4 +1,5 @@
 import { isEnding } from '#engines/venue/records/bracket.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { OwnOrder } from './live-records.ts'
 import type { VenueReadDeps } from './live-venue.ts'
 
@@ -19,6 +20,12 @@ const gapMs = 10_000
 /** A position has one stop, and a second one while the first is made smaller. */
 const stopsMax = 4
 
+/** A venue that does not answer now is asked again by the next look; what the record says is repaired meanwhile. */
+function unknownIfRetryable(error: unknown): 'unknown' {
+  if (error instanceof Fault && error.retryable) return 'unknown'
+  throw error
+}
+
 /** Returns the orders without the stops that have ended at the venue, of an account that no stream tells about. */
 export async function withoutEndedStops(
   { venue, clock, streamedSinceMs, evmAddressOf }: StopLookupDeps,
@@ -34,7 +41,8 @@ export async function withoutEndedStops(
   const shownBefore = nowMs - shownAfterMs
   const looked = await Promise.all(
     stops.slice(0, stopsMax).map(async ({ cloid, at }) => {
-      const found = await venue.order(account, cloid)
+      const found = await venue.order(account, cloid).catch(unknownIfRetryable)
+      if (found === 'unknown') return undefined
       const hasEnded = found ? isEnding(found.status) : at.getTime() < shownBefore
       return hasEnded ? cloid : undefined
     }),
