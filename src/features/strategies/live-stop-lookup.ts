@@ -1,4 +1,4 @@
-import { isEnding } from '#engines/venue/records/bracket.ts'
+import { exitStateOf, isEnding } from '#engines/venue/records/bracket.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { OwnOrder } from './live-records.ts'
 import type { VenueReadDeps } from './live-venue.ts'
@@ -19,6 +19,9 @@ const shownAfterMs = 10_000
 const gapMs = 10_000
 /** A position has one stop, and a second one while the first is made smaller. */
 const stopsMax = 4
+
+/** A stop that the venue has ended because its target has filled protects nothing any more, and is not missing. */
+const isMissing = (status: string): boolean => isEnding(status) && exitStateOf(status) === 'missing'
 
 /** A venue that does not answer now is asked again by the next look; what the record says is repaired meanwhile. */
 function unknownIfRetryable(error: unknown): 'unknown' {
@@ -43,7 +46,7 @@ export async function withoutEndedStops(
     stops.slice(0, stopsMax).map(async ({ cloid, at }) => {
       const found = await venue.order(account, cloid).catch(unknownIfRetryable)
       if (found === 'unknown') return undefined
-      const hasEnded = found ? isEnding(found.status) : at.getTime() < shownBefore
+      const hasEnded = found ? isMissing(found.status) : at.getTime() < shownBefore
       return hasEnded ? cloid : undefined
     }),
   )
