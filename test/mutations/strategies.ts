@@ -180,6 +180,14 @@ export const strategyMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/strategies/live-stop-lookup.ts',
+    ['src/features/strategies/live-stop-lookup.test.ts'],
+    [
+      ['isMissing(found.status) :', 'false :', 'a stop that ends unheard is not missed'],
+      ['&& streamedMs < nowMs - gapMs', '', 'a stop that ended while a stream was interrupted is not missed'],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/strategies/live-protection.ts',
     ['src/features/strategies/live-protection.test.ts'],
     [
