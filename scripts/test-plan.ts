@@ -61,6 +61,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/strategy-terms.test.ts',
       'test/journeys/strategy-doors.test.ts',
       'test/journeys/strategy-farming.test.ts',
+      'test/journeys/strategy-live.test.ts',
       'test/journeys/strategy-paper.test.ts',
       'test/journeys/perp-funding.test.ts',
       'test/journeys/concurrent-acts.test.ts',
@@ -330,7 +331,6 @@ export const defaultFiles: readonly string[] = [
   'world/conformance/world-solana.test.ts',
   'test/venue/baselines.test.ts',
   'test/venue/bracket.test.ts',
-  'test/venue/live-strategies.test.ts',
   'test/venue/brief-subscriptions.test.ts',
   'test/venue/custody.test.ts',
   'test/venue/foreign-frames.test.ts',
@@ -357,6 +357,7 @@ export const durationProofs: readonly string[] = [
   'test/proof/errors-duration.test.ts',
   'test/proof/fairness.test.ts',
   'test/proof/fuzz.test.ts',
+  'test/venue/live-strategies.test.ts',
 ]
 
 export const isDurationProof = (file: string): boolean => durationProofs.includes(file)

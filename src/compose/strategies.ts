@@ -50,6 +50,7 @@ export function openStrategies({
       funding,
       venue: client.withUrgency('work'),
       evmAddressOf: parts.custody.evmAddressOf,
+      streamedSinceMs: venue.streams.subscribedSinceMs,
       calls: parts.innerCalls,
       operations: parts.operations,
       dayEndOf: (timezone, nowMs) => pastDayEnds(timezone, nowMs, nowMs)[0]!,

@@ -230,7 +230,10 @@ describe('the decisions of strategies', () => {
       )
     const { orders, action } = buy({})
     const worth = Number(orders[0]!.size) * window.close.at(-1)!
-    assert.ok(action === 'enter' && worth <= 50 && worth > 48.5, String(worth))
+    // Limits count an order at the worst price that its slippage of 0.5 % allows.
+    assert.ok(action === 'enter' && worth * 1.005 <= 50 && worth > 48.5, String(worth))
+    assert.equal(orders[0]!.usd_max, '50')
+    assert.equal(buy({}, { budget_left_usd: '50' }).action, 'enter')
     assert.equal(buy({}, { available_usd: '40' }).reason, 'insufficient_balance')
     assert.equal(buy({ partial: true }, { available_usd: '40' }).action, 'enter')
     assert.equal(buy({ partial: true }, { available_usd: '9' }).reason, 'insufficient_balance')

@@ -35,7 +35,20 @@ export const strategyMutations = [
       'if (false)',
       'a purchase is smaller without a permission',
     ],
+    [
+      '{ spent: bound, valued: middle }',
+      '{ spent: middle, valued: middle }',
+      'an order of as much as a limit allows is refused for its slippage',
+    ],
   ]),
+  ...mutationsOf(
+    'src/engines/strategy-terms/guard-config.ts',
+    ['src/engines/strategy-terms/guard-config.test.ts'],
+    [
+      ['guards.on_trip === onTrip &&', '', 'a guard that only ends entries counts as one that closes'],
+      ['if (value === undefined) return false', 'if (value === undefined) return true', 'a guard is dropped'],
+    ],
+  ),
   ...mutationsOf(`${engine}/protective-orders.ts`, decisions, [
     ['const liquidationShareMax = 0.6', 'const liquidationShareMax = 6', 'a stop is beyond the liquidation'],
   ]),
@@ -164,6 +177,14 @@ export const strategyMutations = [
     [
       ['.filter(({ key }) => !counted.includes(key))', '', 'the parts of one order count as several trades'],
       ['units > held.sizeUnits ? held.sizeUnits : units', 'units', 'an account loses more than it has'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/strategies/live-stop-lookup.ts',
+    ['src/features/strategies/live-stop-lookup.test.ts'],
+    [
+      ['isMissing(found.status) :', 'false :', 'a stop that ends unheard is not missed'],
+      ['&& streamedMs < nowMs - gapMs', '', 'a stop that ended while a stream was interrupted is not missed'],
     ],
   ),
   ...mutationsOf(
