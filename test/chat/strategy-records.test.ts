@@ -1,6 +1,7 @@
 /** What is shown and kept of a strategy: its fills, runs, accounts and files, and how it differs from a backtest. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { deletionJobs } from '#durable/upkeep/retention.ts'
 import { createBacktests } from '#engines/backtests/backtests.ts'
 import { createCandleStore } from '#engines/candles/candle-store.ts'
 import { createFundingStore } from '#engines/candles/funding-store.ts'
@@ -11,6 +12,7 @@ import { transactionsOf } from '#features/schedules/run-transactions.ts'
 import { findSchedule } from '#features/schedules/store.ts'
 import { strategyView } from '#features/schedules/strategy-view.ts'
 import type { StrategyTerms } from '#features/strategies/mode-driver.ts'
+import { paperLevelsDeletion } from '#features/strategies/paper-levels.ts'
 import { createStrategyReports } from '#features/strategies/reports.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
@@ -390,6 +392,23 @@ describe('the records of a strategy', () => {
     assert.deepEqual(
       [await countOf('strategy_decision'), await countOf('strategy_fill'), await countOf('strategy_equity')],
       [1, 2, 2],
+    )
+  })
+
+  test('what paper orders have taken of a book is kept for a day', async () => {
+    for (const [market, days] of Object.entries({ ETH: 0.5, BTC: 1.5 }))
+      await rows(
+        `insert into paper_levels (user_id, market, block_ms, bids, asks) values ($1, $2, $3, '{}', '{}')`,
+        user,
+        market,
+        nowMs - days * dayMs,
+      )
+    for (const job of deletionJobs({ pool: core.db, clock }, [paperLevelsDeletion]))
+      while (await job.runBatch());
+    const left = await rows<{ market: string }>('select market from paper_levels where user_id = $1', user)
+    assert.deepEqual(
+      left.map(({ market }) => market),
+      ['ETH'],
     )
   })
 })

@@ -318,7 +318,7 @@ describe('a strategy', () => {
     assert.equal(edited.status, 'paused')
   })
 
-  test('trades after a backtest and a run on paper, and its market has one strategy at a time', async () => {
+  test('freqtrade #8666, #9782: trades after a backtest and a run on paper, and alone in its market', async () => {
     const user = await newUser()
     const [first, second] = [await readyToTrade(user), await readyToTrade(user)]
     assert.deepEqual(missingOf(first), ['backtest_done'])

@@ -90,7 +90,7 @@ describe('the decisions of strategies', () => {
     }
   })
 
-  test('are the same with 1,000, 5,000 and 20,000 candles of history', () => {
+  test('are the same with 1,000, 5,000 and 20,000 candles of history, unlike in freqtrade #9152', () => {
     for (const strategy of strategies) {
       const logs = [1_000, 5_000, 20_000].map((count) => {
         const log: string[] = []
@@ -105,7 +105,7 @@ describe('the decisions of strategies', () => {
     }
   })
 
-  test('do not change with the candle that is open, nor with later ones', () => {
+  test('do not change with the candle that is open, nor with later ones, unlike in freqtrade #746 and #10294', () => {
     const future = fc.record({
       end: fc.integer({ min: 1_000, max: 3_000 }),
       seed: fc.integer({ min: 1, max: 1_000 }),

@@ -199,4 +199,20 @@ export const strategyMutations = [
       ['covered.stops < units', 'false', 'a position stays without its stop'],
     ],
   ),
+  ...mutationsOf(
+    `${engine}/simulation.ts`,
+    ['test/market/guard-parity.test.ts'],
+    [['    countTrips(progress, run)\n    return\n', '    return\n', 'a backtest hides a guard']],
+  ),
+  ...mutationsOf(
+    'src/features/strategies/paper-levels.ts',
+    ['test/chat/strategy-records.test.ts'],
+    [
+      [
+        'where block_ms < extract(epoch from $1::timestamptz) * 1000',
+        'where true',
+        'an order on paper takes a level twice after a cleaning',
+      ],
+    ],
+  ),
 ]
