@@ -92,8 +92,10 @@ async function tradeByDoor(gateway: Awaited<ReturnType<typeof freshGateway>>, do
   assert.deepEqual(does(await ended(run)), ['live', 'completed', 'executed', 'enter'])
 
   const disabled = await call<Record<string, string[]>>('schedules_disable', { ...own, positions: 'flatten' })
-  const [exit = ''] = disabled.flatten_task_ids!
-  assert.deepEqual([disabled.disabled, disabled.flatten_task_ids], [[schedule_id], [exit]])
+  // What is open on paper ends by an exit of its own.
+  const [exit = '', onPaper = ''] = disabled.flatten_task_ids!
+  assert.deepEqual([disabled.disabled, disabled.flatten_task_ids], [[schedule_id], [exit, onPaper]])
+  assert.deepEqual(does(await ended(onPaper)), ['paper', 'completed', 'executed', 'exit'])
   const { execution_type: type, ...flat } = await ended(exit)
   assert.deepEqual([type, ...does(flat as Execution)], ['exit', 'live', 'completed', 'executed', 'exit'])
   assert.deepEqual((await call<{ positions: object[] }>('perp_orders')).positions, [])
