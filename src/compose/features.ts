@@ -9,12 +9,14 @@ import { type AuthOverrides, openAuth } from './auth.ts'
 import { type ChatOverrides, openChat } from './chat.ts'
 import { openDiscovery } from './discovery.ts'
 import { openImages } from './files-and-images.ts'
+import { openMarkets } from './markets.ts'
 import { oauthSection } from './oauth.ts'
 import { openPolicy } from './policy-and-approvals.ts'
 import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
+import { openStrategies } from './strategies.ts'
 import { openSubscriptions } from './subscriptions.ts'
 import { openSwap } from './swap.ts'
 import { openSecurity } from './token-security.ts'
@@ -59,8 +61,10 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
   const subscriptions = openSubscriptions(deps)
+  const markets = openMarkets(deps)
   const all = (): Joined => joined
   const operations = () => joined.operations
+  const strategies = openStrategies({ ...deps, markets, files: images.files, operations })
   const taskDeps = { db, clock, tasks: taskEngine.tasks, view: toTaskFullView, sections: all }
   const chatDeps = { ...deps, credits, files: images.files, operations }
   const sections: readonly Section[] = [
@@ -72,6 +76,8 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     shared.earn ?? {},
     trading?.perp ?? {},
     trading?.spot ?? {},
+    markets?.section ?? {},
+    strategies?.section ?? {},
     swaps,
     orders,
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
@@ -91,7 +97,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     images,
     ...openPolicy(deps, access),
     openChat(chatDeps, overrides),
-    openSchedules({ ...chatDeps, auth }),
+    openSchedules({ ...chatDeps, auth, strategies }),
     oauthSection(access.oauth),
     { operations: overrides.addOperations?.(deps) ?? [] },
   ]
@@ -106,6 +112,7 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     webhooks,
     images,
     subscriptions,
+    strategies,
     earn: shared.earn,
     holdings: shared.holdings,
   }

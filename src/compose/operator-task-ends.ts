@@ -142,6 +142,7 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     chat: hasNoEffect,
     recommendations_refresh: hasNoEffect,
     image_create: hasNoEffect,
+    strategy_backtest: hasNoEffect,
     limit_order_create: hasNoEffect,
     earn_sync: hasNoEffect,
     faucet_grant: hasNoEffect,

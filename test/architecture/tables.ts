@@ -44,6 +44,11 @@ export const allowedImports: Record<string, readonly string[]> = {
   // Code that several sections use and no contract names: signed venue actions and their reconciliation, sponsored
   // batches.
   engines: ['kernel', 'store', 'type durable', 'type upstreams'],
+  // Backtests of strategies, in threads.
+  'engines/backtests': ['kernel', 'market'],
+  // The fields of strategies, which schedules and backtests take.
+  'engines/strategy-terms': ['kernel', 'market'],
+  'engines/candles': ['kernel', 'store', 'market', 'type durable', 'type upstreams'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type invoke', 'type upstreams', 'type features'],
   'features/chat': [
     'kernel',
@@ -56,12 +61,24 @@ export const allowedImports: Record<string, readonly string[]> = {
     'type upstreams',
     'type features',
   ],
+  'features/markets': ['kernel', 'engines', 'market', 'type upstreams'],
+  'features/strategies': [
+    'kernel',
+    'store',
+    'engines',
+    'market',
+    'type durable',
+    'type invoke',
+    'type upstreams',
+    'type features',
+  ],
   // Schedules in words.
   'features/schedules': [
     'kernel',
     'store',
     'engines',
     'grammar',
+    'market',
     'type durable',
     'type invoke',
     'type upstreams',

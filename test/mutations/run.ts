@@ -44,6 +44,7 @@ import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
 import { signInMutations } from './sign-in.ts'
 import { solanaMutations } from './solana.ts'
+import { strategyMutations } from './strategies.ts'
 import { subscriptionMutations } from './subscriptions.ts'
 import { timeMutations } from './time.ts'
 import { venueMutations } from './venue.ts'
@@ -59,6 +60,7 @@ export const mutations: readonly Mutation[] = [
   ...chatMutations,
   ...chatBudgetMutations,
   ...chatModelMutations,
+  ...strategyMutations,
   ...scheduleMutations,
   ...creditMutations,
   ...providerMutations,

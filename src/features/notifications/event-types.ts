@@ -12,7 +12,7 @@ import {
   Time,
   Units,
 } from '#kernel/contract/wire-types.ts'
-import { SchedulePaused, ScheduleRun } from './schedule-events.ts'
+import { ScheduleGuardTripped, SchedulePaused, ScheduleRun } from './schedule-events.ts'
 import { SubscriptionChanged } from './subscription-events.ts'
 
 /** The event types of a user and the data of each. For compatibility, fields may be added but never removed. */
@@ -277,6 +277,7 @@ export const eventData = {
   'schedule.run_finished': ScheduleRun,
   'schedule.run_skipped': ScheduleRun,
   'schedule.paused': SchedulePaused,
+  'schedule.guard_tripped': ScheduleGuardTripped,
   'approval.requested': ApprovalChanged,
   'approval.decided': ApprovalChanged,
   'approval.expired': ApprovalChanged,
