@@ -1,6 +1,6 @@
 /** The published types of the SDK, written from the schemas of the contracts: no package of types has to be installed. */
 import { contracts } from '../src/contracts.ts'
-import { type Entry, operationName, type StreamEntry } from '../src/kernel/contract/operation.ts'
+import { type Entry, operationName, type StreamEntry, takesWait } from '../src/kernel/contract/operation.ts'
 import { isRecord } from '../src/kernel/wire/json.ts'
 import { type OperationRow, operations } from '../src/sdk/operations.ts'
 
@@ -77,7 +77,7 @@ const waitFields = {
 /** The parameters of a method: the input is optional where each of its fields is. */
 function parametersOf(entry: Entry, options: string, named: Named): string {
   const parts = [entry.params, entry.query, entry.body].filter((part) => part !== undefined) as unknown[]
-  if (entry.kind === 'task') parts.push(waitFields)
+  if (takesWait(entry)) parts.push(waitFields)
   const schemas = parts as Schema[]
   // The client adds what its key signs.
   const added = entry.kind === 'act' && entry.isSigned ? ['timestamp', 'signature'] : []
@@ -92,7 +92,7 @@ function parametersOf(entry: Entry, options: string, named: Named): string {
 
 function answerOf(entry: Exclude<Entry, { kind: 'stream' }>, { list }: OperationRow, named: Named): string {
   const output = typeOf(entry.output as unknown as Schema, named)
-  if (entry.kind === 'task') {
+  if (takesWait(entry)) {
     const result = entry.result ? typeOf(entry.result as unknown as Schema, named) : 'Record<string, unknown>'
     return `Call<Omit<${output}, 'result'> & { result?: ${result} | null }>`
   }

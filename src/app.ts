@@ -7,9 +7,11 @@ import { warningsOf } from '#config-safety.ts'
 import { createLinks } from '#edges/http/answer-links.ts'
 import { createFileDoor, type OpenFile } from '#edges/http/file-route.ts'
 import { type HttpEdgeDeps, openHttpEdge } from '#edges/http/http.ts'
+import { createProviderEventDoor, type ProviderEvents } from '#edges/http/provider-events-route.ts'
 import { type McpEdgeDeps, openMcpEdge } from '#edges/mcp/mcp.ts'
+import { createCheckoutPages } from '#edges/oauth/checkout-pages.ts'
 import { NotificationEvent } from '#features/notifications/event-types.ts'
-import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
+import { createInvocation, type Invocation, type InvocationDeps } from '#invoke/invocation.ts'
 import type { AgentServiceDeps, OwnAgentService } from './agent/agent-service.ts'
 import { throwAsFault } from './durable/accept/faults.ts'
 import type { StoredEvent } from './durable/events/event-log.ts'
@@ -30,19 +32,29 @@ export type DoorDeps = InvocationDeps &
   Omit<McpEdgeDeps, 'invocation'> & {
     /** Opens a file by its signed address; absent if nothing stores files. */
     openFile?: OpenFile
+    /** Takes the events of the payment provider; absent if no plans are sold. */
+    providerEvents?: ProviderEvents
     /** The parts of the sign-in; absent if people cannot sign in. */
     oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
 
 export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
-  const { operations, auth, discovery, oauth, images } = features
+  const { operations, auth, discovery, oauth, images, subscriptions } = features
+  const { providerEvents } = subscriptions
   return {
     operations,
     execute: runtime.invoke,
     authenticate: (header) => auth.authenticate(header).catch(throwAsFault),
     authenticateBackend: (key) => images.authenticateBackend(key).catch(throwAsFault),
     openFile: (address) => images.files.open(address).catch(throwAsFault),
+    ...(providerEvents && {
+      providerEvents: {
+        ...providerEvents,
+        receive: (bytes: Uint8Array, header: string | undefined) =>
+          providerEvents.receive(bytes, header).catch(throwAsFault),
+      },
+    }),
     health: discovery.health,
     limits: rateLimits(config),
     quotas: { streamsPerUser: config.STREAMS_PER_USER },
@@ -101,13 +113,19 @@ export async function openDoors(deps: DoorDeps) {
   const http = await openHttpEdge({
     ...deps,
     invocation,
-    webDoors: [mcp, ...(deps.openFile ? [createFileDoor(deps.openFile, invocation.limits)] : [])],
+    webDoors: [mcp, ...pageDoors(deps, invocation.limits)],
     ...(authorizationServer && { authorizationServer }),
   })
   parts.defer(() => http.close())
   const owned = parts.move()
   return { invocation, http, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
+
+/** The doors below HTTP that serve no operation. */
+const pageDoors = ({ openFile, providerEvents }: DoorDeps, limits: Invocation['limits']) => [
+  ...(openFile ? [createFileDoor(openFile, limits)] : []),
+  ...(providerEvents ? [createProviderEventDoor(providerEvents, limits), createCheckoutPages()] : []),
+]
 
 /** Returns a function that adds to an event the same links that HTTP clients get with the event. */
 function eventLinks({ baseUrl, features }: Composed): (event: StoredEvent) => unknown {

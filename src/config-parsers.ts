@@ -107,6 +107,19 @@ export const tills: Parse<{ chainId: string; address: string; maxNative: string 
     : reject('chain:address:amount, separated by commas, each chain once')
 }
 
+/** Plans as `price:name:credits`; two prices may sell one plan, such as by month and by year. */
+export const plans: Parse<{ priceId: string; name: string; credits: bigint }[]> = (value) => {
+  const found = list(value).map((item) => {
+    const [, priceId = '', name = '', credits = '0'] =
+      /^([A-Za-z0-9_-]{1,255}):([a-z][a-z0-9_-]{0,39}):([1-9]\d{0,8})$/.exec(item) ?? []
+    return { priceId, name, credits: BigInt(credits) }
+  })
+  const isDistinct = new Set(found.map(({ priceId }) => priceId)).size === found.length
+  return found.every(({ priceId, name }) => priceId !== '' && name !== 'free') && isDistinct
+    ? found
+    : reject('price:name:credits, separated by commas, each price once')
+}
+
 export const optionalEvmAddress: Parse<string | undefined> = (value) =>
   value === '' ? undefined : evmAddress(value)
 

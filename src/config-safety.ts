@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { worldSolanaTill, worldTill } from './config-payments.ts'
 import { publishedBridges } from './kernel/money/venue-actions.ts'
 import {
   isRemote,
@@ -27,17 +28,6 @@ export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1h
  */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
-const worldTill = '0x7111000000000000000000000000000000000001'
-const worldSolanaTill = 'DZchFr2n6SCURi4pT6zVZ2w7pi4xLtrx6nj5PdhdFYLN'
-export const worldTills = [
-  ['1', worldTill, '0.05'],
-  ['8453', worldTill, '0.05'],
-  ['42161', worldTill, '0.05'],
-  ['137', worldTill, '2000'],
-  ['7565164', worldSolanaTill, '1'],
-]
-  .map((each) => each.join(':'))
-  .join(',')
 export const worldVault = '0xea12000000000000000000000000000000008453'
 
 const moneyNames = [
@@ -66,6 +56,7 @@ export const upstreamNames = [
   'COINBASE_URL',
   'MODEL_URL',
   'IMAGES_URL',
+  'STRIPE_URL',
   'FAUCET_URL',
 ] as const
 
@@ -79,6 +70,7 @@ const optionalUpstreamNames: readonly string[] = [
   'LIFI_URL',
   'COINBASE_URL',
   'IMAGES_URL',
+  'STRIPE_URL',
 ]
 
 /** The values of unset settings outside the local environment, where the local world is no default. */
@@ -90,6 +82,9 @@ export const initialOutsideLocal: Readonly<Record<string, string>> = {
   KEY_ENCRYPTION_KEYS: '',
   RELAY_API_KEY: '',
   RECHARGE_TILLS: '',
+  STRIPE_API_KEY: '',
+  STRIPE_WEBHOOK_SECRETS: '',
+  STRIPE_PLANS: '',
   DATABASE_DURABILITY: '',
   FINALITY: 'public',
   AUTH_MODE: 'off',

@@ -19,12 +19,20 @@ import {
   optionalToken,
   optionalUrl,
   type Parse,
+  plans,
   problemsOfDurability,
   solanaAddresses,
   text,
   tills,
   upstream,
 } from './config-parsers.ts'
+import {
+  problemsOfPayments,
+  worldPaymentKey,
+  worldPaymentSecret,
+  worldPlans,
+  worldTills,
+} from './config-payments.ts'
 import {
   initialOutsideLocal,
   problemsInLocal,
@@ -41,7 +49,6 @@ import {
   worldSolanaRecipients,
   worldSolanaSponsors,
   worldSponsors,
-  worldTills,
   worldVault,
 } from './config-safety.ts'
 
@@ -267,6 +274,32 @@ export const variables = {
     worldTills,
     'chain:address:amount of each contract that takes payments for credits, on Solana of a wallet, with the most of the native coin that one payment may have; empty: credits are not sold',
   ),
+  STRIPE_URL: variable(
+    upstream,
+    'local',
+    'Payment provider that sells plans, with the interface of Stripe: https://api.stripe.com; off outside the local environment',
+  ),
+  STRIPE_API_KEY: variable(
+    optionalToken,
+    worldPaymentKey,
+    'Key for the payment provider, best a restricted one; production requires a live key',
+  ),
+  STRIPE_WEBHOOK_SECRETS: variable(
+    list,
+    worldPaymentSecret,
+    'Secrets that sign the events of the payment provider to BASE_URL with /webhooks/stripe, separated by commas; two while one replaces the other',
+  ),
+  STRIPE_PLANS: variable(
+    plans,
+    worldPlans,
+    'price:name:credits of each plan: a price of the payment provider, the name of the plan, and the credits of each paid interval',
+  ),
+  STRIPE_PORTAL_CONFIGURATION: variable(
+    optionalToken,
+    '',
+    'Settings of the page on which a plan is changed, by their id at the payment provider; empty: those of the account',
+  ),
+  STRIPE_RETURN_URL: variable(optionalUrl, '', 'Page to which a payer returns; empty: pages of this gateway'),
   SPONSOR_USER_DAY: variable(
     decimal,
     '0.02',
@@ -523,7 +556,12 @@ export function readConfig(env: Environ = process.env): Config {
     const config = values as Config
     if (config.ENVIRONMENT === 'local') problems.push(...problemsInLocal(config))
     problems.push(...problemsOfVenueNetwork(config), ...problemsOfSignIn(config))
-    problems.push(...problemsOfModel(config), ...problemsOfAgent(config), ...problemsOfDurability(config))
+    problems.push(
+      ...problemsOfModel(config),
+      ...problemsOfAgent(config),
+      ...problemsOfDurability(config),
+      ...problemsOfPayments(config),
+    )
     if (config.ENVIRONMENT !== 'local') problems.push(...problemsOutsideLocal(config))
     if (config.ENVIRONMENT === 'production') problems.push(...problemsInProduction(config))
   }

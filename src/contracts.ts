@@ -8,6 +8,7 @@ import { contract as discovery } from '#features/discovery/contract.ts'
 import { contract as earn } from '#features/earn/contract.ts'
 import { contract as hooks } from '#features/hooks/contract.ts'
 import { contract as limitOrders } from '#features/limit-orders/contract.ts'
+import { contract as markets } from '#features/markets/contract.ts'
 import { contract as notifications, webhooksContract as webhooks } from '#features/notifications/contract.ts'
 import { contract as outstandingOrders } from '#features/outstanding-orders/contract.ts'
 import { contract as perp } from '#features/perp/contract.ts'
@@ -15,6 +16,8 @@ import { contract as policy, recipientsContract as recipients } from '#features/
 import { contract as schedules } from '#features/schedules/contract.ts'
 import { contract as security } from '#features/security/contract.ts'
 import { contract as spotVenue } from '#features/spot-venue/contract.ts'
+import { contract as strategies } from '#features/strategies/contract.ts'
+import { contract as subscriptions } from '#features/subscriptions/contract.ts'
 import { contract as swap } from '#features/swap/contract.ts'
 import { contract as tasks } from '#features/tasks/contract.ts'
 import { contract as user } from '#features/user/contract.ts'
@@ -34,6 +37,7 @@ export const contracts = [
   wallets,
   credits,
   recharge,
+  subscriptions,
   tasks,
   notifications,
   webhooks,
@@ -45,4 +49,6 @@ export const contracts = [
   earn,
   perp,
   spotVenue,
+  markets,
+  strategies,
 ] as const

@@ -26,6 +26,7 @@ import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { startSolanaProxies } from './solana-proxies.ts'
 import { type SolverNode, solverNode } from './solver-node.ts'
 import { openStateFile, type StateFile } from './state-file.ts'
+import { localPaymentServer } from './stripe/stripe.ts'
 import { type TokenJudges, tokenJudges } from './token-judges.ts'
 import { type VenueNode, venueNode } from './venue-node.ts'
 import type { WorldUrls } from './world.ts'
@@ -46,7 +47,17 @@ type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<voi
 /** The providers of swaps start then, so that the start of the world does not wait for them. */
 const providerWakeMs = 1_500
 
-const services = ['hyperliquid', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices', 'model', 'images']
+const services = [
+  'hyperliquid',
+  'solver',
+  'lifi',
+  'honeypot',
+  'rugcheck',
+  'prices',
+  'model',
+  'images',
+  'stripe',
+]
 
 const endOrphans = async (dataDir: string) => {
   const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))
@@ -86,12 +97,13 @@ type ProxyTargets = {
   judges: TokenJudges
   model: ReturnType<typeof localModelServer>
   images: ReturnType<typeof localImageServer>
+  payments: ReturnType<typeof localPaymentServer>
 }
 
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver, lifi, judges, model, images }: ProxyTargets,
+  { injectors, nodes, solana, venue, solver, lifi, judges, model, images, payments }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -152,6 +164,9 @@ const openProxies = async (
     images
       .start({ preferredPort: preferredPort('images'), injector: injectorFor('images') })
       .then((server) => ['images', server] as const),
+    payments
+      .start({ preferredPort: preferredPort('stripe'), injector: injectorFor('stripe') })
+      .then((server) => ['stripe', server] as const),
     startPrices({
       ...priceParts,
       preferredPort: preferredPort('prices'),
@@ -176,6 +191,7 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
     prices: url(ports.prices),
     model: `${url(ports.model)}/v1`,
     images: url(ports.images),
+    stripe: url(ports.stripe),
     faucet: `${control}/faucet`,
     control,
   }
@@ -246,11 +262,13 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const judges = tokenJudges({ nodes, solana, nowMs: clock.nowMs })
   const model = localModelServer(clock.nowMs)
   const images = localImageServer(clock.nowMs)
+  const payments = localPaymentServer({ dir: dataDir, nowMs: clock.nowMs })
   const routes = [
     ...controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, lifi, book, manifest }),
     ...judges.routes,
     ...model.routes,
     ...images.routes,
+    ...payments.routes,
   ]
 
   const opened: ListeningServer[] = []
@@ -272,7 +290,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver, lifi, judges, model, images }
+    const parts = { injectors, nodes, solana, venue, solver, lifi, judges, model, images, payments }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an

@@ -18,6 +18,8 @@ export type WorldUrls = {
   model: string
   /** fal's synchronous form; `/queue` before the app is its queue. */
   images: string
+  /** The API below `/v1`, and the pages on which payers pay. */
+  stripe: string
   faucet: string
   control: string
 }

@@ -9,12 +9,15 @@ import { type AuthOverrides, openAuth } from './auth.ts'
 import { type ChatOverrides, openChat } from './chat.ts'
 import { openDiscovery } from './discovery.ts'
 import { openImages } from './files-and-images.ts'
+import { openMarkets } from './markets.ts'
 import { oauthSection } from './oauth.ts'
 import { openPolicy } from './policy-and-approvals.ts'
 import { openRecharge } from './recharge.ts'
 import { openSchedules } from './schedules.ts'
 import { type Joined, joinSections, type Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
+import { openStrategies } from './strategies.ts'
+import { openSubscriptions } from './subscriptions.ts'
 import { openSwap } from './swap.ts'
 import { openSecurity } from './token-security.ts'
 import { type OrderOverrides, openOrders, openSwapHooks } from './trigger-orders.ts'
@@ -57,8 +60,11 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
   const orders = openOrders({ ...shared, swaps: swaps.execution }, overrides)
   const webhooks = openWebhooks({ ...deps, auth }, overrides)
   const images = openImages({ ...deps, credits })
+  const subscriptions = openSubscriptions(deps)
+  const markets = openMarkets(deps)
   const all = (): Joined => joined
   const operations = () => joined.operations
+  const strategies = openStrategies({ ...deps, markets, files: images.files, operations })
   const taskDeps = { db, clock, tasks: taskEngine.tasks, view: toTaskFullView, sections: all }
   const chatDeps = { ...deps, credits, files: images.files, operations }
   const sections: readonly Section[] = [
@@ -70,19 +76,28 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     shared.earn ?? {},
     trading?.perp ?? {},
     trading?.spot ?? {},
+    markets?.section ?? {},
+    strategies?.section ?? {},
     swaps,
     orders,
     { operations: createTasks({ ...taskDeps, publishOrders: orders.publish }) },
     credits,
     openRecharge(shared) ?? {},
+    subscriptions,
     {
-      operations: createUser({ db, walletsOf: readWallets, credits, policySummary: custody.policy.summary }),
+      operations: createUser({
+        db,
+        walletsOf: readWallets,
+        credits,
+        planOf: subscriptions.planOf,
+        policySummary: custody.policy.summary,
+      }),
     },
     webhooks,
     images,
     ...openPolicy(deps, access),
     openChat(chatDeps, overrides),
-    openSchedules({ ...chatDeps, auth }),
+    openSchedules({ ...chatDeps, auth, strategies }),
     oauthSection(access.oauth),
     { operations: overrides.addOperations?.(deps) ?? [] },
   ]
@@ -96,6 +111,8 @@ export function openFeatures(deps: Parts, overrides: FeatureOverrides = {}) {
     wallets,
     webhooks,
     images,
+    subscriptions,
+    strategies,
     earn: shared.earn,
     holdings: shared.holdings,
   }

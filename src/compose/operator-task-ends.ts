@@ -22,6 +22,7 @@ import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operat
 import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
 import type { runKindName } from '#features/schedules/run.ts'
 import type { triggerKind } from '#features/spot-venue/trigger-store.ts'
+import type { syncKind } from '#features/subscriptions/sync.ts'
 import { createLatePaymentWatch } from '#features/swap/settle/late-payment.ts'
 import { isWholeFill, operatorEndOfSwap } from '#features/swap/settle/operator-end.ts'
 import type { faucetGrantKind } from '#features/wallets/faucet-grant.ts'
@@ -58,6 +59,7 @@ type TaskKindName =
   | 'venue_key_renewal'
   | typeof faucetGrantKind
   | typeof grantKind
+  | typeof syncKind
   | 'swap_late_payment'
   | typeof runKindName
   | 'credits_payment_search'
@@ -140,10 +142,15 @@ export function createOperatorEnds({ config, ...deps }: Deps): ReadonlyMap<strin
     chat: hasNoEffect,
     recommendations_refresh: hasNoEffect,
     image_create: hasNoEffect,
+    strategy_backtest: hasNoEffect,
     limit_order_create: hasNoEffect,
     earn_sync: hasNoEffect,
     faucet_grant: hasNoEffect,
     credits_grant: hasNoEffect,
+    // Each asks the provider for a page, or for the same setting again; neither moves money of a user.
+    subscriptions_checkout: hasNoEffect,
+    subscriptions_cancel: hasNoEffect,
+    subscriptions_sync: hasNoEffect,
     swap_late_payment: hasNoEffect,
     schedule_run: hasNoEffect,
     credits_payment_search: hasNoEffect,

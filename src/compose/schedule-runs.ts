@@ -10,6 +10,7 @@ type RunParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody'> & {
   files: Files
   operations: () => readonly Operation[]
   slots: Pick<RunDeps, 'disarm' | 'computeFollowing'>
+  runner: RunDeps['runner']
 }
 
 const chatKind = 'chat'
@@ -19,7 +20,7 @@ const isChat = (operation: Operation): operation is Extract<Operation, { entry: 
 /** Returns the kind of task for runs of schedules; a run starts its chat by the operation that callers use. */
 export function createScheduleRuns({ core, scheduleClock, custody, ...parts }: RunParts): TaskKind {
   const { db, taskEngine } = core
-  const { files, operations, slots } = parts
+  const { files, operations, slots, runner } = parts
   const admitChat = async (input: Record<string, unknown>, caller: Caller): Promise<AdmittedChat> => {
     const chat = operations().find(isChat)
     if (!chat) throw new Error('no chat is served')
@@ -48,6 +49,7 @@ export function createScheduleRuns({ core, scheduleClock, custody, ...parts }: R
     },
     announceQueued: taskEngine.announceQueued,
     cancelNotSent: taskEngine.tasks.cancelNotSent,
+    runner,
     ...slots,
   })
 }

@@ -19,21 +19,31 @@ import { notFound } from '#kernel/contract/fault.ts'
 import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import { internalKey } from '#kernel/task/idempotency-key.ts'
 import { createScheduleRuns } from './schedule-runs.ts'
+import { createStrategyPort } from './schedule-strategies.ts'
 import type { Section } from './section.ts'
 import type { Parts } from './section-parts.ts'
+import type { openStrategies } from './strategies.ts'
 
-type ScheduleParts = Pick<Parts, 'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls'> & {
+type ScheduleParts = Pick<
+  Parts,
+  'core' | 'scheduleClock' | 'custody' | 'universe' | 'innerCalls' | 'venue'
+> & {
   credits: Credits
   auth: Pick<Auth, 'holdAccess'>
   files: Files
   operations: () => readonly Operation[]
+  strategies: ReturnType<typeof openStrategies>
 }
 
 /** Opens scheduled chats: their operations, the slots that are due, and the runs of these slots. */
 export function openSchedules({ core, scheduleClock: clock, custody, ...parts }: ScheduleParts): Section {
   const { db, random, transactions, taskEngine } = core
-  const { auth, credits, files, innerCalls, operations, universe } = parts
+  const { auth, credits, files, innerCalls, operations, strategies, universe, venue } = parts
   const inTurn = createLoopTurns()
+  const sizeDecimals = async () => {
+    const list = await venue?.client.perps().catch(() => undefined)
+    return list && Object.fromEntries(list.markets.map((market) => [market.symbol, market.sizeDecimals]))
+  }
   const slots = createStrategySlots({
     transactions,
     taskEngine,
@@ -61,17 +71,26 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
       holdAccess: auth.holdAccess,
       acts: taskEngine.approvals,
       taskClock: core.clock,
+      strategies: createStrategyPort({
+        core,
+        custody,
+        venue,
+        ...(strategies && { startExit: strategies.startExit }),
+      }),
+      assetNames: async () => (await universe()).registry.names,
       creditsPerRun: (agent) => Number(creditsOfAgent[agent]),
       async factsOf(userId) {
-        const [available, limits] = await Promise.all([
+        const [available, limits, decimals] = await Promise.all([
           credits.available(userId),
           custody.policy.summary(userId),
+          sizeDecimals(),
         ])
         return {
           credits: available,
           chatPerDayUsd: limits.chat_per_day_usd,
           perTransactionUsd: limits.per_transaction_usd,
           approvalAboveUsd: limits.approval_above_usd,
+          ...(decimals && { sizeDecimals: decimals }),
         }
       },
       async orderedBy(userId, text) {
@@ -87,7 +106,17 @@ export function openSchedules({ core, scheduleClock: clock, custody, ...parts }:
         return access !== undefined && isScope(access) ? access : undefined
       },
     }),
-    kinds: [createScheduleRuns({ core, scheduleClock: clock, custody, files, operations, slots })],
+    kinds: [
+      createScheduleRuns({
+        core,
+        scheduleClock: clock,
+        custody,
+        files,
+        operations,
+        slots,
+        runner: strategies?.runner,
+      }),
+    ],
     starters: [slots.start],
     jobs: [slots.zoneDataJob, ...strategyRetentionJobs(db, core.clock)],
     facts: scheduleFacts,

@@ -11,6 +11,7 @@ export type UpstreamUrls = {
   coinbase: string | undefined
   model: string | undefined
   images: string | undefined
+  stripe: string | undefined
   faucet: string | undefined
   /** The URL of the local world's control server. */
   control?: string

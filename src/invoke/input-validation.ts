@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { readDecimals, type Schema } from '#kernel/contract/decimal-fields.ts'
 import { Fault, type InputLocation, type Issue } from '#kernel/contract/fault.ts'
-import { type Entry, isKeyed, type Operation, waitQuery } from '#kernel/contract/operation.ts'
+import { type Entry, isKeyed, type Operation, takesWait, waitQuery } from '#kernel/contract/operation.ts'
 import { isRecord, type NumberSources } from '#kernel/wire/json.ts'
 import { assertDistinctNames, inputLocations, namesIn } from './input-location.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
@@ -119,7 +119,7 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
 
 export function withWait(entry: Entry): Schema | undefined {
   const own = entry.query && asSchema(entry.query)
-  if (entry.kind !== 'task' || entry.isAnswered) return own
+  if (!takesWait(entry)) return own
   const wait = asSchema(waitQuery(entry.waitSeconds))
   return { ...own, ...wait, properties: { ...record(own?.properties), ...record(wait.properties) } }
 }

@@ -29,6 +29,15 @@ export const timeframeMs = {
   '1d': dayMs,
 } as const
 export type Timeframe = keyof typeof timeframeMs
+/** The lengths of the candles that are stored. Reports use those from 15 minutes on. */
+export const candleSpanMs = {
+  '1m': minuteMs,
+  '3m': 3 * minuteMs,
+  '5m': 5 * minuteMs,
+  ...timeframeMs,
+} as const
+export type CandleSpan = keyof typeof candleSpanMs
+export const candleSpans = Object.keys(candleSpanMs) as CandleSpan[]
 export const isTimeframe = (text: string): text is Timeframe => Object.hasOwn(timeframeMs, text)
 
 export const periodsPerYear = (timeframe: Timeframe): number => yearMs / timeframeMs[timeframe]

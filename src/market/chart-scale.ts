@@ -43,14 +43,16 @@ export function ticksOf({ from, to }: Range, count: number): Ticks {
 }
 
 const hourMs = 3_600_000
-const timeSteps = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168, 336, 720, 1_440, 2_160].map(
-  (hours) => hours * hourMs,
-)
+const minuteMs = 60_000
+const timeSteps = [
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minuteMs),
+  ...[1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168, 336, 720, 1_440, 2_160].map((hours) => hours * hourMs),
+]
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 
 export type TimeTick = { ms: number; label: string; isDay: boolean }
 
-/** Returns times at round hours or days of UTC; a new day shows its date. */
+/** Returns times at round minutes, hours or days of UTC; a new day shows its date. */
 export function timeTicks({ from, to }: Range, count: number): TimeTick[] {
   const step = timeSteps.find((each) => (to - from) / each <= count) ?? 4_320 * hourMs
   const ticks: TimeTick[] = []
@@ -59,7 +61,7 @@ export function timeTicks({ from, to }: Range, count: number): TimeTick[] {
     const isDay = ms % dayMs === 0
     const label = isDay
       ? `${date.getUTCDate()} ${months[date.getUTCMonth()]}`
-      : `${String(date.getUTCHours()).padStart(2, '0')}:00`
+      : date.toISOString().slice(11, 16)
     ticks.push({ ms, label, isDay })
   }
   return ticks

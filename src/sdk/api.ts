@@ -23,12 +23,16 @@ type TaskAnswer<Result> = {
   idempotency_key: string | null
 } & Partial<Omit<TaskFullView, 'result'>> & { result?: Result | null }
 
-type FieldsOf<E> = E extends { kind: 'task' }
-  ? InputOf<E> & { wait?: boolean; timeout?: number }
-  : E extends { isSigned: true }
-    ? Omit<InputOf<E>, 'timestamp' | 'signature'> & { timestamp?: number; signature?: string }
-    : InputOf<E>
-type AnswerOf<E> = E extends { kind: 'task' } ? TaskAnswer<ResultOf<E>> : OutputOf<E>
+/** A task whose caller may wait for its end; one that is answered always does, and answers with its result. */
+type Waiting<E> = E extends { kind: 'task' } ? (E extends { isAnswered: true } ? never : E) : never
+
+type FieldsOf<E> =
+  E extends Waiting<E>
+    ? InputOf<E> & { wait?: boolean; timeout?: number }
+    : E extends { isSigned: true }
+      ? Omit<InputOf<E>, 'timestamp' | 'signature'> & { timestamp?: number; signature?: string }
+      : InputOf<E>
+type AnswerOf<E> = E extends Waiting<E> ? TaskAnswer<ResultOf<E>> : OutputOf<E>
 
 type ItemOf<Output> = Output extends readonly (infer Item)[]
   ? Item

@@ -1,5 +1,5 @@
 import { contracts } from '#contracts.ts'
-import { type Entry, hasTask, isKeyed, operationName } from '#kernel/contract/operation.ts'
+import { type Entry, hasTask, isKeyed, operationName, takesWait } from '#kernel/contract/operation.ts'
 
 /** `items` is the field of an answer that holds its list. If the answer is the list, `id` is a field of its items. */
 export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })
@@ -26,6 +26,8 @@ export type OperationRow = {
   hasBody: boolean
   /** How many seconds a call with `wait` blocks at most, unless its `timeout` says otherwise. */
   waitSeconds?: number
+  /** Each call blocks so long, because its answer is that of its task. */
+  isAnswered?: true
   isSigned?: true
   /** The stream ends by itself, with an event `done` or `error`. */
   hasEnd?: true
@@ -53,7 +55,6 @@ function listOf(entry: Entry): ListRow | undefined {
 
 function rowOf(group: string, key: string, entry: Entry): OperationRow {
   const list = listOf(entry)
-  const waits = entry.kind === 'task'
   return {
     name: operationName(group, key),
     group: camelCase(group),
@@ -64,9 +65,10 @@ function rowOf(group: string, key: string, entry: Entry): OperationRow {
     isSignIn: group === 'auth' && entry.access === 'public',
     isKeyed: isKeyed(entry),
     pathFields: Object.keys(propertiesOf(entry.params)),
-    queryFields: Object.keys(propertiesOf(entry.query)).concat(waits ? ['wait', 'timeout'] : []),
+    queryFields: Object.keys(propertiesOf(entry.query)).concat(takesWait(entry) ? ['wait', 'timeout'] : []),
     hasBody: entry.body !== undefined,
-    ...(waits && { waitSeconds: entry.waitSeconds }),
+    ...(entry.kind === 'task' && { waitSeconds: entry.waitSeconds }),
+    ...(entry.kind === 'task' && entry.isAnswered && { isAnswered: true }),
     ...('isSigned' in entry && entry.isSigned && { isSigned: true }),
     ...(hasTask(entry) && { hasEnd: true }),
     ...(list && { list }),

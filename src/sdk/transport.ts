@@ -184,8 +184,8 @@ function requestOf(
   }
 }
 
-function waitMsOf({ waitSeconds }: OperationRow, { wait, timeout }: Input): number | undefined {
-  if (waitSeconds === undefined || wait !== true) return undefined
+function waitMsOf({ waitSeconds, isAnswered }: OperationRow, { wait, timeout }: Input): number | undefined {
+  if (waitSeconds === undefined || !(isAnswered || wait === true)) return undefined
   return (typeof timeout === 'number' ? timeout : waitSeconds) * 1_000 + waitGraceMs
 }
 

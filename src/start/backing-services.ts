@@ -45,6 +45,7 @@ export async function openUpstreamEndpoints(
     coinbase: resolveUrl(config.COINBASE_URL, local?.prices),
     model: resolveUrl(config.MODEL_URL, local?.model),
     images: resolveUrl(config.IMAGES_URL, local?.images),
+    stripe: resolveUrl(config.STRIPE_URL, local?.stripe),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
     ...(local?.control && { control: local.control }),
     ...(worldId && { worldId }),

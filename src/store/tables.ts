@@ -9,6 +9,7 @@ import type { FileTables } from './tables/files.ts'
 import type { IdentityTables } from './tables/identity.ts'
 import type { OAuthTables } from './tables/oauth.ts'
 import type { StrategyTables } from './tables/strategies.ts'
+import type { SubscriptionTables } from './tables/subscriptions.ts'
 import type { SwapTables } from './tables/swap.ts'
 import type { VenueTables } from './tables/venue.ts'
 import type { WebhookTables } from './tables/webhooks.ts'
@@ -24,6 +25,7 @@ export type Tables = AdminTables &
   VenueTables &
   SwapTables &
   StrategyTables &
+  SubscriptionTables &
   OrderTables &
   OAuthTables &
   WebhookTables

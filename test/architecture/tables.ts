@@ -3,9 +3,10 @@
  * slice. The longest prefix wins; a path without a row may not be imported.
  */
 export const allowedImports: Record<string, readonly string[]> = {
-  'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts'],
+  'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts', 'config-payments.ts'],
+  'config-payments.ts': [],
   'config-parsers.ts': [],
-  'config-safety.ts': ['kernel'],
+  'config-safety.ts': ['kernel', 'config-payments.ts'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],
   // app.ts in several files: one part each, built from settings.
@@ -47,6 +48,11 @@ export const allowedImports: Record<string, readonly string[]> = {
   'engines/custody': ['kernel', 'store'],
   // Orders ask custody for the trading keys and addresses of users.
   'engines/venue': ['kernel', 'store', 'type engines/custody', 'type durable', 'type upstreams'],
+  // Backtests of strategies, in threads.
+  'engines/backtests': ['kernel', 'market'],
+  // The fields of strategies, which schedules and backtests take.
+  'engines/strategy-terms': ['kernel', 'market'],
+  'engines/candles': ['kernel', 'store', 'market', 'type durable', 'type upstreams'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type invoke', 'type upstreams', 'type features'],
   'features/chat': [
     'kernel',
@@ -59,12 +65,24 @@ export const allowedImports: Record<string, readonly string[]> = {
     'type upstreams',
     'type features',
   ],
+  'features/markets': ['kernel', 'engines', 'market', 'type upstreams'],
+  'features/strategies': [
+    'kernel',
+    'store',
+    'engines',
+    'market',
+    'type durable',
+    'type invoke',
+    'type upstreams',
+    'type features',
+  ],
   // Schedules in words.
   'features/schedules': [
     'kernel',
     'store',
     'engines',
     'grammar',
+    'market',
     'type durable',
     'type invoke',
     'type upstreams',
@@ -145,6 +163,7 @@ export const testPackages = [
   'playwright-core',
   'openai',
   '@anthropic-ai/sdk',
+  'stripe',
   'standardwebhooks',
   'jose',
 ]
@@ -192,7 +211,7 @@ export const testProcesses = ['test/crash/svm-gateway.ts', 'test/crash/slots-ins
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
-  'src/config.ts': { fileLines: 540, why: 'the one list of all settings' },
+  'src/config.ts': { fileLines: 580, why: 'the one list of all settings' },
 }
 
 /** Where floats are calculated with: values that are no money, and have no exact form. */

@@ -91,6 +91,7 @@ describe('the record of a run', () => {
         answer: null,
         creditsUsed: 0,
         chatId: run.chat_id,
+        hasBegun: run.chat_id !== null,
         at: new Date(),
         ...given,
       }),

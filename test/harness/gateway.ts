@@ -281,6 +281,7 @@ export const upstreamsOf = ({
   lifi,
   prices,
   images,
+  stripe,
   faucet,
 }: WorldUrls): Record<(typeof upstreamNames)[number] | QuoteLimitName, string> => ({
   ETHEREUM_RPC_URL: evm['1'],
@@ -298,6 +299,7 @@ export const upstreamsOf = ({
   // As by default: a test that wants a model sets it.
   MODEL_URL: 'off',
   IMAGES_URL: images,
+  STRIPE_URL: stripe,
   FAUCET_URL: faucet,
   RELAY_QUOTES_PER_MINUTE: '0',
   LIFI_QUOTES_PER_TWO_HOURS: '0',

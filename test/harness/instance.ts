@@ -34,6 +34,7 @@ export const noUpstreams: UpstreamUrls = {
   coinbase: undefined,
   model: undefined,
   images: undefined,
+  stripe: undefined,
   faucet: undefined,
 }
 export async function openInstance({

@@ -148,7 +148,12 @@ export async function liveSchedule(
   assert.equal((await call('schedules_pause', own)).status, 'paused')
   assert.equal((await call('schedules_activate', own)).status, 'active')
   const disabled = await call<Record<string, string[]>>('schedules_disable', own)
-  assert.deepEqual(disabled, { disabled: [draft.schedule_id], already: [], not_found: [] })
+  assert.deepEqual(disabled, {
+    disabled: [draft.schedule_id],
+    already: [],
+    not_found: [],
+    flatten_task_ids: [],
+  })
   await advance(2 * daySeconds)
   assert.equal((await call('schedules_get', own)).next_run_at, null)
   assert.equal((await executions()).length, 8)

@@ -123,11 +123,21 @@ describe('scheduled chats', () => {
     const ended = await call<Record<string, string[]>>('PUT /disable_schedule_chats', {
       schedule_ids: [draft.schedule_id, unknownId],
     })
-    assert.deepEqual(ended.body, { disabled: [draft.schedule_id], already: [], not_found: [unknownId] })
+    assert.deepEqual(ended.body, {
+      disabled: [draft.schedule_id],
+      already: [],
+      not_found: [unknownId],
+      flatten_task_ids: [],
+    })
     const again = await call<Record<string, string[]>>('PUT /disable_schedule_chats', {
       schedule_id: draft.schedule_id,
     })
-    assert.deepEqual(again.body, { disabled: [], already: [draft.schedule_id], not_found: [] })
+    assert.deepEqual(again.body, {
+      disabled: [],
+      already: [draft.schedule_id],
+      not_found: [],
+      flatten_task_ids: [],
+    })
     const refused = await call<Conflict>(`POST ${activate}`)
     assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'])
   })
@@ -286,7 +296,7 @@ describe('scheduled chats', () => {
     await is({ query, schedule: '0 9 13 * 5' }, 'schedule', 'not_understood')
     await is({ schedule: 'daily at 9' }, 'query', 'exactly_one_of')
     await is({ ...morning, budget_usd: '5' }, 'budget_usd', 'extra_forbidden')
-    await is({ ...morning, mode: 'paper' }, 'mode', 'literal_error')
+    await is({ ...morning, mode: 'paper' }, 'mode', 'value_error')
     await is({ ...morning, query: '' }, 'query', 'string_too_short')
   })
 
@@ -330,7 +340,7 @@ describe('scheduled chats', () => {
     const { schedule_id } = await created(call, { schedule: { type: 'once', at }, status: 'active' })
     assert.equal((await call('POST /v1/kill', { on: true })).status, 200)
     const { body } = await call<Record<string, string[]>>('PUT /disable_schedule_chats', { all: true })
-    assert.deepEqual(body, { disabled: [schedule_id], already: [], not_found: [] })
+    assert.deepEqual(body, { disabled: [schedule_id], already: [], not_found: [], flatten_task_ids: [] })
     const later = { ...morning, schedule: { type: 'once', at: new Date(Date.now() + 4_000).toISOString() } }
     const frozen = await created(call, { ...later, status: 'active' })
     // The schedule after it has had its time, so the time of the disabled one has passed, too.

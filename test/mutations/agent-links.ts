@@ -128,7 +128,7 @@ export const agentLinkMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/06-policy/0006_chat_budget.sql',
+    'src/store/migrations/16-strategies/0006_spend.sql',
     ['test/identity/policy.test.ts'],
     [
       [

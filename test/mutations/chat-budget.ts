@@ -37,7 +37,7 @@ export const chatBudgetMutations = [
       'a chat needs no approval where an agent needs one',
     ],
   ]),
-  ...mutationsOf('src/store/migrations/06-policy/0006_chat_budget.sql', limit, [
+  ...mutationsOf('src/store/migrations/16-strategies/0006_spend.sql', limit, [
     [
       "or x.counted + policy_chat_spent(x.user_id, x.created_at - interval '24 hours', null) > x.chat_per_day",
       'or x.counted > x.chat_per_day',
@@ -58,7 +58,7 @@ export const chatBudgetMutations = [
   ]),
   ...mutationsOf('src/durable/accept/sign-first-step.ts', budget, [
     [
-      "if (wanted.admission.spend?.action.principal === 'chat') return undefined",
+      "if (action?.principal === 'chat' || action?.budget) return undefined",
       '',
       'the limit of a chat is asked of a signature that does not know of it',
     ],
@@ -75,8 +75,8 @@ export const chatBudgetMutations = [
     ['test/durable/approvals.test.ts'],
     [
       [
-        "if (error instanceof ApprovalRequired && given.asker.principal !== 'chat')",
-        'if (error instanceof ApprovalRequired)',
+        "given.asker.principal !== 'chat' && given.asker.run === undefined",
+        'given.asker.run === undefined',
         'an order of a chat waits as a task for an approval',
       ],
     ],

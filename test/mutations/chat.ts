@@ -103,8 +103,8 @@ export const chatMutations = [
   ]),
   ...mutationsOf('src/features/chat/tool-registry.ts', injections, [
     [
-      "const closedGroups = ['auth', 'webhooks', 'chat']",
-      "const closedGroups = ['auth', 'chat']",
+      "const closedGroups = ['auth', 'webhooks', 'chat', 'markets', 'strategies', 'subscriptions']",
+      "const closedGroups = ['auth', 'chat', 'markets', 'strategies', 'subscriptions']",
       'a chat recommends a webhook',
     ],
   ]),

@@ -77,7 +77,13 @@ export const identityMutations = [
   ...mutationsOf(
     'src/features/credits/buckets.ts',
     ['src/features/credits/buckets.test.ts'],
-    [['expiresAt > now', 'expiresAt >= now', 'credits are spent at the moment at which they expire']],
+    [
+      [
+        'each.expires_at <= now',
+        'each.expires_at < now',
+        'credits are spent at the moment at which they expire',
+      ],
+    ],
   ),
   ...mutationsOf(
     'src/sdk/oauth-session.ts',

@@ -146,7 +146,7 @@ export const marketMutations = [
     ],
   ]),
   ...mutationsOf('src/upstreams/hyperliquid/market-history.ts', history, [
-    ['rows.length < ratesPerPage || !last', 'true', 'only the first page of funding is read'],
+    ['rates.length < ratesPerPage || !last', 'true', 'only the first page of funding is read'],
     [
       "await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', { owner })",
       "await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', {})",

@@ -44,6 +44,8 @@ import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
 import { signInMutations } from './sign-in.ts'
 import { solanaMutations } from './solana.ts'
+import { strategyMutations } from './strategies.ts'
+import { subscriptionMutations } from './subscriptions.ts'
 import { timeMutations } from './time.ts'
 import { venueMutations } from './venue.ts'
 import { webhookMutations } from './webhooks.ts'
@@ -58,6 +60,7 @@ export const mutations: readonly Mutation[] = [
   ...chatMutations,
   ...chatBudgetMutations,
   ...chatModelMutations,
+  ...strategyMutations,
   ...scheduleMutations,
   ...creditMutations,
   ...providerMutations,
@@ -68,6 +71,7 @@ export const mutations: readonly Mutation[] = [
   ...timeMutations,
   ...modelMutations,
   ...imageMutations,
+  ...subscriptionMutations,
   ...chainMutations,
   ...solanaMutations,
   ...venueMutations,

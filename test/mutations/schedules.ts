@@ -53,7 +53,7 @@ export const scheduleMutations = [
     ['new Date(approvedUntil) > now', 'true', 'an approval lasts for ever'],
     ['approvedTerms === termsHash(row, access)', 'true', 'an approval outlives the person who gave it'],
   ]),
-  ...mutationsOf('src/features/schedules/run.ts', runs, [
+  ...mutationsOf('src/features/schedules/run-caller.ts', runs, [
     [
       "if (await deps.isPaused(run.user_id)) return skipped('frozen', 'trading_paused', 'A kill switch is set')",
       '',
@@ -78,7 +78,7 @@ export const scheduleMutations = [
       "run.strategy_status === 'active'",
       'the end of a run pauses what its user has disabled or activated anew',
     ],
-    ["if (run.execution_type !== 'manual')", '', 'a run by hand counts as a run of a slot'],
+    ['if (hasSlot(run)) await', 'await', 'a run by hand counts as a run of a slot'],
   ]),
   ...mutationsOf('src/features/schedules/run-task-store.ts', records, [
     ['b.run_count + $2 >= v.max_runs', 'b.run_count >= v.max_runs', 'a schedule runs once more than it may'],

@@ -141,7 +141,7 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
   }
 }
 
-/** A draft, and one run of it. */
+/** A draft with one run of it, and one of day trades. */
 async function createSchedule(agent: Person): Promise<Record<string, string>> {
   const headers = bearer(agent)
   const { body } = await http<{ schedule_id: string }>(`${gateway.url}/schedule_chat`, {
@@ -163,7 +163,19 @@ async function createSchedule(agent: Person): Promise<Record<string, string>> {
     )
     return children.items.length > 0 || undefined
   }, 'the chat of the run')
-  return { schedule_id, execution_id: runId, parent_task_id: runId }
+  const dayTrades = await http<{ schedule_id: string }>(`${gateway.url}/schedule_chat`, {
+    method: 'POST',
+    body: { type: 'day_trade_farming', config: { asset: 'BTC', order_notional_usd: '200' } },
+    headers,
+  })
+  assert.equal(dayTrades.status, 200, JSON.stringify(dayTrades.body))
+  return {
+    schedule_id,
+    execution_id: runId,
+    parent_task_id: runId,
+    'schedules_day_trade_farming.schedule_id': dayTrades.body.schedule_id,
+    'schedules_set_day_trade_farming.schedule_id': dayTrades.body.schedule_id,
+  }
 }
 
 /** Nobody decides for the owner, who has a key pair, so that no request of theirs waits. */
@@ -406,6 +418,9 @@ const notObjects = new Set([
   'client_order_id',
   // One of three that everybody may buy.
   'pack_id',
+  // A plan that everybody may buy, and a label of the caller's own.
+  'price_id',
+  'client_intent_id',
 ])
 
 /** An id of the same form that does not exist. */

@@ -56,11 +56,14 @@ export const bucketStart = (timeMs: number, interval: Interval): number => {
 export const bucketEnd = (startMs: number, interval: Interval): number =>
   (interval === '1M' ? nextMonth(startMs) : startMs + intervals[interval]) - 1
 
-/** From fine to coarse, newest last: how much history of each interval a new venue has. */
+/**
+ * From fine to coarse, newest first: how much history of each interval a new venue has. The minutes are 35 days, and each
+ * interval of up to a day has at least 1,100 closed candles.
+ */
 const eras: readonly { size: number; count: number; sigma: number }[] = [
-  { size: minute, count: 2_880, sigma: 0.000_5 },
+  { size: minute, count: 50_400, sigma: 0.000_5 },
   { size: 15 * minute, count: 1_920, sigma: 0.002 },
-  { size: hour, count: 1_440, sigma: 0.004 },
+  { size: hour, count: 12_000, sigma: 0.004 },
   { size: day, count: 600, sigma: 0.02 },
 ]
 
@@ -86,25 +89,49 @@ const previousCandle = (walk: Walk, startMs: number, size: number, sigma: number
   }
 }
 
-/** The same seed gives the same history. Oldest first. */
-export const pastCandles = (
-  seed: number,
-  genesisMs: number,
-  price: number,
-  lotsPerMinute: number,
-): Candle[] => {
+/** The start of a market's history: the same seed gives the same candles. */
+export type PastOptions = { seed: number; genesisMs: number; price: number; lotsPerMinute: number }
+export type Past = {
+  /** Returns the candles that end after a time, oldest first. It makes only those that nobody has asked for yet. */
+  since(fromMs: number): Candle[]
+}
+
+/** Candles are made backwards in time, so a short history is the end of a long one. */
+export const createPast = ({ seed, genesisMs, price, lotsPerMinute }: PastOptions): Past => {
   const walk: Walk = { random: { at: seed | 0 }, price, perMinute: lotsPerMinute }
   const newestFirst: Candle[] = []
   let end = Math.floor(genesisMs / minute) * minute
-  for (const { size, count, sigma } of eras) {
-    // The finer interval reaches back to the first candle of the coarser one.
-    const until = Math.floor((end - count * size) / day) * day
-    while (end > until) {
-      end -= size
-      newestFirst.push(previousCandle(walk, end, size, sigma))
+  let era = 0
+  // The finer interval reaches back to the first candle of the coarser one.
+  const startOfEra = () => {
+    const { size, count } = eras[era] ?? { size: 0, count: 0 }
+    return Math.floor((end - count * size) / day) * day
+  }
+  let until = startOfEra()
+  const makeSince = (fromMs: number): void => {
+    for (let at = eras[era]; at && end > fromMs; at = eras[era]) {
+      if (end <= until) {
+        era += 1
+        until = startOfEra()
+        continue
+      }
+      end -= at.size
+      newestFirst.push(previousCandle(walk, end, at.size, at.sigma))
     }
   }
-  return newestFirst.reverse()
+  return {
+    since(fromMs) {
+      makeSince(fromMs)
+      let [low, high] = [0, newestFirst.length]
+      while (low < high) {
+        const middle = (low + high) >> 1
+        const candle = newestFirst[middle] as Candle
+        if (candle.startMs + candle.spanMs > fromMs) low = middle + 1
+        else high = middle
+      }
+      return newestFirst.slice(0, low).reverse()
+    },
+  }
 }
 
 const merge = (into: Candle, from: Candle): void => {

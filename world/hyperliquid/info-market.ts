@@ -1,4 +1,13 @@
-import { aggregate, bucketEnd, type Candle, fillGaps, type Interval, pastCandles } from './candles.ts'
+import {
+  aggregate,
+  bucketEnd,
+  bucketStart,
+  type Candle,
+  createPast,
+  fillGaps,
+  type Interval,
+  type Past,
+} from './candles.ts'
 import { one, priceText, rateText, sizeText, unitsText } from './decimal.ts'
 import { impactPrice } from './funding.ts'
 import { type Market, marginTables, markets, type Perp, perps, type Spot, spots, tokens } from './markets.ts'
@@ -6,6 +15,7 @@ import { bookOf, midOf, stateOf, type Venue } from './venue.ts'
 import type { Json } from './views.ts'
 
 const dayMs = 86_400_000
+const minuteMs = 60_000
 
 export const meta = (): Json => ({
   universe: perps.map((market) => ({
@@ -32,31 +42,57 @@ export const marginTable = (id: number): Json => {
   }
 }
 
-/** The generated history of a market, cached on first use. */
-const pastCandlesByVenue = new WeakMap<Venue, Map<number, Candle[]>>()
+/** The generated history of a market, made as far back as anybody has asked. */
+const pastsByVenue = new WeakMap<Venue, Map<number, Past>>()
 
-const pastCandlesOf = (venue: Venue, market: Market): Candle[] => {
-  const known = pastCandlesByVenue.get(venue) ?? new Map<number, Candle[]>()
-  pastCandlesByVenue.set(venue, known)
-  const candles = known.get(market.asset)
-  if (candles) return candles
-  const lotsPerMinute = (25_000 / market.startUsd) * 10 ** market.sizeDecimals
+const pastOf = (venue: Venue, market: Market): Past => {
+  const known = pastsByVenue.get(venue) ?? new Map<number, Past>()
+  pastsByVenue.set(venue, known)
+  const past = known.get(market.asset)
+  if (past) return past
   const { seed, genesisMs } = venue.state
-  const made = pastCandles(seed + market.asset, genesisMs, Math.round(market.startUsd * one), lotsPerMinute)
+  const made = createPast({
+    seed: seed + market.asset,
+    genesisMs,
+    price: Math.round(market.startUsd * one),
+    lotsPerMinute: (25_000 / market.startUsd) * 10 ** market.sizeDecimals,
+  })
   known.set(market.asset, made)
   return made
 }
 
-/** Generated and recorded candles in one list without gaps. */
+/**
+ * Generated and recorded candles in one list without gaps, up to the present one. A time without trades, such as one that
+ * was skipped, has the price before it.
+ */
 export const candlesOf = (
   venue: Venue,
   market: Market,
   interval: Interval,
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Candle[] => {
-  const all = [...pastCandlesOf(venue, market), ...stateOf(venue, market.asset).live]
-  return fillGaps(aggregate(all, interval, fromMs, toMs), interval)
+  const { live } = stateOf(venue, market.asset)
+  const { genesisMs, nowMs } = venue.state
+  const firstMs = bucketStart(fromMs, interval)
+  const earlier = live.findLast(({ startMs }) => startMs <= firstMs)
+  const sinceMs = Math.min(firstMs, bucketStart(earlier?.startMs ?? genesisMs - minuteMs, interval))
+  const traded = [...pastOf(venue, market).since(sinceMs), ...live]
+  const close = traded.at(-1)?.close
+  const present = close === undefined ? [] : [untraded(close, bucketStart(nowMs, '1m'))]
+  const all = aggregate([...traded, ...present], interval, sinceMs, Math.max(toMs, nowMs))
+  return fillGaps(all, interval).filter(({ startMs }) => startMs >= firstMs && startMs <= toMs)
 }
+
+const untraded = (price: number, startMs: number): Candle => ({
+  startMs,
+  spanMs: minuteMs,
+  open: price,
+  high: price,
+  low: price,
+  close: price,
+  volume: 0,
+  trades: 0,
+})
 
 export const candleView = (market: Market, interval: Interval, candle: Candle): Json => ({
   t: candle.startMs,

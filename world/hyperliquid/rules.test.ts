@@ -5,10 +5,10 @@ import {
   aggregate,
   bucketEnd,
   bucketStart,
+  createPast,
   fillGaps,
   type Interval,
   intervals,
-  pastCandles,
 } from './candles.ts'
 import { canonicalDecimal, notional, parseUnits, roundMicro, roundUpMicro, unitsText } from './decimal.ts'
 import { fundingPayment, fundingRate } from './funding.ts'
@@ -115,11 +115,20 @@ test('each nonce is accepted once, within its window, above the smallest of the 
 
 test('candles of every interval are contiguous and add up to the same volume', () => {
   const genesisMs = Date.UTC(2026, 4, 17, 13, 37, 12)
-  const past = pastCandles(5, genesisMs, 4_000_000_000, 1_000)
-  assert.deepEqual(past, pastCandles(5, genesisMs, 4_000_000_000, 1_000))
+  const options = { seed: 5, genesisMs, price: 4_000_000_000, lotsPerMinute: 1_000 }
+  const past = createPast(options).since(0)
+  const inParts = createPast(options)
+  for (const days of [1, 40, 100]) {
+    const fromMs = genesisMs - days * 86_400_000
+    const part = past.filter(({ startMs, spanMs }) => startMs + spanMs > fromMs)
+    assert.deepEqual(inParts.since(fromMs), part)
+  }
+  assert.deepEqual(inParts.since(0), past)
+  assert.ok(past.filter(({ spanMs }) => spanMs === 60_000).length >= 35 * 1_440)
   for (const interval of Object.keys(intervals) as Interval[]) {
     const candles = fillGaps(aggregate(past, interval, 0, genesisMs), interval)
-    assert.ok(candles.length > 2, interval)
+    const closed = intervals[interval] <= 86_400_000 ? 1_100 : 2
+    assert.ok(candles.length > closed, `${candles.length} candles of ${interval}`)
     candles.forEach((candle, i) => {
       assert.equal(bucketStart(candle.startMs, interval), candle.startMs)
       const before = candles[i - 1]

@@ -180,12 +180,18 @@ function acceptanceJson(
     orders: admission.orders?.count,
     orders_max: admission.orders?.max,
     signed: signature?.json,
-    rows: rowsByTable([...(admission.rows ?? []), ...rows, ...chatRows(task, admission)]),
+    rows: rowsByTable([
+      ...(admission.rows ?? []),
+      ...rows,
+      ...chatRows(task, admission),
+      ...budgetRows(task, admission, grant),
+    ]),
     events,
     ...grantJson(grant, {
       hasSigned: signature !== undefined || inOrder !== undefined,
       isOfChat: isOfChat(admission),
     }),
+    ...budgetJson(admission),
     ...spendJson(task, admission),
     ...(admission.draw && { draw: drawJson(admission.draw) }),
   }
@@ -211,6 +217,25 @@ const chatRows = (task: Task, admission: Admission): FeatureRows[] =>
         },
       ]
     : []
+
+/** The budget of the schedule whose run starts the task. */
+const budgetJson = ({ spend }: Admission) => {
+  const budget = spend?.action.budget
+  return budget && { strategy_id: budget.scheduleId, budget: String(budget.micros) }
+}
+
+/** What a run starts counts against the budget of its schedule until its worth is known. */
+const budgetRows = (task: Task, { spend }: Admission, grant: PolicyGrant | undefined): FeatureRows[] => {
+  const budget = spend?.action.budget
+  if (!budget || !grant || grant.countedMicros <= 0n) return []
+  const row = {
+    task_id: task.id,
+    strategy_id: budget.scheduleId,
+    usd_micros: String(grant.countedMicros),
+    at: task.created_at.toISOString(),
+  }
+  return [{ table: 'strategy_spend', rows: [row] }]
+}
 
 /** A task that is signed with its acceptance has already used the spend that it counts against the limits. */
 const grantJson = (

@@ -50,9 +50,10 @@ export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskReque
   if (movesMoney(request.kind)) deps.holds.assertFree()
   return admitUntilAccepted(given, (admission) => accept(deps, request, admission)).catch(
     (error: unknown) => {
-      // A chat cannot ask for an approval: it recommends the action, and its user asks for the approval.
-      if (error instanceof ApprovalRequired && given.asker.principal !== 'chat')
-        return deps.requestApproval(request, error)
+      // A chat cannot ask for an approval: it recommends the action, and its user asks for the approval. Nobody is there
+      // to approve what a run of a schedule asks for, so a person approves it with the activation of the schedule.
+      const mayAsk = given.asker.principal !== 'chat' && given.asker.run === undefined
+      if (error instanceof ApprovalRequired && mayAsk) return deps.requestApproval(request, error)
       throw error
     },
   )
@@ -137,7 +138,7 @@ async function accept(
   { input, asker: { userId, executionId, run }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
-  using slot = runner.reserve(taskPriority(kind, { parent_id: run?.run ?? null }), userId)
+  using slot = runner.reserve(taskPriority(kind, { parent_id: run?.run ?? null, input }), userId)
   const wanted = {
     userId,
     kind,

@@ -39,9 +39,10 @@ async function trySigning(deps: FirstSignatureDeps, acceptance: Acceptance): Pro
   const { task, wanted } = acceptance
   const { signOnAccept: canSign } = wanted.admission
   if (!canSign || !wanted.leased) return undefined
-  // A task that a chat starts also counts against its user's limit for chats. The policy's check of a signature does
-  // not know that a chat asked for it, so a later step signs.
-  if (wanted.admission.spend?.action.principal === 'chat') return undefined
+  // A task that a chat starts also counts against its user's limit for chats, and one that a run starts against the
+  // budget of its schedule. The policy's check of a signature does not know who asked for it, so a later step signs.
+  const action = wanted.admission.spend?.action
+  if (action?.principal === 'chat' || action?.budget) return undefined
   const signal = AbortSignal.timeout(signOnAcceptMsMax)
   const step = canSign === true ? wanted.kind.steps[task.step] : canSign
   const result = await step?.(stepView(task, []), { now: task.created_at, signal, stopping: signal })

@@ -145,7 +145,7 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
 
 const priorityOf = (
   { kinds }: Pick<RunnerDeps, 'kinds'>,
-  task: Pick<Task, 'kind' | 'kind_version' | 'parent_id'>,
+  task: Pick<Task, 'kind' | 'kind_version' | 'parent_id' | 'input'>,
 ): number => {
   const kind = kinds.get(kindKey(task.kind, task.kind_version))
   return kind ? taskPriority(kind, task) : 1

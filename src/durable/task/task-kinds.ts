@@ -1,4 +1,5 @@
 import type { TaskKind, TaskPriority } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
 
@@ -21,8 +22,13 @@ export const isConversation = (priority: number): boolean =>
   priority === conversationPriority || isUnattended(priority)
 export const movesMoney = ({ priority }: Pick<TaskKind, 'priority'>): boolean => !isConversation(priority)
 
-/** Returns the priority of one task: a conversation that another task has started is unattended. */
+/**
+ * Returns the priority of one task: its kind may derive it from the input, and a conversation that another task has
+ * started is unattended.
+ */
 export const taskPriority = (
-  { priority }: Pick<TaskKind, 'priority'>,
-  { parent_id: parentId }: { parent_id: string | null },
-): TaskPriority => (priority === conversationPriority && parentId !== null ? unattendedPriority : priority)
+  { priority, priorityOf }: Pick<TaskKind, 'priority' | 'priorityOf'>,
+  { parent_id: parentId, input }: { parent_id: string | null; input: JsonObject },
+): TaskPriority =>
+  priorityOf?.(input) ??
+  (priority === conversationPriority && parentId !== null ? unattendedPriority : priority)

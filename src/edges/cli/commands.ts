@@ -1,5 +1,5 @@
 import { contracts } from '#contracts.ts'
-import { type Entry, isKeyed, operationName } from '#kernel/contract/operation.ts'
+import { type Entry, isKeyed, operationName, takesWait } from '#kernel/contract/operation.ts'
 
 /**
  * What the command line has to know about an operation. The build of a release replaces this file by one with the
@@ -85,7 +85,7 @@ export const commands: readonly Command[] = contracts.flatMap(({ group, entries 
     description: entry.description ?? '',
     isStream: entry.kind === 'stream',
     isKeyed: isKeyed(entry),
-    ...(entry.kind === 'task' && { waitSeconds: entry.waitSeconds }),
+    ...(takesWait(entry) && { waitSeconds: entry.waitSeconds }),
     fields: fieldsOf(entry),
   })),
 )

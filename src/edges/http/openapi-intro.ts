@@ -39,6 +39,8 @@ const tags: Record<string, string> = {
   auth: 'Key pair registration and bearer tokens: register, verify, token; sign-up of a person with OAuth.',
   chat: 'Ask in plain words; what would change anything is recommended, and started where you accept it or your limit for chats allows it.',
   schedules: 'Questions and orders at times to come, and the record of their runs.',
+  markets: 'What the prices and the funding of perpetual markets were.',
+  strategies: 'What trading by rules would have done.',
   tasks: 'Poll, list and cancel tasks. Every operation that moves money creates one.',
   security: 'Verdicts about tokens before they are bought.',
   wallets: 'Addresses and balances on every chain.',

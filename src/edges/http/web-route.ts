@@ -21,41 +21,49 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: W
       return signalOf(contexts.get(reply))
     },
   })
-  fastify.route({
-    method: [...route.methods],
-    url: route.path,
-    bodyLimit: route.bodyBytesMax,
-    exposeHeadRoute: false,
-    onRequest: (request, reply, next) => {
-      route.admit(webRequest(request, reply)).then((state) => {
-        states.set(request, state)
-        next()
-      }, next)
-    },
-    async errorHandler(error, request, reply) {
-      const fault = faultOf(error)
-      // The request was admitted and is not answered yet, so the error is about the body.
-      if (!fault || !states.has(request)) throw error
-      const state = states.get(request)
-      states.delete(request)
-      return sendResponse(await route.refuseBody(fault, state), reply)
-    },
-    async handler(request, reply) {
-      const context = contexts.get(reply)
-      const state = states.get(request)
-      states.delete(request)
-      const response = await route.answer(webRequest(request, reply), request.body, state)
-      if (!isStream(response)) return sendResponse(response, reply)
-      context.mode = 'stream'
-      for (const [name, value] of response.headers) reply.header(name, value)
-      addHeaders(reply, deps.common.pairs(request))
-      const stream = openByteStream(reply.code(response.status), deps.sse)
-      // The request counts as interruptible until its stream ends: a closing server then ends the stream and does not
-      // wait for it.
-      void contexts.interruptible(context, () => stream.ended)
-      await pump(response, stream)
-      return reply
-    },
+  const mount = (scope: FastifyInstance) =>
+    scope.route({
+      method: [...route.methods],
+      url: route.path,
+      bodyLimit: route.bodyBytesMax,
+      exposeHeadRoute: false,
+      onRequest: (request, reply, next) => {
+        route.admit(webRequest(request, reply)).then((state) => {
+          states.set(request, state)
+          next()
+        }, next)
+      },
+      async errorHandler(error, request, reply) {
+        const fault = faultOf(error)
+        // The request was admitted and is not answered yet, so the error is about the body.
+        if (!fault || !states.has(request)) throw error
+        const state = states.get(request)
+        states.delete(request)
+        return sendResponse(await route.refuseBody(fault, state), reply)
+      },
+      async handler(request, reply) {
+        const context = contexts.get(reply)
+        const state = states.get(request)
+        states.delete(request)
+        const response = await route.answer(webRequest(request, reply), request.body, state)
+        if (!isStream(response)) return sendResponse(response, reply)
+        context.mode = 'stream'
+        for (const [name, value] of response.headers) reply.header(name, value)
+        addHeaders(reply, deps.common.pairs(request))
+        const stream = openByteStream(reply.code(response.status), deps.sse)
+        // The request counts as interruptible until its stream ends: a closing server then ends the stream and does not
+        // wait for it.
+        void contexts.interruptible(context, () => stream.ended)
+        await pump(response, stream)
+        return reply
+      },
+    })
+  if (!route.isRaw) return void mount(fastify)
+  // The parser of bytes holds for this route alone.
+  fastify.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (_: FastifyRequest, bytes: Buffer) => bytes)
+    mount(scope)
   })
 }
 

@@ -245,7 +245,8 @@ const choiceTexts: Record<ActingScope, string> = {
   trade: 'Swap and trade for you, within your limits',
   earn: 'Deposit into the vault and withdraw, for you',
   chat: 'Chat for you, decide what a chat recommends, and spend your credits up to this amount',
-  manage: 'Lower your limits, stop all trading and send your events to its own server',
+  manage:
+    'Lower your limits, stop all trading, open payment pages for plans or end your plan, and send your events to its own server',
   propose:
     'Ask in your name for more: raised limits, recipients, linked agents, trading after a stop. You confirm each on a page of this gateway',
 }

@@ -21,7 +21,10 @@ export type StoredCaller = {
   endedAt?: string
   run?: StoredRun
 }
-type StoredRun = Omit<ScheduleRun, 'approvedMicros'> & { approvedMicros: string | null }
+type StoredRun = Omit<ScheduleRun, 'approvedMicros' | 'budgetMicros'> & {
+  approvedMicros: string | null
+  budgetMicros?: string
+}
 
 export const storedCaller = (caller: Caller): JsonObject & StoredCaller => {
   const { agentId, scheme, scopes, token, person, via } = caller
@@ -41,14 +44,16 @@ export const storedCaller = (caller: Caller): JsonObject & StoredCaller => {
   }
 }
 
-const storedRun = ({ approvedMicros, ...run }: ScheduleRun): StoredRun & JsonObject => ({
+const storedRun = ({ approvedMicros, budgetMicros, ...run }: ScheduleRun): StoredRun & JsonObject => ({
   ...run,
   approvedMicros: approvedMicros === null ? null : String(approvedMicros),
+  ...(budgetMicros !== undefined && { budgetMicros: String(budgetMicros) }),
 })
 
-const runOf = ({ approvedMicros, ...run }: StoredRun): ScheduleRun => ({
+const runOf = ({ approvedMicros, budgetMicros, ...run }: StoredRun): ScheduleRun => ({
   ...run,
   approvedMicros: approvedMicros === null ? null : BigInt(approvedMicros),
+  ...(budgetMicros !== undefined && { budgetMicros: BigInt(budgetMicros) }),
 })
 
 /** Returns the stored caller of a schedule: its access ends with the grant or the link, but not with the token. */

@@ -88,6 +88,9 @@ export const dueColumns = `s.id, s.user_id, s.title, s.notify, s.version, s.next
   s.run_count, v.type, v.mode, v.calendar, v.max_runs, v.on_missed, v.catch_up_seconds`
 export const strategyWithVersion = `strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`
 
+/** The priority of runs that ask no model, and trade when their slot is due. */
+export const tradePriority = 1
+
 /** Many strategies have the same slot, so runs that ask a model begin spread over this time after the slot. */
 const promptSpreadMs = 10_000
 const loopTurn = createLoopTurns()
@@ -250,7 +253,12 @@ function runTask(
   { execution, kind }: NewRun,
 ) {
   const slot = execution.slot!
-  const input = { schedule_id: id, version, slot: slot.toISOString() }
+  const input = {
+    schedule_id: id,
+    version,
+    slot: slot.toISOString(),
+    ...(type !== 'prompt' && { priority: tradePriority }),
+  }
   const spreadMs = type === 'prompt' ? Number.parseInt(id.slice(-6), 16) % promptSpreadMs : 0
   return {
     id: execution.id,

@@ -4,9 +4,10 @@ import { minIdAt } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /**
- * Deletes the events of strategy runs after a quarter of a year, and the runs after a year. Their ids contain their
- * time, so primary keys find the oldest ones. Versions are deleted that are not the newest of their strategy and that
- * no run names any more; strategies are never deleted.
+ * Deletes the events and decisions of strategy runs after a quarter of a year, and the runs with their fills and the
+ * worth of accounts after a year. The ids of runs contain their time, so primary keys find the oldest ones. Versions are
+ * deleted that are not the newest of their strategy and that no run names any more. Strategies are never deleted, and with
+ * them one account for each mode and what their orders were worth together.
  */
 
 /** The newest versions that a strategy keeps whether or not a run names them. */
@@ -17,6 +18,19 @@ const batchMax = 1_000
 
 const eventDeletionSql = `delete from strategy_event where (execution_id, seq) in
   (select execution_id, seq from strategy_event where execution_id < $1 order by execution_id, seq limit $2) returning seq`
+const decisionDeletionSql = `delete from strategy_decision where (execution_id, seq) in
+  (select execution_id, seq from strategy_decision where execution_id < $1 order by execution_id, seq limit $2) returning seq`
+/** Each account has an index by time of what belongs to it. */
+const fillDeletionSql = `delete from strategy_fill where (strategy_id, mode, fill_id) in (
+  select old.strategy_id, old.mode, old.fill_id from strategy_account a cross join lateral (
+    select f.strategy_id, f.mode, f.fill_id from strategy_fill f
+    where f.strategy_id = a.strategy_id and f.mode = a.mode and f.at < $1 order by f.at limit $2) old
+  limit $2) returning fill_id`
+const equityDeletionSql = `delete from strategy_equity where (strategy_id, mode, at) in (
+  select old.strategy_id, old.mode, old.at from strategy_account a cross join lateral (
+    select e.strategy_id, e.mode, e.at from strategy_equity e
+    where e.strategy_id = a.strategy_id and e.mode = a.mode and e.at < $1 order by e.at limit $2) old
+  limit $2) returning at`
 const executionDeletionSql = `delete from strategy_execution where id in
   (select id from strategy_execution where id < $1 and ended_at is not null order by id limit $2) returning strategy_id, version`
 
@@ -29,12 +43,16 @@ type Named = { strategy_id: string; version: number }
 
 export const strategyRetentionJobs = (pool: Queryable, clock: Clock): MaintenanceJob[] => {
   const before = (ageMs: number) => minIdAt(later(clock.now(), -ageMs))
+  const deletion = (name: string, sql: string, ofAge: () => unknown): MaintenanceJob => ({
+    name: `retention of ${name} of strategies`,
+    runBatch: async () => (await query(pool, sql, [ofAge(), batchMax])).length === batchMax,
+  })
+  const yearAgo = () => later(clock.now(), -365 * dayMs)
   return [
-    {
-      name: 'retention of events of strategies',
-      runBatch: async () =>
-        (await query(pool, eventDeletionSql, [before(90 * dayMs), batchMax])).length === batchMax,
-    },
+    deletion('events', eventDeletionSql, () => before(90 * dayMs)),
+    deletion('decisions', decisionDeletionSql, () => before(90 * dayMs)),
+    deletion('fills', fillDeletionSql, yearAgo),
+    deletion('worth', equityDeletionSql, yearAgo),
     {
       name: 'retention of executions of strategies',
       async runBatch() {

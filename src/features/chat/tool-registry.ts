@@ -3,8 +3,11 @@ import { isScope, type Operation } from '#kernel/contract/operation.ts'
 import type { ToolDescription } from '#kernel/wire/chat-answerer.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 
-/** The operations of these groups give or take access, or are the chat itself, so no tool offers them. */
-const closedGroups = ['auth', 'webhooks', 'chat']
+/**
+ * The operations of these groups give or take access, or are the chat itself, so no tool offers them. A turn reads markets by
+ * tools of its own.
+ */
+const closedGroups = ['auth', 'webhooks', 'chat', 'markets', 'strategies', 'subscriptions']
 /**
  * A turn only reads in these groups, because people decide in them, and a call could loosen some of their limits.
  * Schedules are among them, because a text that a turn has read could otherwise plan runs.

@@ -1,11 +1,11 @@
+import { creditsAsset, planAccountPrefix } from '#kernel/money/credit-accounts.ts'
 import { externalAccount, type Move } from '#kernel/task/task.ts'
 
 /** The origins of credits, in the order of spending: credits that expire first are spent first. */
-export const bucketKinds = ['signup', 'referral', 'purchased'] as const
+export const bucketKinds = ['signup', 'referral', 'plan', 'purchased'] as const
 export type BucketKind = (typeof bucketKinds)[number]
 
-export const creditsAsset = 'credits'
-export const subAccountOf = (kind: BucketKind): string => `${creditsAsset}:${kind}`
+export const subAccountOf = (kind: Exclude<BucketKind, 'plan'>): string => `${creditsAsset}:${kind}`
 
 /** Returns the move that books purchased credits, which never expire. */
 export const purchasedCredits = (
@@ -24,24 +24,32 @@ export type Bucket = { kind: BucketKind; credits: bigint; expiresAt: Date | null
 type Balance = { subAccount: string; availUnits: bigint }
 type Expiry = { sub_account: string; expires_at: Date }
 
-/** Returns the credits that are available at `now`, without expired ones and those on hold. */
-export function liveBuckets(balances: readonly Balance[], expiries: readonly Expiry[], now: Date): Bucket[] {
-  return bucketKinds.flatMap((kind) => {
-    const subAccount = subAccountOf(kind)
-    const credits = balances.find((each) => each.subAccount === subAccount)?.availUnits ?? 0n
-    const expiresAt = expiries.find((each) => each.sub_account === subAccount)?.expires_at ?? null
-    const live = credits > 0n && (expiresAt === null || expiresAt > now)
-    return live ? [{ kind, credits, expiresAt }] : []
-  })
-}
-
 /** Returns the accounts whose credits have not expired, in the order of spending. */
 export const spendableAccounts = (expiries: readonly Expiry[], now: Date): string[] =>
-  bucketKinds
-    .map(subAccountOf)
-    .filter(
-      (subAccount) => !expiries.some((each) => each.sub_account === subAccount && each.expires_at <= now),
-    )
+  bucketKinds.flatMap((kind) => {
+    if (kind === 'plan') return livePlanAccounts(expiries, now)
+    const subAccount = subAccountOf(kind)
+    const hasExpired = expiries.some((each) => each.sub_account === subAccount && each.expires_at <= now)
+    return hasExpired ? [] : [subAccount]
+  })
+
+const livePlanAccounts = (expiries: readonly Expiry[], now: Date): string[] =>
+  expiries
+    .filter((each) => each.sub_account.startsWith(planAccountPrefix) && each.expires_at > now)
+    .sort((a, b) => a.expires_at.getTime() - b.expires_at.getTime())
+    .map((each) => each.sub_account)
+
+const kindOf = (subAccount: string): BucketKind =>
+  bucketKinds.find((kind) => kind !== 'plan' && subAccountOf(kind) === subAccount) ?? 'plan'
+
+/** Returns the credits that are available at `now`, without expired ones and those on hold. */
+export function liveBuckets(balances: readonly Balance[], expiries: readonly Expiry[], now: Date): Bucket[] {
+  return spendableAccounts(expiries, now).flatMap((subAccount) => {
+    const credits = balances.find((each) => each.subAccount === subAccount)?.availUnits ?? 0n
+    const expiresAt = expiries.find((each) => each.sub_account === subAccount)?.expires_at ?? null
+    return credits > 0n ? [{ kind: kindOf(subAccount), credits, expiresAt }] : []
+  })
+}
 
 export const totalOf = (buckets: readonly Bucket[]): bigint =>
   buckets.reduce((sum, { credits }) => sum + credits, 0n)

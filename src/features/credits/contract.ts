@@ -53,7 +53,9 @@ export const contract = group('credits', {
           T.Object(
             {
               task_id: TextOrNull,
-              kind: T.String({ description: 'Kind of the task; `signup` for the first credits' }),
+              kind: T.String({
+                description: 'Kind of the task; `signup` for the first credits, `plan` for those of a plan',
+              }),
               credits: T.Integer({ description: 'Whole credits; negative: taken' }),
               at: Time,
             },

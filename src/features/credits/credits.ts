@@ -2,17 +2,11 @@ import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { implement, type Operation } from '#kernel/contract/operation.ts'
+import { creditsAsset } from '#kernel/money/credit-accounts.ts'
 import type { Draw } from '#kernel/task/ledger-draw.ts'
 import { externalAccount, type Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
-import {
-  type Bucket,
-  creditsAsset,
-  liveBuckets,
-  spendableAccounts,
-  subAccountOf,
-  totalOf,
-} from './buckets.ts'
+import { type Bucket, liveBuckets, spendableAccounts, subAccountOf, totalOf } from './buckets.ts'
 import { contract } from './contract.ts'
 import { historyOf } from './history.ts'
 import { packs } from './packs.ts'

@@ -12,7 +12,8 @@ import {
   Time,
   Units,
 } from '#kernel/contract/wire-types.ts'
-import { SchedulePaused, ScheduleRun } from './schedule-events.ts'
+import { ScheduleGuardTripped, SchedulePaused, ScheduleRun } from './schedule-events.ts'
+import { SubscriptionChanged } from './subscription-events.ts'
 
 /** The event types of a user and the data of each. For compatibility, fields may be added but never removed. */
 
@@ -276,6 +277,7 @@ export const eventData = {
   'schedule.run_finished': ScheduleRun,
   'schedule.run_skipped': ScheduleRun,
   'schedule.paused': SchedulePaused,
+  'schedule.guard_tripped': ScheduleGuardTripped,
   'approval.requested': ApprovalChanged,
   'approval.decided': ApprovalChanged,
   'approval.expired': ApprovalChanged,
@@ -286,6 +288,15 @@ export const eventData = {
   'agent.link_contested': AgentLink,
   'agent.link_accepted': AgentLink,
   'app.credits_changed': AppCreditsChanged,
+  'subscription.started': SubscriptionChanged,
+  'subscription.renewed': SubscriptionChanged,
+  'subscription.changed': SubscriptionChanged,
+  'subscription.payment_failed': SubscriptionChanged,
+  'subscription.cancelled': SubscriptionChanged,
+  'subscription.resumed': SubscriptionChanged,
+  'subscription.ended': SubscriptionChanged,
+  'subscription.credits_changed': SubscriptionChanged,
+  'subscription.duplicate_refunded': SubscriptionChanged,
   'security.flagged': SecurityFlagged,
   'webhook.created': WebhookCreated,
   'webhook.updated': WebhookUpdated,

@@ -159,8 +159,8 @@ export const admitOpen = (deps: TradeDeps) =>
       assertPosition(order.position, order.market, order)
       return order.reduces ? { transfer_usd: null } : transferForMargin(deps.venue, order, { isLast })
     },
-    start(order, transfer) {
-      const data = openTaskData(order, transfer, deps.clock)
+    start(order, transfer, { run }) {
+      const data = { ...openTaskData(order, transfer, deps.clock), ...(run && { is_of_run: true as const }) }
       return { first: 'begin', deadlineMs: tradeDeadlineMs, data, signOnAccept: startsWithOrder(data) }
     },
   })

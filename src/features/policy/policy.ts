@@ -249,6 +249,10 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const state = await view(db, userId, { chainId })
       const evaluated = await enforce(db, userId, action, state)
       throwIfRefused(rules.refusedToChats(action, evaluated))
+      if (action.budget) {
+        const spentMicros = await store.spentOfSchedule(db, action.budget.scheduleId)
+        throwIfRefused(rules.refusedByBudget(action, { ...action.budget, spentMicros }))
+      }
       assertApproved(action, evaluated)
       return grantOf(action, state)
     },

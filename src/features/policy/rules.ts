@@ -67,6 +67,7 @@ export type Rule =
   | 'per_transaction_usd'
   | 'per_day_usd'
   | 'chat_per_day_usd'
+  | 'budget_usd'
   | 'approval_above_usd'
   | 'reservation'
 
@@ -196,6 +197,17 @@ export function refusedToChats(request: PolicyRequest, state: PolicyState): Refu
   const reason = 'chats start by themselves only what counts against the limits'
   const remaining = usd(chatRemainingMicros(state))
   return refuse('chat_per_day_usd', reason, usd(state.limits.chatPerDayMicros), remaining)
+}
+
+/** Returns a refusal of what is more than a schedule may still spend of its budget. */
+export function refusedByBudget(
+  request: PolicyRequest,
+  { micros, spentMicros }: { micros: bigint; spentMicros: bigint },
+): Refusal | null {
+  const left = micros > spentMicros ? micros - spentMicros : 0n
+  if (countedMicros(request) <= left) return null
+  const reason = `the value exceeds the ${usd(left)} USD that remain of the budget of ${usd(micros)} USD of the schedule`
+  return refuse('budget_usd', reason, usd(micros), usd(left))
 }
 
 /** The limits that a user has set. Null keeps the platform's limit, and lets chats start nothing. */

@@ -177,6 +177,12 @@ export const lockSpend = (tx: Queryable, taskId: string, userId: string) =>
       .forUpdate(),
   )
 
+/** Returns what counts against the budget of a schedule, in micro-dollars. */
+export async function spentOfSchedule(db: Queryable, scheduleId: string): Promise<bigint> {
+  const [row] = await query<{ micros: string }>(db, 'select strategy_spent($1)::text as micros', [scheduleId])
+  return BigInt(row?.micros ?? 0)
+}
+
 export const saveSpend = (tx: Queryable, taskId: string, usdMicros: bigint, authorizedMicros: bigint) =>
   fetchAll(
     tx,

@@ -1,23 +1,26 @@
-import type { TaskQueries } from '#durable/task/task-queries.ts'
 import { assertUncontested } from '#engines/agent-links/owners.ts'
 import type { StoredCaller } from '#engines/stored-callers/stored-caller.ts'
-import type { StrategySlots } from '#engines/strategy-slots/strategy-slots.ts'
-import { type Clock, later } from '#kernel/clock.ts'
-import { assertScope } from '#kernel/contract/assert-scope.ts'
+import { later } from '#kernel/clock.ts'
 import { type ActScope, type Caller, type Scope, scopes } from '#kernel/contract/caller.ts'
-import { exactlyOneOf, Fault, notFound } from '#kernel/contract/fault.ts'
-import type { Random } from '#kernel/id.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { toMicros } from '#kernel/money/money.ts'
-import type { ActRequests, RequestedAct } from '#kernel/task/act-approval-request.ts'
+import type { RequestedAct } from '#kernel/task/act-approval-request.ts'
+import { isFreshPerson } from '#kernel/task/fresh-sign-in.ts'
 import type { Tx } from '#kernel/task/task.ts'
-import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import { type Owner, personOf } from '#store/person-of-user.ts'
-import type { Queryable } from '#store/query.ts'
-import type { StrategyRow } from '#store/tables/strategies.ts'
 import type { ScheduleInputOf } from './contract.ts'
 import { statusReason } from './run-events.ts'
+import {
+  assertScopes,
+  assertVersion,
+  isLive,
+  missingOf,
+  requireSchedule,
+  type ScheduleDeps,
+  viewOf,
+} from './schedule-deps.ts'
 import { activeMax, type ScheduleView, type SetupItemView } from './schedule-schemas.ts'
-import { type Compiled, type Ordered, setupItems, type UserFacts } from './setup-checklist.ts'
+import type { UserFacts } from './setup-checklist.ts'
 import {
   type ApprovedActivation,
   approvalRequest,
@@ -29,71 +32,10 @@ import {
   versionHash,
 } from './standing-approval.ts'
 import * as store from './store.ts'
-import { calendarOf, compiledOf, scheduleView } from './views.ts'
+import { assetInUse, claimAssets } from './strategy-assets.ts'
+import { compiledOf } from './views.ts'
 
-/** This module activates, pauses, disables and ends schedules. */
-
-export type ScheduleDeps = {
-  db: Queryable
-  clock: Clock
-  random: Random
-  factsOf: (userId: string) => Promise<UserFacts>
-  creditsPerRun: (agent: Agent) => number
-  /** Returns the operations that a run may start by itself because its query orders them. */
-  orderedBy: (userId: string, query: string) => Promise<Ordered>
-  /** Throws if the user has no chat thread of this id. */
-  assertThread: (userId: string, threadId: string) => Promise<void>
-  /** Returns the scope that a token needs for an operation; undefined if the operation needs none. */
-  scopeOf: (operation: string) => Scope | undefined
-  /** Returns the stored caller in whose name the runs of a schedule act, without a credential. */
-  authorityOf: (db: Queryable, caller: Caller) => Promise<object>
-  /** Locks the access of a caller until the end of the transaction; returns false if the access has ended already. */
-  holdAccess: (tx: Tx, caller: Caller) => Promise<boolean>
-  acts: ActRequests
-  /** The clock for approvals; unlike the clock of schedules, the local world does not advance it. */
-  taskClock: Clock
-  tasks: Pick<TaskQueries, 'cancelNotSent'>
-  slots: Pick<StrategySlots, 'settle' | 'arm' | 'disarm' | 'announce'>
-}
-
-export const noSchedule = () => notFound('schedule', 'schedules_all')
-
-export async function requireSchedule(db: Queryable, userId: string, id: string): Promise<store.ScheduleRow> {
-  const row = await store.findSchedule(db, userId, id)
-  if (!row) throw noSchedule()
-  return row
-}
-
-export const viewOf = (
-  { clock, creditsPerRun }: ScheduleDeps,
-  row: store.ScheduleRow,
-  facts: UserFacts,
-): ScheduleView => scheduleView(row, { facts, creditsPerRun, now: clock.now() })
-
-export function assertVersion({ version }: Pick<StrategyRow, 'version'>, expected: number | undefined): void {
-  if (expected === undefined || expected === version) return
-  throw new Fault('conflict', `The schedule has version ${version} by now: read it again`, {
-    extras: { version },
-  })
-}
-
-/** Throws if the query orders an operation that the caller could not start, because no run may start it then. */
-export function assertScopes({ scopeOf }: ScheduleDeps, { operations }: Compiled, caller: Caller): void {
-  for (const operation of operations) {
-    const scope = scopeOf(operation)
-    if (scope) assertScope(caller, scope)
-  }
-}
-
-const missingOf = ({ clock, creditsPerRun }: ScheduleDeps, row: store.ScheduleRow, facts: UserFacts) =>
-  setupItems({
-    ...row,
-    calendar: calendarOf(row),
-    compiled: compiledOf(row),
-    creditsPerRun: creditsPerRun(row.agent as Agent),
-    facts,
-    now: clock.now(),
-  }).filter(({ required, done }) => required && !done)
+/** This module activates schedules. */
 
 type Beginning = { row: store.ScheduleRow; authority: object; act: ActScope }
 
@@ -107,6 +49,7 @@ async function begin(deps: ScheduleDeps, { row, authority, act }: Beginning): Pr
       `A user has at most ${activeMax} active schedules: pause or disable another one`,
       { extras: { max: activeMax } },
     )
+  if (isLive(row)) await claimAssets(tx, row, compiledOf(row).assets ?? [])
   await store.storeAuthority(tx, row, authority)
   if (!(await deps.slots.arm(tx, row.id))) throw new Error(`schedule ${row.id} has no time to come`)
   await store.updateSchedule(tx, row.id, { activated_at: deps.clock.now() })
@@ -142,7 +85,7 @@ type Authorized = { row: store.ScheduleRow; caller: Caller; tx: Tx }
  * that a person has given for just this. While the link to the person is contested, no approval counts.
  */
 export async function authorityFor(deps: ScheduleDeps, { row, caller, tx }: Authorized) {
-  const needed = neededScopes(deps, compiledOf(row))
+  const needed = neededScopes(deps, row)
   const allowed = scopes.filter((scope) => needed.has(scope) && caller.scopes.has(scope))
   const access = await deps.authorityOf(tx, { ...caller, scopes: new Set(allowed) })
   const owner = await personOf(tx, caller.userId)
@@ -151,15 +94,17 @@ export async function authorityFor(deps: ScheduleDeps, { row, caller, tx }: Auth
 }
 
 /** Returns the scopes that a run needs: it chats, reads, and starts what its query orders. */
-const neededScopes = ({ scopeOf }: ScheduleDeps, { operations }: Compiled): ReadonlySet<Scope> =>
-  new Set(['chat', 'read', ...operations.flatMap((operation) => scopeOf(operation) ?? [])])
+const neededScopes = ({ scopeOf }: ScheduleDeps, row: store.ScheduleRow): ReadonlySet<Scope> => {
+  const operations = row.mode === 'paper' ? [] : compiledOf(row).operations
+  return new Set(['chat', 'read', ...operations.flatMap((operation) => scopeOf(operation) ?? [])])
+}
 
 type Reserved = { row: store.ScheduleRow; facts: UserFacts; authority: { approvedMicros?: string } }
 /**
  * Returns the maximum value of one order if a person has to approve orders of that value first; undefined otherwise.
  */
 function maxUnapproved({ row, facts, authority }: Reserved): string | undefined {
-  const maxUsd = maxToApprove(compiledOf(row), facts)
+  const maxUsd = maxToApprove(row, facts)
   return maxUsd === undefined || covers(authority, maxUsd) ? undefined : maxUsd
 }
 
@@ -180,7 +125,7 @@ export async function lockToBegin({ holdAccess }: ScheduleDeps, tx: Tx, caller: 
 
 export async function activate(
   deps: ScheduleDeps,
-  { schedule_id: id, expected_version }: ScheduleInputOf<'activate'>,
+  { schedule_id: id, expected_version, waive_paper: waivesPaper = false }: ScheduleInputOf<'activate'>,
   { facts, caller, act }: Omit<MaybeBeginning, 'id'>,
 ): Promise<ScheduleView | RequestedAct> {
   const { userId } = caller
@@ -188,36 +133,72 @@ export async function activate(
   const row = await requireSchedule(act.tx, userId, id)
   assertVersion(row, expected_version)
   if (row.status === 'active') return viewOf(deps, row, facts)
-  assertScopes(deps, compiledOf(row), caller)
-  assertComplete(deps, row, facts)
+  assertScopes(deps, { ...row, compiled: compiledOf(row) }, caller)
+  assertComplete(deps, row, facts, { waivesPaper })
   const authority = await authorityFor(deps, { row, caller, tx: act.tx })
-  const maxUsd = maxUnapproved({ row, facts, authority })
-  const view = viewOf(deps, row, facts)
-  const requested =
-    maxUsd === undefined
-      ? undefined
-      : await deps.acts
-          .requestAct(act, approvalRequest({ row, view, maxUsd, authority }), caller)
-          .catch(noPerson)
+  const requested = await requestApproval(deps, { row, facts, authority, caller, act, waivesPaper })
   if (requested) return requested
   await begin(deps, { row, authority, act })
   return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
 }
 
-/**
- * Ignores that there is no person who could approve: runs then start the orders that need no approval, and recommend
- * the others.
- */
-function noPerson(error: unknown): undefined {
-  if (!(error instanceof Fault) || error.code !== 'step_up_required') throw error
+type Approvable = Omit<MaybeBeginning, 'id'> & {
+  row: store.ScheduleRow
+  authority: object & { approvedMicros?: string }
+  waivesPaper: boolean
 }
 
-function assertComplete(deps: ScheduleDeps, row: store.ScheduleRow, facts: UserFacts): void {
+/** Asks a person to approve an activation, if one has to; returns the task that waits for the person. */
+async function requestApproval(
+  deps: ScheduleDeps,
+  { row, facts, authority, caller, act, waivesPaper }: Approvable,
+): Promise<RequestedAct | undefined> {
+  const maxUsd = maxUnapproved({ row, facts, authority })
+  const isWaived = waivesPaper && lacksPaper(deps, row, facts)
+  const isForPerson = isWaived && !isFreshPerson(caller, deps.taskClock.now())
+  if (maxUsd === undefined && !isForPerson) return undefined
+  const view = viewOf(deps, row, facts)
+  const request = approvalRequest({ row, view, maxUsd, authority, waivesPaper: isWaived })
+  return deps.acts
+    .requestAct(act, request, caller)
+    .catch((error: unknown) => withoutPerson(error, { row, maxUsd, isWaived: isForPerson }))
+}
+
+type WithoutPerson = { row: store.ScheduleRow; maxUsd: string | undefined; isWaived: boolean }
+
+/**
+ * Ignores that no person could approve the orders of a prompt: its runs start those that need no approval, and recommend
+ * the others. A strategy recommends nothing, so each of its runs would fail.
+ */
+function withoutPerson(error: unknown, { row, maxUsd, isWaived }: WithoutPerson): undefined {
+  if (!(error instanceof Fault) || error.code !== 'step_up_required' || isWaived) throw error
+  if (row.type === 'prompt') return undefined
+  throw new Fault(
+    'approval_required',
+    `One run may order for ${maxUsd} USD, which a person has to approve, and no person belongs to this agent: order less, or link it to one by \`agents_link_code\``,
+    { extras: { rule: 'approval_above_usd' } },
+  )
+}
+
+const lacksPaper = (deps: ScheduleDeps, row: store.ScheduleRow, facts: UserFacts): boolean =>
+  missingOf(deps, row, facts).some(({ key }) => key === 'paper_done')
+
+function assertComplete(
+  deps: ScheduleDeps,
+  row: store.ScheduleRow,
+  facts: UserFacts,
+  { waivesPaper }: { waivesPaper: boolean },
+): void {
   if (row.status === 'disabled' || row.status === 'completed')
     throw new Fault('conflict', `The schedule is ${row.status}: \`schedules_update\` makes a draft of it`, {
       extras: { status: row.status },
     })
-  const missing = missingOf(deps, row, facts)
+  if (waivesPaper && !isLive(row))
+    throw invalid('waive_paper', 'value_error', 'Value error: only a live strategy needs a run on paper')
+  const missing = missingOf(deps, row, facts).filter(({ key }) => !(waivesPaper && key === 'paper_done'))
+  const [inUse] = Object.entries(row.markets_in_use ?? {})
+  if (inUse && missing.every(({ key }) => key === 'asset_free'))
+    throw assetInUse({ market: inUse[0], strategy_id: inUse[1] })
   if (missing.length > 0) throw setupIncomplete(missing)
 }
 
@@ -226,7 +207,7 @@ type ApprovedBeginning = { facts: UserFacts; userId: string; act: ActScope }
 /** Activates the approved version of a schedule; throws if the schedule has changed since the approval. */
 export async function activateApproved(
   deps: ScheduleDeps,
-  { schedule_id: id, version_sha256, max_usd, authority }: ApprovedActivation,
+  { schedule_id: id, version_sha256, max_usd, waive_paper, authority }: ApprovedActivation,
   { facts, userId, act }: ApprovedBeginning,
 ): Promise<ScheduleView> {
   const owner = await personOf(act.tx, userId, { lock: true })
@@ -239,8 +220,8 @@ export async function activateApproved(
       extras: { version: row.version },
     })
   if (row.status === 'active') return viewOf(deps, row, facts)
-  assertComplete(deps, row, facts)
-  const approved = {
+  assertComplete(deps, row, facts, { waivesPaper: waive_paper === true })
+  const approved = max_usd !== undefined && {
     approvedMicros: String(toMicros(max_usd)),
     approvedUntil: later(deps.taskClock.now(), approvedMs).toISOString(),
     approvedTerms: termsHash(row, authority),
@@ -258,80 +239,4 @@ function assertSameLink(owner: Owner | undefined, { personId, linkedAt }: Partia
     throw new Fault('conflict', 'The link of the agent was changed since: activate the schedule again', {
       extras: { status: 'link_changed' },
     })
-}
-
-export async function pause(
-  deps: ScheduleDeps,
-  { schedule_id: id }: ScheduleInputOf<'pause'>,
-  { facts, caller: { userId }, act }: Omit<MaybeBeginning, 'id'>,
-): Promise<ScheduleView> {
-  await store.lockRunsAndSchedules(act.tx, userId)
-  const row = await requireSchedule(act.tx, userId, id)
-  if (row.status === 'paused') return viewOf(deps, row, facts)
-  if (row.status !== 'active')
-    throw new Fault('conflict', `The schedule is ${row.status}, so it does not run`, {
-      extras: { status: row.status },
-    })
-  await stop(deps, { ids: [id], status: 'paused', userId, act })
-  return viewOf(deps, await requireSchedule(act.tx, userId, id), facts)
-}
-
-type Stop = {
-  ids: readonly string[]
-  status: 'paused' | 'disabled'
-  userId: string
-  act: ActScope
-  cancelsRunning?: boolean
-}
-
-const stopTexts = { paused: 'Paused by its user', disabled: 'Disabled by its user' } as const
-
-/** Stops schedules: waiting runs are cancelled in the same commit, so no run starts after that commit. */
-async function stop(
-  { slots, tasks }: ScheduleDeps,
-  { ids, status, userId, act, cancelsRunning = false }: Stop,
-): Promise<void> {
-  for (const id of ids)
-    await slots.disarm(act.tx, id, {
-      status,
-      reason: statusReason({ reason: 'user', text: stopTexts[status] }),
-    })
-  const runs = await store.openRuns(act.tx, ids, { hasStarted: cancelsRunning })
-  await tasks.cancelNotSent(userId, runs, act)
-}
-
-export async function disable(
-  deps: ScheduleDeps,
-  input: ScheduleInputOf<'disable'>,
-  { userId }: Caller,
-  act: ActScope,
-) {
-  const wanted = idsIn(input)
-  const all = await store.lockRunsAndSchedules(act.tx, userId)
-  const statuses = new Map(all.map(({ id, status }) => [id, status]))
-  const hasEnded = (id: string) => statuses.get(id) === 'disabled' || statuses.get(id) === 'completed'
-  const ids = wanted ?? all.map(({ id }) => id)
-  const known = ids.filter((id) => statuses.has(id))
-  const disabled = known.filter((id) => !hasEnded(id))
-  const cancelsRunning = input.cancel_running ?? false
-  await stop(deps, {
-    ids: disabled,
-    status: 'disabled',
-    userId,
-    act,
-    cancelsRunning,
-  })
-  return {
-    disabled,
-    already: wanted ? known.filter(hasEnded) : [],
-    not_found: ids.filter((id) => !statuses.has(id)),
-  }
-}
-
-/** Returns the schedule ids that a request names, each once; undefined stands for all schedules. */
-function idsIn({ schedule_ids, schedule_id, all }: ScheduleInputOf<'disable'>): string[] | undefined {
-  const given = [schedule_ids !== undefined, schedule_id !== undefined, all === true].filter(Boolean)
-  if (given.length !== 1) throw exactlyOneOf('schedule_ids', 'all', { hasBoth: given.length > 1 })
-  const ids = schedule_ids ?? (schedule_id === undefined ? undefined : [schedule_id])
-  return ids && [...new Set(ids.map((id) => id.toLowerCase()))]
 }

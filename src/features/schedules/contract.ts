@@ -1,3 +1,4 @@
+import { readFaults } from '#engines/venue/records/contract-schemas.ts'
 import { act, group, type InputOf, read, task } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { orRequested, TaskResponse } from '#kernel/contract/task-response.ts'
@@ -12,6 +13,7 @@ import {
   RecommendationList,
   TransactionPage,
 } from './execution-schemas.ts'
+import { Farming, FarmingConfigRequest } from './farming-schemas.ts'
 import {
   activeMax,
   intervalSecondsMin,
@@ -23,6 +25,7 @@ import {
   schedulesMax,
   scheduleTypes,
   settableFields,
+  strategySecondsMin,
   timezone,
 } from './schedule-schemas.ts'
 
@@ -36,6 +39,8 @@ const paging = (limit: number) => ({
   ),
 })
 const scheduleId = T.String({ format: 'uuid', maxLength: 36, description: '`schedule_id` of a schedule' })
+/** A strategy is checked with the markets of the venue. */
+const venueFaults = [...readFaults, 'market_closed'] as const
 const schedulePath = T.Object({ schedule_id: scheduleId })
 const executionPath = T.Object({
   execution_id: T.String({ format: 'uuid', maxLength: 36, description: '`execution_id` of a run' }),
@@ -45,16 +50,22 @@ const expectedVersion = T.Optional(
 )
 const examples = [
   { query: 'how did eth do since yesterday', schedule: 'every Monday at 09:00 New York time' },
+  {
+    type: 'dca',
+    config: { asset: 'ETH', amount_usd: '20' },
+    schedule: 'every Monday at 09:00 New York time',
+    guards: { max_drawdown_pct: '10' },
+  },
 ]
 
 export const contract = group('schedules', {
   create: act('POST /schedule_chat', {
-    summary: 'Have a question asked, or an order given, at times to come',
-    description: `Use it for what should happen without you: a report each morning, a look at a position every hour. Each run is a chat that asks \`query\`; it trades by itself only what the query orders in full, within \`chat_per_day_usd\` of the policy. Without \`schedule\` the times are read from the query. A user has at most ${schedulesMax} schedules, ${activeMax} of them active. Next: \`schedules_activate\`, once each required item of \`setup_checklist\` is done, or \`status: active\` here.`,
+    summary: 'Have a question asked, an order given, or a strategy traded, at times to come',
+    description: `Use it for what should happen without you: a report each morning, a purchase every Monday. Each run of a \`prompt\` is a chat that asks \`query\`; it trades by itself only what the query orders in full, within \`chat_per_day_usd\` of the policy. A strategy, of any other \`type\`, decides by its \`config\`; it begins on paper. A query that says a whole strategy becomes one. Without \`schedule\` the times are read from the query. A user has at most ${schedulesMax} schedules, ${activeMax} of them active. Next: \`schedules_activate\`, once each required item of \`setup_checklist\` is done, or \`status: active\` here.`,
     access: 'chat',
     body: T.Object(settableFields, { $id: 'ScheduleRequest', additionalProperties: false, examples }),
     output: Schedule,
-    faults: ['limit_reached', 'not_found', 'insufficient_scope'],
+    faults: ['limit_reached', 'not_found', 'insufficient_scope', 'asset_in_use', ...venueFaults],
   }),
   all: read('GET /get_schedule_chats', {
     summary: 'All your schedules, newest first',
@@ -73,7 +84,7 @@ export const contract = group('schedules', {
   update: act('PUT /update_schedule_chat', {
     summary: 'Change a schedule',
     description:
-      'Use it to change what a schedule asks, or when; fields that are left out stay. A change of more than `title`, `notify` and `thread_id` makes another `version`, and an active schedule is paused until it is activated again, at once with `status: active`. A disabled or completed one becomes a draft. Runs under way keep their version. Next: `schedules_activate`.',
+      'Use it to change what a schedule asks, or when; fields that are left out stay. A change of more than `title`, `notify` and `thread_id` makes another `version`, and an active schedule is paused until it is activated again, at once with `status: active`. A disabled or completed one becomes a draft. Runs under way keep their version, and what is open keeps its stop and target. `mode: live` lets a strategy trade that has run on paper. A schedule keeps its type. Next: `schedules_activate`.',
     access: 'chat',
     repeatable: true,
     body: T.Object(
@@ -85,7 +96,7 @@ export const contract = group('schedules', {
       },
     ),
     output: Schedule,
-    faults: ['not_found', 'conflict', 'limit_reached', 'insufficient_scope'],
+    faults: ['not_found', 'conflict', 'limit_reached', 'insufficient_scope', 'asset_in_use', ...venueFaults],
   }),
   disable: act('PUT /disable_schedule_chats', {
     summary: 'End schedules, one, some or all',
@@ -102,6 +113,13 @@ export const contract = group('schedules', {
         schedule_id: T.Optional(scheduleId),
         all: T.Optional(T.Boolean({ description: 'true: all of yours' })),
         cancel_running: T.Optional(T.Boolean({ default: false, description: 'true: stop their runs, too' })),
+        positions: T.Optional(
+          OneOf(['keep', 'flatten'], {
+            default: 'keep',
+            description:
+              'What becomes of what strategies have open: `keep` leaves it with its stop and target, `flatten` closes it, on paper and live',
+          }),
+        ),
       },
       { $id: 'DisableSchedulesRequest', additionalProperties: false, examples: [{ all: true }] },
     ),
@@ -110,6 +128,7 @@ export const contract = group('schedules', {
         disabled: T.Array(Text),
         already: T.Array(Text),
         not_found: T.Array(Text, { description: 'No schedules of yours' }),
+        flatten_task_ids: T.Array(Text, { description: 'The tasks that close what was open' }),
       },
       { $id: 'DisabledSchedules' },
     ),
@@ -146,17 +165,35 @@ export const contract = group('schedules', {
   activate: act('POST /schedule-chat/schedule/{schedule_id}/activate', {
     summary: 'Let a schedule run',
     description:
-      'Use it once each required item of `setup_checklist` is done; otherwise `setup_incomplete` names what is missing. From now on it runs in your name, with your scopes of this moment. Where its query orders something, you need the scope of that; where one order may be above `approval_above_usd`, it answers with a task that waits until the person has approved them all at its `confirm_url`, for 90 days or until the next change. Next: `schedules_executions` has what became of its runs.',
+      'Use it once each required item of `setup_checklist` is done; otherwise `setup_incomplete` names what is missing. From now on it runs in your name, with your scopes of this moment. Where its runs order something, you need the scope of that; where one order may be above `approval_above_usd`, it answers with a task that waits until the person has approved them all at its `confirm_url`, for 90 days or until the next change. A market has one live strategy: `asset_in_use` has the `schedule_id` of the other one. Next: `schedules_executions` has what became of its runs.',
     access: 'chat',
     repeatable: true,
     params: schedulePath,
     body: T.Object(
-      { expected_version: expectedVersion },
+      {
+        expected_version: expectedVersion,
+        waive_paper: T.Optional(
+          T.Boolean({
+            default: false,
+            description:
+              'true: a live strategy needs no run on paper; the person confirms that on a page of the gateway',
+          }),
+        ),
+      },
       { $id: 'ScheduleActivateRequest', additionalProperties: false, examples: [{ expected_version: 1 }] },
     ),
     bodyOptional: true,
     output: orRequested(Schedule),
-    faults: ['not_found', 'conflict', 'setup_incomplete', 'limit_reached', 'insufficient_scope'],
+    faults: [
+      'not_found',
+      'conflict',
+      'setup_incomplete',
+      'limit_reached',
+      'insufficient_scope',
+      'asset_in_use',
+      'step_up_required',
+      'approval_required',
+    ],
   }),
   pause: act('POST /schedule-chat/schedule/{schedule_id}/pause', {
     isAddition: true,
@@ -181,6 +218,39 @@ export const contract = group('schedules', {
     output: TaskResponse,
     faults: ['not_found', 'conflict', 'insufficient_credits', 'insufficient_scope'],
   }),
+  dayTradeFarming: read('GET /schedule-chat/schedule/{schedule_id}/day-trade-farming', {
+    isAddition: true,
+    summary: 'The day trades of a schedule',
+    description:
+      'Use it to see what a schedule of the type `day_trade_farming` trades, with which leverage, and how much a day. Next: `schedules_set_day_trade_farming` changes it.',
+    access: 'read',
+    params: schedulePath,
+    output: Farming,
+    faults: ['not_found', 'conflict'],
+  }),
+  setDayTradeFarming: act('PUT /schedule-chat/schedule/{schedule_id}/day-trade-farming', {
+    isAddition: true,
+    summary: 'Set the day trades of a schedule, and let them run or rest',
+    description:
+      'Use it to change what a schedule of the type `day_trade_farming` trades. `enabled: true` activates it as `status: active` of `schedules_update` does: where something is missing it rests, and `status_reason` says what. A change makes another `version`. Next: `schedules_activate` names what is missing.',
+    access: 'chat',
+    repeatable: true,
+    params: schedulePath,
+    body: T.Object(
+      {
+        enabled: T.Boolean({ description: 'true: it runs; false: it rests as a draft' }),
+        farming_config: FarmingConfigRequest,
+        expected_version: expectedVersion,
+      },
+      {
+        $id: 'DayTradeFarmingConfigBody',
+        additionalProperties: false,
+        examples: [{ enabled: false, farming_config: { asset: 'hl:perp:BTC', order_notional_usd: 200 } }],
+      },
+    ),
+    output: Farming,
+    faults: ['not_found', 'conflict', 'limit_reached', 'insufficient_scope', 'asset_in_use', ...venueFaults],
+  }),
   executions: read('GET /schedule-chat/schedule/{schedule_id}/executions', {
     summary: 'The runs of a schedule, newest first',
     description:
@@ -189,7 +259,11 @@ export const contract = group('schedules', {
     params: schedulePath,
     query: T.Object({
       ...paging(20),
-      execution_type: T.Optional(OneOf(executionTypes, { description: 'Of this type alone' })),
+      execution_type: T.Optional(
+        OneOf([...executionTypes, 'paper'], {
+          description: 'Of this type alone; `paper`: those on paper, of whatever type',
+        }),
+      ),
       fields: T.Optional(
         OneOf(['summary', 'full'], {
           default: 'summary',
@@ -237,7 +311,7 @@ export const contract = group('schedules', {
   transactions: read('GET /schedule-chat/schedule/{schedule_id}/transactions', {
     summary: 'What the runs of a schedule have moved, newest first',
     description:
-      'Use it to see every task that a run has started by itself, or that you have accepted from one. Next: `tasks_get` has a task whole.',
+      'Use it to see every task that a run has started by itself, or that you have accepted from one, and every fill of a strategy, on paper and live. Next: `tasks_get` has a task whole.',
     access: 'read',
     params: schedulePath,
     query: T.Object(paging(15)),
@@ -326,7 +400,7 @@ export const contract = group('schedules', {
   preview: read('GET /schedule-chat/preview', {
     isAddition: true,
     summary: 'What a sentence would become as a schedule',
-    description: `Use it before \`schedules_create\`: it reads the times of a sentence, says when it would run, and what is left of it to ask. It stores nothing and costs nothing. Times are at least ${intervalSecondsMin} seconds apart. Next: \`schedules_create\` with its \`query\` and \`schedule\`.`,
+    description: `Use it before \`schedules_create\`: it reads the times of a sentence, says when it would run, and what is left of it to ask. A sentence that says a strategy is shown with its \`config\` and \`guards\`. It stores nothing and costs nothing. Times are at least ${intervalSecondsMin} seconds apart, those of a strategy ${strategySecondsMin}. Next: \`schedules_create\` with its \`query\` and \`schedule\`.`,
     access: 'read',
     query: T.Object({
       text: T.String({
@@ -348,6 +422,7 @@ export const contract = group('schedules', {
       },
       { $id: 'SchedulePreview' },
     ),
+    faults: venueFaults,
   }),
 })
 

@@ -4,23 +4,27 @@ import { uuidv7 } from '#kernel/id.ts'
 import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import { canonicalJson } from '#kernel/wire/json.ts'
 import type { StrategyRow, StrategyStatus } from '#store/tables/strategies.ts'
+import { beginIfComplete, lockToBegin } from './activation.ts'
+import type { ScheduleInputOf } from './contract.ts'
+import { cutText } from './cut-text.ts'
+import type { Plan, PlanInput } from './plan.ts'
+import { statusReason } from './run-events.ts'
 import {
   assertScopes,
   assertVersion,
-  beginIfComplete,
-  lockToBegin,
+  factsFor,
   requireSchedule,
   type ScheduleDeps,
   viewOf,
-} from './activation.ts'
-import type { ScheduleInputOf } from './contract.ts'
-import { cutText } from './cut-text.ts'
-import { statusReason } from './run-events.ts'
+} from './schedule-deps.ts'
 import { type ScheduleView, schedulesMax } from './schedule-schemas.ts'
-import type { Compiled, UserFacts } from './setup-checklist.ts'
+import type { UserFacts } from './setup-checklist.ts'
 import * as store from './store.ts'
-import { changedPlan, newPlan, type Plan } from './version-from-input.ts'
-import { calendarOf, compiledOf, guardsOf } from './views.ts'
+import { releaseAssets } from './strategy-assets.ts'
+import type { Compiled } from './strategy-orders.ts'
+import { ordersOf, type StrategyTerms, storedFacts, termsOf } from './strategy-terms.ts'
+import { changedPlan, newPlan } from './version-from-input.ts'
+import { calendarOf, compiledOf, configOf, guardsOf } from './views.ts'
 
 /** This module creates and edits schedules. */
 
@@ -35,15 +39,22 @@ const notifyOf = (notify: Wanted['notify']) =>
 
 const titleOf = (query: string): string => cutText(query.replace(/\s+/g, ' '), titleCharacters)
 
-async function prepare(deps: ScheduleDeps, plan: Plan, input: Wanted, caller: Caller): Promise<Prepared> {
+type Planned = { plan: Plan; terms: StrategyTerms | undefined }
+
+async function prepare(
+  deps: ScheduleDeps,
+  { plan, terms }: Planned,
+  input: Wanted,
+  caller: Caller,
+): Promise<Prepared> {
   const { userId } = caller
   const [facts, ordered] = await Promise.all([
-    deps.factsOf(userId),
-    deps.orderedBy(userId, plan.query),
+    factsFor(deps, userId, [plan]),
+    terms ? ordersOf(terms, plan) : deps.orderedBy(userId, plan.query),
     input.thread_id ? deps.assertThread(userId, input.thread_id) : undefined,
   ])
   const compiled = { ...ordered, notes: plan.notes }
-  if (input.status === 'active') assertScopes(deps, compiled, caller)
+  if (input.status === 'active') assertScopes(deps, { compiled, mode: plan.mode }, caller)
   return { facts, plan, compiled }
 }
 
@@ -55,8 +66,13 @@ const versionOf = (
 ): store.NewVersion => ({
   strategy_id: id,
   version,
+  type: plan.type,
   query: plan.query,
   agent: plan.agent,
+  mode: plan.mode,
+  config: plan.config,
+  budget_usd: plan.budgetUsd,
+  paper_balance_usd: plan.paperBalanceUsd,
   calendar: plan.calendar,
   max_runs: plan.maxRuns,
   guards: plan.guards,
@@ -66,8 +82,15 @@ const versionOf = (
   created_at: at,
 })
 
-export const prepareCreate = (deps: ScheduleDeps, input: ScheduleInputOf<'create'>, caller: Caller) =>
-  prepare(deps, newPlan(input, deps.clock.now()), input, caller)
+export async function prepareCreate(
+  deps: ScheduleDeps,
+  input: ScheduleInputOf<'create'>,
+  caller: Caller,
+): Promise<Prepared> {
+  const now = deps.clock.now()
+  const terms = await termsOf(deps, input, { now })
+  return prepare(deps, { plan: newPlan(input, { now, terms }), terms }, input, caller)
+}
 
 export async function create(
   deps: ScheduleDeps,
@@ -109,14 +132,23 @@ export async function prepareUpdate(
   const row = await requireSchedule(deps.db, caller.userId, input.schedule_id)
   assertVersion(row, input.expected_version)
   const stored = planOf(row)
-  const plan = changedPlan(stored, input, deps.clock.now())
-  const prepared = await prepare(deps, plan, input, caller)
+  const now = deps.clock.now()
+  const wanted: PlanInput = input
+  const facts = storedFacts(compiledOf(row), stored.config)
+  const terms = await termsOf(deps, wanted, { now, stored: { plan: stored, facts } })
+  const plan = changedPlan(stored, wanted, { now, terms })
+  const prepared = await prepare(deps, { plan, terms }, input, caller)
   return { ...prepared, version: row.version, isEdited: canonicalJson(plan) !== canonicalJson(stored) }
 }
 
 const planOf = (row: store.ScheduleRow): Plan => ({
+  type: row.type,
   query: row.query,
   agent: row.agent as Agent,
+  mode: row.mode,
+  config: configOf(row),
+  budgetUsd: row.budget_usd,
+  paperBalanceUsd: row.paper_balance_usd,
   calendar: calendarOf(row),
   notes: compiledOf(row).notes,
   maxRuns: row.max_runs,
@@ -164,6 +196,7 @@ export async function update(
   })
   if (wanted === 'active' && status !== 'active')
     await beginIfComplete(deps, { id, facts: prepared.facts, caller, act })
+  await releaseAssets(tx, [id])
   return viewOf(deps, await requireSchedule(tx, caller.userId, id), prepared.facts)
 }
 

@@ -12,22 +12,30 @@ import {
   TimeOrNull,
 } from '#kernel/contract/wire-types.ts'
 import { outcomes, taskStatuses } from '#kernel/task/task-state.ts'
+import { modes } from './schedule-schemas.ts'
 
 /** The shapes of a schedule's records: runs with their events, moved money, files and recommendations. */
 
-export const executionTypes = ['scheduled', 'catch_up', 'manual'] as const
+export const executionTypes = ['scheduled', 'catch_up', 'manual', 'exit'] as const
 export const skipReasons = [
   'overlap',
   'missed',
   'frozen',
   'cooldown',
   'no_credits',
+  'guard',
+  'budget',
   'insufficient_balance',
   'market_closed',
+  'asset_in_use',
+  'foreign_position',
   'policy_denied',
   'access_ended',
+  'approval_expired',
   'model_unavailable',
 ] as const
+
+const mode = OneOf(modes, { description: '`paper`: without money; `live`: on the account' })
 
 const Artifact = T.Object(
   {
@@ -54,7 +62,14 @@ const ExecutionError = T.Object(
   { $id: 'ScheduleExecutionError' },
 )
 const Decision = T.Object(
-  { action: OneOf(['adjust', 'hold', 'notify']), reason: Text },
+  {
+    action: OneOf(['enter', 'exit', 'adjust', 'hold', 'notify']),
+    reason: T.String({ description: 'Of a chat in words, of a strategy a code' }),
+    text: T.Optional(T.String({ description: 'Of a strategy: the same in words' })),
+    inputs_sha256: T.Optional(
+      T.String({ description: 'Of a strategy: SHA-256 of the candles, the state and the settings' }),
+    ),
+  },
   { $id: 'ScheduleDecision', additionalProperties: true },
 )
 const summaryFields = {
@@ -62,8 +77,8 @@ const summaryFields = {
   schedule_id: Text,
   version: T.Integer({ description: 'Version of the schedule at the time of the run' }),
   number: T.Integer({ description: 'Counts the records of the schedule from 1' }),
-  execution_type: OneOf(executionTypes),
-  mode: OneOf(['live'], { description: '`live`: it acted on the account' }),
+  execution_type: OneOf(executionTypes, { description: '`exit`: it closed what the schedule had open' }),
+  mode,
   scheduled_for: TimeOrNull,
   first_scheduled_for: TimeOrNull,
   skipped_slots: T.Integer(),
@@ -77,6 +92,10 @@ const summaryFields = {
   summary: Nullable(T.String({ description: 'What came out of it, in a sentence; null before its end' })),
   credits_used: Nullable(T.Integer()),
   spent_usd: DecOrNull,
+  realized_pnl_usd: T.Unsafe<string | null>({
+    ...DecOrNull,
+    description: 'What its exits have won or lost after fees and funding; its stops and targets may follow',
+  }),
   rating: Nullable(T.Integer()),
   error: Nullable(ExecutionError),
   chat_id: TextOrNull,
@@ -88,6 +107,10 @@ const fullFields = {
   answer: TextOrNull,
   artifacts: T.Array(Artifact),
   usage: Nullable(OpenObject),
+  config: T.Unsafe<Record<string, unknown> | null>({
+    ...Nullable(OpenObject),
+    description: 'The settings of the strategy in its version; null for a question or an order in words',
+  }),
 }
 /** A run in a list, which leaves out the fields that only a single run shows. */
 export const ListedExecution = T.Object(
@@ -108,10 +131,13 @@ export const EventPage = Page(Event, { $id: 'ScheduleExecutionEventPage' })
 const Transaction = T.Object(
   {
     id: Text,
-    execution_id: Text,
-    task_id: Text,
-    kind: Text,
-    mode: OneOf(['live'], { description: '`live`: it acted on the account' }),
+    execution_id: T.Unsafe<string | null>({
+      ...TextOrNull,
+      description: 'The run that ordered it; null for what was done by hand',
+    }),
+    task_id: T.Unsafe<string | null>({ ...TextOrNull, description: 'Its task; null for a `fill`' }),
+    kind: T.String({ description: 'The kind of its task, or `fill`: an order of a strategy was filled' }),
+    mode,
     status: OneOf(taskStatuses),
     outcome: Nullable(OneOf(outcomes)),
     chain_id: Nullable(ChainId),
@@ -123,6 +149,20 @@ const Transaction = T.Object(
     amount_usd: DecOrNull,
     fee: DecOrNull,
     fee_token: TextOrNull,
+    realized_pnl_usd: T.Unsafe<string | null>({
+      ...DecOrNull,
+      description: 'Of an exit: what it has won or lost after fees and funding',
+    }),
+    reason: T.Unsafe<string | null>({
+      ...TextOrNull,
+      description: 'Of a `fill`: why, as a code of the decision, or stop, target, liquidation, by_hand',
+    }),
+    is_exit: Nullable(
+      T.Boolean({ description: 'Of a `fill`: whether it closed a position or a part of one' }),
+    ),
+    decision_seq: Nullable(
+      T.Integer({ description: 'Of a `fill`: which decision of its run it carries out' }),
+    ),
     created_at: Time,
   },
   { $id: 'ScheduleTransaction' },

@@ -18,6 +18,10 @@ export type ExecutionRow = StrategyExecutionRow & {
   counted_usd: string | null
   chat_answer: string | null
   chat_credits: number | null
+  config: object | null
+  /** What the fills of the run's orders were worth, and have realised, also after its end; null without any. */
+  entered_usd: string | null
+  fills_realized_usd: string | null
 }
 
 const selection = `select e.*, v.query, array(select t.id from task t where t.parent_id = e.id order by t.id) as task_ids,
@@ -25,9 +29,12 @@ const selection = `select e.*, v.query, array(select t.id from task t where t.pa
       where t.parent_id = e.id and t.id is distinct from e.chat_id) as started,
     (select trim_scale(coalesce(sum(p.usd_micros) filter (where p.state = 'reserved'), 0) / 1000000.0)
       from policy_spend p join task t on t.id = p.task_id where t.parent_id = e.id having count(*) > 0) as counted_usd,
-    c.answer as chat_answer, c.credits_used as chat_credits
+    c.answer as chat_answer, c.credits_used as chat_credits, v.config, f.entered_usd, f.fills_realized_usd
   from strategy_execution e join strategy_version v on v.strategy_id = e.strategy_id and v.version = e.version
-    left join chat_turn c on c.chat_id = e.chat_id`
+    left join chat_turn c on c.chat_id = e.chat_id
+    left join lateral (select trim_scale(round(sum(f.size * f.price) filter (where not f.is_exit), 6)) as entered_usd,
+        trim_scale(sum(f.realized_pnl_usd)) as fills_realized_usd
+      from strategy_fill f where f.execution_id = e.id) f on true`
 
 export async function findExecution(
   db: Queryable,
@@ -39,20 +46,25 @@ export async function findExecution(
 }
 
 type Page = { skip: number; limit: number }
-type Filter = { type: ExecutionView['execution_type'] | null; status: ExecutionView['status'] | null }
+type Filter = {
+  type: ExecutionView['execution_type'] | null
+  mode: ExecutionView['mode'] | null
+  status: ExecutionView['status'] | null
+}
 
 /** Returns a page of runs; the caller has checked that the schedule belongs to the user. */
 export async function executionsOf(
   db: Queryable,
   scheduleId: string,
-  { type, status, skip, limit }: Filter & Page,
+  { type, mode, status, skip, limit }: Filter & Page,
 ): Promise<{ rows: ExecutionRow[]; total: number }> {
-  const matching = `e.strategy_id = $1 and ($2::text is null or e.execution_type = $2) and ($3::text is null or e.status = $3)`
-  const values = [scheduleId, type, status]
+  const matching = `e.strategy_id = $1 and ($2::text is null or e.execution_type = $2)
+    and ($3::text is null or e.status = $3) and ($4::text is null or e.mode = $4)`
+  const values = [scheduleId, type, status, mode]
   const [rows, [counted]] = await Promise.all([
     query<ExecutionRow>(
       db,
-      `${selection} where ${matching} order by e.number desc offset $4::bigint limit $5::integer`,
+      `${selection} where ${matching} order by e.number desc offset $5::bigint limit $6::integer`,
       [...values, skip, limit],
     ),
     query<{ total: number }>(

@@ -4,11 +4,11 @@ import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/cal
 import { Fault, notFound } from '#kernel/contract/fault.ts'
 import type * as T from '#kernel/contract/schema.ts'
 import type { Queryable } from '#store/query.ts'
-import { requireSchedule } from './activation.ts'
 import { pageMax, type ScheduleInputOf } from './contract.ts'
 import type { ArtifactList, Execution, ExecutionView } from './execution-schemas.ts'
 import * as store from './execution-store.ts'
 import { startedOutcome } from './run-outcome.ts'
+import { requireSchedule } from './schedule-deps.ts'
 
 /** This module shows the runs of a schedule, with their results and files. */
 
@@ -26,14 +26,19 @@ export const pageOf = ({ skip = 0, limit }: { skip?: number; limit?: number }, l
  * started may end later.
  */
 function resultsOf(row: store.ExecutionRow) {
-  const { status, outcome, started, spent_usd, credits_used } = row
-  if (status === 'pending' || status === 'running') return { outcome, spent_usd, credits_used }
+  const { status, outcome, started, credits_used, entered_usd } = row
+  const realized_pnl_usd = row.fills_realized_usd ?? row.realized_pnl_usd
+  // On paper no limit counts what a run spends.
+  const spent_usd = row.mode === 'paper' ? (entered_usd ?? '0') : row.spent_usd
+  if (status === 'pending' || status === 'running' || row.mode === 'paper')
+    return { outcome, spent_usd, credits_used, realized_pnl_usd }
   const settled = started.length > 0 ? startedOutcome(started, status) : outcome
   const hasReleased = started.length > 0 && settled === 'not_executed'
   return {
     outcome: settled,
     spent_usd: hasReleased ? '0' : (row.counted_usd ?? spent_usd),
     credits_used: row.chat_credits ?? credits_used,
+    realized_pnl_usd,
   }
 }
 
@@ -45,7 +50,7 @@ function executionView(row: store.ExecutionRow): ExecutionView {
     version: row.version,
     number: row.number,
     execution_type: row.execution_type as ExecutionView['execution_type'],
-    mode: 'live',
+    mode: row.mode,
     scheduled_for: slot?.toISOString() ?? null,
     first_scheduled_for: row.first_slot?.toISOString() ?? null,
     skipped_slots: row.skipped_slots,
@@ -101,6 +106,7 @@ async function fullViews(
       answer: row.answer ?? (row.ended_at === null ? null : row.chat_answer || null),
       artifacts: await artifactViews(deps, files.get(row.id) ?? []),
       usage: row.usage as Record<string, unknown> | null,
+      config: row.config as Record<string, unknown> | null,
     })),
   )
 }
@@ -115,7 +121,13 @@ export async function executionPage(
   limitDefault: number,
 ) {
   const page = pageOf(given, limitDefault)
-  const filter = { ...page, type: execution_type ?? null, status: status ?? null }
+  const isMode = execution_type === 'paper'
+  const filter = {
+    ...page,
+    type: isMode ? null : (execution_type ?? null),
+    mode: isMode ? execution_type : null,
+    status: status ?? null,
+  }
   const { rows, total } = await store.executionsOf(deps.db, scheduleId, filter)
   const items = fields === 'full' ? await fullViews(deps, scheduleId, rows) : rows.map(executionView)
   return { items, total, ...page }

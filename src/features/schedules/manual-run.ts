@@ -1,4 +1,5 @@
 import type { Engine } from '#durable/engine.ts'
+import { tradePriority } from '#engines/strategy-slots/serve-slots.ts'
 import { runKindName } from '#engines/strategy-slots/strategy-slots.ts'
 import type { ActScope, Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -7,8 +8,9 @@ import { uuidv7 } from '#kernel/id.ts'
 import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import type { Agent } from '#kernel/wire/chat-answerer.ts'
 import type { Queryable } from '#store/query.ts'
-import { assertScopes, authorityFor, lockToBegin, requireSchedule, type ScheduleDeps } from './activation.ts'
+import { authorityFor, lockToBegin } from './activation.ts'
 import type { ScheduleInputOf } from './contract.ts'
+import { assertScopes, isLive, requireSchedule, type ScheduleDeps } from './schedule-deps.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import * as store from './store.ts'
 import { compiledOf } from './views.ts'
@@ -36,8 +38,17 @@ export async function runNow(
   const [running] = await store.openRuns(tx, [scheduleId], { hasStarted: true })
   if (running !== undefined)
     throw new Fault('conflict', 'A run of the schedule is under way', { extras: { execution_id: running } })
-  assertScopes(deps, compiledOf(row), caller)
-  assertCredits(deps.creditsPerRun(row.agent as Agent), facts)
+  // What a live strategy needs is checked by its activation.
+  if (isLive(row) && row.status !== 'active')
+    throw new Fault(
+      'conflict',
+      'A live strategy runs once it is active: activate it, or set its `mode` to `paper`',
+      {
+        extras: { status: row.status },
+      },
+    )
+  assertScopes(deps, { ...row, compiled: compiledOf(row) }, caller)
+  if (row.type === 'prompt') assertCredits(deps.creditsPerRun(row.agent as Agent), facts)
   // The run acts for the caller who starts it, who may be allowed less than the one who has activated the schedule.
   const authority = await authorityFor(deps, { row, caller, tx })
   const id = uuidv7(deps.clock.now(), deps.random)
@@ -63,7 +74,12 @@ function enqueueRun(
 ): Promise<string> {
   const kind = taskEngine.kindOf(runKindName)
   if (!kind) throw new Error(`this instance has no task kind ${runKindName}`)
-  const input = { schedule_id: row.id, version: row.version, slot: null }
+  const input = {
+    schedule_id: row.id,
+    version: row.version,
+    slot: null,
+    ...(row.type !== 'prompt' && { priority: tradePriority }),
+  }
   return taskEngine.enqueue(tx, {
     id,
     userId: row.user_id,

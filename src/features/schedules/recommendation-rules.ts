@@ -1,21 +1,10 @@
 import type { JsonObject } from '#kernel/wire/json.ts'
-import type { categories, priorities } from './execution-schemas.ts'
+import type { Advice } from './advice.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
+import { type JudgedStrategy, strategyAdvice } from './strategy-advice.ts'
 
-/** A recommended change of a schedule, which follows from its newest runs. */
+/** What to change about a schedule, as its newest runs show it. */
 
-export type Advice = {
-  /** The subject of the advice; advice with a subject that the user has removed is not given again. */
-  subject: string
-  priority: (typeof priorities)[number]
-  category: (typeof categories)[number]
-  title: string
-  why: string
-  steps: string[]
-  evidence: string[]
-  action?: { operation: string; input: JsonObject }
-  expiresAt?: Date
-}
 export type JudgedRun = {
   id: string
   number: number
@@ -39,6 +28,8 @@ export type JudgedSchedule = {
   /** The latest runs of the schedule, the newest first. */
   runs: readonly JudgedRun[]
   open: readonly OpenRecommendation[]
+  /** Left out for a question or an order in words. */
+  strategy?: JudgedStrategy
 }
 
 const adviceMax = 5
@@ -86,6 +77,30 @@ const skipAdvice: Readonly<Record<string, SkipAdvice>> = {
     category: 'config',
     title: 'Times were missed',
     steps: ['Raise `catch_up_seconds` by `schedules_update`, so that a late run is made up for'],
+  },
+  budget: {
+    priority: 'now',
+    category: 'config',
+    title: 'Its budget did not cover what it had decided',
+    steps: ['Raise `budget_usd` by `schedules_update`, or let it end'],
+  },
+  insufficient_balance: {
+    priority: 'now',
+    category: 'config',
+    title: 'The balance did not cover what it had decided',
+    steps: ['Fund the account', 'Let it trade for less by `schedules_update`'],
+  },
+  foreign_position: {
+    priority: 'soon',
+    category: 'risk',
+    title: 'A position that it has not opened kept it from entering',
+    steps: ['Close that position by `perp_close`, or trade another market by `schedules_update`'],
+  },
+  approval_expired: {
+    priority: 'now',
+    category: 'config',
+    title: 'The approval of a person has expired',
+    steps: ['Ask for another one by `schedules_activate`'],
   },
   frozen: {
     priority: 'now',
@@ -159,7 +174,8 @@ const urgency = { now: 0, soon: 1, later: 2 } as const
 
 /** Returns advice on a schedule, the most urgent first, without subjects that the user has removed. */
 export function adviceFor(schedule: JudgedSchedule, removed: ReadonlySet<string>): Advice[] {
-  const all = [waiting, failures, skips, limits, ratings].flatMap((rule) => rule(schedule))
+  const ofRuns = [waiting, failures, skips, limits, ratings].flatMap((rule) => rule(schedule))
+  const all = [...ofRuns, ...strategyAdvice(schedule.strategy)]
   const wanted = all.filter(({ subject }) => !removed.has(subject))
   return wanted.toSorted((a, b) => urgency[a.priority] - urgency[b.priority]).slice(0, adviceMax)
 }

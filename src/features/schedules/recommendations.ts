@@ -5,12 +5,19 @@ import { type Caller, type RequestFacts, toActScope } from '#kernel/contract/cal
 import { notFound } from '#kernel/contract/fault.ts'
 import { type Operation, taskOf } from '#kernel/contract/operation.ts'
 import { uuidv7 } from '#kernel/id.ts'
+import { toMicros } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import type { SetGuards } from '#market/strategies/guard-distance.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 import type { StrategyRecommendationRow } from '#store/tables/strategies.ts'
-import { requireSchedule, type ScheduleDeps, viewOf } from './activation.ts'
+import type { Advice } from './advice.ts'
 import type { ScheduleInputOf } from './contract.ts'
-import { type Advice, adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
+import { adviceFor, type JudgedRun, type OpenRecommendation } from './recommendation-rules.ts'
+import { requireSchedule, type ScheduleDeps, viewOf } from './schedule-deps.ts'
+import type { UserFacts } from './setup-checklist.ts'
+import type { ScheduleRow } from './store.ts'
+import { idleMin, type JudgedStrategy } from './strategy-advice.ts'
+import { accountFigures, budgetSpent } from './strategy-view.ts'
 
 /**
  * A task computes the recommendations of a schedule, and they are stored until the next such task replaces them.
@@ -64,8 +71,38 @@ async function advise(deps: RecommendationDeps, userId: string, scheduleId: stri
       [scheduleId],
     ),
   ])
-  const schedule = { view: viewOf(deps, row, facts), runs, open }
+  const strategy = await judgedStrategy(db, row, facts)
+  const schedule = { view: viewOf(deps, row, facts), runs, open, ...(strategy && { strategy }) }
   return adviceFor(schedule, new Set(removed.map(({ subject }) => subject)))
+}
+
+/** The newest decisions, in no more than four times as many runs. */
+const decisionsSql = `select action, reason from (
+    select number, decision ->> 'action' as action, decision ->> 'reason' as reason from strategy_execution
+    where strategy_id = $1 order by number desc limit ${4 * idleMin}) d
+  where action is not null order by number desc limit ${idleMin}`
+
+/** Returns what is judged of a strategy; undefined for a schedule without accounts, which no strategy is. */
+async function judgedStrategy(
+  db: Queryable,
+  { id, guards, strategy }: ScheduleRow,
+  facts: UserFacts,
+): Promise<JudgedStrategy | undefined> {
+  if (strategy.accounts.length === 0) return undefined
+  const decisions = await query<{ action: string; reason: string }>(db, decisionsSql, [id])
+  const acted = decisions.findIndex(({ action }) => action !== 'hold')
+  const idle = acted < 0 ? decisions : decisions.slice(0, acted)
+  return {
+    mode: strategy.mode,
+    budgetMicros: strategy.budget_usd === null ? null : toMicros(strategy.budget_usd),
+    spentMicros: budgetSpent(strategy) ?? 0n,
+    guards: (guards ?? {}) as SetGuards,
+    accounts: strategy.accounts.flatMap((account) => {
+      const figures = accountFigures(account, facts)
+      return figures ? [{ mode: account.mode, figures, drift: account.drift }] : []
+    }),
+    idleReasons: idle.map(({ reason }) => reason),
+  }
 }
 
 /** Stores the advice: rows that no longer apply are deleted, and rows that apply as before keep their ids. */

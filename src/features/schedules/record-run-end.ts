@@ -13,6 +13,7 @@ import {
 import { type RunEnd, type StartedTask, type Trouble, troubleInARow, troublesMax } from './run-outcome.ts'
 import { summaryOf } from './run-report.ts'
 import * as store from './run-task-store.ts'
+import { releaseAssets } from './strategy-assets.ts'
 
 /** This module stores the end of a run, in the transaction that ends its task. */
 
@@ -36,7 +37,11 @@ export type RunRecord = {
   answer: string | null
   creditsUsed: number
   chatId: string | null
-  report?: { id: string; size: number }
+  /** Whether the run began what its schedule asks: its chat, or a decision. */
+  hasBegun: boolean
+  realizedPnlUsd?: string | null
+  /** The files that the run has made. */
+  files?: readonly store.MadeFile[]
   /**
    * The reason to pause the schedule right after this run. Without it, the schedule is paused only by trouble that
    * repeats in several runs.
@@ -66,29 +71,35 @@ export async function recordEnd(deps: RecordDeps, tx: Tx, record: RunRecord): Pr
     summary: summaryOf({ answer, end }),
     answer,
     credits_used: creditsUsed,
+    realized_pnl_usd: record.realizedPnlUsd ?? null,
   }
   await store.storeEnd(tx, run.id, ended, at)
-  if (chatId !== null) {
-    await store.copyChatEvents(tx, run.id, chatId, at)
-    await store.storeFiles(tx, { run, chatId, report: record.report, at })
-  }
+  if (run.budget_usd !== null) await store.settleSpend(tx, run, at)
+  if (chatId !== null) await store.copyChatEvents(tx, run.id, chatId, at)
+  await store.storeFiles(tx, { run, chatId, files: record.files ?? [], at })
   await store.addEvents(tx, run.id, [...started.map(tradeEvent), lastEvent(end)], at)
   const schedule = scheduleOf(run)
   const shown = { ...run, ...ended, chat_id: chatId, skipped_slots: 0 }
   const past = await store.pastRuns(tx, run, locked)
   const previous = past.find(({ number }) => number < run.number)
   const isSkip = isSkipped(record)
-  // A run that a user starts by hand counts neither as a run of a slot nor as a slot that did not run.
-  if (run.execution_type !== 'manual')
-    await store.countEnd(tx, run, { hasRun: chatId !== null && !isSkip, at })
+  // A run without a slot counts neither as a run of a slot nor as a slot that did not run.
+  if (hasSlot(run)) await store.countEnd(tx, run, { hasRun: record.hasBegun && !isSkip, at })
   const events = isSkip
     ? skippedEvents(schedule, shown, { previousReason: previous?.skip_reason ?? null })
     : finishedEvents(schedule, shown)
   const pause = record.pause ?? pauseAfter(run, past)
-  if (!pause || !isOfActivation(run, locked)) return events
-  const stop = { status: 'paused', reason: statusReason(pause) } as const
-  return (await deps.disarm(tx, run.strategy_id, stop)) ? [...events, pausedEvent(schedule, pause)] : events
+  const isPaused = pause && isOfActivation(run, locked) && (await pauseSchedule(deps, tx, run, pause))
+  if (run.mode === 'live' && run.type !== 'prompt') await releaseAssets(tx, [run.strategy_id])
+  return isPaused ? [...events, pausedEvent(schedule, pause)] : events
 }
+
+const pauseSchedule = ({ disarm }: RecordDeps, tx: Tx, { strategy_id: id }: store.Run, pause: Pause) =>
+  disarm(tx, id, { status: 'paused', reason: statusReason(pause) })
+
+/** A user starts a manual run, and an exit follows a guard, the end of a day, or a disable: neither has a slot. */
+const hasSlot = ({ execution_type: type }: Pick<store.Run, 'execution_type'>): boolean =>
+  type !== 'manual' && type !== 'exit'
 
 /** A run that has started something is no skipped one, whatever ended it. */
 const isSkipped = ({ end: { status, skipReason }, started }: RunRecord): boolean =>
@@ -102,8 +113,8 @@ const isOfActivation = (run: store.Run, { status, version, activated_at: at }: s
   status === 'active' && version === run.version && at?.getTime() === run.activated_at?.getTime()
 
 function pauseAfter(run: store.Run, past: readonly store.PastRun[]): Pause | undefined {
-  // The trouble of a run that a user starts by hand pauses no schedule.
-  if (run.execution_type === 'manual') return undefined
+  // The trouble of a run that has no slot pauses no schedule.
+  if (!hasSlot(run)) return undefined
   const trouble = troubleInARow(past)
   return (
     trouble && {

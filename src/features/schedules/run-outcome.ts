@@ -21,12 +21,20 @@ export type StartedTask = {
   outcome: Outcome | null
   error: JsonObject | null
 }
+/** What a run decided: a chat in words, a strategy by a code with the hash of what it was decided from. */
+export type RunDecision = {
+  action: 'enter' | 'exit' | 'adjust' | 'hold' | 'notify'
+  reason: string
+  /** A strategy says its decision in plain words as well. */
+  text?: string
+  inputs_sha256?: string
+}
 export type RunEnd = {
   status: 'completed' | 'failed' | 'cancelled'
   outcome: Outcome
   skipReason: SkipReason | null
   error: RunError | null
-  decision: { action: 'adjust' | 'hold' | 'notify'; reason: string } | null
+  decision: RunDecision | null
 }
 
 /** The skip reason of a run that did nothing, by the code with which an ordered operation was refused. */

@@ -54,5 +54,8 @@ const summaryCharacters = 200
 
 /** One line about a run: the beginning of its answer, or why it has none. */
 export function summaryOf({ answer, end }: Pick<Reported, 'answer' | 'end'>): string {
-  return cutText(line(answer ?? end.error?.message ?? end.decision?.reason ?? end.status), summaryCharacters)
+  return cutText(
+    line(answer ?? end.error?.message ?? end.decision?.text ?? end.decision?.reason ?? end.status),
+    summaryCharacters,
+  )
 }

@@ -22,12 +22,16 @@ export type Run = Pick<
   | 'version'
   | 'number'
   | 'execution_type'
+  | 'mode'
   | 'slot'
   | 'started_at'
   | 'chat_id'
 > &
   Pick<StrategyRow, 'title' | 'notify' | 'thread_id' | 'activated_at'> &
-  Pick<StrategyVersionRow, 'query' | 'agent' | 'calendar'> & {
+  Pick<
+    StrategyVersionRow,
+    'type' | 'query' | 'agent' | 'calendar' | 'config' | 'budget_usd' | 'paper_balance_usd'
+  > & {
     strategy_status: StrategyRow['status']
     guards: { cooldown_seconds?: number } | null
     compiled: { operations?: string[] } | null
@@ -39,9 +43,10 @@ export type Run = Pick<
 export async function findRun(db: Queryable, id: string): Promise<Run> {
   const [row] = await query<Run>(
     db,
-    `select e.id, e.strategy_id, e.user_id, e.version, e.number, e.execution_type, e.slot, e.started_at, e.chat_id,
+    `select e.id, e.strategy_id, e.user_id, e.version, e.number, e.execution_type, e.mode, e.slot, e.started_at, e.chat_id,
        s.title, s.notify, s.thread_id, s.activated_at, s.status as strategy_status,
-       s.following_at is not null as has_following, v.query, v.agent, v.calendar, v.guards, v.compiled,
+       s.following_at is not null as has_following, v.type, v.query, v.agent, v.calendar, v.config, v.budget_usd::text,
+       v.paper_balance_usd::text, v.guards, v.compiled,
        coalesce(e.authority, v.authority) as authority
      from strategy_execution e join strategy s on s.id = e.strategy_id
        join strategy_version v on v.strategy_id = e.strategy_id and v.version = e.version
@@ -53,13 +58,16 @@ export async function findRun(db: Queryable, id: string): Promise<Run> {
 }
 
 /**
- * Whether a run may begin: a manual run unless the schedule is disabled, the run of a slot while the schedule is
- * active. A schedule is completed with its last slot, but the run of that slot may still begin.
+ * Whether a run may begin: an exit always, a manual run unless the schedule is disabled, the run of a slot while the
+ * schedule is active. A schedule is completed with its last slot, but the run of that slot may still begin.
  */
-export const isRunnable = (
+export function isRunnable(
   status: StrategyRow['status'],
   { execution_type: type }: Pick<Run, 'execution_type'>,
-): boolean => (type === 'manual' ? status !== 'disabled' : status === 'active' || status === 'completed')
+): boolean {
+  if (type === 'exit') return true
+  return type === 'manual' ? status !== 'disabled' : status === 'active' || status === 'completed'
+}
 
 /** Reads the schedule again under a lock, so that its status and its access stay until the run has begun. */
 export async function mayBegin(tx: Tx, run: Run): Promise<boolean> {
@@ -168,7 +176,7 @@ export async function hasOpenTasks(db: Queryable, runId: string): Promise<boolea
   return (await query(db, text, [runId])).length > 0
 }
 
-type Begun = { run: Run; chatId: string; threadId: string; at: Date }
+type Begun = { run: Run; chatId: string | null; threadId: string | null; at: Date }
 
 export async function storeBegin(tx: Tx, { run, chatId, threadId, at }: Begun): Promise<void> {
   await query(
@@ -177,13 +185,18 @@ export async function storeBegin(tx: Tx, { run, chatId, threadId, at }: Begun): 
     [run.id, at, chatId],
   )
   // A full thread was replaced by a new one, which the schedule uses from now on, unless its user has chosen another.
-  if (threadId !== run.thread_id)
+  if (threadId !== null && threadId !== run.thread_id)
     await query(
       tx,
       'update strategy set thread_id = $2 where id = $1 and thread_id is not distinct from $3',
       [run.strategy_id, threadId, run.thread_id],
     )
-  await addEvents(tx, run.id, [{ type: 'log', data: { text: 'The run began', chat_id: chatId } }], at)
+  await addEvents(
+    tx,
+    run.id,
+    [{ type: 'log', data: { text: 'The run began', ...(chatId !== null && { chat_id: chatId }) } }],
+    at,
+  )
 }
 
 export type RunEvent = { type: 'log' | 'trade' | 'error' | 'done'; data: JsonObject }
@@ -214,14 +227,22 @@ export const copyChatEvents = (tx: Tx, runId: string, chatId: string, at: Date) 
 
 export type EndedRun = Pick<
   StrategyExecutionRow,
-  'status' | 'outcome' | 'skip_reason' | 'error' | 'decision' | 'summary' | 'answer' | 'credits_used'
+  | 'status'
+  | 'outcome'
+  | 'skip_reason'
+  | 'error'
+  | 'decision'
+  | 'summary'
+  | 'answer'
+  | 'credits_used'
+  | 'realized_pnl_usd'
 >
 
 export const storeEnd = (tx: Tx, runId: string, end: EndedRun, at: Date) =>
   query(
     tx,
     `update strategy_execution set status = $2, outcome = $3, skip_reason = $4, error = $5::jsonb, decision = $6::jsonb,
-       summary = $7, answer = $8, credits_used = $9, ended_at = $10, spent_usd = (
+       summary = $7, answer = $8, credits_used = $9, ended_at = $10, realized_pnl_usd = $11, spent_usd = (
          select trim_scale(coalesce(sum(usd_micros), 0) / 1000000.0) from policy_spend p join task t on t.id = p.task_id
          where t.parent_id = $1 and p.state = 'reserved')
      where id = $1`,
@@ -236,8 +257,13 @@ export const storeEnd = (tx: Tx, runId: string, end: EndedRun, at: Date) =>
       end.answer,
       end.credits_used,
       at,
+      end.realized_pnl_usd,
     ],
   )
+
+/** Counts the ended orders of a schedule by what they were worth against its budget, in place of what they reserved. */
+export const settleSpend = (tx: Tx, { strategy_id: id }: Pick<Run, 'strategy_id'>, at: Date) =>
+  query(tx, 'select strategy_spend_settle($1, $2)', [id, at])
 
 export type LockedSchedule = Pick<StrategyRow, 'status' | 'version' | 'activated_at'>
 
@@ -282,22 +308,24 @@ export const pastRuns = (tx: Tx, run: Run, { activated_at: since }: LockedSchedu
     [run.strategy_id, since ?? new Date(0)],
   )
 
-type RunFile = { run: Run; chatId: string; report: { id: string; size: number } | undefined; at: Date }
+export type MadeFile = { id: string; name: string; size: number }
+type RunFiles = { run: Run; chatId: string | null; files: readonly MadeFile[]; at: Date }
 
 /** The most bytes that the files of a schedule's runs may have; the oldest files are removed first. */
 const strategyBytesMax = 50 * 1_048_576
 
-/** Links the report of a run and the files of its chat to the schedule. */
-export async function storeFiles(tx: Tx, { run, chatId, report, at }: RunFile): Promise<void> {
+/** Links the files of a run and of its chat to the schedule. */
+export async function storeFiles(tx: Tx, { run, chatId, files, at }: RunFiles): Promise<void> {
+  if (chatId === null && files.length === 0) return
   await query(
     tx,
     `insert into strategy_file (file_id, strategy_id, execution_id, path, size, created_at)
      select f.id, $1, $2, $3 || f.name, f.size, $4 from (
        select file_id as id, name, size from chat_file where chat_id = $5
-       union all select id, 'report.md', size
-         from jsonb_to_recordset($6::jsonb) r (id uuid, size integer)) f
+       union all select id, name, size
+         from jsonb_to_recordset($6::jsonb) r (id uuid, name text, size integer)) f
      on conflict do nothing`,
-    [run.strategy_id, run.id, `runs/${run.number}/`, at, chatId, jsonText(report ? [report] : [])],
+    [run.strategy_id, run.id, `runs/${run.number}/`, at, chatId, jsonText(files)],
   )
   await query(
     tx,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { transactionView } from './run-transactions.ts'
+import { fillView, transactionView } from './run-transactions.ts'
 
 const task = {
   id: 't',
@@ -44,5 +44,38 @@ test('a swap shows its transaction and its value', () => {
   assert.deepEqual(
     [swapped.chain_id, swapped.tx_hash, swapped.asset, swapped.amount_usd, swapped.size],
     ['8453', '0x2', 'ETH', '20', null],
+  )
+})
+
+test('a fill of a strategy has its fee, its result and the decision that it carries out', () => {
+  const fill = fillView({
+    fill_id: 7n,
+    execution_id: 'e',
+    mode: 'paper',
+    asset: 'ETH',
+    is_buy: false,
+    size: '0.01',
+    price: '2000',
+    amount_usd: '20',
+    fee_usd: '0.009',
+    realized_pnl_usd: '-1.5',
+    reason: 'stop',
+    is_exit: true,
+    decision_seq: 1,
+    tx_hash: null,
+    at: new Date(0),
+  })
+  assert.deepEqual([fill.id, fill.task_id, fill.kind, fill.tx_hash], ['paper-7', null, 'fill', null])
+  assert.deepEqual(
+    [
+      fill.side,
+      fill.fee,
+      fill.fee_token,
+      fill.realized_pnl_usd,
+      fill.reason,
+      fill.is_exit,
+      fill.decision_seq,
+    ],
+    ['sell', '0.009', 'USDC', '-1.5', 'stop', true, 1],
   )
 })

@@ -1,12 +1,12 @@
 import type { Files } from '#engines/files/files.ts'
-import { currentCaller } from '#engines/stored-callers/stored-caller.ts'
-import { type Clock, later } from '#kernel/clock.ts'
+import type { StrategyRunner } from '#features/strategies/run-port.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import {
   type Admission,
   defineTaskKind,
   type EndResult,
+  type NewEvent,
   type StepContext,
   type StepEnd,
   type StepResult,
@@ -16,41 +16,46 @@ import {
 } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './record-run-end.ts'
-import { type Pause, scheduleOf, startedEvents } from './run-events.ts'
+import {
+  callerOf,
+  callerUnlessStopped,
+  type Ended,
+  endOfAccess,
+  exitCaller,
+  type RunCallerDeps,
+  skipped,
+  stopped,
+  withPause,
+} from './run-caller.ts'
+import { scheduleOf, startedEvents } from './run-events.ts'
 import { cutShort, judgeRun, type RunEnd } from './run-outcome.ts'
 import { reportText, summaryOf } from './run-report.ts'
 import * as store from './run-task-store.ts'
-import { approvedBefore } from './standing-approval.ts'
+import { createStrategySteps, type StrategyRunData, type StrategyStepDeps } from './strategy-run.ts'
 
 /**
- * A run of a slot: it checks that the slot may run, starts the chat that observes, decides and acts, waits for the chat
- * and for what the chat has started, and reports. The commit of the check accepts the chat, which draws its credits, so
- * that a run has one chat or none.
+ * A run of a slot: it checks that the slot may run, and then decides and acts. A run of a prompt starts a chat for that,
+ * waits for the chat and for what the chat has started, and reports. The commit of the check accepts the chat, which
+ * draws its credits, so that a run has one chat or none. A run of any other type asks no chat and costs no credits.
  */
 
 export type AdmittedChat = { chatId: string; threadId: string; admission: Admission }
-export type RunDeps = RecordDeps & {
-  db: Queryable
-  /** The clock of schedules, which the local world can advance. */
-  clock: Clock
-  files: Pick<Files, 'put'>
-  isPaused: (userId: string) => Promise<boolean>
-  /**
-   * Returns whether money is on hold until an operator releases it. Throws during a hold that ends by itself, so that
-   * the run waits.
-   */
-  isOnHold: () => boolean
-  admitChat: (
-    input: { query: string; agent: string; thread_id?: string },
-    caller: Caller,
-  ) => Promise<AdmittedChat>
-  /** Accepts the chat of a run, or throws `insufficient_credits`. */
-  enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
-  announceQueued: () => void
-  /** Computes in advance the slot that comes after the next slot. */
-  computeFollowing: (strategyId: string) => Promise<void>
-}
-type RunData = {
+export type RunDeps = RecordDeps &
+  RunCallerDeps & {
+    files: Pick<Files, 'put'>
+    admitChat: (
+      input: { query: string; agent: string; thread_id?: string },
+      caller: Caller,
+    ) => Promise<AdmittedChat>
+    /** Accepts the chat of a run, or throws `insufficient_credits`. */
+    enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
+    announceQueued: () => void
+    /** Computes in advance the slot that comes after the next slot. */
+    computeFollowing: (strategyId: string) => Promise<void>
+    /** How runs of strategies decide and act; undefined where no venue is configured. */
+    runner: StrategyRunner | undefined
+  }
+type RunData = StrategyRunData & {
   chat_id: string
   /** Why the chat was not accepted. */
   refusal?: { code: string; message: string }
@@ -68,21 +73,23 @@ const pollMs = 5_000
 const lastLookMs = 2_000
 
 export const createRunKind = (deps: RunDeps): TaskKind =>
-  defineTaskKind<RunData, 'check' | 'settle' | 'report'>({
+  defineTaskKind<RunData, Names>({
     kind: runKindName,
     version: 1,
     priority: 4,
+    // A run that asks no chat trades at its slot, so it does not wait behind runs that ask one.
+    priorityOf: ({ priority }) => (priority === 0 || priority === 1 ? priority : 4),
     isResumable: true,
     steps: {
       check: (task, context) => check(deps, task, context),
       settle: (task, context) => settle(deps, task, context),
       report: (task) => report(deps, task),
+      ...createStrategySteps(strategyStepDeps(deps)),
     },
     completeEnd: (task, end) => completeEnd(deps, task as RunTask, end),
   })
 
-type Names = 'check' | 'settle' | 'report'
-type Ended = { end: RunEnd; pause?: Pause }
+type Names = 'check' | 'settle' | 'report' | 'decide' | 'act'
 
 async function check(
   deps: RunDeps,
@@ -90,6 +97,7 @@ async function check(
   context: StepContext,
 ): Promise<StepResult<RunData, Names>> {
   const run = await store.findRun(deps.db, task.id)
+  if (run.type !== 'prompt') return checkStrategy(deps, run, context)
   const chat = await admitUnlessStopped(deps, run, context)
   if ('end' in chat) return endOf(deps, { run, ...nothing, ...chat })
   const { chatId, threadId } = chat
@@ -116,24 +124,40 @@ function refusalOf(error: unknown) {
   return { code: error.code, message: error.message }
 }
 
+/** Begins a run that asks no chat. An exit waits for a run that is under way; other runs are skipped then. */
+async function checkStrategy(
+  deps: RunDeps,
+  run: store.Run,
+  context: StepContext,
+): Promise<StepResult<RunData, Names>> {
+  const isExit = run.execution_type === 'exit'
+  if (isExit && (await store.hasOlderRun(deps.db, run)))
+    return { park: { afterMs: exitWaitMs, next: 'check' }, state: 'waiting' }
+  const caller = isExit ? undefined : await callerUnlessStopped(deps, run, context)
+  if (caller && 'end' in caller) return endOf(deps, { run, ...nothing, ...caller })
+  const at = deps.clock.now()
+  const shown = { ...run, status: 'running', outcome: null, skip_reason: null, skipped_slots: 0 } as const
+  return {
+    next: 'decide',
+    async complete(tx) {
+      if (!isExit && !(await store.mayBegin(tx, run))) return { data: { is_stopped: true } }
+      await store.storeBegin(tx, { run, chatId: null, threadId: null, at })
+      return { events: startedEvents(scheduleOf(run), shown) }
+    },
+  }
+}
+
+/** An exit that finds a run under way looks again after this time. */
+const exitWaitMs = 1_000
+
 /** Returns the admitted chat, or the end of a run that may not have one. */
 async function admitUnlessStopped(
   deps: RunDeps,
   run: store.Run,
-  { now }: StepContext,
+  context: StepContext,
 ): Promise<AdmittedChat | Ended> {
-  const { db, clock } = deps
-  if (!store.isRunnable(run.strategy_status, run)) return stopped
-  if (deps.isOnHold())
-    return skipped('frozen', 'unavailable', 'Money is on hold until the operator lets it go on')
-  if (await store.hasOlderRun(db, run)) return skipped('overlap', 'conflict', 'An earlier run has not ended')
-  const caller = await callerOf(deps, run, now).catch(endOfAccess(run))
+  const caller = await callerUnlessStopped(deps, run, context)
   if ('end' in caller) return caller
-  if (await deps.isPaused(run.user_id)) return skipped('frozen', 'trading_paused', 'A kill switch is set')
-  const cooldownMs = (run.guards?.cooldown_seconds ?? 0) * 1_000
-  const acted = cooldownMs > 0 ? await store.lastActed(db, run.strategy_id) : undefined
-  if (acted && later(acted, cooldownMs) > clock.now())
-    return skipped('cooldown', 'conflict', 'The last run that acted ended a short time ago')
   return admitChat(deps, run, caller).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const { code, message, retryable } = error
@@ -143,56 +167,6 @@ async function admitUnlessStopped(
     if (retryable) throw error
     return { end: { ...stopped.end, status: 'failed', error: { code, message, retryable } } }
   })
-}
-
-const skipped = (...given: Parameters<typeof skippedEnd>): Ended => ({ end: skippedEnd(...given) })
-
-/** The end of a run whose schedule was paused or disabled after the slot, so that no chat begins. */
-const stopped: Ended = {
-  end: {
-    status: 'cancelled',
-    outcome: 'not_executed',
-    skipReason: null,
-    error: {
-      code: 'cancelled_by_user',
-      message: 'The schedule was stopped before the run began',
-      retryable: false,
-    },
-    decision: null,
-  },
-}
-
-/** Returns the caller who has activated the schedule or started the run, with the access that this caller still has. */
-async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date): Promise<Caller> {
-  const { authority } = run
-  if (!authority) throw new Fault('invalid_token', 'Nobody has activated this version of the schedule')
-  const { personId, linkedAt } = authority
-  const approved = approvedBefore({ ...run, id: run.strategy_id }, { access: authority, now })
-  const via = {
-    schedule: run.strategy_id,
-    run: run.id,
-    approvedMicros: approved.approvedMicros ?? null,
-    ...(personId !== undefined && { personId }),
-    ...(linkedAt !== undefined && { linkedAt }),
-  }
-  return currentCaller(db, run.user_id, { ...authority, run: via }, now)
-}
-
-const accessCodes: readonly string[] = ['invalid_token', 'suspended', 'insufficient_scope']
-
-const endOfAccess =
-  (run: store.Run) =>
-  (error: unknown): Ended => {
-    if (!(error instanceof Fault) || !accessCodes.includes(error.code)) throw error
-    return withPause(run, skippedEnd('access_ended', error.code, error.message))
-  }
-
-/** Adds to the end of a run the pause of its schedule, if the run was skipped because its access had ended. */
-function withPause({ execution_type: type }: store.Run, end: RunEnd): Ended {
-  const text = `${end.error?.message}; activate it again to let it act for you`
-  // A manual run has an access of its own; the end of that access says nothing about the access of the schedule.
-  const isPaused = end.skipReason === 'access_ended' && type !== 'manual'
-  return { end, ...(isPaused && { pause: { reason: 'access_ended', text } }) }
 }
 
 /** Admits the chat of a run; once the thread is full, the runs go on in a new thread. */
@@ -244,32 +218,65 @@ async function report(deps: RunDeps, task: RunTask): Promise<EndResult> {
     started,
     answer,
     creditsUsed,
+    hasBegun: true,
     ...withPause(run, judgeRun({ chat, started, hasOrders: ordered.length > 0 })),
   }
   const text = reportText({ ...run, ...ended, startedAt: run.started_at, endedAt: clock.now() })
   const { id, size } = await files.put(task.userId, 'report.md', reportType, Buffer.from(text))
-  return endOf(deps, { run, chatId, ...ended, report: { id, size } })
+  return endOf(deps, { run, chatId, ...ended, files: [{ id, name: 'report.md', size }] })
 }
 
 const reportType = 'text/markdown; charset=utf-8'
 
 type Ending = Omit<RunRecord, 'at'>
 /** The results of a run that began no chat. */
-const nothing = { started: [], answer: null, creditsUsed: 0, chatId: null }
+const nothing = { started: [], answer: null, creditsUsed: 0, chatId: null, hasBegun: false }
 
 /** Returns the end of a run that ends before its chat, with what the chat has said and started by then. */
 async function endedEarly(db: Queryable, run: store.Run, end: RunEnd): Promise<Ending> {
   const { chat_id: chatId } = run
   const started = await store.startedTasks(db, run.id, chatId)
   const said = await store.chatSoFar(db, chatId)
-  return { run, started, chatId, ...said, end: cutShort(end, started) }
+  return { run, started, chatId, hasBegun: run.started_at !== null, ...said, end: cutShort(end, started) }
 }
 
-/** Returns the end of the task, whose commit stores the record of the run. */
-const endOf = (deps: RunDeps, ending: Ending): EndResult => ({
+/** Returns the end of the task, whose commit stores the record of the run, and with `store` what the run adds to it. */
+const endOf = (deps: RunDeps, ending: Ending, store?: (tx: Tx) => Promise<NewEvent[]>): EndResult => ({
   ...taskEnd(ending),
-  complete: async (tx) => ({ events: await recordEnd(deps, tx, { ...ending, at: deps.clock.now() }) }),
+  async complete(tx) {
+    const events = (await store?.(tx)) ?? []
+    return { events: [...events, ...(await recordEnd(deps, tx, { ...ending, at: deps.clock.now() }))] }
+  },
 })
+
+/** The ends and the access of runs, as the steps of strategies need them. */
+const strategyStepDeps = (deps: RunDeps): StrategyStepDeps => ({
+  runner: deps.runner ?? withoutVenue,
+  findRun: (id) => store.findRun(deps.db, id),
+  callerOf: (run, { now }) => (run.execution_type === 'exit' ? exitCaller(run) : callerOf(deps, run, now)),
+  endOfStopped: (run) => endOf(deps, { run, ...nothing, ...stopped }),
+  endOfAccess: (run, error) => endOf(deps, { run, ...nothing, ...endOfAccess(run)(error) }),
+  endOfSkip: (run, { reason, code, message }) =>
+    endOf(deps, { run, ...nothing, ...skipped(reason, code, message) }),
+  async endOf(run, { end, decision, realizedPnlUsd, files = [], store: storeActed }) {
+    if (!run.has_following) await deps.computeFollowing(run.strategy_id)
+    const started = await store.startedTasks(deps.db, run.id, null)
+    const { error, outcome, skipReason } = end
+    const status = skipReason !== null ? 'cancelled' : error ? 'failed' : 'completed'
+    const runEnd: RunEnd = { status, outcome, skipReason, error, decision }
+    return endOf(
+      deps,
+      { ...nothing, run, started, hasBegun: true, end: runEnd, realizedPnlUsd, files },
+      storeActed,
+    )
+  },
+})
+
+/** Without a venue no strategy can be created; one from a time with a venue waits for it. */
+const withoutVenue: StrategyRunner = {
+  decide: () => Promise.reject(new Fault('unavailable', 'This instance has no venue to trade at')),
+  act: () => Promise.reject(new Fault('unavailable', 'This instance has no venue to trade at')),
+}
 
 function taskEnd({ run, end, answer }: Ending): StepEnd {
   const { status, outcome, error, skipReason } = end

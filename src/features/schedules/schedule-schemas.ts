@@ -1,6 +1,14 @@
+import {
+  GuardsRequest,
+  GuardsShown,
+  StrategyFieldsRequest,
+  StrategyFieldsShown,
+  strategyTypes,
+} from '#engines/strategy-terms/strategy-schemas.ts'
 import * as T from '#kernel/contract/schema.ts'
 import {
-  Dec,
+  DecIn,
+  DecOrNull,
   Nullable,
   OneOf,
   RatioOrNull,
@@ -9,22 +17,28 @@ import {
   Time,
   TimeOrNull,
 } from '#kernel/contract/wire-types.ts'
+import { decimalPattern } from '#kernel/money/money.ts'
 import { agents } from '#kernel/wire/chat-answerer.ts'
 import { weekdays } from './recurrence/calendar-types.ts'
+import { strategyViewFields } from './strategy-view-schemas.ts'
 
 /** The shapes of the fields that a client sets, and of the schedule in answers. */
 
 export const queryCharactersMax = 2_000
 export const schedulesMax = 100
 export const activeMax = 20
-/** Two runs of a schedule are at least this many seconds apart. */
+/** Two chats of a schedule are at least this many seconds apart; runs of strategies ask no chat. */
 export const intervalSecondsMin = 300
+export const strategySecondsMin = 60
 export const catchUpSecondsDefault = 600
 const catchUpSecondsMax = 86_400
 const everySecondsMax = 365 * 86_400
 
 export const scheduleStatuses = ['draft', 'active', 'paused', 'disabled', 'completed'] as const
-export const scheduleTypes = ['prompt'] as const
+export const modes = ['paper', 'live'] as const
+export const scheduleTypes = ['prompt', ...strategyTypes] as const
+/** The paper account of a strategy begins with this money. */
+export const paperBalanceDefault = '1000'
 export const healthStates = ['on_track', 'degraded', 'blocked', 'paused', 'research_only'] as const
 
 const timeIn = (description: string) => T.String({ format: 'date-time', maxLength: 40, description })
@@ -139,18 +153,6 @@ const notify = T.Unsafe<boolean | 'failures'>({
   anyOf: [{ type: 'boolean' }, { type: 'string', enum: ['failures'] }],
   description: 'true: an event for each run; `failures`: for those that fail or are skipped; false: none',
 })
-const guards = T.Object(
-  {
-    cooldown_seconds: T.Optional(
-      T.Integer({
-        minimum: 0,
-        maximum: 30 * 86_400,
-        description: 'A run that started something is followed by none for so long',
-      }),
-    ),
-  },
-  { $id: 'ScheduleGuards', additionalProperties: false, description: 'What keeps a run from starting' },
-)
 const onMissed = OneOf(['run_latest', 'skip'], {
   description: 'What becomes of the newest slot that was missed, such as while the gateway was away',
 })
@@ -159,8 +161,21 @@ const catchUpSeconds = T.Integer({
   maximum: catchUpSecondsMax,
   description: 'A slot that was missed by more is skipped',
 })
-const type = OneOf(scheduleTypes, { description: '`prompt`: each run is a chat' })
-const mode = OneOf(['live'], { description: '`live`: runs act on the account' })
+const type = OneOf(scheduleTypes, {
+  description:
+    '`prompt`: each run is a chat; the others are strategies, which trade by rules. Left out: what the words say',
+})
+const mode = OneOf(modes, {
+  description:
+    '`paper`: fills are simulated at the live book; `live`: runs act on the account. A strategy begins with `paper`; a `prompt` is `live`',
+})
+const budget = DecIn({
+  exclusiveMinimum: 0,
+  maximum: 100_000_000,
+  places: 6,
+  description: 'Of a strategy: what all its entries may be worth together; `live` needs one, null removes it',
+  example: '500',
+})
 const threadId = T.String({
   format: 'uuid',
   maxLength: 36,
@@ -188,6 +203,7 @@ export const settableFields = {
   ),
   title: T.Optional(title),
   type: T.Optional(type),
+  config: T.Optional(StrategyFieldsRequest),
   schedule: T.Optional(T.Union([phrase, CalendarIn], { description: 'When it runs: words, or an object' })),
   timezone: T.Optional(timezone),
   agent: T.Optional(OneOf(agents)),
@@ -197,7 +213,17 @@ export const settableFields = {
   ),
   starts_at: T.Optional(Nullable(timeIn('No run is before it'))),
   ends_at: T.Optional(Nullable(timeIn('No run is after it'))),
-  guards: T.Optional(guards),
+  budget_usd: T.Optional(Nullable(budget)),
+  paper_balance_usd: T.Optional(
+    DecIn({
+      minimum: 10,
+      maximum: 100_000_000,
+      places: 6,
+      description: `Of a strategy: what its paper account begins with; default ${paperBalanceDefault}`,
+      example: paperBalanceDefault,
+    }),
+  ),
+  guards: T.Optional(GuardsRequest),
   on_missed: T.Optional(onMissed),
   catch_up_seconds: T.Optional(catchUpSeconds),
   notify: T.Optional(notify),
@@ -207,9 +233,21 @@ export const settableFields = {
   ),
 }
 
+export const setupKeys = [
+  'schedule_valid',
+  'credits_available',
+  'orders_within_limit',
+  'backtest_done',
+  'paper_done',
+  'loss_guard',
+  'budget_set',
+  'no_foreign_position',
+  'asset_free',
+  'approved',
+] as const
 const SetupItem = T.Object(
   {
-    key: OneOf(['schedule_valid', 'credits_available', 'orders_within_limit']),
+    key: OneOf(setupKeys),
     label: Text,
     required: T.Boolean(),
     done: T.Boolean(),
@@ -217,11 +255,13 @@ const SetupItem = T.Object(
   },
   { $id: 'ScheduleSetupItem' },
 )
+const usd = (description: string) =>
+  T.String({ pattern: decimalPattern, description: `${description}, in USD` })
 const Compiled = T.Object(
   {
     operations: T.Array(Text),
-    per_run_max_usd: Dec,
-    per_day_max_usd: Dec,
+    per_run_max_usd: usd('What one run may spend at most'),
+    per_day_max_usd: usd('What all runs of a day may spend at most'),
     unread: T.Array(Text),
     notes: T.Array(Text),
   },
@@ -229,7 +269,7 @@ const Compiled = T.Object(
 )
 /** The fields that both a preview of words and a stored schedule show. */
 export const readingFields = {
-  query: T.String({ description: 'What each run asks or orders' }),
+  query: T.String({ description: 'What each run asks or orders, or what the strategy does, in words' }),
   type,
   schedule: Nullable(CalendarOut),
   timezone: Nullable(T.String({ description: 'IANA name of its zone' })),
@@ -237,6 +277,9 @@ export const readingFields = {
   next_runs: T.Array(Time),
   next_runs_local: T.Array(Text),
   compiled: Compiled,
+  config: Nullable(StrategyFieldsShown),
+  guards: GuardsShown,
+  budget_usd: DecOrNull,
 }
 
 export const scheduleFields = {
@@ -249,7 +292,7 @@ export const scheduleFields = {
   max_runs: Nullable(T.Integer({ description: 'It ends after so many runs; null: never' })),
   starts_at: TimeOrNull,
   ends_at: TimeOrNull,
-  guards,
+  paper_balance_usd: DecOrNull,
   on_missed: onMissed,
   catch_up_seconds: catchUpSeconds,
   notify,
@@ -273,6 +316,7 @@ export const scheduleFields = {
   skipped_count: T.Integer(),
   success_rate: RatioOrNull,
   credits_per_run: T.Integer(),
+  ...strategyViewFields,
   created_at: Time,
   updated_at: Time,
   activated_at: TimeOrNull,
@@ -285,6 +329,7 @@ export const scheduleFacts = {
   schedules: {
     types: scheduleTypes,
     interval_seconds_min: intervalSecondsMin,
+    strategy_interval_seconds_min: strategySecondsMin,
     active_max: activeMax,
     schedules_max: schedulesMax,
     query_characters_max: queryCharactersMax,

@@ -4,9 +4,12 @@ import * as activation from './activation.ts'
 import { contract, type ScheduleInputOf } from './contract.ts'
 import * as changes from './create-and-update.ts'
 import { createExecutionReads, type ExecutionDeps } from './executions.ts'
+import { createFarming } from './farming.ts'
 import { type ManualRunDeps, runNow } from './manual-run.ts'
-import { preview } from './preview.ts'
+import { disable, pause } from './pause-and-disable.ts'
+import { createPreview } from './preview.ts'
 import * as recommendations from './recommendations.ts'
+import { factsFor, requireSchedule } from './schedule-deps.ts'
 import { createScheduleReads } from './schedule-reads.ts'
 import type { UserFacts } from './setup-checklist.ts'
 import type { ApprovedActivation } from './standing-approval.ts'
@@ -14,12 +17,17 @@ import type { ApprovedActivation } from './standing-approval.ts'
 export type SchedulesDeps = ManualRunDeps & ExecutionDeps & recommendations.RecommendationDeps
 
 export function createSchedules(deps: SchedulesDeps): Operation[] {
-  /** Makes an act that first reads only the credits and limits of its user. */
-  const withFacts = <Input, Output>(
+  const factsOfSchedule = async (userId: string, id: string) =>
+    factsFor(deps, userId, [await requireSchedule(deps.db, userId, id)])
+  /** Makes an act on one schedule that first reads only what its user has and may do. */
+  const withFacts = <Input extends { schedule_id: string }, Output>(
     run: (input: Input, given: { facts: UserFacts; caller: Caller; act: ActScope }) => Promise<Output>,
   ) =>
     preparedAct(
-      async (input: Input, caller) => ({ input, facts: await deps.factsOf(caller.userId) }),
+      async (input: Input, caller) => ({
+        input,
+        facts: await factsOfSchedule(caller.userId, input.schedule_id),
+      }),
       ({ input, facts }, caller, request) => run(input, { facts, caller, act: toActScope(request) }),
     )
   const operations: Operation[] = implement(contract, {
@@ -39,22 +47,23 @@ export function createSchedules(deps: SchedulesDeps): Operation[] {
       ({ input, ...prepared }, caller, request) =>
         changes.update(deps, input, prepared, { caller, act: toActScope(request) }),
     ),
-    disable: (input, caller, request) => activation.disable(deps, input, caller, toActScope(request)),
+    disable: (input, caller, request) => disable(deps, input, caller, toActScope(request)),
     activate: confirmedAct(
       withFacts((input: ScheduleInputOf<'activate'>, given) => activation.activate(deps, input, given)),
       async (input, _person, userId) => {
-        const facts = await deps.factsOf(userId)
+        const facts = await factsOfSchedule(userId, (input as ApprovedActivation).schedule_id)
         return (act) => activation.activateApproved(deps, input as ApprovedActivation, { facts, userId, act })
       },
     ),
-    pause: withFacts((input: ScheduleInputOf<'pause'>, given) => activation.pause(deps, input, given)),
+    pause: withFacts((input: ScheduleInputOf<'pause'>, given) => pause(deps, input, given)),
     run: withFacts((input: ScheduleInputOf<'run'>, given) => runNow(deps, input, given)),
+    ...createFarming(deps),
     ...createScheduleReads(deps),
     ...createExecutionReads(deps),
     recommendations: recommendations.list(deps, () => operations.find(({ key }) => key === refreshKey)!),
     refreshRecommendations: recommendations.refresh(deps),
     deleteRecommendation: recommendations.remove,
-    preview: preview(deps),
+    preview: createPreview(deps),
   })
   return operations
 }

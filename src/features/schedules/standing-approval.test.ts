@@ -7,6 +7,10 @@ const orders = { operations: ['swap_execute'], isSpending: true, notes: [] }
 const version = {
   id: 's1',
   version: 2,
+  type: 'prompt' as const,
+  mode: 'live' as const,
+  config: null,
+  budget_usd: null,
   query: 'swap 60 usdc to eth on base',
   agent: 'ProAgent',
   calendar: null,
@@ -23,11 +27,20 @@ const access = {
 const facts = { credits: 1, chatPerDayUsd: '100', perTransactionUsd: '80', approvalAboveUsd: '50' }
 
 test('a version that may start more than needs an approval is approved up to the most of one order', () => {
-  assert.equal(maxToApprove(orders, facts), '80')
-  assert.equal(maxToApprove(orders, { ...facts, chatPerDayUsd: '60' }), '60')
-  assert.equal(maxToApprove(orders, { ...facts, chatPerDayUsd: '50' }), undefined)
-  assert.equal(maxToApprove(orders, { ...facts, approvalAboveUsd: null }), undefined)
-  assert.equal(maxToApprove({ ...orders, isSpending: false }, facts), undefined)
+  const max = (
+    compiled: object,
+    of: typeof facts | (Omit<typeof facts, 'approvalAboveUsd'> & { approvalAboveUsd: null }),
+  ) => maxToApprove({ ...version, compiled }, of)
+  assert.equal(max(orders, facts), '80')
+  assert.equal(max(orders, { ...facts, chatPerDayUsd: '60' }), '60')
+  assert.equal(max(orders, { ...facts, chatPerDayUsd: '50' }), undefined)
+  assert.equal(max(orders, { ...facts, approvalAboveUsd: null }), undefined)
+  assert.equal(max({ ...orders, isSpending: false }, facts), undefined)
+  const strategy = { ...version, type: 'dca' as const, compiled: { ...orders, runMaxUsd: '70' } }
+  assert.equal(maxToApprove(strategy, facts), '70')
+  assert.equal(maxToApprove({ ...strategy, compiled: { ...orders, runMaxUsd: '50' } }, facts), undefined)
+  assert.equal(maxToApprove({ ...strategy, compiled: { ...orders, runMaxUsd: '90' } }, facts), '80')
+  assert.equal(maxToApprove({ ...strategy, mode: 'paper' }, facts), undefined)
 })
 
 test('an approval covers what is not above it, and only until it ends', () => {
@@ -88,4 +101,17 @@ test('an approval counts only for the version and the access that the person saw
   assert.deepEqual(before(access, { query: 'sell all' }), {})
   const { approvedTerms: _bound, ...unbound } = authority
   assert.deepEqual(before(access, { authority: unbound }), {})
+  // Neither does one of a strategy outlive a change of what it may trade.
+  const strategy = { ...version, type: 'dca' as const, budget_usd: '100' }
+  const given = { ...access, ...approval, approvedTerms: termsHash(strategy, access) }
+  const after = (change: object) =>
+    approvedBefore({ ...strategy, authority: given, ...change }, { access, now }).approvedMicros
+  assert.equal(after({}), '60000000')
+  for (const change of [
+    { budget_usd: '101' },
+    { mode: 'paper' },
+    { config: { asset: 'BTC' } },
+    { guards: { max_loss_usd: '9' } },
+  ])
+    assert.equal(after(change), undefined, JSON.stringify(change))
 })

@@ -1,3 +1,4 @@
+import type { StrategyType } from '#engines/strategy-terms/strategy-schemas.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { sha256 } from '#kernel/id.ts'
 import { toMicros } from '#kernel/money/money.ts'
@@ -8,9 +9,10 @@ import type { Calendar } from './recurrence/calendar-types.ts'
 import { runsADay, shortDescriptionOf } from './recurrence/short-description.ts'
 import type { Authority } from './run-task-store.ts'
 import type { ScheduleView } from './schedule-schemas.ts'
-import type { Compiled, UserFacts } from './setup-checklist.ts'
+import type { UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
-import { calendarOf } from './views.ts'
+import { strategyText } from './strategy-text.ts'
+import { calendarOf, compiledOf, configOf } from './views.ts'
 
 /**
  * A standing approval is given once by a person for the orders of all runs of one version, because nobody is there
@@ -22,23 +24,46 @@ export type ApprovedActivation = {
   version: number
   /** The hash of the approved version; another edit of the schedule voids the approval. */
   version_sha256: string
-  max_usd: string
+  /** What one order may be worth; undefined if the person waives a run on paper alone. */
+  max_usd?: string
+  waive_paper?: true
   authority: JsonObject
 }
 
 const approvedDays = 90
 export const approvedMs = approvedDays * 86_400_000
 
-/** Returns the maximum value of one order of a run, if it is above the value from which orders need an approval. */
-export function maxToApprove({ isSpending }: Compiled, facts: UserFacts): string | undefined {
+/**
+ * Returns the maximum value of one order of a run, if it is above the value from which orders need an approval. Chats are
+ * bounded by their limit, and strategies by what one run may spend; on paper nothing is spent.
+ */
+export function maxToApprove(
+  { type, mode, compiled: stored }: Pick<ScheduleRow, 'type' | 'mode' | 'compiled'>,
+  facts: UserFacts,
+): string | undefined {
   const { approvalAboveUsd, chatPerDayUsd, perTransactionUsd } = facts
-  if (!isSpending || approvalAboveUsd === null) return undefined
-  const maxUsd = compareDecimals(chatPerDayUsd, perTransactionUsd) < 0 ? chatPerDayUsd : perTransactionUsd
+  const { isSpending, runMaxUsd } = compiledOf({ compiled: stored })
+  if (!isSpending || approvalAboveUsd === null || mode === 'paper') return undefined
+  const ownUsd = type === 'prompt' ? chatPerDayUsd : (runMaxUsd ?? perTransactionUsd)
+  const maxUsd = compareDecimals(ownUsd, perTransactionUsd) < 0 ? ownUsd : perTransactionUsd
   return compareDecimals(maxUsd, approvalAboveUsd) > 0 ? maxUsd : undefined
 }
 
 type Approved = Pick<Authority, 'approvedMicros' | 'approvedUntil' | 'approvedTerms'>
-type Version = Pick<ScheduleRow, 'id' | 'version' | 'query' | 'agent' | 'calendar' | 'guards' | 'compiled'>
+type Version = Pick<
+  ScheduleRow,
+  | 'id'
+  | 'version'
+  | 'type'
+  | 'query'
+  | 'agent'
+  | 'mode'
+  | 'calendar'
+  | 'config'
+  | 'guards'
+  | 'compiled'
+  | 'budget_usd'
+>
 
 /**
  * Returns the approval that a person has given before, while it is valid. It counts only for the version and the access
@@ -72,11 +97,24 @@ export function termsHash(row: Version, access: object): string {
 export const covers = ({ approvedMicros }: Approved, maxUsd: string): boolean =>
   approvedMicros !== undefined && BigInt(approvedMicros) >= toMicros(maxUsd)
 
-/** Returns a hash of everything that a version does, and of the schedule it belongs to. */
-export const versionHash = ({ id, version, query, agent, calendar, guards, compiled }: Version): string =>
-  sha256(canonicalJson({ id, version, query, agent, calendar, guards, compiled } as JsonObject))
+/**
+ * Returns a hash of everything that a version does, and of the schedule it belongs to. The fields of a strategy are not
+ * in the hash of a prompt, whose earlier approvals have none.
+ */
+export const versionHash = (row: Version): string => {
+  const { id, version, type, query, agent, mode, calendar, config, guards, compiled, budget_usd } = row
+  const common = { id, version, query, agent, calendar, guards, compiled }
+  const own = type === 'prompt' ? {} : { type, mode, config, budget_usd }
+  return sha256(canonicalJson({ ...common, ...own } as JsonObject))
+}
 
-type Requested = { row: ScheduleRow; view: ScheduleView; maxUsd: string; authority: object }
+type Requested = {
+  row: ScheduleRow
+  view: ScheduleView
+  maxUsd: string | undefined
+  authority: object
+  waivesPaper: boolean
+}
 
 /** Says when and how often the runs come, each short enough to be shown whole. */
 export function timesOf(calendar: Calendar | null, maxRuns: number | null): [name: string, value: string][] {
@@ -90,25 +128,54 @@ export function timesOf(calendar: Calendar | null, maxRuns: number | null): [nam
 }
 
 /** Returns the request for a standing approval; its input has exactly the terms that the person sees. */
-export function approvalRequest({ row, view, maxUsd, authority }: Requested): ActRequest {
+export function approvalRequest({ row, view, maxUsd, authority, waivesPaper }: Requested): ActRequest {
   const input: ApprovedActivation = {
     schedule_id: row.id,
     version: row.version,
     version_sha256: versionHash(row),
-    max_usd: maxUsd,
+    ...(maxUsd !== undefined && { max_usd: maxUsd }),
+    ...(waivesPaper && { waive_paper: true }),
     authority: authority as JsonObject,
   }
+  const text =
+    maxUsd === undefined
+      ? 'Let a strategy trade that has not run on paper'
+      : `Let the runs of a schedule start orders of up to ${maxUsd} USD each without asking`
   return {
     operation: 'schedules_activate',
     input,
-    text: `Let the runs of a schedule start orders of up to ${maxUsd} USD each without asking`,
+    text,
     details: [
       approvalDetail('Schedule', row.title),
-      approvalDetail('Each run asks', row.query),
+      row.type === 'prompt' ? approvalDetail('Each run asks', row.query) : whatItDoes(row),
       ...timesOf(calendarOf(row), row.max_runs).map(([name, value]) => approvalDetail(name, value)),
       approvalDetail('It may start', view.compiled.operations.join(', ')),
-      approvalDetail('All chats of the account together', `up to ${view.compiled.per_day_max_usd} USD a day`),
+      ...(row.type === 'prompt' ? chatDetails(view) : strategyDetails(row, view)),
+      ...(waivesPaper ? [approvalDetail('On paper', 'It has not run, and you waive that')] : []),
       approvalDetail('Ends', `after ${approvedDays} days, or with any change of the schedule`),
     ],
   }
 }
+
+const chatDetails = ({ compiled }: ScheduleView) => [
+  approvalDetail('All chats of the account together', `up to ${compiled.per_day_max_usd} USD a day`),
+]
+
+/** The configuration, and not the words that its user has for it. */
+const whatItDoes = (row: ScheduleRow) =>
+  approvalDetail('What it does', strategyText(row.type as StrategyType, configOf(row) ?? {}))
+
+/** Says what a strategy may trade and lose, from the fields that the hash of the version covers. */
+const strategyDetails = (row: ScheduleRow, { compiled, guards }: ScheduleView) => [
+  approvalDetail(
+    'Its orders',
+    `up to ${compiled.per_run_max_usd} USD a run, ${compiled.per_day_max_usd} USD a day`,
+  ),
+  approvalDetail('All its entries together', `up to ${row.budget_usd} USD`),
+  approvalDetail('Guards', guardsText(guards)),
+]
+
+const guardsText = (guards: ScheduleView['guards']): string =>
+  Object.entries(guards)
+    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
+    .join(', ')

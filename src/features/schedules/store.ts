@@ -1,15 +1,28 @@
 import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import type { GuardConfig } from '#market/strategies/guards.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
-import type { StrategyRow, StrategyStatus, StrategyVersionRow } from '#store/tables/strategies.ts'
+import type {
+  StrategyRow,
+  StrategyStatus,
+  StrategyType,
+  StrategyVersionRow,
+} from '#store/tables/strategies.ts'
 import type { Calendar } from './recurrence/calendar-types.ts'
+import { isHeldSql } from './strategy-assets.ts'
+import { type StrategyColumns, strategyColumns } from './strategy-columns.ts'
 
 /** A schedule with its present version, and the statuses of its newest runs, the newest first. */
 export type ScheduleRow = StrategyRow &
   Pick<
     StrategyVersionRow,
+    | 'type'
     | 'query'
     | 'agent'
+    | 'mode'
+    | 'config'
+    | 'budget_usd'
+    | 'paper_balance_usd'
     | 'calendar'
     | 'max_runs'
     | 'guards'
@@ -17,14 +30,65 @@ export type ScheduleRow = StrategyRow &
     | 'catch_up_seconds'
     | 'compiled'
     | 'authority'
-  > & { recent: string[] }
+  > &
+  StrategyColumns & {
+    recent: string[]
+    /** The end of the last backtest of the configuration and its guards; null as well for what does not trade. */
+    backtested_at: Date | null
+    /** The end of the last run on paper that has decided by both. */
+    papered_at: Date | null
+    /** The markets that another strategy of the user trades live, with the id of that one. */
+    markets_in_use: Readonly<Record<string, string>> | null
+    /** The guards of the newest version that was active live with the configuration. */
+    live_guards: GuardConfig | null
+    /** Whether the live account of the strategy has something open or resting. */
+    is_open: boolean | null
+  }
 
 /** The success rate counts this many of the newest runs. */
 const recentMax = 50
 
-const versionColumns =
-  'v.query, v.agent, v.calendar, v.max_runs, v.guards, v.on_missed, v.catch_up_seconds, v.compiled, v.authority'
-const selection = `select s.*, ${versionColumns}, array(
+const versionColumns = `v.type, v.query, v.agent, v.mode, v.calendar, v.config, v.budget_usd::text,
+  v.paper_balance_usd::text, v.max_runs, v.guards, v.on_missed, v.catch_up_seconds, v.compiled, v.authority`
+/** A user may make many backtests; this many of the newest are looked at. */
+const backtestsMax = 200
+const ofLive = (text: string, name: string) =>
+  `case when v.mode = 'live' and v.type <> 'prompt' then (${text}) end as ${name}`
+const evidence = [
+  ofLive(
+    `select max(t.completed_at) from (select status, completed_at, data from task
+       where user_id = s.user_id and kind = 'strategy_backtest' order by id desc limit ${backtestsMax}) t
+     where t.status = 'completed' and t.data #> '{plan,strategy}' = v.compiled -> 'strategy'
+       and t.data #> '{plan,guards}' = v.compiled -> 'guards'`,
+    'backtested_at',
+  ),
+  ofLive(
+    `select max(e.ended_at) from strategy_execution e
+       join strategy_version p on p.strategy_id = e.strategy_id and p.version = e.version
+     where e.strategy_id = s.id and e.mode = 'paper' and e.status = 'completed' and p.type = v.type
+       and p.compiled -> 'strategy' = v.compiled -> 'strategy' and p.compiled -> 'guards' = v.compiled -> 'guards'
+       and exists (select from strategy_decision d where d.execution_id = e.id)`,
+    'papered_at',
+  ),
+  ofLive(
+    `select coalesce(jsonb_object_agg(a.market, a.strategy_id), '{}') from strategy_asset a
+     where a.user_id = s.user_id and a.strategy_id <> s.id and v.compiled -> 'assets' ? a.market
+       and ${isHeldSql('a.strategy_id')}`,
+    'markets_in_use',
+  ),
+  ofLive(
+    `select p.compiled -> 'guards' from strategy_version p where p.strategy_id = s.id and p.mode = 'live'
+       and p.authority is not null and p.compiled -> 'strategy' = v.compiled -> 'strategy'
+     order by p.version desc limit 1`,
+    'live_guards',
+  ),
+  ofLive(
+    `exists (select from strategy_account a
+       where a.strategy_id = s.id and a.mode = 'live' and a.watch_at is not null)`,
+    'is_open',
+  ),
+].join(', ')
+const selection = `select s.*, ${versionColumns}, ${evidence}, ${strategyColumns}, array(
     select case when e.status = 'cancelled' and e.skip_reason is not null then 'skipped' else e.status end
     from strategy_execution e where e.strategy_id = s.id order by e.number desc limit ${recentMax}) as recent
   from strategy s join strategy_version v on v.strategy_id = s.id and v.version = s.version`
@@ -38,24 +102,32 @@ export async function findSchedule(
   return row
 }
 
-type Filter = { statuses: readonly StrategyStatus[] | null; skip: number; limit: number }
+type Filter = {
+  statuses: readonly StrategyStatus[] | null
+  type?: StrategyType | null
+  skip: number
+  limit: number
+}
 
 export async function schedulesOf(
   db: Queryable,
   userId: string,
-  { statuses, skip, limit }: Filter,
+  { statuses, type = null, skip, limit }: Filter,
 ): Promise<{ rows: ScheduleRow[]; total: number }> {
-  const matching = 's.user_id = $1 and ($2::text[] is null or s.status = any($2))'
+  const matching = `s.user_id = $1 and ($2::text[] is null or s.status = any($2))
+    and ($3::text is null or v.type = $3)`
   const [rows, [counted]] = await Promise.all([
     query<ScheduleRow>(
       db,
-      `${selection} where ${matching} order by s.id desc offset $3::bigint limit $4::integer`,
-      [userId, statuses, skip, limit],
+      `${selection} where ${matching} order by s.id desc offset $4::bigint limit $5::integer`,
+      [userId, statuses, type, skip, limit],
     ),
-    query<{ total: number }>(db, `select count(*)::integer as total from strategy s where ${matching}`, [
-      userId,
-      statuses,
-    ]),
+    query<{ total: number }>(
+      db,
+      `select count(*)::integer as total from strategy s
+         join strategy_version v on v.strategy_id = s.id and v.version = s.version where ${matching}`,
+      [userId, statuses, type],
+    ),
   ])
   return { rows, total: counted?.total ?? 0 }
 }
@@ -93,16 +165,24 @@ export async function lockSchedules(tx: Tx, userId: string): Promise<StrategyRow
 
 export type NewVersion = Pick<
   StrategyVersionRow,
-  'strategy_id' | 'version' | 'query' | 'agent' | 'max_runs' | 'on_missed' | 'catch_up_seconds' | 'created_at'
+  | 'strategy_id'
+  | 'version'
+  | 'type'
+  | 'query'
+  | 'agent'
+  | 'mode'
+  | 'config'
+  | 'budget_usd'
+  | 'paper_balance_usd'
+  | 'max_runs'
+  | 'on_missed'
+  | 'catch_up_seconds'
+  | 'created_at'
 > & { calendar: Calendar | null; guards: object; compiled: object }
 
-/** The column must not be null. Schedules of the type `prompt` have no paper account, so the value has no effect. */
-const paperBalanceUsd = '1000'
-
 export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> {
-  const row = { ...version, type: 'prompt', mode: 'live', paper_balance_usd: paperBalanceUsd }
   const text = `insert into strategy_version select * from jsonb_populate_record(null::strategy_version, $1)`
-  await query(tx, text, [jsonText(row)])
+  await query(tx, text, [jsonText(version)])
   await query(tx, versionDeletionSql, [version.strategy_id, version.version - versionsMax])
 }
 
@@ -138,7 +218,10 @@ export const storeAuthority = (
     jsonText(authority),
   ])
 
-/** Returns the ids of open runs: those that wait or, with `hasStarted`, those that run as well. */
+/**
+ * Returns the ids of open runs: those that wait or, with `hasStarted`, those that run as well. A run that closes
+ * positions is none of them: a strategy that is stopped, or that runs by hand, still closes what it has to.
+ */
 export async function openRuns(
   tx: Tx,
   scheduleIds: readonly string[],
@@ -147,7 +230,8 @@ export async function openRuns(
   const statuses = hasStarted ? "('pending', 'running')" : "('pending')"
   const rows = await query<{ id: string }>(
     tx,
-    `select id from strategy_execution where strategy_id = any($1::uuid[]) and status in ${statuses}`,
+    `select id from strategy_execution where strategy_id = any($1::uuid[]) and status in ${statuses}
+       and execution_type <> 'exit'`,
     [scheduleIds],
   )
   return rows.map(({ id }) => id)
@@ -173,7 +257,7 @@ export async function insertManualRun(
   await query(
     tx,
     `insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, status, authority, created_at)
-     values ($1, $2, $3, $4, $5, 'manual', 'live', 'pending', $6, $7)`,
-    [id, row.id, row.user_id, row.version, counted?.number, jsonText(authority), at],
+     values ($1, $2, $3, $4, $5, 'manual', $6, 'pending', $7, $8)`,
+    [id, row.id, row.user_id, row.version, counted?.number, row.mode, jsonText(authority), at],
   )
 }

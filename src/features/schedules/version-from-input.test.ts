@@ -5,7 +5,7 @@ import { changedPlan, newPlan } from './version-from-input.ts'
 
 const now = new Date('2026-12-01T12:00:00Z')
 const query = 'how did eth do'
-const weekly = newPlan({ query, schedule: 'every Monday at 09:00', timezone: 'Europe/Berlin' }, now)
+const weekly = newPlan({ query, schedule: 'every Monday at 09:00', timezone: 'Europe/Berlin' }, { now })
 
 const refusalOf = (run: () => unknown) => {
   try {
@@ -18,7 +18,7 @@ const refusalOf = (run: () => unknown) => {
   assert.fail('nothing was refused')
 }
 const refused = (input: Parameters<typeof newPlan>[0]) => {
-  const { field, type } = refusalOf(() => newPlan(input, now))
+  const { field, type } = refusalOf(() => newPlan(input, { now }))
   return [field, type]
 }
 
@@ -29,10 +29,10 @@ test('a schedule is read from words, from cron and from fields, in the zone that
     days: ['mon'],
     timezone: 'Europe/Berlin',
   })
-  assert.equal(newPlan({ query, schedule: '0 9 * * 1' }, now).calendar?.type, 'cron')
+  assert.equal(newPlan({ query, schedule: '0 9 * * 1' }, { now }).calendar?.type, 'cron')
   const fields = { type: 'interval', every_seconds: 600 } as const
-  assert.equal(newPlan({ query, schedule: fields }, now).calendar?.timezone, 'UTC')
-  const inWords = newPlan({ prompt: `every Monday at 09:00 ${query}`, timezone: 'Europe/Berlin' }, now)
+  assert.equal(newPlan({ query, schedule: fields }, { now }).calendar?.timezone, 'UTC')
+  const inWords = newPlan({ prompt: `every Monday at 09:00 ${query}`, timezone: 'Europe/Berlin' }, { now })
   assert.deepEqual(inWords, weekly)
 })
 
@@ -54,11 +54,11 @@ test('what is no schedule is refused by its field', () => {
 })
 
 test('a prompt without times is a draft that lacks them', () => {
-  assert.equal(newPlan({ query, type: 'prompt' }, now).calendar, null)
+  assert.equal(newPlan({ query, type: 'prompt' }, { now }).calendar, null)
 })
 
 test('an update keeps what it leaves out, and null removes a bound', () => {
-  const change = (input: Parameters<typeof changedPlan>[1], of = weekly) => changedPlan(of, input, now)
+  const change = (input: Parameters<typeof changedPlan>[1], of = weekly) => changedPlan(of, input, { now })
   assert.deepEqual(change({}), weekly)
   assert.deepEqual(change({ query: 'how did btc do' }), { ...weekly, query: 'how did btc do' })
   assert.equal(change({ timezone: 'Asia/Tokyo' }).calendar?.timezone, 'Asia/Tokyo')
@@ -72,10 +72,10 @@ test('an update keeps what it leaves out, and null removes a bound', () => {
 })
 
 test('another schedule does not take over the start of an interval', () => {
-  const hourly = newPlan({ query, schedule: 'every hour' }, now)
+  const hourly = newPlan({ query, schedule: 'every hour' }, { now })
   assert.equal(hourly.calendar?.starts_at, '2026-12-01T12:00:00.000Z')
-  assert.equal(changedPlan(hourly, { schedule: 'daily at 8' }, now).calendar?.starts_at, undefined)
+  assert.equal(changedPlan(hourly, { schedule: 'daily at 8' }, { now }).calendar?.starts_at, undefined)
   const later = new Date('2026-12-02T07:30:00Z')
-  const zoned = changedPlan(hourly, { timezone: 'Asia/Tokyo' }, later)
+  const zoned = changedPlan(hourly, { timezone: 'Asia/Tokyo' }, { now: later })
   assert.equal(zoned.calendar?.starts_at, hourly.calendar?.starts_at)
 })

@@ -25,7 +25,14 @@ export const contract = group('user', {
         ),
         credits_available: Nullable(T.Number()),
         credits_available_decimal: Nullable(Dec),
-        plan: T.String(),
+        plan: T.String({ description: 'Name of the plan; free without one' }),
+        plan_status: OneOf(['none', 'active', 'past_due', 'suspended', 'canceled'], {
+          description: 'State of the plan, as `subscriptions_show` explains it',
+        }),
+        plan_until: T.Unsafe<string | null>({
+          ...TimeOrNull,
+          description: 'When the plan renews or ends; null without one',
+        }),
         scopes: T.Array(OneOf(scopes)),
         policy_summary: T.Object({
           per_transaction_usd: Dec,

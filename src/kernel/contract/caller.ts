@@ -38,6 +38,8 @@ export type ScheduleRun = {
    * The value, in micro-dollars, up to which a person has approved each call of the run; null without an approval.
    */
   approvedMicros: bigint | null
+  /** The budget of the schedule, in micro-dollars; absent if the schedule has none. */
+  budgetMicros?: bigint
   /** The person to whom the agent was linked when the schedule was activated. */
   personId?: string
   /** When the agent was linked to that person. */

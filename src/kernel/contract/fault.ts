@@ -70,6 +70,11 @@ const catalogue = {
   order_not_cancellable: { status: 409, retryable: false, when: 'the order has ended' },
   not_cancellable: { status: 409, retryable: false, when: 'the task can no longer be cancelled' },
   limit_reached: { status: 409, retryable: false, when: 'the user has as many of them as a user may have' },
+  asset_in_use: {
+    status: 409,
+    retryable: false,
+    when: 'another strategy of the account trades the market live',
+  },
   conflict: { status: 409, retryable: false, when: 'the state of the object forbids the action' },
   body_too_large: { status: 413, retryable: false, when: 'the body is over the limit' },
   unsupported_media_type: { status: 415, retryable: false, when: 'the body is not JSON' },

@@ -295,6 +295,10 @@ export const hasTask = (entry: Entry): entry is StreamTaskEntry =>
 export const isGuarded = (entry: Entry): boolean =>
   (entry.kind === 'task' || (entry.kind === 'act' && isKeyed(entry))) && entry.repeatable !== true
 
+/** Whether a call may wait for the end of its task; one that is answered always does. */
+export const takesWait = (entry: Entry): entry is TaskEntry =>
+  entry.kind === 'task' && entry.isAnswered !== true
+
 export const waitQuery = (waitSeconds: number) =>
   T.Object({
     wait: T.Optional(T.Boolean({ default: false, description: 'Block until the task has ended' })),

@@ -1,4 +1,4 @@
-import type { Asker } from '#kernel/contract/caller.ts'
+import type { Asker, ScheduleRun } from '#kernel/contract/caller.ts'
 import { ApprovalRequired } from './approval.ts'
 import type { PlannedAction, Policy, PolicyGrant } from './signer.ts'
 import type { Admission, Spend } from './task.ts'
@@ -59,8 +59,7 @@ export const createAdmission =
         ...(run && { run }),
       }
       const checked = await check(input, attempt)
-      const approved = run && { approvedMicros: run.approvedMicros }
-      const action: PlannedAction = { ...checked.action, principal, ...approved }
+      const action: PlannedAction = { ...checked.action, principal, ...(run && termsOf(run)) }
       const request = { ...checked, action }
       const asked = asksPolicy === 'first' ? await askPolicy(policy, action) : undefined
       const funds = await fund?.(request, attempt).catch(async (refusal: unknown) => {
@@ -72,6 +71,16 @@ export const createAdmission =
     }
     return reread ? reread(userId, admit) : admit({ isLast: true })
   }
+
+/** Returns what the policy has to know of the run that asks. */
+const termsOf = ({
+  schedule: scheduleId,
+  approvedMicros,
+  budgetMicros,
+}: ScheduleRun): Pick<PlannedAction, 'approvedMicros' | 'budget'> => ({
+  approvedMicros,
+  ...(budgetMicros !== undefined && { budget: { scheduleId, micros: budgetMicros } }),
+})
 
 /**
  * Asks the policy, and returns the need for an approval instead of throwing it: a person is asked only if the funds

@@ -43,12 +43,17 @@ export type PlannedAction = Omit<Action, 'taskId'> & {
    * approval.
    */
   approvedMicros?: bigint | null
+  /** The schedule whose run asks for the action, and its budget in micro-dollars. */
+  budget?: ScheduleBudget
   /**
    * The loss that the action accepts, in hundredths of a percent of its value; set only if it is greater than the
    * default allows.
    */
   acceptedLossBps?: number
 }
+
+/** What a schedule may spend in all its runs together. */
+export type ScheduleBudget = { scheduleId: string; micros: bigint }
 
 /**
  * The policy's permission for an action. The statement that accepts the task counts it under the lock of the user's

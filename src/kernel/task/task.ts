@@ -301,6 +301,8 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   kind: string
   version: number
   priority: TaskPriority
+  /** Returns the priority of a task whose input decides it; without this function every task has `priority`. */
+  priorityOf?(input: JsonObject): TaskPriority
   steps: Steps<Data, Names, Names, Input>
   /** Returns the spend of a task that a price trigger creates, which has no admission. */
   spendOf?(userId: string, input: JsonObject): AdmittedSpend

@@ -4,7 +4,7 @@ type Amount = string
 export type StrategyStatus = 'draft' | 'active' | 'paused' | 'disabled' | 'completed'
 export type StrategyType = 'prompt' | 'dca' | 'rebalance' | 'condition' | 'day_trade_farming'
 export type StrategyMode = 'paper' | 'live'
-export type ExecutionType = 'scheduled' | 'catch_up' | 'manual' | 'paper' | 'backtest'
+export type ExecutionType = 'scheduled' | 'catch_up' | 'manual' | 'exit' | 'paper' | 'backtest'
 export type SkipReason =
   | 'overlap'
   | 'missed'
@@ -110,12 +110,78 @@ export type StrategyRecommendationRow = {
   created_at: Date
   expires_at: Date | null
 }
+export type StrategyAccountRow = {
+  id: string
+  strategy_id: string
+  mode: StrategyMode
+  user_id: string
+  version: number
+  state: Jsonb
+  cursor: Jsonb
+  watch_at: Date | null
+  opened_at: Date
+  updated_at: Date
+  drift: Jsonb | null
+}
+export type StrategyDecisionRow = {
+  execution_id: string
+  seq: number
+  strategy_id: string
+  at: Date
+  decision: string
+  inputs_sha256: string
+  inputs: Jsonb
+}
+export type StrategyFillRow = {
+  strategy_id: string
+  mode: StrategyMode
+  fill_id: bigint
+  execution_id: string | null
+  asset: string
+  is_buy: boolean
+  size: Amount
+  price: Amount
+  fee_usd: Amount
+  realized_pnl_usd: Amount | null
+  reason: string
+  is_exit: boolean
+  at: Date
+}
+export type CandleRow = {
+  market: string
+  span: string
+  start_ms: bigint
+  open: Amount
+  high: Amount
+  low: Amount
+  close: Amount
+  volume: Amount
+}
+export type CandleSeriesRow = {
+  market: string
+  span: string
+  filled_from_ms: bigint
+  filled_to_ms: bigint
+  followed_until: Date
+}
 export type StrategyTables = {
+  candle: CandleRow
+  candle_series: CandleSeriesRow
+  funding_rate: { market: string; at_ms: bigint; rate: Amount }
+  funding_series: { market: string; filled_from_ms: bigint; filled_to_ms: bigint }
   strategy: StrategyRow
   strategy_version: StrategyVersionRow
   strategy_execution: StrategyExecutionRow
   strategy_event: { execution_id: string; seq: number; type: string; data: Jsonb; created_at: Date }
   strategy_recommendation: StrategyRecommendationRow
+  strategy_account: StrategyAccountRow
+  strategy_decision: StrategyDecisionRow
+  strategy_fill: StrategyFillRow
+  strategy_equity: { strategy_id: string; mode: StrategyMode; at: Date; equity_usd: Amount }
+  strategy_spend: { task_id: string; strategy_id: string; usd_micros: bigint; at: Date }
+  strategy_spend_total: { strategy_id: string; usd_micros: bigint }
+  paper_levels: { user_id: string; market: string; block_ms: bigint; bids: Jsonb; asks: Jsonb }
+  strategy_asset: { user_id: string; market: string; strategy_id: string }
   strategy_file: {
     file_id: string
     strategy_id: string

@@ -11,7 +11,7 @@ import type { InfoAnswer, InfoType } from './wire.ts'
  * user whose share of the request budget is used, so that one user's reports leave the budget to others.
  */
 
-export const candleIntervals = ['15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d'] as const
+export const candleIntervals = ['1m', '3m', '5m', '15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d'] as const
 export type CandleInterval = (typeof candleIntervals)[number]
 
 export type MarketCandle = {
@@ -29,10 +29,25 @@ export type RateOfHour = { atMs: number; rate: string }
 export type MarketHistory = {
   /** Returns the candles oldest first, including the one that is still open. */
   candles(symbol: string, interval: CandleInterval, sinceMs: number, owner?: string): Promise<MarketCandle[]>
+  /**
+   * Returns the newest candles of a time, at most 5,000 and oldest first. With an owner they count as a view of this
+   * user, without one as work in the background.
+   */
+  candlePage(
+    symbol: string,
+    interval: CandleInterval,
+    time: { fromMs: number; toMs: number },
+    owner?: string,
+  ): Promise<MarketCandle[]>
   /** Returns the hourly funding rates of a market, oldest first. */
   fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
-  /** Returns the best levels of each side of a market's order book, and the time of the venue. */
-  book(symbol: string, owner?: string): Promise<Book>
+  /** Returns the hourly funding rates from a time on, at most 500 and oldest first. */
+  fundingPage(symbol: string, fromMs: number, owner?: string): Promise<RateOfHour[]>
+  /**
+   * Returns the best levels of each side of a market's order book, and the time of the venue. The book may be a few seconds
+   * old, or as old as `maxAgeMs` allows.
+   */
+  book(symbol: string, owner?: string, options?: { maxAgeMs: number }): Promise<Book>
 }
 
 type Info = <K extends InfoType>(
@@ -64,21 +79,35 @@ function parseBook({ time, levels }: InfoAnswer<'l2Book'>): Book {
   return { timeMs: time, bids, asks }
 }
 
+const parseCandle = ({ t, o, h, l, c, v }: InfoAnswer<'candleSnapshot'>[number]): MarketCandle => ({
+  startMs: t,
+  open: plain(o),
+  high: plain(h),
+  low: plain(l),
+  close: plain(c),
+  volume: amountOf(v),
+})
+
 const keyOf = (parts: readonly (string | number)[]): string => parts.join(' ')
 
 export function createMarketHistory(info: Info, nowMs: () => number): MarketHistory {
   const cache = <V>() => createTtlCache<V>({ ttlMs: cachedMs, entriesMax, nowMs })
   const [candles, rates, books] = [cache<MarketCandle[]>(), cache<RateOfHour[]>(), cache<Book>()]
 
+  async function readPage(coin: string, startTime: number, owner: string | undefined): Promise<RateOfHour[]> {
+    const rows = await info('fundingHistory', { coin, startTime }, 'view', { owner })
+    return rows.map(({ time, fundingRate }) => ({ atMs: time, rate: plain(fundingRate) }))
+  }
+
   async function readRates(coin: string, sinceMs: number, owner: string | undefined): Promise<RateOfHour[]> {
     const found: RateOfHour[] = []
     let startTime = sinceMs
     for (let page = 0; page < pagesMax; page++) {
-      const rows = await info('fundingHistory', { coin, startTime }, 'view', { owner })
-      found.push(...rows.map(({ time, fundingRate }) => ({ atMs: time, rate: plain(fundingRate) })))
-      const last = rows.at(-1)
-      if (rows.length < ratesPerPage || !last) break
-      startTime = last.time + 1
+      const rates = await readPage(coin, startTime, owner)
+      found.push(...rates)
+      const last = rates.at(-1)
+      if (rates.length < ratesPerPage || !last) break
+      startTime = last.atMs + 1
     }
     return found
   }
@@ -87,18 +116,19 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
     candles: (coin, interval, startTime, owner) =>
       candles.get(keyOf([coin, interval, startTime]), async () => {
         const rows = await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', { owner })
-        return rows.map(({ t, o, h, l, c, v }) => ({
-          startMs: t,
-          open: plain(o),
-          high: plain(h),
-          low: plain(l),
-          close: plain(c),
-          volume: amountOf(v),
-        }))
+        return rows.map(parseCandle)
       }),
+    async candlePage(coin, interval, { fromMs, toMs }, owner) {
+      const req = { coin, interval, startTime: fromMs, endTime: toMs }
+      const rows = await info('candleSnapshot', { req }, owner === undefined ? 'background' : 'view', {
+        owner,
+      })
+      return rows.map(parseCandle)
+    },
     fundingRates: (coin, sinceMs, owner) =>
       rates.get(keyOf([coin, sinceMs]), () => readRates(coin, sinceMs, owner)),
-    book: (coin, owner) =>
-      books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view', { owner }))),
+    fundingPage: readPage,
+    book: (coin, owner, options) =>
+      books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view', { owner })), options),
   }
 }

@@ -110,6 +110,7 @@ const publicOperations = new Set([
   'discovery_capabilities',
   'discovery_health',
   'earn_info',
+  'subscriptions_plans',
 ])
 const exceptions: Readonly<Record<string, Access>> = {
   // Before the sign-up a person has no scopes yet.
@@ -118,6 +119,8 @@ const exceptions: Readonly<Record<string, Access>> = {
   image_create: 'backend',
   // Each token may end itself.
   auth_revoke: 'read',
+  // It moves nothing and makes files, as a chat does.
+  strategies_backtest: 'chat',
 }
 /** Sections that say what an account may do, and who decides. */
 const governing = new Set(['policy', 'recipients', 'agents', 'approvals', 'webhooks'])
@@ -127,6 +130,8 @@ export function allowedAccesses(name: string, { kind }: Pick<Entry, 'kind'>): re
   if (publicOperations.has(name)) return ['public']
   const exception = exceptions[name]
   if (exception) return [exception]
+  // A page on which a person pays moves nothing, and a plan is ended like any other power.
+  if (name.startsWith('subscriptions_')) return kind === 'read' ? ['read'] : ['manage']
   if (name.startsWith('chat_')) return ['chat']
   // What a schedule asks and orders is a chat; its records are read.
   if (name.startsWith('schedules_')) return kind === 'read' ? ['read'] : ['chat']

@@ -11,6 +11,7 @@ const forms: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>'],
   [/agt_[\w-]{16,}/g, '<agent>'],
   [/whsec_[\w+/]+=*/g, '<secret>'],
+  [/cs_test_[0-9a-f]+/g, '<checkout page>'],
   [/person\d+@example\.com/g, '<email>'],
   [/0x[0-9a-fA-F]{32,}/g, '<hex>'],
   [/\b[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}\b/g, '<link code>'],

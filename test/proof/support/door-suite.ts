@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { namesIn } from '#invoke/input-location.ts'
 import type { FaultCode } from '#kernel/contract/fault.ts'
-import { isKeyed, type RateClass } from '#kernel/contract/operation.ts'
+import { isKeyed, type RateClass, takesWait } from '#kernel/contract/operation.ts'
 import { addressKey } from '#kernel/wire/ip-address-key.ts'
 import { eventually } from '../../harness/gateway.ts'
 import { type DoorReply, loopback } from '../../harness/in-process-door.ts'
@@ -124,7 +124,7 @@ function compareResults({ gateway, compare, take, test }: Comparison): void {
     for (const { name, entry } of gateway().operations) {
       if (entry.kind === 'stream') continue
       // A task that runs is another one a moment later.
-      const input = { ...minimalInput(entry), ...(entry.kind === 'task' ? wait : {}) }
+      const input = { ...minimalInput(entry), ...(takesWait(entry) ? wait : {}) }
       if (!isKeyed(entry)) {
         await compare('the smallest request', { name, input })
         continue

@@ -1,6 +1,6 @@
 /** A way through every operation; the state of both users is the same before each step. */
 import assert from 'node:assert/strict'
-import { sign } from 'node:crypto'
+import { randomUUID, sign } from 'node:crypto'
 import { keyPair } from '../../harness/gateway.ts'
 import type { Step } from './door-step.ts'
 import { deciding, linking, transferring } from './steps-of-people.ts'
@@ -19,6 +19,10 @@ const ended = (result: Json): void => void taskResult(result)
 export const wait = { wait: true, timeout: 60 }
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 const resting = { asset: 'ETH', side: 'long', order_type: 'limit', limit_price: '1000', size: '0.02' }
+const rising = { left: 'price', is: 'above', right: 'sma_50' }
+const dayMs = 86_400_000
+/** The beginning of a day, which is the same for both callers of a step. */
+const daysAgo = (days: number) => new Date((Math.floor(Date.now() / dayMs) - days) * dayMs).toISOString()
 const restingSpot = { asset: 'HYPE', order_type: 'limit', limit_price: '20', size: '1' }
 
 export const journey: Step[] = [
@@ -79,6 +83,14 @@ export const journey: Step[] = [
     input: { chain_id: '8453', pack_id: '5', ...wait },
     fault: 'insufficient_balance',
   },
+  { name: 'subscriptions_plans' },
+  { name: 'subscriptions_show' },
+  {
+    name: 'subscriptions_checkout',
+    input: () => ({ price_id: 'price_local_plus_month', client_intent_id: randomUUID() }),
+  },
+  // Nobody has paid.
+  { name: 'subscriptions_cancel', input: {}, fault: 'conflict' },
   {
     name: 'chat_stream',
     input: { query: 'what do i hold on polygon', stream: false },
@@ -132,6 +144,27 @@ export const journey: Step[] = [
   { name: 'perp_fund', input: { amount_usd: '200', ...wait }, keep: ended },
   { name: 'perp_setup_status' },
   { name: 'perp_markets', input: { search_text: 'ETH' } },
+  {
+    name: 'markets_candles',
+    input: { asset: 'ETH', interval: '4h', limit: 3, to: '2026-01-01T00:00:00.000Z' },
+  },
+  { name: 'markets_funding', input: { asset: 'ETH', days: 1 } },
+  {
+    name: 'strategies_backtest',
+    input: () => ({
+      strategy: {
+        type: 'condition',
+        asset: 'ETH',
+        interval: '4h',
+        order_notional_usd: '100',
+        enter_if: [rising],
+      },
+      from: daysAgo(60),
+      to: daysAgo(50),
+      ...wait,
+    }),
+    keep: ended,
+  },
   { name: 'perp_open', input: { ...resting, ...wait }, keep: keepOrder },
   { name: 'perp_orders' },
   { name: 'perp_cancel', input: ({ order_id }) => ({ order_id, ...wait }), keep: ended },

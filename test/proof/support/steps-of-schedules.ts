@@ -68,4 +68,23 @@ export const scheduling: Step[] = [
     input: { schedule_id: '01890000-0000-7000-8000-000000000000' },
     fault: 'not_found',
   },
+  {
+    name: 'schedules_create',
+    input: { type: 'day_trade_farming', config: { asset: 'ETH', order_notional_usd: '50' } },
+    key: 'create-2',
+    keep: ({ schedule_id }, known) => Object.assign(known, { farming_id: schedule_id }),
+  },
+  { name: 'schedules_day_trade_farming', input: ({ farming_id }) => ({ schedule_id: farming_id }) },
+  {
+    name: 'schedules_set_day_trade_farming',
+    input: ({ farming_id }) => ({
+      schedule_id: farming_id,
+      enabled: false,
+      farming_config: { asset: 'hl:perp:SOL', order_notional_usd: 60, leverage: 2 },
+    }),
+  },
+  {
+    name: 'schedules_disable',
+    input: ({ farming_id }) => ({ schedule_ids: [farming_id], positions: 'flatten' }),
+  },
 ]

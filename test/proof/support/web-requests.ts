@@ -1,4 +1,4 @@
-/** Requests that try to be dear, to the routes that are in no contract: OAuth, the sign-up and MCP. */
+/** Requests that try to be dear, to the routes that are in no contract: OAuth, the sign-up, MCP and provider events. */
 
 export type WebRequest = { name: string; path: string; init: RequestInit }
 
@@ -45,6 +45,14 @@ const each = (path: string, bodies: Bodies, headers: Record<string, string>): We
     })),
   )
 
+const eventBodies: Bodies = {
+  'an event without a signature': (bytes) => `{"id":"evt_1","data":"${'x'.repeat(bytes)}"}`,
+  'deep lists': (bytes) => '['.repeat(bytes),
+  'no text': (bytes) => '\u0000'.repeat(bytes),
+}
+const wrongSignature = { 'stripe-signature': `t=1800000000,${`v1=${'0'.repeat(64)},`.repeat(40)}v0=1` }
+const eventPath = '/webhooks/stripe'
+
 const formPaths = [
   '/oauth/token',
   '/oauth/revoke',
@@ -64,6 +72,8 @@ export function dearWebRequests(authorization: string): WebRequest[] {
     ...formPaths.flatMap((path) => each(path, formBodies, { 'content-type': form })),
     ...each('/oauth/register', jsonBodies, json),
     ...each('/signup', jsonBodies, { ...json, authorization }),
+    ...each(eventPath, eventBodies, { ...json, ...wrongSignature }),
+    ...each(eventPath, eventBodies, { 'content-type': 'text/plain' }),
     ...rpcPaths.flatMap((path) => each(path, rpcBodies, rpc)),
     ...queryPaths.flatMap((path) =>
       queries.map((piece) => ({

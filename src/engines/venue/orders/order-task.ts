@@ -74,6 +74,8 @@ export type OrderTaskData = TransferTaskData & {
    * is signed.
    */
   own_part?: OwnPart
+  /** True for an order of a run of a schedule, whose exits cover what the run has opened and never the whole position. */
+  is_of_run?: true
   /** The requested size of a close, if it exceeds the position. */
   asked_size?: string
   /** The entry as it was last seen, until every record of it is available. */

@@ -110,8 +110,9 @@ async function planRepair(
   const missing = missingLegs(exits)
   const held = positionOf(state, symbol)?.signedSize.replace('-', '')
   // Exits with the grouping `position` are OCO and cover the whole position, so they are used only if the entry opened
-  // all of it.
-  const coversPosition = held !== undefined && compareDecimals(held, size) === 0
+  // all of it, and nothing that its user adds by hand is to be covered by them.
+  const { is_of_run: isOfRun = false } = task.data
+  const coversPosition = !isOfRun && held !== undefined && compareDecimals(held, size) === 0
   const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
   const only = (leg: ExitLeg) => missing.includes(leg)
   return {

@@ -5,6 +5,7 @@ import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { changesSql, ownerJoins, ownerOf } from './balance-changes.ts'
+import { positionBalanceKey } from './expected-balances.ts'
 import { venueName } from './order-store.ts'
 import { type Change, ownAfter, toMoves } from './schedule-part.ts'
 
@@ -137,16 +138,55 @@ async function ownPart(db: Queryable, asked: Asked): Promise<string> {
   const [waiting] = await query<{ pending: string }>(db, pendingSql, [...common, Number(side), taskId, total])
   const [row] = await query<MovesRow>(db, movesSql, [...common, balanceKey])
   if (!row || !waiting) return '0'
-  const moves = toMoves(row.moves, { schedule, side })
   const shown = toFixedPoint(total)
-  const explained = moves.reduce((sum, { change }) => sum + change, side * toFixedPoint(row.baseline))
-  const recorded = row.is_compared ? explained : shown
+  const { own, recorded } = partOf(row, { schedule, side, shown: row.is_compared ? undefined : shown })
   // If the account holds less than its record says, orders whose fills are not known yet have reduced the difference.
   const unexplained = recorded > shown ? recorded - shown : 0n
-  const ownBefore = side * toFixedPoint(row.own_before)
-  const own = ownAfter(moves, { position: recorded, ownBefore: ownBefore > 0n ? ownBefore : 0n })
   const left = own - toFixedPoint(waiting.pending) - unexplained
   return left > 0n ? fromFixedPoint(left) : '0'
+}
+
+type Side = { schedule: string; side: 1n | -1n; shown?: bigint | undefined }
+
+/** Returns the part of a schedule by its record, and the size of the whole holding by that record. */
+function partOf(row: MovesRow, { schedule, side, shown }: Side): { own: bigint; recorded: bigint } {
+  const moves = toMoves(row.moves, { schedule, side })
+  const explained = moves.reduce((sum, { change }) => sum + change, side * toFixedPoint(row.baseline))
+  const recorded = shown ?? explained
+  const ownBefore = side * toFixedPoint(row.own_before)
+  return {
+    own: ownAfter(moves, { position: recorded, ownBefore: ownBefore > 0n ? ownBefore : 0n }),
+    recorded,
+  }
+}
+
+export type OwnPosition = {
+  isLong: boolean
+  size: string
+  /** Whether no order is left that may still reduce it, or whose fills are not known. */
+  isSettled: boolean
+}
+
+/** Returns the part of a position that a schedule has opened, by the record alone; undefined if it has no part. */
+export async function ownPosition(
+  db: Queryable,
+  { userId, symbol, schedule }: { userId: string; symbol: string; schedule: string },
+): Promise<OwnPosition | undefined> {
+  const common = [userId, venueName, 'perp', symbol, schedule]
+  const [row] = await query<MovesRow>(db, movesSql, [...common, positionBalanceKey(symbol)])
+  if (!row) return undefined
+  for (const side of [1n, -1n] as const) {
+    const { own } = partOf(row, { schedule, side })
+    if (own <= 0n) continue
+    const size = fromFixedPoint(own)
+    const [waiting] = await query<{ pending: string }>(db, pendingSql, [...common, Number(side), null, size])
+    return {
+      isLong: side === 1n,
+      size,
+      isSettled: waiting !== undefined && toFixedPoint(waiting.pending) === 0n,
+    }
+  }
+  return undefined
 }
 
 /** $1 is the user, $2 the venue, $3 the market, $4 the symbol of the market and $5 the schedule. */

@@ -10,6 +10,8 @@ import { objects } from './objects.ts'
 import { perpetuals } from './perpetuals.ts'
 import { policies } from './policies.ts'
 import { spot } from './spot.ts'
+import { strategies } from './strategies.ts'
+import { subscriptions } from './subscriptions.ts'
 import { webhooks } from './webhooks.ts'
 
 /** In the order of the table. */
@@ -22,8 +24,10 @@ export const mistakeSections: readonly MistakeSection[] = [
   objects,
   perpetuals,
   spot,
+  strategies,
   keys,
   lists,
   policies,
   webhooks,
+  subscriptions,
 ]
