@@ -86,7 +86,11 @@ test('64 runs of three strategies of one user at once exceed no budget and no ca
     perDay: fc.integer({ min: 500, max: 4_000 }),
     orders: fc.array(order, { minLength: 64, maxLength: 64 }),
   })
-  const worth = async ({ usd, of, ends }: { usd: number; of: number; ends: boolean }, on: Instance, strategies: Strategies) => {
+  const worth = async (
+    { usd, of, ends }: { usd: number; of: number; ends: boolean },
+    on: Instance,
+    strategies: Strategies,
+  ) => {
     const strategy = strategies[of]!
     const code = await codeOf(
       strategy.start(usd, {}, on).then(async (taskId) => {

@@ -82,7 +82,7 @@ test('a sentence is tested, runs on paper, trades at three slots, is changed, an
   assert.deepEqual(
     skips.map(({ data }) => data.skip_reason),
     ['insufficient_balance'],
-    'an empty wallet is told once',
+    'an empty wallet is reported once',
   )
   await creditAtVenue(venue, { evm, amount: '1000' })
   for (const _ of [1, 2, 3]) {

@@ -7,6 +7,7 @@ import { decideExit } from '#market/strategies/decide.ts'
 import { entriesPerDayMax, flatBeforeMs } from '#market/strategies/farming-rule.ts'
 import { simulateStrategy } from '#market/strategies/simulation.ts'
 import { applyGuards, openRun } from '#market/strategies/strategy-run.ts'
+import { bySize } from '../proof/support/seed.ts'
 import { columnWalk, configOf, dayMs, farming, midnights, minuteMs, quarterMs } from './strategy-walk.ts'
 
 /** The days of a change of daylight saving, and the instant of 23:55 at their end. */
@@ -57,11 +58,12 @@ test('a live day trade ends five minutes before local midnight, also where a day
 
 /** Days of the market, minute by minute, on no clock but that of the candles. */
 const daysPerWalk = 100
+const walks = bySize({ short: 2, full: 10, nightly: 10 })
 const warmUpDays = 11
 
-test('1,000 seeded days of day trades end flat, on one side at a time, and inside their limits', () => {
+test(`${walks * daysPerWalk} seeded days of day trades end flat, on one side at a time, and inside their limits`, () => {
   let [days, entries, ofDay, byStop, byTarget] = [0, 0, 0, 0, 0]
-  for (let seed = 1; seed <= 10; seed++) {
+  for (let seed = 1; seed <= walks; seed++) {
     const minutes = columnWalk({
       seed: seed * 97,
       count: (daysPerWalk + warmUpDays) * 1_440,
@@ -117,10 +119,10 @@ test('1,000 seeded days of day trades end flat, on one side at a time, and insid
       result.decisions.filter(({ decision }) => decision.action === 'enter').length,
     )
   }
-  assert.equal(days, 1_000)
-  assert.ok(entries > 300, `${entries} entries`)
+  assert.equal(days, walks * daysPerWalk)
+  assert.ok(entries > 30 * walks, `${entries} entries`)
   assert.ok(
-    ofDay > 5 && byStop > 50 && byTarget > 20,
+    ofDay > walks / 2 && byStop > 5 * walks && byTarget > 2 * walks,
     `${ofDay} by the day, ${byStop} stops, ${byTarget} targets`,
   )
 })

@@ -333,7 +333,7 @@ describe('live strategies', () => {
     await isFlat(user)
   })
 
-  test('freqtrade #4999: a stop that ends at the venue, which no stream tells, is replaced within 5 s', async () => {
+  test('freqtrade #4999: a stop that ends at the venue, which no stream reports, is replaced within 5 s', async () => {
     const user = await app.trader()
     const strategy = await live(user, { type: 'condition', config: condition })
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')

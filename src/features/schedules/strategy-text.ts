@@ -3,7 +3,7 @@ import type { Compiled } from './strategy-orders.ts'
 
 /** Says in words what a strategy does. */
 
-/** Says what a purchase is: whoever buys an asset may expect tokens. */
+/** Says what a purchase is, since a buyer of an asset may expect tokens. */
 export function purchaseNotes({ strategy, assets = [] }: Compiled): string[] {
   if (strategy?.type !== 'dca' && strategy?.type !== 'rebalance') return []
   return [

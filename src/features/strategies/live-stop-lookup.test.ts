@@ -18,10 +18,10 @@ const order = (leg: string, ageMs: number): OwnOrder => ({
   at: new Date(nowMs - ageMs),
 })
 
-type Told = { status?: string | undefined; error?: Fault; ageMs?: number; streamedMs?: number | undefined }
+type Answer = { status?: string | undefined; error?: Fault; ageMs?: number; streamedMs?: number | undefined }
 
 /** Returns the orders that are left of a stop and a target, and how often the venue was asked. */
-async function leftOf({ status, error, ageMs = 60_000, streamedMs }: Told) {
+async function leftOf({ status, error, ageMs = 60_000, streamedMs }: Answer) {
   let asked = 0
   const venue = {
     async order() {
@@ -55,7 +55,7 @@ test('a stop that fired, or whose target has filled, is not missing', async () =
     assert.deepEqual(await leftOf({ status }), [both, 1], status)
 })
 
-test('the venue is not asked while a stream tells, and asked again after a gap of it or a failure', async () => {
+test('the venue is not asked while a stream reports it, and asked again after a gap of it or a failure', async () => {
   assert.deepEqual(await leftOf({ status: 'canceled', streamedMs: nowMs - 60_000 }), [both, 0])
   assert.deepEqual(await leftOf({ status: 'canceled', streamedMs: nowMs - 1_000 }), [['tp'], 1])
   const away = new Fault('unavailable', 'The venue does not answer')

@@ -4,12 +4,12 @@ import type { OwnOrder } from './live-records.ts'
 import type { VenueReadDeps } from './live-venue.ts'
 
 /**
- * Finds stops that the venue has ended while nobody told: without a stream of the account, the record of an order is
+ * Finds stops that the venue has ended unnoticed: without a stream of the account, the record of an order is
  * closed by a comparison that may be a minute away.
  */
 
 export type StopLookupDeps = VenueReadDeps & {
-  /** Returns since when this instance hears how the orders of an account end; undefined if it does not. */
+  /** Returns since when this instance receives how the orders of an account end; undefined if it does not. */
   streamedSinceMs: (account: string) => number | undefined
 }
 
@@ -29,7 +29,7 @@ function unknownIfRetryable(error: unknown): 'unknown' {
   throw error
 }
 
-/** Returns the orders without the stops that have ended at the venue, of an account that no stream tells about. */
+/** Returns the orders without the stops that have ended at the venue, of an account without a stream. */
 export async function withoutEndedStops(
   { venue, clock, streamedSinceMs, evmAddressOf }: StopLookupDeps,
   userId: string,
