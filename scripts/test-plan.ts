@@ -125,6 +125,7 @@ export const laterFiles: readonly Later[] = [
       'test/venue/weight-shares.test.ts',
       'test/venue/contradicting-records.test.ts',
       'test/venue/market-history.test.ts',
+      'test/venue/candle-store.test.ts',
       'test/venue/paper-beside-live.test.ts',
       'test/venue/replayed-decisions.test.ts',
       'test/venue/position-exits.test.ts',
