@@ -53,7 +53,7 @@ export const scheduleMutations = [
     ['new Date(approvedUntil) > now', 'true', 'an approval lasts for ever'],
     ['approvedTerms === termsHash(row, access)', 'true', 'an approval outlives the person who gave it'],
   ]),
-  ...mutationsOf('src/features/schedules/run.ts', runs, [
+  ...mutationsOf('src/features/schedules/run-caller.ts', runs, [
     [
       "if (await deps.isPaused(run.user_id)) return skipped('frozen', 'trading_paused', 'A kill switch is set')",
       '',

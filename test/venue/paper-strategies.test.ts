@@ -126,7 +126,7 @@ describe('strategies on paper', () => {
     assert.equal((await runStrategy(app.main, bounded)).skip_reason, 'budget')
   })
 
-  test('a guard that trips is told once, and everything is closed', async () => {
+  test('a guard that trips is reported once, and everything is closed', async () => {
     await app.price('BTC', 100_000)
     const user = await app.addUser()
     const guards = { max_loss_usd: '5' }
@@ -156,9 +156,9 @@ describe('strategies on paper', () => {
       ],
     )
     assert.equal(exit?.realized_pnl_usd, fills[1]?.realized_pnl_usd)
-    const told = await eventsOf(strategy, 'schedule.guard_tripped')
+    const notified = await eventsOf(strategy, 'schedule.guard_tripped')
     assert.deepEqual(
-      told.map(({ data }) => [data.schedule_id, data.guard]),
+      notified.map(({ data }) => [data.schedule_id, data.guard]),
       [[strategy.id, 'max_loss']],
     )
     for (const decision of await decisionsOf(db(), strategy)) await replay(decision)

@@ -1,8 +1,7 @@
 import * as T from '#kernel/contract/schema.ts'
 import { DecIn, DecOrNull, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 import { decimalPattern } from '#kernel/money/money.ts'
-import { modes } from './execution-schemas.ts'
-import { scheduleStatuses } from './schedule-schemas.ts'
+import { modes, scheduleStatuses } from './schedule-schemas.ts'
 
 /** The records of day trades, whose fields are those of the interface. */
 

@@ -1,10 +1,7 @@
 import type { Files } from '#engines/files/files.ts'
-import { currentCaller } from '#engines/stored-callers/stored-caller.ts'
 import type { StrategyRunner } from '#features/strategies/run-port.ts'
-import { type Clock, later } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import { toMicros } from '#kernel/money/money.ts'
 import {
   type Admission,
   defineTaskKind,
@@ -19,11 +16,21 @@ import {
 } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { type RecordDeps, type RunRecord, recordEnd, skippedEnd } from './record-run-end.ts'
-import { type Pause, scheduleOf, startedEvents } from './run-events.ts'
+import {
+  callerOf,
+  callerUnlessStopped,
+  type Ended,
+  endOfAccess,
+  exitCaller,
+  type RunCallerDeps,
+  skipped,
+  stopped,
+  withPause,
+} from './run-caller.ts'
+import { scheduleOf, startedEvents } from './run-events.ts'
 import { cutShort, judgeRun, type RunEnd } from './run-outcome.ts'
 import { reportText, summaryOf } from './run-report.ts'
 import * as store from './run-task-store.ts'
-import { approvedBefore } from './standing-approval.ts'
 import { createStrategySteps, type StrategyRunData, type StrategyStepDeps } from './strategy-run.ts'
 
 /**
@@ -33,29 +40,21 @@ import { createStrategySteps, type StrategyRunData, type StrategyStepDeps } from
  */
 
 export type AdmittedChat = { chatId: string; threadId: string; admission: Admission }
-export type RunDeps = RecordDeps & {
-  db: Queryable
-  /** The clock of schedules, which the local world can advance. */
-  clock: Clock
-  files: Pick<Files, 'put'>
-  isPaused: (userId: string) => Promise<boolean>
-  /**
-   * Returns whether money is on hold until an operator releases it. Throws during a hold that ends by itself, so that
-   * the run waits.
-   */
-  isOnHold: () => boolean
-  admitChat: (
-    input: { query: string; agent: string; thread_id?: string },
-    caller: Caller,
-  ) => Promise<AdmittedChat>
-  /** Accepts the chat of a run, or throws `insufficient_credits`. */
-  enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
-  announceQueued: () => void
-  /** Computes in advance the slot that comes after the next slot. */
-  computeFollowing: (strategyId: string) => Promise<void>
-  /** How runs of strategies decide and act; undefined where no venue is configured. */
-  runner: StrategyRunner | undefined
-}
+export type RunDeps = RecordDeps &
+  RunCallerDeps & {
+    files: Pick<Files, 'put'>
+    admitChat: (
+      input: { query: string; agent: string; thread_id?: string },
+      caller: Caller,
+    ) => Promise<AdmittedChat>
+    /** Accepts the chat of a run, or throws `insufficient_credits`. */
+    enqueueChat: (tx: Tx, run: store.Run, chat: AdmittedChat) => Promise<unknown>
+    announceQueued: () => void
+    /** Computes in advance the slot that comes after the next slot. */
+    computeFollowing: (strategyId: string) => Promise<void>
+    /** How runs of strategies decide and act; undefined where no venue is configured. */
+    runner: StrategyRunner | undefined
+  }
 type RunData = StrategyRunData & {
   chat_id: string
   /** Why the chat was not accepted. */
@@ -91,7 +90,6 @@ export const createRunKind = (deps: RunDeps): TaskKind =>
   })
 
 type Names = 'check' | 'settle' | 'report' | 'decide' | 'act'
-type Ended = { end: RunEnd; pause?: Pause }
 
 async function check(
   deps: RunDeps,
@@ -169,79 +167,6 @@ async function admitUnlessStopped(
     if (retryable) throw error
     return { end: { ...stopped.end, status: 'failed', error: { code, message, retryable } } }
   })
-}
-
-/** Returns the caller in whose name a run acts, or the end of a run that may not begin. */
-async function callerUnlessStopped(
-  deps: RunDeps,
-  run: store.Run,
-  { now }: StepContext,
-): Promise<Caller | Ended> {
-  const { db, clock } = deps
-  if (!store.isRunnable(run.strategy_status, run)) return stopped
-  if (deps.isOnHold())
-    return skipped('frozen', 'unavailable', 'Money is on hold until the operator lets it go on')
-  if (await store.hasOlderRun(db, run)) return skipped('overlap', 'conflict', 'An earlier run has not ended')
-  const caller = await callerOf(deps, run, now).catch(endOfAccess(run))
-  if ('end' in caller) return caller
-  if (await deps.isPaused(run.user_id)) return skipped('frozen', 'trading_paused', 'A kill switch is set')
-  // The cooldown of a strategy forbids an entry, and its runs may have to close what is open.
-  const cooldownMs = run.type === 'prompt' ? (run.guards?.cooldown_seconds ?? 0) * 1_000 : 0
-  const acted = cooldownMs > 0 ? await store.lastActed(db, run.strategy_id) : undefined
-  if (acted && later(acted, cooldownMs) > clock.now())
-    return skipped('cooldown', 'conflict', 'The last run that acted ended a short time ago')
-  return caller
-}
-
-const skipped = (...given: Parameters<typeof skippedEnd>): Ended => ({ end: skippedEnd(...given) })
-
-/** The end of a run whose schedule was paused or disabled after the slot, so that no chat begins. */
-const stopped: Ended = {
-  end: {
-    status: 'cancelled',
-    outcome: 'not_executed',
-    skipReason: null,
-    error: {
-      code: 'cancelled_by_user',
-      message: 'The schedule was stopped before the run began',
-      retryable: false,
-    },
-    decision: null,
-  },
-}
-
-/** Returns the caller who has activated the schedule or started the run, with the access that this caller still has. */
-async function callerOf({ db }: Pick<RunDeps, 'db'>, run: store.Run, now: Date): Promise<Caller> {
-  const { authority } = run
-  if (!authority) throw new Fault('invalid_token', 'Nobody has activated this version of the schedule')
-  const { personId, linkedAt } = authority
-  const approved = approvedBefore({ ...run, id: run.strategy_id }, { access: authority, now })
-  const via = {
-    schedule: run.strategy_id,
-    run: run.id,
-    approvedMicros: approved.approvedMicros ?? null,
-    ...(run.mode === 'live' && run.budget_usd !== null && { budgetMicros: String(toMicros(run.budget_usd)) }),
-    ...(personId !== undefined && { personId }),
-    ...(linkedAt !== undefined && { linkedAt }),
-  }
-  return currentCaller(db, run.user_id, { ...authority, run: via }, now)
-}
-
-const accessCodes: readonly string[] = ['invalid_token', 'suspended', 'insufficient_scope']
-
-const endOfAccess =
-  (run: store.Run) =>
-  (error: unknown): Ended => {
-    if (!(error instanceof Fault) || !accessCodes.includes(error.code)) throw error
-    return withPause(run, skippedEnd('access_ended', error.code, error.message))
-  }
-
-/** Adds to the end of a run the pause of its schedule, if the run was skipped because its access had ended. */
-function withPause({ execution_type: type }: store.Run, end: RunEnd): Ended {
-  const text = `${end.error?.message}; activate it again to let it act for you`
-  // A manual run has an access of its own; the end of that access says nothing about the access of the schedule.
-  const isPaused = end.skipReason === 'access_ended' && type !== 'manual'
-  return { end, ...(isPaused && { pause: { reason: 'access_ended', text } }) }
 }
 
 /** Admits the chat of a run; once the thread is full, the runs go on in a new thread. */
@@ -351,17 +276,6 @@ const strategyStepDeps = (deps: RunDeps): StrategyStepDeps => ({
 const withoutVenue: StrategyRunner = {
   decide: () => Promise.reject(new Fault('unavailable', 'This instance has no venue to trade at')),
   act: () => Promise.reject(new Fault('unavailable', 'This instance has no venue to trade at')),
-}
-
-/**
- * Returns the caller of an exit. It closes what the strategy itself has opened and does nothing else, so it needs no
- * access that still lasts: what an ended access has opened is closed as well.
- */
-async function exitCaller({ strategy_id, id, user_id, authority }: store.Run): Promise<Caller> {
-  if (!authority) throw new Fault('invalid_token', 'Nobody has activated this version of the schedule')
-  const { agentId, scheme } = authority
-  const run = { schedule: strategy_id, run: id, approvedMicros: null, reducesOwn: true } as const
-  return { userId: user_id, agentId, scheme, scopes: new Set(['read', 'trade']), via: run }
 }
 
 function taskEnd({ run, end, answer }: Ending): StepEnd {

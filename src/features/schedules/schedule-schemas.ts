@@ -19,7 +19,6 @@ import {
 } from '#kernel/contract/wire-types.ts'
 import { decimalPattern } from '#kernel/money/money.ts'
 import { agents } from '#kernel/wire/chat-answerer.ts'
-import { modes } from './execution-schemas.ts'
 import { weekdays } from './recurrence/calendar-types.ts'
 import { strategyViewFields } from './strategy-view-schemas.ts'
 
@@ -36,6 +35,7 @@ const catchUpSecondsMax = 86_400
 const everySecondsMax = 365 * 86_400
 
 export const scheduleStatuses = ['draft', 'active', 'paused', 'disabled', 'completed'] as const
+export const modes = ['paper', 'live'] as const
 export const scheduleTypes = ['prompt', ...strategyTypes] as const
 /** The paper account of a strategy begins with this money. */
 export const paperBalanceDefault = '1000'

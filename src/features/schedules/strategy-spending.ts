@@ -2,8 +2,8 @@ import type { GuardsInput } from '#engines/strategy-terms/strategy-schemas.ts'
 import type { StrategyFacts } from '#features/strategies/strategy-facts.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { fromUnits, toMicros, usdDecimals } from '#kernel/money/money.ts'
-import { runsADay } from './recurrence/brief.ts'
 import type { Calendar } from './recurrence/calendar-types.ts'
+import { runsADay } from './recurrence/short-description.ts'
 
 /** What the runs of a strategy may spend at most. */
 
