@@ -26,6 +26,7 @@ export const laterFiles: readonly Later[] = [
       'test/crash/conservation.test.ts',
       'test/crash/earn-kills.test.ts',
       'test/crash/failover-deposits.test.ts',
+      'test/crash/farming-days.test.ts',
       'test/crash/order-storm.test.ts',
       'test/crash/paper-run-points.test.ts',
       'test/crash/solver-kills.test.ts',
