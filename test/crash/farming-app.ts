@@ -65,13 +65,7 @@ async function openWorld(seed: number) {
   const days = new Map(
     farmedAssets.map((asset, n) => [asset as string, farmingDay(asset, { seed: seed + n, startMs })]),
   )
-  const venueMs = async () =>
-    (
-      await http<{ time: number }>(`${app.venueUrl}/info`, {
-        method: 'POST',
-        body: { type: 'exchangeStatus' },
-      })
-    ).body.time
+  const venueMs = async () => (await venue<{ nowMs: number }>('GET', '/effects?accounts=none')).nowMs
   const advanceTo = async (ms: number) => {
     const { body } = await http<{ now_ms: number }>(`${app.control}/time`)
     const advance_seconds = Math.ceil((ms - body.now_ms) / 1_000)

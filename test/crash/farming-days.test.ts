@@ -3,6 +3,7 @@
  * lags, drops streams and loses replies, while gateways are killed, stops are rejected and people trade by hand beside them.
  */
 import assert from 'node:assert/strict'
+import { appendFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createCandleStore } from '#engines/candles/candle-store.ts'
@@ -134,7 +135,7 @@ async function passDay() {
     }
     await farm.runsEnded(farm.closeMs(quarter))
     await tradeByHand(quarter)
-    if (process.env.FARM_PROGRESS) console.error(`quarter ${quarter}, ${pool.kills()} kills, ${Math.round(performance.now() / 1000)} s`)
+    if (process.env.FARM_PROGRESS) appendFileSync('/tmp/proofs-progress.log', `quarter ${quarter}, ${pool.kills()} kills, ${Math.round(performance.now() / 1000)} s\n`)
   }
 }
 
