@@ -299,6 +299,7 @@ export const defaultFiles: readonly string[] = [
   'test/crash/earn-points.test.ts',
   'test/crash/image-points.test.ts',
   'test/crash/order-points.test.ts',
+  'test/crash/point-states.test.ts',
   'test/crash/recharge-points.test.ts',
   'test/crash/schedule-run-points.test.ts',
   'test/crash/svm-points.test.ts',
