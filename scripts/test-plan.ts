@@ -413,7 +413,7 @@ const families: readonly Family[] = [
   { files: pure, processes: { test: 1, all: 1 } },
   { files: /^test\/crash\/venue-points-/, processes: { test: 1, all: 9 } },
   { files: /^test\/crash\/cancel-points-/, processes: { test: 1, all: 3 } },
-  { files: /^test\/crash\//, processes: { test: 4, all: 24 } },
+  { files: /^test\/crash\//, processes: { test: 2, all: 24 } },
   { files: /^test\/venue\//, processes: { test: 2, all: 6 } },
   { files: /^test\/journeys\/(admin|npm-start|start)/, processes: { test: 1, all: 4 } },
   { files: /^test\/journeys\//, processes: { test: 4, all: 8 } },

@@ -85,7 +85,7 @@ let held: Awaited<ReturnType<typeof balancesOf>>
 const done: SwapBody[] = []
 
 before(async () => {
-  app = await createCrashApp()
+  app = await createCrashApp({ ownWorld: 'compares the sums of all accounts' })
   survivor = await app.gateway(env)
   world = await worldOf(app.control)
   person = await createFundedPerson(survivor.url)
