@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
@@ -183,7 +183,7 @@ function createQuotes({
   quotesPerMinute,
   nowMs: clockMs = monotonicMs,
 }: PriceWatchDeps) {
-  const remembered = new LRUCache<string, Remembered>({ max: rememberedMax })
+  const remembered = createLru<string, Remembered>(rememberedMax)
   const turns = createQuoteTurns()
   const owners = createQuoteOwners(clockMs)
   const nearQuotes = createNearQuotes({
