@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { test } from 'node:test'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { oncePerProcess } from '../harness/once-per-process.ts'
@@ -119,7 +120,14 @@ export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall)
   return { ...agent, address }
 }
 
-/** Points of each case, of different states, drawn by the seed; in a short run of each suite, shared by its cases. */
+/** What a short run, which kills at one point of a suite, leaves out. */
+export const testInFull = isShort ? () => undefined : test
+
+/** A short run kills a task of one of the cases of a suite, drawn by the seed. */
+export const casesOfRun = (suite: string, cases: readonly TaskCase[]): readonly TaskCase[] =>
+  isShort ? [cases[Math.floor(randomOf(proofSeed(`case of ${suite}`))() * cases.length)]!] : cases
+
+/** Points of each case, of different states, drawn by the seed. */
 const pointsMax = bySize({ short: 1, full: 8, nightly: Number.POSITIVE_INFINITY })
 const kindOf = (point: string) => point.slice(0, point.indexOf('@'))
 
@@ -256,8 +264,7 @@ async function createVenuePoints() {
   }
 
   return {
-    /** In a short run the cases of a suite share its points. */
-    async killAll(taskCase: TaskCase, cases = 1): Promise<string> {
+    async killAll(taskCase: TaskCase): Promise<string> {
       const startedMs = performance.now()
       const random = randomOf(proofSeed(`points of ${taskCase.kind}`))
       const contexts = await Promise.all(Array.from({ length: concurrency }, () => createContext(taskCase)))
@@ -270,7 +277,7 @@ async function createVenuePoints() {
           all.some((point) => each.test(point)),
           `${each} is not among ${all.join(' ')}`,
         )
-      const share = isShort ? Math.ceil(pointsMax / cases) : (taskCase.pointsMax ?? pointsMax)
+      const share = isShort ? pointsMax : (taskCase.pointsMax ?? pointsMax)
       const sample = { needed, max: share, random }
       const points = isNightly ? all : samplePoints(distinctPoints(all, recorded, sample), sample)
       const steps = new Map<string, number>()
