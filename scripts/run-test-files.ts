@@ -19,6 +19,8 @@ export type FileReport = {
   file: string
   passed: number
   skipped: number
+  /** The skipped tests that give a reason, such as what is not installed. */
+  skips: readonly { name: string; reason: string }[]
   seconds: number
   cpuSeconds: number
 }
@@ -51,7 +53,8 @@ const runFiles = async (timeoutMs: number, ended: (report: Report) => void) => {
     report.failures.push(failure)
     process.stdout.write(text)
   }
-  let current = { passed: 0, skipped: 0 }
+  const emptyCounts = () => ({ passed: 0, skipped: 0, skips: [] as { name: string; reason: string }[] })
+  let current = emptyCounts()
   // From the end of the file before it: a suite is reported as started when its first test has ended.
   let before = { ms: performance.now(), cpuSeconds: cpuSecondsOfThisProcess() ?? 0 }
   const end = (file: string) => {
@@ -80,10 +83,11 @@ const runFiles = async (timeoutMs: number, ended: (report: Report) => void) => {
     } else if (type === 'test:complete' && --underWay === 0) linger = setTimeout(stillOpen, lingerMs).unref()
     else if (type === 'test:start') {
       titles[data.nesting] = data.name
-      if (isFile(data)) current = { passed: 0, skipped: 0 }
+      if (isFile(data)) current = emptyCounts()
     } else if (type === 'test:pass') {
       if (data.details.type !== 'suite') {
         current[data.skip === undefined ? 'passed' : 'skipped']++
+        if (typeof data.skip === 'string') current.skips.push({ name: data.name, reason: data.skip })
         filesWithTests.add(data.file)
       } else if (isFile(data)) {
         end(data.name)

@@ -256,6 +256,8 @@ const main = async (): Promise<boolean> => {
     const failures = results.flatMap((result) => result.failures)
     if (size === 'all') failures.push(...flaky)
     const reports = results.flatMap((result) => result.files)
+    for (const { file, skips } of reports)
+      for (const { name, reason } of skips) console.log(`skipped: ${file} > ${name}: ${reason}`)
     const tests = reports.reduce((sum, { passed }) => sum + passed, 0) + failures.length
     if (tests === 0) console.log('no test ran')
     console.log(`${flaky.length} flaky`)

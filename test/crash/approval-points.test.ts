@@ -103,7 +103,7 @@ const pointsOfOneApproval = (): Promise<string[]> =>
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /task_accept:before/,
+    shortPoint: 'db:task_accept:before',
     launch: gatewayWith,
     async work({ url }, attempt, clear) {
       const { taskId, approvalId } = await ask(url, attempt)

@@ -84,7 +84,7 @@ const pointsOfOneOrder = (): Promise<string[]> =>
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:task_accept:after@2/,
+    shortPoint: 'db:task_accept:after@2',
     launch: app.gateway,
     work: async (recorded, attempt) => assertOrdered(await askThrough(recorded, attempt), attempt),
   })

@@ -154,7 +154,7 @@ const pointsOfOneAnswer = (): Promise<string[]> =>
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /^net:model:after@3/,
+    shortPoint: 'net:model:after@3',
     launch,
     work: async (recorded, attempt) => assertAnswered(await askThrough(recorded, attempt), attempt),
   })

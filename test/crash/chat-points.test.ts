@@ -92,7 +92,7 @@ const pointsOfOneAnswer = (): Promise<string[]> =>
     pattern: taskPointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:task_step:after/,
+    shortPoint: 'db:chat_append:after',
     launch: app.gateway,
     work: async ({ url }, attempt) => assertAnswered(await ask(url, attempt), attempt),
   })

@@ -1,6 +1,7 @@
 /** One world and one database, with as many gateways as a test kills. */
 import { once } from 'node:events'
 import pg from 'pg'
+import type { WorldUrls } from '#world/world.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import {
   type Agent,
@@ -15,14 +16,28 @@ import {
   upstreamsOf,
 } from '../harness/gateway.ts'
 import { ownWorld } from '../harness/own-world.ts'
+import { processWorld } from '../harness/process-world.ts'
+import { isShort } from '../proof/support/seed.ts'
 
 export type CrashApp = Awaited<ReturnType<typeof createCrashApp>>
 
-/** It drops the database with itself. */
-export async function createCrashApp(given?: Pick<TestDatabase, 'url' | 'drop'>) {
+type CrashSettings = {
+  /** Dropped with the app. */
+  database?: Pick<TestDatabase, 'url' | 'drop'>
+  /** The reason why the tests of the file cannot share the world of this process. */
+  ownWorld?: string
+}
+
+/** Storms set failures, prices and the clock of their world; the short size has none of them. */
+async function worldOfApp(reason: string | undefined): Promise<{ urls: WorldUrls } & AsyncDisposable> {
+  if (reason !== undefined || !isShort) return ownWorld()
+  return { urls: await processWorld(), async [Symbol.asyncDispose]() {} }
+}
+
+export async function createCrashApp(settings: CrashSettings = {}) {
   const folder = dataFolder()
-  const database = given ?? (await testDatabase())
-  const world = await ownWorld()
+  const database = settings.database ?? (await testDatabase())
+  const world = await worldOfApp(settings.ownWorld)
   const { control } = world.urls
   const upstreams = { ...upstreamsOf(world.urls), DATABASE_URL: database.url }
   const off = {

@@ -56,7 +56,7 @@ const pointsOfOneDeposit = (): Promise<string[]> =>
     pattern: taskPointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:task_step:before/,
+    shortPoint: 'db:task_step:before',
     launch: gatewayWith,
     work: async ({ url }, attempt) => assertExecuted(await depositAll(url, attempt), attempt),
   })

@@ -36,7 +36,7 @@ const holdsOf = async ({ url }: Gateway) => {
 
 test(`${total} acknowledged deposits and a failover that forgot some: 0 doubled`, { skip }, async (t) => {
   const servers = await standbyCluster()
-  await using app = await createCrashApp(servers)
+  await using app = await createCrashApp({ database: servers })
   const gateways: Gateway[] = []
   await using _ = {
     async [Symbol.asyncDispose]() {

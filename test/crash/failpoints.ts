@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Gateway, NotReady } from '../harness/gateway.ts'
-import { isShort, proofSeed } from '../proof/support/seed.ts'
+import { isNightly, isShort, proofSeed } from '../proof/support/seed.ts'
+import { oneOfEach, statesOf } from './point-states.ts'
 import { randomOf } from './venue-traders.ts'
 
 type Launch = (env: Record<string, string>) => Promise<Gateway>
@@ -12,10 +13,12 @@ type Recording = {
   pattern: RegExp
   /** How many passes of a name are points, at most. */
   passesOf(name: string): number
+  /** Which of these points are tried: all of them where it is absent. */
+  isTried?: (point: string) => boolean
   /** Kinds of which each has to be among the points. */
   needed: readonly RegExp[]
-  /** The kind of the one point that `npm test` kills at. */
-  shortPoint: RegExp
+  /** The one point that `npm test` kills at, with its pass where that is not the first one. */
+  shortPoint: string
   launch: Launch
   /** It may clear the points that were passed so far. */
   work(gateway: Gateway, attempt: string, clear: () => void): Promise<unknown>
@@ -24,30 +27,35 @@ const recordingsMax = 10
 const roundsMax = 4
 
 /**
- * The points that a gateway passes while it does the work; in the short size the first one of its kind.
+ * The points that a gateway passes while it does the work, one of each state that they leave behind; all of them in the
+ * nightly size. The short size takes its point without a recording: only a gateway that passes it dies there.
  * Another gateway may do a part of the work, so the work is repeated until each needed kind was passed.
  */
 export async function recordPoints({
   pattern,
   passesOf,
+  isTried = () => true,
   needed,
   shortPoint,
   launch,
   work,
 }: Recording): Promise<string[]> {
+  if (isShort) return [shortPoint.includes('@') ? shortPoint : `${shortPoint}@1`]
   const folder = mkdtempSync(join(tmpdir(), 'portico-failpoints-'))
   const file = join(folder, 'passed')
   const clear = () => writeFileSync(file, '')
-  const readPoints = (): string[] => {
-    const counts = new Map<string, number>()
-    for (const name of readFileSync(file, 'utf8').split('\n'))
-      if (pattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
-    return [...counts].flatMap(([name, count]) =>
-      Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
-    )
-  }
-  const missingIn = (points: string[]) =>
-    [...needed, shortPoint].filter((each) => !points.some((point) => each.test(point)))
+  const readStates = () =>
+    statesOf(
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((name) => name !== ''),
+      { pattern, passesOf },
+    ).flatMap((points) => {
+      const tried = points.filter(isTried)
+      return tried.length > 0 ? [tried] : []
+    })
+  const missingIn = (states: readonly string[][]) =>
+    needed.filter((each) => !states.flat().some((point) => each.test(point)))
   try {
     const gateway = await launch({ FAILPOINT_LOG: file })
     try {
@@ -56,13 +64,14 @@ export async function recordPoints({
       do {
         clear()
         await work(gateway, `recorded-${attempts++}`, clear)
-      } while (missingIn(readPoints()).length > 0 && attempts < recordingsMax)
+      } while (missingIn(readStates()).length > 0 && attempts < recordingsMax)
     } finally {
       await gateway.kill()
     }
-    const points = readPoints()
-    assert.deepEqual(missingIn(points), [], `not passed, of ${points.join(' ')}`)
-    return isShort ? points.filter((point) => shortPoint.test(point)).slice(0, 1) : points
+    const states = readStates()
+    assert.deepEqual(missingIn(states), [], `not passed, of ${states.flat().join(' ')}`)
+    if (isNightly) return states.flat()
+    return oneOfEach(states, needed, randomOf(proofSeed(`points of ${needed.join(' ')}`)))
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -48,7 +48,7 @@ const pointsOfOneCall = (): Promise<string[]> =>
     pattern: pointPattern,
     passesOf: () => 1,
     needed,
-    shortPoint: /^net:images:after/,
+    shortPoint: 'net:images:after',
     launch: app.gateway,
     async work({ url }, attempt) {
       assert.equal((await ask(url, attempt)).status, 200)

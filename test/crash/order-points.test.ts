@@ -14,7 +14,7 @@ import { createLeaseMover } from './market-lease.ts'
 
 const taskPointPattern =
   /^(db:(task_accept|task_step|task_reserve|user_event_append|update nonce_sequence|select task|begin|commit|select effect|update cost_basis|insert cost_basis|insert trigger_order|update trigger_order|trigger_fire_crossed|select trigger_order)|net:(base|solana|relay):)/
-const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 12
+const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 8
 const env = {
   LIFI_URL: 'off',
   LEASE_MS: '500',
@@ -102,7 +102,7 @@ test('a swap that is killed at any point arms its hooks once, and cancels those 
     suite,
     pattern: taskPointPattern,
     needed,
-    shortPoint: /insert trigger_order:after/,
+    shortPoint: 'db:insert trigger_order:after',
     max: pointsMax,
     launch,
     run,
@@ -253,7 +253,7 @@ async function killWhileFiring(t: TestContext, place: Place): Promise<void> {
     suite,
     pattern: taskPointPattern,
     needed,
-    shortPoint: /task_step:after/,
+    shortPoint: 'db:task_step:after',
     max: pointsMax,
     launch,
     run,

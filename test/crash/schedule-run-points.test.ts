@@ -117,7 +117,7 @@ test('a run whose gateway is killed at any point is one execution with one chat,
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:insert strategy_event:after/,
+    shortPoint: 'db:insert strategy_event:after',
     launch: app.gateway,
     work: async (gateway, attempt) => assertRun(await runAt(gateway), attempt),
   })

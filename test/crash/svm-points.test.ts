@@ -45,7 +45,7 @@ const pointsOfOneSend = (): Promise<string[]> =>
     pattern: taskPointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:task_step:before/,
+    shortPoint: 'db:task_step:before',
     launch: app.gateway,
     work: async ({ url }, attempt) => assertExecuted(await sendAll(url, attempt), attempt),
   })

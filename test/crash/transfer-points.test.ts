@@ -74,7 +74,7 @@ const pointsOf = (chainId: ChainId): Promise<string[]> =>
     pattern: taskPointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:task_step:before/,
+    shortPoint: 'db:task_step:before',
     launch: app.gateway,
     work: ({ url }, attempt) => pay(chainId, url, `${attempt}-${chainId}`),
   })

@@ -14,7 +14,7 @@ const hypeToken = 2
 const heldSize = '60'
 const high = 40
 const low = 29
-const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 10
+const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 8
 const claimWithinMs = 4_000
 
 test('an exit killed at any point while it fires sells exactly once', async (t) => {
@@ -102,7 +102,7 @@ test('an exit killed at any point while it fires sells exactly once', async (t) 
     suite: 'points of a trigger',
     pattern: taskPointPattern,
     needed: [/task_step:after/, /net:hyperliquid:after/, /update trigger_order:after/],
-    shortPoint: /update trigger_order:after/,
+    shortPoint: 'db:update trigger_order:after',
     max: pointsMax,
     launch,
     run,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { type CaseContext, type SendRequest, type TaskCase, venuePoints } from './venue-points.ts'
+import { type CaseContext, casesOfRun, type SendRequest, type TaskCase, venuePoints } from './venue-points.ts'
 import { recordOf } from './venue-record.ts'
 
 const executed = async (send: SendRequest, path: string, body: object) => {
@@ -87,5 +87,5 @@ const cancelAll: TaskCase = {
 test('a cancel killed at any point happens exactly once', async (t) => {
   const points = await venuePoints()
   const cases = [cancel, cancelExit, cancelAll]
-  for (const taskCase of cases) t.diagnostic(await points.killAll(taskCase, cases.length))
+  for (const taskCase of casesOfRun('cancels', cases)) t.diagnostic(await points.killAll(taskCase))
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testFunding } from '../harness/conservation.ts'
 import { http } from '../harness/gateway.ts'
-import { type TaskCase, venuePoints } from './venue-points.ts'
+import { type TaskCase, testInFull, venuePoints } from './venue-points.ts'
 import { recordOf, units } from './venue-record.ts'
 
 const arbitrum = '42161'
@@ -68,10 +68,10 @@ const fundFromBase: TaskCase = {
 
 test(`killed at any point of ${fund.kind}, it happens exactly once`, async (t) => {
   const points = await venuePoints()
-  t.diagnostic(await points.killAll(fund, 2))
+  t.diagnostic(await points.killAll(fund))
 })
 
-test('killed at any point of a funding with a swap, each leg happens exactly once', async (t) => {
+testInFull('killed at any point of a funding with a swap, each leg happens exactly once', async (t) => {
   const points = await venuePoints()
-  t.diagnostic(await points.killAll(fundFromBase, 2))
+  t.diagnostic(await points.killAll(fundFromBase))
 })

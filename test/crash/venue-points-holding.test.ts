@@ -1,7 +1,7 @@
 /** kill -9 at the boundaries of a sale of a holding, and of exits on it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type TaskCase, venuePoints } from './venue-points.ts'
+import { casesOfRun, type TaskCase, venuePoints } from './venue-points.ts'
 import { recordOf, total, traded, units } from './venue-record.ts'
 
 const hypeToken = 2
@@ -51,5 +51,5 @@ const tpSl: TaskCase = {
 test('a sale, or exits on a holding, killed at any point happens exactly once', async (t) => {
   const points = await venuePoints()
   const cases = [sell, tpSl]
-  for (const taskCase of cases) t.diagnostic(await points.killAll(taskCase, cases.length))
+  for (const taskCase of casesOfRun('holdings', cases)) t.diagnostic(await points.killAll(taskCase))
 })

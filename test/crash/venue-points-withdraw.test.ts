@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { type TaskCase, venuePoints } from './venue-points.ts'
+import { type TaskCase, testInFull, venuePoints } from './venue-points.ts'
 import { units, type VenueState } from './venue-record.ts'
 
 const credited = '100000'
@@ -55,10 +55,10 @@ const withdrawToPolygon: TaskCase = {
 
 test(`killed at any point of ${withdraw.kind}, it happens exactly once`, async (t) => {
   const points = await venuePoints()
-  t.diagnostic(await points.killAll(withdraw, 2))
+  t.diagnostic(await points.killAll(withdraw))
 })
 
-test('killed at any point of a withdrawal with a swap, each leg happens exactly once', async (t) => {
+testInFull('killed at any point of a withdrawal with a swap, each leg happens exactly once', async (t) => {
   const points = await venuePoints()
-  t.diagnostic(await points.killAll(withdrawToPolygon, 2))
+  t.diagnostic(await points.killAll(withdrawToPolygon))
 })

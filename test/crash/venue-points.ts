@@ -3,12 +3,14 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { test } from 'node:test'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { oncePerProcess } from '../harness/once-per-process.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { bySize, isNightly, isShort, proofSeed } from '../proof/support/seed.ts'
 import { type Customer, createCrashApp } from './crash-app.ts'
+import { oneOfEach, statesOf } from './point-states.ts'
 import { frozenAccounts, type TaskReply, type VenueCall, venueOf, verifyRecord } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
 
@@ -118,8 +120,15 @@ export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall)
   return { ...agent, address }
 }
 
-/** Points of each case, drawn by the seed; in a short run of each suite, shared by its cases. */
-const pointsMax = bySize({ short: 1, full: 12, nightly: Number.POSITIVE_INFINITY })
+/** What a short run, which kills at one point of a suite, leaves out. */
+export const testInFull = isShort ? () => undefined : test
+
+/** A short run kills a task of one of the cases of a suite, drawn by the seed. */
+export const casesOfRun = (suite: string, cases: readonly TaskCase[]): readonly TaskCase[] =>
+  isShort ? [cases[Math.floor(randomOf(proofSeed(`case of ${suite}`))() * cases.length)]!] : cases
+
+/** Points of each case, of different states, drawn by the seed. */
+const pointsMax = bySize({ short: 1, full: 8, nightly: Number.POSITIVE_INFINITY })
 const kindOf = (point: string) => point.slice(0, point.indexOf('@'))
 
 /** Each name at passes that are spread over all of its passes; the seed selects them. */
@@ -132,6 +141,21 @@ function choosePasses(names: string[], random: () => number): string[] {
     const passes = Array.from({ length: passesMax }, (_, n) => 1 + Math.floor((n + random()) * stride))
     return [...new Set(passes)].map((pass) => `${name}@${pass}`)
   })
+}
+
+/** All that an instance passed, and what of it belongs to the task. */
+type Passed = { passed: string[]; names: string[] }
+
+/** Of the chosen points, one for each state that a kill leaves behind. */
+function distinctPoints(chosen: readonly string[], { passed }: Passed, { needed, random }: Sample): string[] {
+  const states = statesOf(passed, {
+    pattern: taskPointPattern,
+    passesOf: () => Number.POSITIVE_INFINITY,
+  }).flatMap((points) => {
+    const ofState = points.filter((point) => chosen.includes(point))
+    return ofState.length > 0 ? [ofState] : []
+  })
+  return oneOfEach(states, needed, random)
 }
 
 type Sample = { needed: readonly RegExp[]; max: number; random: () => number }
@@ -188,7 +212,7 @@ async function createVenuePoints() {
   }
 
   /** What the survivor passed while it ran one task; what the gateway does beside it, such as a schedule, is among it. */
-  const recordPasses = async (taskCase: TaskCase, context: CaseContext): Promise<string[]> => {
+  const recordPasses = async (taskCase: TaskCase, context: CaseContext): Promise<Passed> => {
     const { customer, replies } = context
     const key = `recorded-${replies.length}`
     await taskCase.before?.(context, senderFor(customer))
@@ -198,7 +222,7 @@ async function createVenuePoints() {
     const passed = readFileSync(log).subarray(passedBefore).toString().split('\n')
     const names = taskCase.isLocal ? passed.filter((name) => !name.startsWith('net:')) : passed
     await waitForReplies(taskCase, context, reply, key)
-    return names.filter((name) => taskPointPattern.test(name))
+    return { passed, names: names.filter((name) => taskPointPattern.test(name)) }
   }
 
   /** The state in which the kill left the task; `none` where nothing was accepted yet. */
@@ -240,12 +264,12 @@ async function createVenuePoints() {
   }
 
   return {
-    /** In a short run the cases of a suite share its points. */
-    async killAll(taskCase: TaskCase, cases = 1): Promise<string> {
+    async killAll(taskCase: TaskCase): Promise<string> {
       const startedMs = performance.now()
       const random = randomOf(proofSeed(`points of ${taskCase.kind}`))
       const contexts = await Promise.all(Array.from({ length: concurrency }, () => createContext(taskCase)))
-      const all = choosePasses(await recordPasses(taskCase, contexts[0]!), random)
+      const recorded = await recordPasses(taskCase, contexts[0]!)
+      const all = choosePasses(recorded.names, random)
       const stored = [/^db:task_accept:after/, /^db:task_step:before/]
       const needed = taskCase.isLocal ? stored : [...stored, /^net:hyperliquid:after/]
       for (const each of needed)
@@ -253,8 +277,9 @@ async function createVenuePoints() {
           all.some((point) => each.test(point)),
           `${each} is not among ${all.join(' ')}`,
         )
-      const share = isShort ? Math.ceil(pointsMax / cases) : (taskCase.pointsMax ?? pointsMax)
-      const points = isNightly ? all : samplePoints(all, { needed, max: share, random })
+      const share = isShort ? pointsMax : (taskCase.pointsMax ?? pointsMax)
+      const sample = { needed, max: share, random }
+      const points = isNightly ? all : samplePoints(distinctPoints(all, recorded, sample), sample)
       const steps = new Map<string, number>()
       const reached = new Set<string>()
       /** How many tasks an instance ran to their end without a pass of this kind. */
@@ -287,7 +312,7 @@ async function createVenuePoints() {
         await survive(missed().map((kind) => `${kind}@1`))
       // What no second task passes either was not of the first one, nor was what instances that ended their task never
       // passed: the instance that compares the account does that, such as events of orders that ended at the venue.
-      const again = missed().length > 0 ? await recordPasses(taskCase, contexts[0]!) : []
+      const again = missed().length > 0 ? (await recordPasses(taskCase, contexts[0]!)).names : []
       const isOfOthers = (kind: string) => (without.get(kind) ?? 0) > roundsMax
       const unreached = missed().filter((kind) => again.includes(kind) && !isOfOthers(kind))
       assert.deepEqual(unreached, [], 'kinds of points without a kill')

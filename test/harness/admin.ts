@@ -1,16 +1,16 @@
 /** The operator's command line in a process of its own, as an operator runs it. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { childEnvironment } from './child-environment.ts'
+import { bundleEnvironment } from './child-environment.ts'
 
 const main = fileURLToPath(new URL('../../src/admin/admin.ts', import.meta.url))
 
 export type CommandResult = { code: number | null; out: string; err: string; lines: string[] }
 
-/** Without the environment of the machine. */
+/** Without the environment of the machine, from the bundle of the run. */
 export const spawnAdmin = (env: Record<string, string>, words: readonly string[]) =>
   spawn(process.execPath, [main, ...words], {
-    env: { ...childEnvironment(), ...env },
+    env: { ...bundleEnvironment(), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
 

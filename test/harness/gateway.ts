@@ -253,6 +253,9 @@ export const bearer = ({ token }: { token: string }) => ({ authorization: `Beare
 /** A poll ends with its condition: the deadline is for what never happens, and long enough for a busy machine. */
 export const deadlineMs = 60_000
 
+/** A poll of an interface takes processor time from what it waits for, so that the pauses grow. */
+const pollMs = { first: 20, growth: 1.25, max: 100 }
+
 /** Polls until there is an answer, which `undefined` and `false` are not, or the timeout ends. */
 export async function eventually<T>(
   poll: () => Promise<T | undefined>,
@@ -260,11 +263,11 @@ export async function eventually<T>(
   msMax = deadlineMs,
 ): Promise<T> {
   const until = performance.now() + msMax
-  while (true) {
+  for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pollMs.max, pauseMs * pollMs.growth)) {
     const found = await poll()
     if (found !== undefined && found !== false) return found
     if (performance.now() > until) throw new Error(`not within ${msMax} ms: ${what}`)
-    await delay(25)
+    await delay(pauseMs)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The command line of the official inspector on both paths that it speaks. Its 112 packages are no dependency: the test runs
- * where it is installed in the folder below, and CI installs it there.
+ * The command line of the official inspector on both paths that it speaks. Its 112 packages are no dependency, and their
+ * installation takes a minute: the test runs where a command of CONTRIBUTING.md has installed them in the folder below.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

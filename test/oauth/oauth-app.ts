@@ -3,6 +3,7 @@ import { doorDepsOf, openAgentService, openDoors } from '#app.ts'
 import { type Composed, compose, type Overrides } from '#compose/compose.ts'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import type { Config } from '#config.ts'
+import { type DeriveKey, scryptKey } from '#features/oauth/passwords.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { coreDeps, testOverrides } from '../harness/core.ts'
 import { noUpstreams } from '../harness/instance.ts'
@@ -14,6 +15,9 @@ const unlimited = Object.fromEntries(
     '0',
   ]),
 )
+
+/** The real cost is a third of a second per password; `passwords.test.ts` has it. */
+const deriveCheaply: DeriveKey = (password, salt) => scryptKey(password, salt, { N: 2, r: 1, p: 1 })
 
 export type OAuthInstance = Awaited<ReturnType<typeof openOAuthInstance>>
 
@@ -58,7 +62,7 @@ export async function openOAuthInstance({
         printLine: (line) => emails.push(line),
         urls,
       },
-      { ...testOverrides, clock, ...overrides },
+      { ...testOverrides, clock, deriveKey: deriveCheaply, ...overrides },
     ),
   )
   const { http } = parts.use(await openDoors(doorDepsOf(composed)))

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { WalletRow } from '#store/tables/identity.ts'
 
@@ -21,7 +21,7 @@ export const kindsPerUser = 2
 
 /** Wallets never change after creation, so a full set is cached. */
 export function createCachedWallets(): (db: Queryable, userId: string) => Promise<Wallet[]> {
-  const cache = new LRUCache<string, Wallet[]>({ max: 10_000 })
+  const cache = createLru<string, Wallet[]>(10_000)
   return async (db, userId) => {
     const cached = cache.get(userId)
     if (cached) return cached

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { NonceSequences } from '#durable/run/nonces.ts'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -272,7 +272,7 @@ async function signUnder(
  * a user's signatures without a row that all users share.
  */
 function openedSequences({ nonces }: SvmTransactionsDeps) {
-  const opened = new LRUCache<string, true>({ max: openedMax })
+  const opened = createLru<string, true>(openedMax)
   return async ({ chainId, account }: SvmPlan): Promise<NonceSequence> => {
     const nonceSequence = { kind: nonceKind, chain: chainId, signer: account }
     const key = `${chainId}:${account}`

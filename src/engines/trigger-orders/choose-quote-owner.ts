@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 
 /**
@@ -29,8 +29,8 @@ type LastAsked = { userId: string; isAnswered: boolean }
 
 export function createQuoteOwners(nowMs: () => number = monotonicMs): QuoteOwners {
   /** The time from which each user can be asked again. */
-  const restUntilMs = new LRUCache<string, number>({ max: usersMax })
-  const lastAsked = new LRUCache<string, LastAsked>({ max: quotesMax })
+  const restUntilMs = createLru<string, number>(usersMax)
+  const lastAsked = createLru<string, LastAsked>(quotesMax)
   return {
     inTurn(quote, userIds) {
       const now = nowMs()

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { shareWaitMs } from '#kernel/async/quote-rate-shares.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
@@ -183,7 +183,7 @@ function createQuotes({
   quotesPerMinute,
   nowMs: clockMs = monotonicMs,
 }: PriceWatchDeps) {
-  const remembered = new LRUCache<string, Remembered>({ max: rememberedMax })
+  const remembered = createLru<string, Remembered>(rememberedMax)
   const turns = createQuoteTurns()
   const owners = createQuoteOwners(clockMs)
   const nearQuotes = createNearQuotes({

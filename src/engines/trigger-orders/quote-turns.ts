@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import type { NearQuote } from './store.ts'
 
 /**
@@ -21,7 +21,7 @@ export const keyOf = ({ market, quote_key: quoteKey }: Pick<TurnQuote, 'market' 
 export function createQuoteTurns(): QuoteTurns {
   let turn = 0
   /** The turn in which each quote and each user was asked last. */
-  const lastTurns = new LRUCache<string, number>({ max: rememberedMax })
+  const lastTurns = createLru<string, number>(rememberedMax)
   const lastTurnOf = (name: string): number => lastTurns.peek(name) ?? 0
   return {
     inTurns(quotes, isFirst) {

@@ -1,5 +1,5 @@
 import { hash as digest, type KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Scope } from '#kernel/contract/caller.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
@@ -69,7 +69,7 @@ export const replayed = (timestamp: number, now: Date): Fault =>
   )
 
 export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck {
-  const imported = new LRUCache<string, KeyObject>({ max: 10_000 })
+  const imported = createLru<string, KeyObject>(10_000)
 
   const isSignedBy = (raw: Uint8Array, messages: readonly Uint8Array[], signature: Uint8Array): boolean => {
     const name = Buffer.from(raw).toString('hex')

@@ -1,6 +1,6 @@
 import { hash as digest } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { createBatchLoader } from '#kernel/async/batch-loader.ts'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Caller, Scope } from '#kernel/contract/caller.ts'
@@ -74,7 +74,7 @@ export function createTokens({ db, clock, random, publishRevoked, personCaller }
     nowMs: () => clock.now().getTime(),
   })
   // Unknown tokens have a cache of their own, so that guessed tokens evict no valid caller.
-  const unknown = new LRUCache<string, number>({ max: entriesMax })
+  const unknown = createLru<string, number>(entriesMax)
   const rowOf = createBatchLoader({
     load: (hashes: readonly string[]) => store.tokensOf(db, hashes, clock.now()),
     loadsMax: lookUpsMax,

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { Fault } from '#kernel/contract/fault.ts'
+import { createLru } from './create-lru.ts'
 
 type FairQueueOptions = {
   runsMax: number
@@ -32,7 +32,7 @@ const overloaded = () => new Fault('overloaded', 'Too many jobs are waiting')
 
 export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQueueOptions): FairQueue {
   const waiting = new Map<string, Line>()
-  const served = new LRUCache<string, number>({ max: keysMax })
+  const served = createLru<string, number>(keysMax)
   let jobs = 0
   let runs = 0
   let count = 0

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from './create-lru.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { createRateWindow, type RateWindow } from './rate-window.ts'
 
@@ -47,7 +47,7 @@ export function createQuoteBudget({ max, windowMs, provider, nowMs }: QuoteBudge
   const open = (percent: number) =>
     createRateWindow({ max: Math.floor((max * percent) / 100), windowMs: windowMs + slotMs, slotMs })
   const all = open(100)
-  const windows = new LRUCache<string, RateWindow>({ max: usersMax })
+  const windows = createLru<string, RateWindow>(usersMax)
   const windowOf = (user: string, name: QuoteUrgency | 'all'): RateWindow => {
     const key = `${name}:${user}`
     const window = windows.get(key) ?? open(name === 'all' ? userShareOfAll : userShare[name])

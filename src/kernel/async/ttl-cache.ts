@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from './create-lru.ts'
 
 type TtlCacheOptions = {
   /** How long a value is fresh, counted from the start of its load. */
@@ -27,7 +27,7 @@ export type TtlCache<V> = {
 }
 
 export function createTtlCache<V>({ ttlMs, entriesMax, nowMs }: TtlCacheOptions): TtlCache<V> {
-  const entries = new LRUCache<string, Entry<V>>({ max: entriesMax })
+  const entries = createLru<string, Entry<V>>(entriesMax)
   const loads = new Map<string, Promise<V>>()
 
   const freshEntry = (key: string, maxAgeMs = ttlMs): Entry<V> | undefined => {

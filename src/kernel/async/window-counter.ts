@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from './create-lru.ts'
 
 type WindowCounterOptions = {
   /**
@@ -18,7 +18,7 @@ export type WindowCounter = {
 }
 
 export function createWindowCounter({ keysMax, nowMs }: WindowCounterOptions): WindowCounter {
-  const windows = new LRUCache<string, { count: number; endsAtMs: number }>({ max: keysMax })
+  const windows = createLru<string, { count: number; endsAtMs: number }>(keysMax)
   const current = (key: string) => {
     const window = windows.get(key)
     return window && window.endsAtMs > nowMs() ? window : undefined

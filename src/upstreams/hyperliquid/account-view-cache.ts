@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { createLatch, type Latch } from '#kernel/async/latch.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -92,7 +93,7 @@ const activeMs = 60_000
 
 /** The view weight of each account; the shares shrink while many accounts are active. */
 function viewShares(perMinute: number, nowMs: () => number) {
-  const shares = new LRUCache<string, { tokens: number; atMs: number }>({ max: accountsMax })
+  const shares = createLru<string, { tokens: number; atMs: number }>(accountsMax)
   let active = { count: 1, atMs: 0 }
 
   const activeCount = (now: number): number => {
@@ -155,7 +156,7 @@ type ViewContext = AccountViewDeps & {
 export function createAccountViews(deps: AccountViewDeps): AccountViews {
   const venue = deps.venue.withUrgency('view')
   const nowMs = () => deps.clock.now().getTime()
-  const states = new LRUCache<string, State>({ max: accountsMax })
+  const states = createLru<string, State>(accountsMax)
   const context: ViewContext = { ...deps, nowMs, states, shares: viewShares(deps.perMinute, nowMs) }
   const view = <P extends Part>(user: string, part: P, read: () => Promise<Parts[P]>) =>
     viewPart(context, { account: user.toLowerCase(), part, read }) as Promise<Viewed<Parts[P]>>

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import type { Fill } from './parse-replies.ts'
 
 /** Recent stream updates per order, which save requests to the venue. */
@@ -33,7 +33,7 @@ type Known = {
 const ordersMax = 4_000
 
 export function createOrderUpdates(): OrderUpdates {
-  const known = new LRUCache<number | string, Known>({ max: ordersMax })
+  const known = createLru<number | string, Known>(ordersMax)
 
   const entryOf = (id: number | string): Known => {
     const found = known.get(id)

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { uuidOf } from '#kernel/id.ts'
 import type { NamedExecution } from '#kernel/task/execution-id.ts'
@@ -54,7 +54,7 @@ const readMax = 100
 /** Searches for the transaction that names the reference, is signed by the account, and did not fail. */
 export function referenceSearch(chain: SearchedChain): ReferenceSearch {
   /** Transactions that name a reference but that the account did not sign; cached, because signers never change. */
-  const foreign = new LRUCache<string, true>({ max: namedPagesMax * pageMax })
+  const foreign = createLru<string, true>(namedPagesMax * pageMax)
 
   /** The message is the same at every commitment, so a foreign transaction need not be final to be recognised. */
   const readOwn = async (signature: string, account: string): Promise<LandedTransaction | undefined> => {

@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache'
 import * as store from '#engines/venue/records/account-store.ts'
 import { createIngest } from '#engines/venue/records/ingest.ts'
 import { createBatcher } from '#kernel/async/batcher.ts'
+import { createLru } from '#kernel/async/create-lru.ts'
 import { repeat } from '#kernel/async/repeat.ts'
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
@@ -152,7 +152,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     else userBatches.add(userId, [update])
   }
 
-  const usersByAccount = new LRUCache<string, string>({ max: usersMax })
+  const usersByAccount = createLru<string, string>(usersMax)
   /**
    * Imports streamed fills of an account without a subscription, so that its next comparison need not read the list of
    * fills.
