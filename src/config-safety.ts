@@ -101,6 +101,7 @@ type VenueNetwork = 'local' | 'mainnet' | 'testnet'
 type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string | undefined } & {
   readonly ENVIRONMENT: 'local' | 'staging' | 'production'
   readonly BASE_URL: string | undefined
+  readonly WORLD_URL: string | undefined
   readonly TRUST_PROXY: readonly string[]
   readonly CORS_ORIGINS: readonly string[]
   readonly DATABASE_URL: string | undefined
@@ -173,6 +174,7 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
         name,
         'the local world is for the local environment only; set the URL of the public service, or off',
       )
+  if (config.WORLD_URL) report('WORLD_URL', 'the local world is for the local environment only; unset it')
   if (config.KEY_ENCRYPTION_KEYS.length === 0 && !config.VAULT_TRANSIT_URL)
     report('KEY_ENCRYPTION_KEYS', 'a key-encryption key is required')
   if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))

@@ -75,6 +75,11 @@ export const variables = {
     'quiet',
     'realistic: nodes and venue of the local world sometimes lag, reorganise and reject, as public ones do',
   ),
+  WORLD_URL: variable(
+    optionalUrl,
+    '',
+    'Control port of a local world that another process has started, whose clock schedules follow',
+  ),
   DATABASE_URL: variable(databaseUrl, '', 'PostgreSQL 15 to 18; empty: the embedded server'),
   DATABASE_DIRECT_URL: variable(
     databaseUrl,

@@ -27,7 +27,10 @@ export async function openUpstreamEndpoints(
 ): Promise<{ urls: UpstreamUrls } & AsyncDisposable> {
   const resolveUrl = (value: string | undefined, local: string | undefined) =>
     value === 'local' ? local : value
-  const resolveUrls = (local: WorldUrls | undefined, worldId?: string): UpstreamUrls => ({
+  const resolveUrls = (
+    local: WorldUrls | undefined,
+    { control = config.WORLD_URL, worldId }: { control?: string | undefined; worldId?: string } = {},
+  ): UpstreamUrls => ({
     evm: {
       '1': resolveUrl(config.ETHEREUM_RPC_URL, local?.evm['1']),
       '8453': resolveUrl(config.BASE_RPC_URL, local?.evm['8453']),
@@ -47,7 +50,7 @@ export async function openUpstreamEndpoints(
     images: resolveUrl(config.IMAGES_URL, local?.images),
     stripe: resolveUrl(config.STRIPE_URL, local?.stripe),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
-    ...(local?.control && { control: local.control }),
+    ...(control && { control }),
     ...(worldId && { worldId }),
   })
   if (!usesWorld(config)) return { urls: resolveUrls(undefined), [Symbol.asyncDispose]: async () => {} }
@@ -66,7 +69,7 @@ export async function openUpstreamEndpoints(
     throw new WorldRefusal(cause.message, { cause })
   })
   return {
-    urls: resolveUrls(world.urls, world.worldId),
+    urls: resolveUrls(world.urls, { control: world.urls.control, worldId: world.worldId }),
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   }
 }

@@ -65,6 +65,7 @@ export async function createCrashApp(given?: Pick<TestDatabase, 'url' | 'drop'>)
   return {
     admin,
     control,
+    venueUrl: world.urls.hyperliquid,
     /** A gateway has it where its environment says so. */
     modelUrl: world.urls.model,
     /** Its data folder is shared by name only: the database and the world are elsewhere. */

@@ -107,6 +107,8 @@ export async function killAtEach(
 
 type Sample = Pick<Recording, 'pattern' | 'needed' | 'shortPoint' | 'launch'> & {
   suite: string
+  /** How many passes of a name are points, at most; left out: the first one. */
+  passesOf?: Recording['passesOf']
   max: number
   /** Calls `arm` where the points begin, completes the work in any case, and says whether the gateway has died. */
   run(at: string, gateway: Gateway, arm: () => void): Promise<boolean>
@@ -116,8 +118,8 @@ type Sample = Pick<Recording, 'pattern' | 'needed' | 'shortPoint' | 'launch'> & 
 export async function killAtSample({ suite, max, run, ...recording }: Sample): Promise<string> {
   const { needed, launch } = recording
   const points = await recordPoints({
-    ...recording,
     passesOf: () => 1,
+    ...recording,
     work: async (gateway, attempt, clear) => assert.equal(await run(attempt, gateway, clear), false),
   })
   const random = randomOf(proofSeed(suite))

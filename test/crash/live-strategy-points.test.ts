@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { authorityFields } from '../chat/schedule-fixture.ts'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
-import { bySize, isNightly } from '../proof/support/seed.ts'
+import { bySize, isNightly, isShort } from '../proof/support/seed.ts'
 import { type CrashApp, type Customer, createCrashApp } from './crash-app.ts'
 import { killAtSample } from './failpoints.ts'
 import { newTrader } from './venue-points.ts'
@@ -15,11 +15,23 @@ import { frozenAccounts, recordOf, traded, type VenueCall, venueOf } from './ven
 
 const pointPattern =
   /^(db:(task_accept|task_step|insert strategy_decision|insert strategy_fill|update strategy_account|insert strategy_account|select strategy_account|insert venue_order|select strategy_spend_settle|insert strategy_execution)|net:hyperliquid)/
-const needed = [/^net:hyperliquid:after/, /^db:task_step:before/, /^db:task_accept:after/]
+/** The slot, the entry, the guard that starts the exit, and the decision of this. */
+const needed = [
+  /^db:insert strategy_execution:after@[12]$/,
+  /^db:insert strategy_decision:after@2$/,
+  /^net:hyperliquid:after@1$/,
+  /^db:task_step:before@1$/,
+  /^db:task_accept:after@1$/,
+]
+const phases = ['slot', 'entry', 'guard', 'exit'] as const
+const deaths = new Map<(typeof phases)[number], number>()
+/** The steps of the entry and of the exit pass the same points one after another. */
+const passesOf = (name: string) =>
+  /task_step|task_accept|net:hyperliquid|strategy_account|strategy_fill/.test(name) ? 12 : 2
 const env = { FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000' }
 /** A guard that trips while gateways are killed has closed everything after this time. */
 const flatMsMax = 60_000
-const pointsMax = bySize({ short: 1, full: 10, nightly: 60 })
+const pointsMax = bySize({ short: 1, full: 16, nightly: 60 })
 
 let app: CrashApp
 let venue: VenueCall
@@ -170,6 +182,18 @@ async function assertOnce(id: string, at: string): Promise<void> {
   )
 }
 
+/** Notes how far the strategy had come when its gateway died. */
+async function notePhase(id: string): Promise<void> {
+  const { rows } = await app.admin.query<{ type: string; is_over: boolean }>(
+    `select execution_type as type, ended_at is not null as is_over from strategy_execution where strategy_id = $1`,
+    [id],
+  )
+  const entry = rows.find(({ type }) => type === 'scheduled')
+  const isExit = rows.some(({ type }) => type === 'exit')
+  const phase = isExit ? 'exit' : entry?.is_over ? 'guard' : entry ? 'entry' : 'slot'
+  deaths.set(phase, (deaths.get(phase) ?? 0) + 1)
+}
+
 async function enterAndExit(at: string, victim: Gateway, arm: () => void): Promise<boolean> {
   survivor.child.kill('SIGSTOP')
   arm()
@@ -184,6 +208,7 @@ async function enterAndExit(at: string, victim: Gateway, arm: () => void): Promi
     90_000,
   ).finally(() => survivor.child.kill('SIGCONT'))
   const died = victim.child.signalCode === 'SIGKILL'
+  if (died) await notePhase(id)
   await assertOnce(id, at)
   return died
 }
@@ -193,12 +218,14 @@ test('a live strategy whose gateway is killed at any point enters once and exits
     suite: 'live strategies',
     max: isNightly ? 60 : pointsMax,
     pattern: pointPattern,
+    passesOf,
     needed,
     shortPoint: /^net:hyperliquid:after/,
     launch: (failpoint) => app.gateway({ ...env, ...failpoint }),
     run: enterAndExit,
   })
-  t.diagnostic(reached)
+  t.diagnostic(`${reached}: ${phases.map((phase) => `${phase} ${deaths.get(phase) ?? 0}`).join(', ')}`)
+  if (!isShort) for (const phase of phases) assert.ok(deaths.get(phase), `no kill in the phase ${phase}`)
   await eventually(
     async () => ((await ledgerDrift(app.admin)) === 0 ? true : undefined),
     'the ledger is even',

@@ -123,6 +123,7 @@ const unsafeSettings: [string, Env, string][] = [
   ['a model without TLS', { MODEL_URL: 'http://model.example/v1', MODEL_NAME: 'm' }, 'MODEL_URL'],
   ['a model without a name', { MODEL_URL: 'https://model.example/v1' }, 'MODEL_NAME'],
   ['the faucet', { FAUCET_URL: 'local' }, 'FAUCET_URL'],
+  ['the clock of a local world', { WORLD_URL: 'https://world.example' }, 'WORLD_URL'],
   ['the local venue', { HYPERLIQUID_URL: 'local' }, 'HYPERLIQUID_URL'],
   ['a public sponsor key', { SPONSOR_KEYS: worldSponsor }, 'SPONSOR_KEYS'],
   ['the same in capitals', { SPONSOR_KEYS: `0x${worldSponsor.slice(2).toUpperCase()}` }, 'SPONSOR_KEYS'],

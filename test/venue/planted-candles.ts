@@ -1,5 +1,6 @@
 /** Candles in the database as if the venue had served them, so that a test decides what an indicator says. */
 import { type CandleSpan, candleSpanMs } from '#market/candle.ts'
+import type { CandleColumns } from '#market/strategies/candle-columns.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 type Planted = {
@@ -22,28 +23,39 @@ export async function plantCandles(
   const later = 4
   const all = [...closes, ...Array.from({ length: later }, () => closes.at(-1)!)]
   const open = all.map((close, at) => all[at - 1] ?? close)
+  const start = all.map((_, at) => firstMs + at * spanMs)
+  const high = all.map((close, at) => Math.max(close, open[at]!) + wick)
+  const low = all.map((close, at) => Math.min(close, open[at]!) - wick)
+  await plant(db, { market, span }, { spanMs, start, open, high, low, close: all, volume: all.map(() => 1) })
+}
+
+/** Stores candles as they are. */
+export const plantColumns = (
+  db: Queryable,
+  { market, span, columns }: { market: string; span: CandleSpan; columns: CandleColumns },
+): Promise<void> => plant(db, { market, span }, { ...columns, start: columns.startMs })
+
+type Numbers = ArrayLike<number> & Iterable<number>
+type Columns = Record<'start' | 'open' | 'high' | 'low' | 'close' | 'volume', Numbers> & { spanMs: number }
+
+async function plant(
+  db: Queryable,
+  { market, span }: Pick<Planted, 'market' | 'span'>,
+  { spanMs, start, open, high, low, close, volume }: Columns,
+): Promise<void> {
   await query(db, 'delete from candle where market = $1 and span = $2', [market, span])
   await query(
     db,
     `insert into candle (market, span, start_ms, open, high, low, close, volume)
      select $1, $2, * from unnest($3::bigint[], $4::numeric[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[])`,
-    [
-      market,
-      span,
-      all.map((_, at) => String(firstMs + at * spanMs)),
-      open,
-      all.map((close, at) => Math.max(close, open[at]!) + wick),
-      all.map((close, at) => Math.min(close, open[at]!) - wick),
-      all,
-      all.map(() => 1),
-    ],
+    [market, span, ...[start, open, high, low, close, volume].map((values) => [...values].map(String))],
   )
   await query(
     db,
     `insert into candle_series (market, span, filled_from_ms, filled_to_ms, followed_until)
      values ($1, $2, $3, $4, now()) on conflict (market, span) do update set
        filled_from_ms = excluded.filled_from_ms, filled_to_ms = excluded.filled_to_ms`,
-    [market, span, firstMs, endMs + later * spanMs],
+    [market, span, start[0], start[start.length - 1]! + spanMs],
   )
 }
 

@@ -2,28 +2,25 @@ import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
-import { type Candle, type CandleSpan, candleSpanMs, candleSpans } from '#market/candle.ts'
-import { type CandleColumns, columnsOf } from '#market/strategies/candle-columns.ts'
+import { type CandleSpan, candleSpanMs, candleSpans } from '#market/candle.ts'
+import type { CandleColumns } from '#market/strategies/candle-columns.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { MarketHistory } from '#upstreams/hyperliquid/market-history.ts'
+import {
+  type Bounds,
+  type CandleReading,
+  insertCandles,
+  readCandles,
+  readColumns,
+  type Series,
+  type StoredCandle,
+} from './candle-rows.ts'
 
 /**
  * The closed candles of the venue's markets. The venue serves the newest 5,000 of an interval alone, so a series that
  * somebody reads is filled before its candles are gone; what was not read in time stays a gap.
  */
 
-export type Series = { market: string; span: CandleSpan }
-export type StoredCandle = {
-  startMs: number
-  open: string
-  high: string
-  low: string
-  close: string
-  volume: string
-}
-/** A time of which no candle is stored: from the start of the first missing one to the end of the last. */
-export type CandleGap = { fromMs: number; toMs: number; candles: number }
-export type CandleReading = { candles: StoredCandle[]; gaps: CandleGap[] }
 export type CandleRequest = { fromMs?: number; toMs?: number; limit: number }
 
 export type CandleStoreDeps = {
@@ -39,7 +36,7 @@ export type CandleStoreDeps = {
 export type CandleStore = {
   /** Reads the newest candles of a time after it has filled what is missing at the end. */
   read(series: Series, request: CandleRequest, owner: string): Promise<CandleReading & { asOfMs: number }>
-  /** Fills the candles from a time to the newest close, and returns the time of the venue. */
+  /** Fills the candles from a time to the newest close, and returns until when they are filled. */
   fill(series: Series, fromMs: number, owner: string): Promise<number>
   /**
    * Fills the candles of a time that ends with a close, and returns whether the venue has come to that close. Candles that
@@ -68,6 +65,8 @@ const batchMax = 2_000
 const clockMarket = 'BTC'
 /** The most that the time of the venue may be old for a candle that has closed just now. */
 const clockMaxAgeMs = 250
+/** What the venue answers is at most this much older than its present state. */
+const answerLagMs = 10_000
 
 const closeBefore = (atMs: number, span: CandleSpan): number =>
   Math.floor(atMs / candleSpanMs[span]) * candleSpanMs[span]
@@ -76,30 +75,38 @@ const weightOf = (candles: number): number => 20 + Math.ceil(candles / 60)
 
 type SeriesRow = { market: string; span: CandleSpan; filled_from_ms: bigint; filled_to_ms: bigint }
 type Filled = { fromMs: number; toMs: number }
+type Page = Filled & { venueMs: number; owner: string | undefined }
 /** Asks for the candles from `firstMs` to the newest close. */
 type Filling = { venueMs: number; firstMs: number; owner?: string }
+/** Until when a series is filled, and the weight of the requests that this has taken. */
+type FilledUntil = { toMs: number; weight: number }
+
+async function filledOf(db: Queryable, { market, span }: Series): Promise<Filled | undefined> {
+  const [row] = await query<SeriesRow>(
+    db,
+    'select filled_from_ms, filled_to_ms from candle_series where market = $1 and span = $2',
+    [market, span],
+  )
+  return row && { fromMs: Number(row.filled_from_ms), toMs: Number(row.filled_to_ms) }
+}
 
 export function createCandleStore(deps: CandleStoreDeps): CandleStore {
   const { db, clock, log, venue, weightPerMinute, isOnDuty } = deps
 
-  async function filledOf({ market, span }: Series): Promise<Filled | undefined> {
-    const [row] = await query<SeriesRow>(
-      db,
-      'select filled_from_ms, filled_to_ms from candle_series where market = $1 and span = $2',
-      [market, span],
-    )
-    return row && { fromMs: Number(row.filled_from_ms), toMs: Number(row.filled_to_ms) }
-  }
-
-  /** Reads a page, stores it, and widens what is filled by it. */
-  async function fillPage(series: Series, page: Filled, owner: string | undefined): Promise<number> {
+  /** Reads a page, stores what of it is final, and widens what is filled by that; returns its end and its weight. */
+  async function fillPage(series: Series, page: Page): Promise<FilledUntil> {
     const { market, span } = series
+    const { fromMs, owner } = page
     const spanMs = candleSpanMs[span]
-    const rows = await venue.candlePage(market, span, { fromMs: page.fromMs, toMs: page.toMs - 1 }, owner)
-    await insert(
+    // The candle after the page shows that the last one of the page has closed.
+    const rows = await venue.candlePage(market, span, { fromMs, toMs: page.toMs + spanMs - 1 }, owner)
+    const toMs = finalUntil(rows, page)
+    const weight = weightOf(rows.length)
+    if (toMs <= fromMs) return { toMs: fromMs, weight }
+    await insertCandles(
       db,
       series,
-      rows.filter(({ startMs }) => startMs >= page.fromMs && startMs + spanMs <= page.toMs),
+      rows.filter(({ startMs }) => startMs >= fromMs && startMs + spanMs <= toMs),
     )
     await query(
       db,
@@ -108,31 +115,35 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
        on conflict (market, span) do update set
          filled_from_ms = least(candle_series.filled_from_ms, excluded.filled_from_ms),
          filled_to_ms = greatest(candle_series.filled_to_ms, excluded.filled_to_ms)`,
-      [market, span, page.fromMs, page.toMs, later(clock.now(), followMs)],
+      [market, span, fromMs, toMs, later(clock.now(), followMs)],
     )
-    return weightOf(rows.length)
+    return { toMs, weight }
   }
 
-  /** Reads what is missing until the newest close, and before what is there; returns the weight that this has taken. */
-  async function fill(series: Series, { venueMs, firstMs, owner }: Filling): Promise<number> {
-    const pageMs = pageMax * candleSpanMs[series.span]
-    const servedMs = servedMax * candleSpanMs[series.span]
+  /** Reads what is missing until the newest close, and before what is there. */
+  async function fill(series: Series, { venueMs, firstMs, owner }: Filling): Promise<FilledUntil> {
+    const spanMs = candleSpanMs[series.span]
+    const pageMs = pageMax * spanMs
     const closedMs = closeBefore(venueMs, series.span)
-    const oldestMs = Math.max(firstMs, closedMs - candlesMax * candleSpanMs[series.span])
-    const known = await filledOf(series)
+    const storedFromMs = closedMs - candlesMax * spanMs
+    const oldestMs = Math.max(firstMs, storedFromMs)
+    const known = await filledOf(db, series)
     let weight = 0
-    let toMs = known?.toMs ?? Math.max(oldestMs, closedMs - servedMs)
-    const fromMs = known?.fromMs ?? toMs
-    while (toMs < closedMs) {
-      const page = { fromMs: toMs, toMs: Math.min(closedMs, toMs + pageMs) }
-      weight += await fillPage(series, page, owner)
-      toMs = page.toMs
+    let toMs = Math.max(storedFromMs, known?.toMs ?? Math.max(oldestMs, closedMs - servedMax * spanMs))
+    const knownFromMs = known?.fromMs ?? toMs
+    let isFinal = true
+    while (toMs < closedMs && isFinal) {
+      const page = { fromMs: toMs, toMs: Math.min(closedMs, toMs + pageMs), venueMs, owner }
+      const filled = await fillPage(series, page)
+      weight += filled.weight
+      isFinal = filled.toMs === page.toMs
+      toMs = filled.toMs
     }
-    for (let before = fromMs; before > oldestMs; before = Math.max(oldestMs, before - pageMs)) {
-      const page = { fromMs: Math.max(oldestMs, before - pageMs), toMs: before }
-      weight += await fillPage(series, page, owner)
+    for (let before = knownFromMs; before > oldestMs; before = Math.max(oldestMs, before - pageMs)) {
+      const page = { fromMs: Math.max(oldestMs, before - pageMs), toMs: before, venueMs, owner }
+      weight += (await fillPage(series, page)).weight
     }
-    return weight
+    return { toMs, weight }
   }
 
   const follow = ({ market, span }: Series) =>
@@ -158,32 +169,34 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
       .filter((row) => lateBy(row) >= 0 || Number(row.filled_from_ms) > firstMs(row))
       .sort((a, b) => lateBy(b) - lateBy(a))
     if (!next) return restMs
-    const weight = await fill(next, { venueMs, firstMs: firstMs(next) })
-    return weightPerMinute === 0 ? 0 : Math.ceil((weight / weightPerMinute) * 60_000)
+    const { weight, toMs } = await fill(next, { venueMs, firstMs: firstMs(next) })
+    const pacedMs = weightPerMinute === 0 ? 0 : Math.ceil((weight / weightPerMinute) * 60_000)
+    return toMs < closeBefore(venueMs, next.span) ? Math.max(answerLagMs, pacedMs) : pacedMs
   }
 
   return {
     async read(series, request, owner) {
       const { timeMs: venueMs } = await venue.book(clockMarket, owner)
       const bounds = boundsOf(series, request, venueMs)
-      await fill(series, { venueMs, firstMs: bounds.firstMs, owner })
+      const { toMs } = await fill(series, { venueMs, firstMs: bounds.firstMs, owner })
       await follow(series)
-      return { ...(await readCandles(db, series, bounds)), asOfMs: venueMs }
+      const endMs = Math.min(bounds.endMs, toMs)
+      return { ...(await readCandles(db, series, { ...bounds, endMs })), asOfMs: venueMs }
     },
     async fill(series, fromMs, owner) {
       const { timeMs: venueMs } = await venue.book(clockMarket, owner)
-      await fill(series, { venueMs, firstMs: fromMs, owner })
+      const filled = await fill(series, { venueMs, firstMs: fromMs, owner })
       await follow(series)
-      return venueMs
+      return filled.toMs
     },
     async fillUntil(series, { fromMs, toMs }, owner) {
-      const known = await filledOf(series)
+      const known = await filledOf(db, series)
       if (known && known.fromMs <= fromMs && known.toMs >= toMs) return true
       const { timeMs: venueMs } = await venue.book(clockMarket, owner, { maxAgeMs: clockMaxAgeMs })
       if (venueMs < toMs) return false
-      await fill(series, { venueMs, firstMs: fromMs, owner })
+      const filled = await fill(series, { venueMs, firstMs: fromMs, owner })
       await follow(series)
-      return true
+      return filled.toMs >= toMs
     },
     columns: (series, time) => readColumns(db, series, time),
     start(): PacedJob {
@@ -195,28 +208,15 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
   }
 }
 
-async function insert(db: Queryable, { market, span }: Series, candles: readonly StoredCandle[]) {
-  if (candles.length === 0) return
-  const column = (name: keyof StoredCandle) => candles.map((candle) => String(candle[name]))
-  await query(
-    db,
-    `insert into candle (market, span, start_ms, open, high, low, close, volume)
-     select $1, $2, * from unnest($3::bigint[], $4::numeric[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[])
-     on conflict do nothing`,
-    [
-      market,
-      span,
-      column('startMs'),
-      column('open'),
-      column('high'),
-      column('low'),
-      column('close'),
-      column('volume'),
-    ],
-  )
+/**
+ * Returns until when the candles of a page are final. The answer may be older than the time of the venue, so a candle has
+ * closed if a later one is there, or if its close is long enough ago.
+ */
+function finalUntil(rows: readonly Pick<StoredCandle, 'startMs'>[], { fromMs, toMs, venueMs }: Page): number {
+  if (venueMs - toMs >= answerLagMs) return toMs
+  const last = rows.at(-1)?.startMs ?? fromMs
+  return Math.max(fromMs, Math.min(toMs, last))
 }
-
-type CandleText = Omit<StoredCandle, 'startMs'> & { start_ms: bigint }
 
 function boundsOf({ span }: Series, { fromMs, toMs, limit }: CandleRequest, venueMs: number): Bounds {
   const spanMs = candleSpanMs[span]
@@ -227,60 +227,6 @@ function boundsOf({ span }: Series, { fromMs, toMs, limit }: CandleRequest, venu
     endMs,
     firstMs: Math.max(endMs - limit * spanMs, Math.ceil((fromMs ?? 0) / spanMs) * spanMs),
   }
-}
-
-async function readCandles(db: Queryable, { market, span }: Series, bounds: Bounds): Promise<CandleReading> {
-  const rows = await query<CandleText>(
-    db,
-    `select start_ms, open::text, high::text, low::text, close::text, volume::text from candle
-     where market = $1 and span = $2 and start_ms >= $3 and start_ms < $4 order by start_ms`,
-    [market, span, bounds.firstMs, bounds.endMs],
-  )
-  const candles = rows.map(({ start_ms, ...prices }) => ({ startMs: Number(start_ms), ...prices }))
-  return { candles, gaps: gapsBetween(candles, bounds) }
-}
-
-type CandleNumbers = Record<'start' | 'open' | 'high' | 'low' | 'close' | 'volume', number>
-/** Rows that are read together, so that other work of the process waits for a few milliseconds at most. */
-const rowsMax = 1_500
-
-async function readColumns(
-  db: Queryable,
-  { market, span }: Series,
-  { fromMs, toMs }: { fromMs: number; toMs: number },
-): Promise<CandleColumns> {
-  const candles: Candle[] = []
-  const spanMs = candleSpanMs[span]
-  for (let next = fromMs; ; ) {
-    const rows = await query<CandleNumbers>(
-      db,
-      `select start_ms::float8 as start, open::float8, high::float8, low::float8, close::float8, volume::float8
-       from candle where market = $1 and span = $2 and start_ms >= $3 and start_ms < $4 order by start_ms limit $5`,
-      [market, span, next, toMs, rowsMax],
-    )
-    for (const { start, ...prices } of rows)
-      candles.push({ startMs: start, endMs: start + spanMs, ...prices })
-    const last = rows.at(-1)
-    if (rows.length < rowsMax || !last) return columnsOf(candles, spanMs)
-    next = last.start + 1
-  }
-}
-
-type Bounds = { firstMs: number; endMs: number; spanMs: number }
-
-/** Returns every time within the bounds of which no candle is there. */
-export function gapsBetween(
-  candles: readonly Pick<StoredCandle, 'startMs'>[],
-  { firstMs, endMs, spanMs }: Bounds,
-): CandleGap[] {
-  const gaps: CandleGap[] = []
-  let expectedMs = firstMs
-  for (const startMs of [...candles.map((candle) => candle.startMs), endMs]) {
-    if (startMs > expectedMs)
-      gaps.push({ fromMs: expectedMs, toMs: startMs, candles: (startMs - expectedMs) / spanMs })
-    expectedMs = startMs + spanMs
-  }
-  return gaps
 }
 
 const deletionSql = `delete from candle where (market, span, start_ms) in (

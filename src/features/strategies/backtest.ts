@@ -65,13 +65,16 @@ async function fill(
   try {
     for (const market of Object.keys(plan.markets)) {
       const spanMs = candleSpanMs[signalSpan]
-      const venueMs = await candles.fill(
+      const filledMs = await candles.fill(
         { market, span: signalSpan },
         fromMs - historyCandles * spanMs,
         userId,
       )
-      toMs = Math.min(toMs, Math.floor(venueMs / spanMs) * spanMs)
-      if (executionSpan !== signalSpan) await candles.fill({ market, span: executionSpan }, fromMs, userId)
+      toMs = Math.min(toMs, filledMs)
+      if (executionSpan !== signalSpan) {
+        const finerMs = await candles.fill({ market, span: executionSpan }, fromMs, userId)
+        toMs = Math.min(toMs, Math.floor(finerMs / spanMs) * spanMs)
+      }
       await funding.fill(market, { fromMs, toMs }, userId)
     }
   } catch (error) {

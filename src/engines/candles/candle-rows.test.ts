@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { gapsBetween } from './candle-store.ts'
+import { gapsBetween } from './candle-rows.ts'
 
 test('every candle that is not there is in one gap, and no other', () => {
   const spanMs = 60_000
