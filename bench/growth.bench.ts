@@ -56,7 +56,7 @@ await using environment = await createEnvironment({
 })
 
 /** A run compares a fixed number of accounts; the small database has fewer, so that a measured one compares these. */
-const slice = { accountsMax: 100, slicesMax: 1, blocksMax: 1, writersMsMax: 5_000 }
+const slice = { accountsMax: 100, slicesMax: 1, rangesMax: 1, writersMsMax: 5_000 }
 
 async function audit({ pool, transact: run }: EngineInstance, limits?: typeof slice): Promise<void> {
   const job = createLedgerAudit({ pool, run, log: silentLog, ...(limits && { limits }) })

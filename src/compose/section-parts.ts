@@ -4,10 +4,10 @@ import type { Holdings } from '#features/wallets/holdings.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
-import type { Answerer } from '#kernel/wire/chat-answerer.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
+import type { AgentClient } from './agent-client.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
@@ -32,7 +32,7 @@ export type Parts = {
   mails: Mails
   /** The prices of the tokens of the configured model; undefined if there is no model. */
   modelPrices: ModelPrices | undefined
-  agent: Answerer
+  agent: AgentClient
   universe: () => Promise<NamedUniverse>
   /**
    * Returns what calls operations for a user. It is a function, because these calls exist only once all features are
