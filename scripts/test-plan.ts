@@ -60,7 +60,9 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/schedule-doors.test.ts',
       'test/journeys/schedule-edits.test.ts',
       'test/journeys/strategy-terms.test.ts',
+      'test/journeys/strategy-doors.test.ts',
       'test/journeys/strategy-farming.test.ts',
+      'test/journeys/strategy-live.test.ts',
       'test/journeys/strategy-paper.test.ts',
       'test/journeys/perp-funding.test.ts',
       'test/journeys/concurrent-acts.test.ts',
@@ -259,8 +261,6 @@ export const defaultFiles: readonly string[] = [
   'test/journeys/chat.test.ts',
   'test/journeys/discovery.test.ts',
   'test/journeys/earn.test.ts',
-  'test/journeys/market-candles.test.ts',
-  'test/journeys/strategy-backtest.test.ts',
   'test/journeys/exactly-once.test.ts',
   'test/journeys/holdings.test.ts',
   'test/journeys/http.test.ts',
@@ -274,6 +274,7 @@ export const defaultFiles: readonly string[] = [
   'test/journeys/sdk.test.ts',
   'test/journeys/security.test.ts',
   'test/journeys/start.test.ts',
+  'test/journeys/strategies.test.ts',
   'test/journeys/stream.test.ts',
   'test/journeys/swap.test.ts',
   'test/journeys/tokens.test.ts',
@@ -332,7 +333,6 @@ export const defaultFiles: readonly string[] = [
   'world/conformance/world-solana.test.ts',
   'test/venue/baselines.test.ts',
   'test/venue/bracket.test.ts',
-  'test/venue/live-strategies.test.ts',
   'test/venue/brief-subscriptions.test.ts',
   'test/venue/custody.test.ts',
   'test/venue/foreign-frames.test.ts',
@@ -359,6 +359,7 @@ export const durationProofs: readonly string[] = [
   'test/proof/errors-duration.test.ts',
   'test/proof/fairness.test.ts',
   'test/proof/fuzz.test.ts',
+  'test/venue/live-strategies.test.ts',
 ]
 
 export const isDurationProof = (file: string): boolean => durationProofs.includes(file)

@@ -5,6 +5,7 @@ import { createStrategies } from '#features/strategies/backtest.ts'
 import { createLiveDriver } from '#features/strategies/live.ts'
 import { createObserve } from '#features/strategies/observe.ts'
 import { createPaperDriver } from '#features/strategies/paper.ts'
+import { paperLevelsDeletion } from '#features/strategies/paper-levels.ts'
 import { createStrategyReports } from '#features/strategies/reports.ts'
 import { createStrategyRunner, type Drivers } from '#features/strategies/runner.ts'
 import { createStartExit } from '#features/strategies/start-exit.ts'
@@ -49,6 +50,7 @@ export function openStrategies({
       funding,
       venue: client.withUrgency('work'),
       evmAddressOf: parts.custody.evmAddressOf,
+      streamedSinceMs: venue.streams.subscribedSinceMs,
       calls: parts.innerCalls,
       operations: parts.operations,
       dayEndOf: (timezone, nowMs) => pastDayEnds(timezone, nowMs, nowMs)[0]!,
@@ -84,6 +86,7 @@ export function openStrategies({
       slotsOf: pastSlots,
     }),
     starters: [watch],
+    deletions: [paperLevelsDeletion],
   }
   const reports = createStrategyReports({
     db,

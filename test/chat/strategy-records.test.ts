@@ -1,6 +1,7 @@
 /** What is shown and kept of a strategy: its fills, runs, accounts and files, and how it differs from a backtest. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { deletionJobs } from '#durable/upkeep/retention.ts'
 import { createBacktests } from '#engines/backtests/backtests.ts'
 import { createCandleStore } from '#engines/candles/candle-store.ts'
 import { createFundingStore } from '#engines/candles/funding-store.ts'
@@ -11,6 +12,7 @@ import { transactionsOf } from '#features/schedules/run-transactions.ts'
 import { findSchedule } from '#features/schedules/store.ts'
 import { strategyView } from '#features/schedules/strategy-view.ts'
 import type { StrategyTerms } from '#features/strategies/mode-driver.ts'
+import { paperLevelsDeletion } from '#features/strategies/paper-levels.ts'
 import { createStrategyReports } from '#features/strategies/reports.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
@@ -20,6 +22,7 @@ import { query } from '#store/query.ts'
 import type { StrategyFillRow } from '#store/tables/strategies.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { openTestCore, type TestCore } from '../harness/core.ts'
+import { eventually } from '../harness/gateway.ts'
 import { insertSchedule } from './schedule-fixture.ts'
 
 const minuteMs = 60_000
@@ -349,16 +352,14 @@ describe('the records of a strategy', () => {
     assert.match(report!.text, /^\| ETH \| long \| 0\.02 \| 2003 \| 2000 \|/m)
     assert.ok(picture!.text.startsWith('\x89PNG'))
     assert.equal(csv!.text.trimEnd().split('\r\n').length, 3)
-    const row = await findSchedule(core.db, user, id)
-    const { drift } = strategyView(row!, { sizeDecimals: { ETH: 4 } })
+    const drift = await eventually(async () => {
+      const row = await findSchedule(core.db, user, id)
+      return strategyView(row!, { sizeDecimals: { ETH: 4 } }).drift ?? undefined
+    }, 'the comparison')
     // The backtest buys at 2,001: the price of 2,000 and its slippage.
     assert.deepEqual(
-      [drift?.entries, drift?.entries_only_here, drift?.entries_only_in_backtest, drift?.entry_price_bps],
+      [drift.entries, drift.entries_only_here, drift.entries_only_in_backtest, drift.entry_price_bps],
       [2, 0, 0, '9.99'],
-    )
-    assert.match(
-      report!.text,
-      /^From .* On average the price of an entry was 9\.99 hundredths of a percent worse\.$/m,
     )
     await rows(
       `update strategy_account set drift = jsonb_set(drift, '{entries}', '9') where strategy_id = $1`,
@@ -366,7 +367,12 @@ describe('the records of a strategy', () => {
     )
     const again = await reports.make({ run, terms: terms(id), text: 'entry: buy 0.01 ETH' })
     assert.equal(again[0]?.name, 'report.md')
-    assert.match(put.at(-3)!.text, /^\| Entries in both \| 9 \| 9 \|$/m)
+    const { text } = put.at(-3)!
+    assert.match(text, /^\| Entries in both \| 9 \| 9 \|$/m)
+    assert.match(
+      text,
+      /^From .* On average the price of an entry was 9\.99 hundredths of a percent worse\.$/m,
+    )
   })
 
   test('decisions are kept for a quarter of a year, fills and the worth of accounts for a year', async () => {
@@ -390,6 +396,23 @@ describe('the records of a strategy', () => {
     assert.deepEqual(
       [await countOf('strategy_decision'), await countOf('strategy_fill'), await countOf('strategy_equity')],
       [1, 2, 2],
+    )
+  })
+
+  test('what paper orders have taken of a book is kept for a day', async () => {
+    for (const [market, days] of Object.entries({ ETH: 0.5, BTC: 1.5 }))
+      await rows(
+        `insert into paper_levels (user_id, market, block_ms, bids, asks) values ($1, $2, $3, '{}', '{}')`,
+        user,
+        market,
+        nowMs - days * dayMs,
+      )
+    for (const job of deletionJobs({ pool: core.db, clock }, [paperLevelsDeletion]))
+      while (await job.runBatch());
+    const left = await rows<{ market: string }>('select market from paper_levels where user_id = $1', user)
+    assert.deepEqual(
+      left.map(({ market }) => market),
+      ['ETH'],
     )
   })
 })

@@ -29,6 +29,8 @@ const deaths = new Map<(typeof phases)[number], number>()
 const passesOf = (name: string) =>
   /task_step|task_accept|net:hyperliquid|strategy_account|strategy_fill/.test(name) ? 12 : 2
 const env = { FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000' }
+/** A guard that trips while gateways are killed has closed everything after this time. */
+const flatMsMax = 60_000
 const pointsMax = bySize({ short: 1, full: 16, nightly: 60 })
 
 let app: CrashApp
@@ -158,6 +160,13 @@ async function assertOnce(id: string, at: string): Promise<void> {
   )
   assert.equal(fills.length, 2, `${at}: ${JSON.stringify(fills)}`)
   assert.equal(fills[0]!.size, fills[1]!.size, `${at}: it sold what it had bought`)
+  const { rows: flat } = await app.admin.query<{ ms: string }>(
+    `select extract(epoch from max(f.at)) * 1000 - (a.state #>> '{guards,tripped,atMs}')::bigint as ms
+     from strategy_account a join strategy_fill f on f.strategy_id = a.strategy_id and f.is_exit
+     where a.strategy_id = $1 group by a.state`,
+    [id],
+  )
+  assert.ok(Number(flat[0]?.ms) <= flatMsMax, `${at}: flat ${flat[0]?.ms} ms after the guard has tripped`)
   const record = await recordOf(venue, user)
   const own = new Set(fills.flatMap(({ ids }) => ids))
   assert.equal(

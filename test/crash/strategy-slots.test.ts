@@ -1,6 +1,7 @@
 /**
  * A thousand strategies on four instances, one of which lacks the kind of their runs: while instances are killed and
- * stopped, connections are cut, transactions are abandoned and the clock jumps by days, each slot is recorded once.
+ * stopped, connections are cut, transactions are abandoned and the clock jumps by days, each slot is recorded once. In n8n
+ * (#7045, #16332, #17160) a schedule fires once for each of its instances.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'

@@ -1,9 +1,11 @@
 /** What the runs of a strategy spend, counted by the accepting statement. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import fc from 'fast-check'
 import type { PlannedAction } from '#kernel/task/policy-action.ts'
 import { query } from '#store/query.ts'
 import { acceptTask, endUnexecuted } from '../harness/accept-task.ts'
+import { bySize, proofSeed } from '../proof/support/seed.ts'
 import { createIdentityApp, faultOf, type IdentityApp } from './identity-app.ts'
 import { actionOf } from './intents.ts'
 
@@ -13,6 +15,7 @@ before(async () => {
 })
 after(() => app[Symbol.asyncDispose]())
 
+type Strategies = (ReturnType<typeof strategyOfUser> & { budget: number })[]
 type Instance = IdentityApp | Awaited<ReturnType<IdentityApp['instance']>>
 const dollars = (amount: number) => BigInt(amount) * 1_000_000n
 const codeOf = (answer: Promise<unknown>) =>
@@ -21,16 +24,23 @@ const codeOf = (answer: Promise<unknown>) =>
     () => faultOf(answer).then(({ code, extras }) => String(extras.rule ?? code)),
   )
 
-/** A user, and orders of a strategy of the user with a budget. */
-async function strategyOf(budget: number, limits: { perDay?: number } = {}) {
-  const caller = await app.auth.authenticate(`Bearer ${await app.token(await app.register())}`)
-  const { userId } = caller
-  if (limits.perDay !== undefined)
+/** A user whose cap of the day has been lowered. */
+async function userOf(perDay?: number): Promise<string> {
+  const { userId } = await app.auth.authenticate(`Bearer ${await app.token(await app.register())}`)
+  if (perDay !== undefined)
     await query(
       app.db,
       'insert into policy (user_id, version, per_day_micros, updated_at) values ($1, 1, $2, now())',
-      [userId, dollars(limits.perDay)],
+      [userId, dollars(perDay)],
     )
+  return userId
+}
+
+/** A user, and orders of a strategy of the user with a budget. */
+const strategyOf = async (budget: number, limits: { perDay?: number } = {}) =>
+  strategyOfUser(await userOf(limits.perDay), budget)
+
+function strategyOfUser(userId: string, budget: number) {
   const scheduleId = crypto.randomUUID()
   const start = (usd: number, change: Partial<PlannedAction> = {}, on: Instance = app): Promise<string> => {
     const { taskId: _id, ...planned } = actionOf(app, userId, { usdMicros: dollars(usd) })
@@ -66,6 +76,48 @@ test('64 orders of strategies of one user at once never exceed the cap of the da
   )
   assert.deepEqual([countOf(codes, 'ok'), countOf(codes, 'per_day_usd')], [3, 61])
   assert.equal(await spent(), dollars(900))
+})
+
+test('64 runs of three strategies of one user at once exceed no budget and no cap, whatever their orders are worth', async () => {
+  const other = await app.instance()
+  const order = fc.record({ usd: fc.integer({ min: 1, max: 400 }), of: fc.nat(2), ends: fc.boolean() })
+  const given = fc.record({
+    budgets: fc.tuple(...Array.from({ length: 3 }, () => fc.integer({ min: 100, max: 2_000 }))),
+    perDay: fc.integer({ min: 500, max: 4_000 }),
+    orders: fc.array(order, { minLength: 64, maxLength: 64 }),
+  })
+  const worth = async (
+    { usd, of, ends }: { usd: number; of: number; ends: boolean },
+    on: Instance,
+    strategies: Strategies,
+  ) => {
+    const strategy = strategies[of]!
+    const code = await codeOf(
+      strategy.start(usd, {}, on).then(async (taskId) => {
+        if (ends) await endUnexecuted(app, taskId)
+        // What was spent is read and settled beside the orders that are accepted.
+        assert.ok((await strategy.spent()) <= dollars(strategy.budget))
+        await strategy.settle()
+      }),
+    )
+    assert.ok(['ok', 'budget_usd', 'per_day_usd'].includes(code), code)
+    return code === 'ok' && !ends ? usd : 0
+  }
+  await fc.assert(
+    fc.asyncProperty(given, async ({ budgets, perDay, orders }) => {
+      const userId = await userOf(perDay)
+      const strategies = budgets.map((budget) => ({ budget, ...strategyOfUser(userId, budget) }))
+      const spent = await Promise.all(orders.map((each, at) => worth(each, at % 2 ? app : other, strategies)))
+      const sumOf = (isWanted: (of: number) => boolean) =>
+        spent.reduce((sum, usd, at) => sum + (isWanted(orders[at]!.of) ? usd : 0), 0)
+      assert.ok(sumOf(() => true) <= perDay)
+      for (const [n, { budget, ...strategy }] of strategies.entries()) {
+        assert.ok(sumOf((of) => of === n) <= budget)
+        assert.equal(await strategy.spent(), dollars(sumOf((of) => of === n)))
+      }
+    }),
+    { numRuns: bySize({ short: 2, full: 10, nightly: 50 }), seed: proofSeed('strategy budgets') },
+  )
 })
 
 test('the budget holds for as long as the strategy lives, and not for a day', async () => {

@@ -75,19 +75,20 @@ describe('a strategy', () => {
   const missingOf = ({ setup_checklist: items }: Schedule) =>
     items.filter(({ required, done }) => required && !done).map(({ key }) => key)
 
+  const bounds = { mode: 'live', guards: { max_loss_usd: '50' }, budget_usd: '400' }
   const backtest = async (user: Pick<Person, 'call'>, config: object) => {
     const from = new Date(Date.now() - 3 * 86_400_000).toISOString()
-    const body = { strategy: { type: 'dca', ...config }, from, schedule: 'every day at 09:00' }
+    const { guards } = bounds
+    const body = { strategy: { type: 'dca', ...config }, guards, from, schedule: 'every day at 09:00' }
     const { body: task } = await user.call<{ status: string; error: object | null }>(
       'POST /v1/strategies/backtest?wait=true&timeout=90',
       { body },
     )
     assert.deepEqual([task.status, task.error], ['completed', null])
   }
-  const bounds = { mode: 'live', guards: { max_loss_usd: '50' }, budget_usd: '400' }
   /** A purchase of ETH that has run on paper, and now waits to trade. */
   const readyToTrade = async (user: Person): Promise<Schedule> => {
-    const made = await created(user, dca)
+    const made = await created(user, { ...dca, guards: bounds.guards })
     const { body: run } = await user.call<{ task_id: string }>(`POST ${path(made, '/run')}`)
     const ended = await eventually(async () => {
       const { body } = await user.call<{ status: string; mode: string; decision: { action: string } | null }>(
@@ -317,7 +318,7 @@ describe('a strategy', () => {
     assert.equal(edited.status, 'paused')
   })
 
-  test('trades after a backtest and a run on paper, and its market has one strategy at a time', async () => {
+  test('freqtrade #8666, #9782: trades after a backtest and a run on paper, and alone in its market', async () => {
     const user = await newUser()
     const [first, second] = [await readyToTrade(user), await readyToTrade(user)]
     assert.deepEqual(missingOf(first), ['backtest_done'])

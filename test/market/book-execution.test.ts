@@ -25,7 +25,7 @@ const book: fc.Arbitrary<ShownBook> = fc
   })
 const order = fc.record({ isBuy: fc.boolean(), sizeUnits: fc.bigInt(1n, 20_000n) })
 
-test('orders together take no more than the book shows, and no level twice', () => {
+test('freqtrade #6963, nautilus #2564: orders together take no more than the book shows, and no level twice', () => {
   fc.assert(
     fc.property(book, fc.array(order, { maxLength: 12 }), (shown, orders) => {
       const taken = nothingTaken(shown.timeMs)

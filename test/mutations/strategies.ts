@@ -35,7 +35,20 @@ export const strategyMutations = [
       'if (false)',
       'a purchase is smaller without a permission',
     ],
+    [
+      '{ spent: bound, valued: middle }',
+      '{ spent: middle, valued: middle }',
+      'an order of as much as a limit allows is refused for its slippage',
+    ],
   ]),
+  ...mutationsOf(
+    'src/engines/strategy-terms/guard-config.ts',
+    ['src/engines/strategy-terms/guard-config.test.ts'],
+    [
+      ['guards.on_trip === onTrip &&', '', 'a guard that only ends entries counts as one that closes'],
+      ['if (value === undefined) return false', 'if (value === undefined) return true', 'a guard is dropped'],
+    ],
+  ),
   ...mutationsOf(`${engine}/protective-orders.ts`, decisions, [
     ['const liquidationShareMax = 0.6', 'const liquidationShareMax = 6', 'a stop is beyond the liquidation'],
   ]),
@@ -167,6 +180,14 @@ export const strategyMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/strategies/live-stop-lookup.ts',
+    ['src/features/strategies/live-stop-lookup.test.ts'],
+    [
+      ['isMissing(found.status) :', 'false :', 'a stop that ends unheard is not missed'],
+      ['&& streamedMs < nowMs - gapMs', '', 'a stop that ended while a stream was interrupted is not missed'],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/strategies/live-protection.ts',
     ['src/features/strategies/live-protection.test.ts'],
     [
@@ -176,6 +197,22 @@ export const strategyMutations = [
         'exits of a strategy sell what its user owns',
       ],
       ['covered.stops < units', 'false', 'a position stays without its stop'],
+    ],
+  ),
+  ...mutationsOf(
+    `${engine}/simulation.ts`,
+    ['test/market/guard-parity.test.ts'],
+    [['    countTrips(progress, run)\n    return\n', '    return\n', 'a backtest hides a guard']],
+  ),
+  ...mutationsOf(
+    'src/features/strategies/paper-levels.ts',
+    ['test/chat/strategy-records.test.ts'],
+    [
+      [
+        'where block_ms < extract(epoch from $1::timestamptz) * 1000',
+        'where true',
+        'an order on paper takes a level twice after a cleaning',
+      ],
     ],
   ),
 ]

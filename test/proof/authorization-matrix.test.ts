@@ -282,6 +282,8 @@ const actsOfPeople: Readonly<Record<string, Act>> = {
 const testedElsewhere: Readonly<Record<string, string>> = {
   agents_unlink: 'test/oauth/agent-links.test.ts',
   approvals_approve: 'test/journeys/approvals.test.ts',
+  // Only an activation that waives the run on paper.
+  schedules_activate: 'test/journeys/strategy-terms.test.ts',
 }
 
 test('what only people do waits for their page, for every asker, over each door', async () => {

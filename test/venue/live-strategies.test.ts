@@ -9,6 +9,7 @@ import { plantCandles, pullbackOfUptrend } from './planted-candles.ts'
 import { startReconciler } from './reconcilers.ts'
 import {
   addStrategy,
+  addVersion,
   decisionsOf,
   endOfRun,
   fillsOf,
@@ -93,7 +94,8 @@ describe('live strategies', () => {
     )
   const exit = async (strategy: Strategy, reason = 'disabled') => {
     const { startExit } = app.main.features.strategies!
-    const id = await app.main.transactions.run((tx) => startExit(tx, strategy.id, reason))
+    const scope = { strategyId: strategy.id, mode: strategy.mode }
+    const id = await app.main.transactions.run((tx) => startExit(tx, scope, reason))
     app.main.taskEngine.announceQueued()
     return id
   }
@@ -252,6 +254,31 @@ describe('live strategies', () => {
     )
   })
 
+  test('a guard that trips on paper closes nothing live', async () => {
+    const user = await app.trader()
+    const config = { ...condition, stop_atr: '8', target_atr: '20' }
+    const fields = { type: 'condition', config } as const
+    const onPaper = await addStrategy(db(), user, { ...fields, guards: { max_loss_usd: '4' }, mode: 'paper' })
+    assert.equal((await runStrategy(app.main, onPaper)).outcome, 'executed')
+    const guards = { max_loss_usd: '500' }
+    await addVersion(db(), onPaper, user, { ...fields, guards, mode: 'live', budgetUsd: '1000' })
+    const strategy = { ...onPaper, mode: 'live' as const }
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    await app.price('BTC', btc * 0.985)
+    const [ended] = await eventually(
+      async () => {
+        const exits = await exitsOf(strategy)
+        return exits[0]?.ended_at ? exits : undefined
+      },
+      'the end of the exit on paper',
+      60_000,
+    )
+    assert.deepEqual([ended!.mode, ended!.outcome], ['paper', 'executed'], JSON.stringify(ended))
+    assert.equal((await positionOf(user))?.side, 'long')
+    await endOfRun(app.main, (await exit(strategy))!)
+    await isFlat(user)
+  })
+
   test('freqtrade #12598: a position whose stop the venue rejects is closed within 5 s, and said', async () => {
     const user = await app.trader()
     const strategy = await live(user, { type: 'condition', config: { ...condition, stop_atr: '0.5' } })
@@ -272,12 +299,12 @@ describe('live strategies', () => {
     const ended = await endOfRun(app.main, run)
     assert.notEqual(ended.outcome, 'executed', JSON.stringify(ended))
     await isFlat(user)
+    await hasSynced(strategy, (state) => !state.positions.BTC, 'the closed entry')
     const fills = await fillsOf(db(), strategy)
     assert.deepEqual(new Set(fills.map(({ is_exit }) => is_exit)), new Set([false, true]))
     const times = fills.map(({ at }) => at.getTime())
     assert.ok(Math.max(...times) - Math.min(...times) <= 5_000, times.join())
     assert.match((ended.error as { message: string }).message, /stop|bracket/i)
-    await hasSynced(strategy, (state) => !state.positions.BTC, 'the closed entry')
     assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
@@ -303,6 +330,28 @@ describe('live strategies', () => {
     await isFlat(user)
   })
 
+  test('freqtrade #4999: a stop that ends at the venue, which no stream reports, is replaced within 5 s', async () => {
+    const user = await app.trader()
+    const strategy = await live(user, { type: 'condition', config: condition })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    const before = await positionOf(user)
+    const [stop] = before!.sl_oids
+    const cancelledMs = Date.now()
+    await app.market.control('POST', '/foreign/cancel', { user: user.evm, oid: Number(stop) })
+    const replaced = await eventually(async () => {
+      const { orders } = await app.venueState(user)
+      return orders.find(
+        ({ oid, phase }) => oid > Number(stop) && phase !== 'done' && !before!.tp_oids.includes(String(oid)),
+      )
+    }, 'another stop at the venue')
+    const tookMs = Date.now() - cancelledMs
+    assert.ok(tookMs <= 5_000, `${tookMs} ms without a stop`)
+    await app.catchUp()
+    assert.deepEqual((await positionOf(user))?.sl_oids, [String(replaced.oid)])
+    await endOfRun(app.main, (await exit(strategy))!)
+    await isFlat(user)
+  })
+
   test('freqtrade #9434: a strategy sells nothing that a person has bought beside it', async () => {
     const user = await app.trader()
     const strategy = await live(user, { type: 'condition', config: condition })
@@ -319,6 +368,41 @@ describe('live strategies', () => {
     const skipped = await runStrategy(app.main, strategy)
     assert.equal(skipped.skip_reason, 'foreign_position', JSON.stringify(skipped))
     await app.call('perp_close', { asset: 'BTC' }, user)
+  })
+
+  test('a part that is too small to be closed beside a position of its user stays open, and is said once', async () => {
+    const user = await app.trader()
+    const guards = { max_loss_usd: '20' }
+    const strategy = await live(user, { type: 'dca', config: dca, guards })
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    const own = Number((await positionOf(user, 'ETH'))!.size)
+    await app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.1' }, user)
+    await app.price('ETH', eth / 6)
+    const [ended] = await eventually(
+      async () => {
+        const exits = await exitsOf(strategy)
+        return exits[0]?.ended_at ? exits : undefined
+      },
+      'the end of the exit',
+      60_000,
+    )
+    assert.deepEqual([ended!.status, ended!.outcome], ['completed', 'partial'], JSON.stringify(ended))
+    assert.match((ended!.error as { message: string }).message, /ETH is worth less.*perp_close/)
+    const watchedMs = async () => {
+      const text = 'select watch_at from strategy_account where strategy_id = $1'
+      return (await query<StrategyAccountRow>(db(), text, [strategy.id]))[0]!.watch_at!.getTime()
+    }
+    const beforeMs = await watchedMs()
+    await eventually(
+      async () => ((await watchedMs()) > beforeMs + 5_000 ? true : undefined),
+      'two more looks',
+    )
+    assert.equal((await exitsOf(strategy)).length, 1)
+    const whole = Number((await positionOf(user, 'ETH'))!.size)
+    assert.ok(Math.abs(whole - own - 0.1) < 1e-9, `${whole} of ${own} and 0.1`)
+    await app.call('perp_close', { asset: 'ETH' }, user)
+    await isFlat(user, 'ETH')
+    await hasSynced(strategy, (state) => !state.positions.ETH, 'the close by hand')
   })
 
   test("what a person sells by hand is no longer the strategy's, and its exits end", async () => {
@@ -348,19 +432,22 @@ describe('live strategies', () => {
     await app.call('perp_close', { asset: 'BTC' }, user)
   })
 
-  test('two runs of one strategy enter once, and a budget that an order would exceed skips it', async () => {
+  test('two runs of one strategy enter once, for as much as the budget allows', async () => {
     const user = await app.trader()
-    const strategy = await live(user, { type: 'condition', config: condition, budgetUsd: '400.5' })
-    const run = await runStrategy(app.main, strategy)
-    // The order may cost half a percent more than its price, which the budget does not cover.
-    assert.deepEqual([run.status, run.skip_reason], ['cancelled', 'budget'], JSON.stringify(run))
-    assert.deepEqual(await fillsOf(db(), strategy), [])
-    const rich = await live(user, { type: 'condition', config: condition })
-    const [one, other] = await Promise.all([1, 2].map(() => startStrategyRun(app.main, rich)))
+    const poor = await live(user, { type: 'condition', config: condition, budgetUsd: '399' })
+    const skipped = await runStrategy(app.main, poor)
+    assert.deepEqual([skipped.status, skipped.skip_reason], ['cancelled', 'budget'], JSON.stringify(skipped))
+    assert.deepEqual(await fillsOf(db(), poor), [])
+    const strategy = await live(user, { type: 'condition', config: condition, budgetUsd: '400' })
+    const [one, other] = await Promise.all([1, 2].map(() => startStrategyRun(app.main, strategy)))
     const ends = await Promise.all([endOfRun(app.main, one!), endOfRun(app.main, other!)])
-    assert.deepEqual(ends.map(({ outcome }) => outcome).sort(), ['executed', 'not_executed'])
-    assert.equal((await fillsOf(db(), rich)).filter(({ is_exit }) => !is_exit).length > 0, true)
-    await endOfRun(app.main, (await exit(rich))!)
+    assert.deepEqual(
+      ends.map(({ outcome }) => outcome).sort(),
+      ['executed', 'not_executed'],
+      JSON.stringify(ends),
+    )
+    assert.ok((await spentOf(strategy)) <= 400)
+    await endOfRun(app.main, (await exit(strategy))!)
     await isFlat(user)
   })
 })

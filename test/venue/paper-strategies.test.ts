@@ -212,7 +212,10 @@ describe('strategies on paper', () => {
     const user = await app.addUser()
     const strategy = await newStrategy(user, { type: 'dca', config: dca })
     const { startExit } = app.main.features.strategies!
-    const exit = () => app.main.transactions.run((tx) => startExit(tx, strategy.id, 'disabled'))
+    const exit = () =>
+      app.main.transactions.run((tx) =>
+        startExit(tx, { strategyId: strategy.id, mode: strategy.mode }, 'disabled'),
+      )
     assert.equal(await exit(), undefined)
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
     const started = await exit()

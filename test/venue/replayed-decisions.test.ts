@@ -73,7 +73,9 @@ describe('the decisions of runs', () => {
   const candles = () => app.main.features.strategies!.candles
   const exit = async (strategy: Strategy) => {
     const { startExit } = app.main.features.strategies!
-    const id = await app.main.transactions.run((tx) => startExit(tx, strategy.id, 'disabled'))
+    const id = await app.main.transactions.run((tx) =>
+      startExit(tx, { strategyId: strategy.id, mode: strategy.mode }, 'disabled'),
+    )
     app.main.taskEngine.announceQueued()
     await endOfRun(app.main, id!)
   }

@@ -32,6 +32,7 @@ export type Command =
   | { kind: 'settings'; settings: Partial<Settings> }
   | { kind: 'accountMode'; user: string; mode: Account['abstraction'] }
   | { kind: 'foreignOrders'; user: string; orders: OrderWire[] }
+  | { kind: 'foreignCancel'; user: string; oid: number }
   | { kind: 'foreignTransfer'; user: string; coin: string; units: bigint }
 
 export const markEveryMs = 3_000
@@ -124,6 +125,8 @@ const applyCommand = (venue: Venue, command: Command, sinceMs: number): Answer |
   } else if (command.kind === 'accountMode') setMode(venue, openAccount(venue, command.user), command.mode)
   else if (command.kind === 'foreignOrders')
     placeGroup(venue, openAccount(venue, command.user), command.orders, { grouping: 'na', links: {} })
+  else if (command.kind === 'foreignCancel')
+    cancelAll(venue, openAccount(venue, command.user), 'canceled', ({ oid }) => oid === command.oid)
   else if (command.kind === 'foreignTransfer')
     foreignTransfer(venue, command.user, command.coin, command.units)
   else state.settings = { ...state.settings, ...command.settings }

@@ -233,6 +233,10 @@ const routes: Record<string, Route> = {
     engine.submit({ kind: 'foreignOrders', user: address(user), orders: foreignOrders(orders) })
     return {}
   },
+  'POST /foreign/cancel': ({ engine }, { user, oid }) => {
+    engine.submit({ kind: 'foreignCancel', user: address(user), oid: number(oid, 'oid') })
+    return {}
+  },
   'POST /foreign/transfer': ({ engine }, { user, coin, amount }) => {
     engine.submit({
       kind: 'foreignTransfer',

@@ -5,8 +5,9 @@ import { type Queryable, query } from '#store/query.ts'
 
 /**
  * Deletes the events and decisions of strategy runs after a quarter of a year, and the runs with their fills and the
- * worth of accounts after a year. The ids of runs contain their time, so primary keys find the oldest ones. Versions are deleted that are not the newest of their strategy and that
- * no run names any more; strategies are never deleted.
+ * worth of accounts after a year. The ids of runs contain their time, so primary keys find the oldest ones. Versions are
+ * deleted that are not the newest of their strategy and that no run names any more. Strategies are never deleted, and with
+ * them one account for each mode and what their orders were worth together.
  */
 
 /** The newest versions that a strategy keeps whether or not a run names them. */

@@ -92,10 +92,11 @@ async function flatten(
 ): Promise<string[]> {
   if (!strategies) return []
   const tasks: string[] = []
-  for (const id of ids) {
-    const task = await strategies.startExit(tx, id, 'disabled')
-    if (task !== undefined) tasks.push(task)
-  }
+  for (const strategyId of ids)
+    for (const mode of ['live', 'paper'] as const) {
+      const task = await strategies.startExit(tx, { strategyId, mode }, 'disabled')
+      if (task !== undefined) tasks.push(task)
+    }
   if (tasks.length > 0) afterCommit(() => strategies.announceQueued())
   return tasks
 }

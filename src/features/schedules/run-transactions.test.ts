@@ -62,6 +62,7 @@ test('a fill of a strategy has its fee, its result and the decision that it carr
     reason: 'stop',
     is_exit: true,
     decision_seq: 1,
+    tx_hash: null,
     at: new Date(0),
   })
   assert.deepEqual([fill.id, fill.task_id, fill.kind, fill.tx_hash], ['paper-7', null, 'fill', null])

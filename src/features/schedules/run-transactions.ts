@@ -1,3 +1,4 @@
+import { venueName } from '#engines/venue/records/order-store.ts'
 import type { TaskStatus } from '#kernel/task/task-state.ts'
 import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
@@ -34,6 +35,7 @@ type Fill = {
   reason: string
   is_exit: boolean
   decision_seq: number | null
+  tx_hash: string | null
   at: Date
 }
 
@@ -111,9 +113,11 @@ async function movedTasks(db: Queryable, keys: readonly Key[]): Promise<Read['ta
 const fillsSql = `select f.fill_id, f.execution_id, f.mode, f.asset, f.is_buy, trim_scale(f.size)::text as size,
     trim_scale(f.price)::text as price, trim_scale(round(f.size * f.price, 6))::text as amount_usd,
     trim_scale(f.fee_usd)::text as fee_usd, trim_scale(f.realized_pnl_usd)::text as realized_pnl_usd,
-    f.reason, f.is_exit, f.at, d.seq as decision_seq
+    f.reason, f.is_exit, f.at, d.seq as decision_seq, v.tx_hash
   from unnest($2::text[], $3::bigint[]) k (mode, fill_id)
     join strategy_fill f on f.strategy_id = $1 and f.mode = k.mode and f.fill_id = k.fill_id
+    left join venue_fill v on f.mode = 'live' and v.venue = '${venueName}' and v.trade_id = f.fill_id
+      and v.user_id = (select user_id from strategy where id = $1)
     left join lateral (select seq from strategy_decision d where d.execution_id = f.execution_id
       order by (d.at <= f.at) desc, case when d.at <= f.at then -d.seq else d.seq end limit 1) d on true`
 
@@ -138,7 +142,7 @@ export const fillView = (fill: Fill): TransactionView => ({
   status: 'completed',
   outcome: 'executed',
   chain_id: null,
-  tx_hash: null,
+  tx_hash: fill.tx_hash,
   asset: fill.asset,
   side: fill.is_buy ? 'buy' : 'sell',
   size: fill.size,

@@ -21,7 +21,7 @@ const state = (fields: Partial<SetupState> = {}): SetupState => ({
   backtested_at: null,
   papered_at: null,
   markets_in_use: null,
-  was_live: null,
+  live_guards: null,
   is_open: null,
   max_runs: null,
   run_count: 0,
@@ -81,6 +81,7 @@ const strategy = {
     isSpending: true,
     notes: [],
     assets: ['ETH'],
+    guards: { max_loss_usd: '10', on_trip: 'flatten' as const },
     runMaxUsd: '20',
     dayMaxUsd: '20',
   },
@@ -115,7 +116,10 @@ test('a strategy that trades needs evidence of the last week, bounds, and a mark
   ]
   for (const [fields, key] of cases) assert.deepEqual(missing({ ...traded, ...fields }), [key], key)
   assert.deepEqual(missing({ ...traded, backtested_at: before(7), papered_at: before(7) }), [])
-  assert.deepEqual(missing({ ...traded, backtested_at: null, papered_at: null, was_live: true }), [])
+  const untested = { ...traded, backtested_at: null, papered_at: null }
+  const liveWith = (max_loss_usd: string) => ({ live_guards: { max_loss_usd, on_trip: 'flatten' as const } })
+  assert.deepEqual(missing({ ...untested, ...liveWith('10') }), [])
+  assert.deepEqual(missing({ ...untested, ...liveWith('9') }), ['backtest_done', 'paper_done'])
   const own = { facts: { ...traded.facts, positions: ['ETH'] }, is_open: true }
   assert.deepEqual(missing({ ...traded, ...own }), [])
 })

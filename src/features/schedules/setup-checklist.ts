@@ -1,3 +1,4 @@
+import { areNoLooser } from '#engines/strategy-terms/guard-config.ts'
 import type { GuardsInput } from '#engines/strategy-terms/strategy-schemas.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import { toMicros } from '#kernel/money/money.ts'
@@ -36,7 +37,7 @@ export type SetupState = Pick<
   | 'backtested_at'
   | 'papered_at'
   | 'markets_in_use'
-  | 'was_live'
+  | 'live_guards'
   | 'is_open'
 > & {
   calendar: Calendar | null
@@ -105,20 +106,26 @@ const strategyItems = (state: SetupState): Item[] =>
 const evidenceDays = 7
 const evidenceMs = evidenceDays * 86_400_000
 
-function evidenceItems({ was_live: wasLive, backtested_at, papered_at, now, taskNow }: SetupState): Item[] {
+/**
+ * A version that was active live is evidence for one that decides the same and is no less guarded: a tighter guard needs
+ * no other run on paper.
+ */
+function evidenceItems(state: SetupState): Item[] {
+  const { live_guards: before, compiled, backtested_at, papered_at, now, taskNow } = state
+  const wasLive = before !== null && compiled.guards !== undefined && areNoLooser(compiled.guards, before)
   const isRecent = (at: Date | null, until: Date) =>
     at !== null && until.getTime() - at.getTime() <= evidenceMs
   return [
     {
       key: 'backtest_done',
-      label: `A backtest of this configuration ended in the last ${evidenceDays} days`,
+      label: `A backtest of this configuration and these guards ended in the last ${evidenceDays} days`,
       required: true,
       done: wasLive || isRecent(backtested_at, taskNow),
-      how: 'Run `strategies_backtest` with the same `type` and `config`',
+      how: 'Run `strategies_backtest` with the same `type`, `config` and `guards`',
     },
     {
       key: 'paper_done',
-      label: `A run on paper with this configuration decided in the last ${evidenceDays} days`,
+      label: `A run on paper with this configuration and these guards decided in the last ${evidenceDays} days`,
       required: true,
       done: wasLive || isRecent(papered_at, now),
       how: 'Set `mode` to `paper` by `schedules_update`, then `schedules_run`; or a person waives it by `waive_paper`',

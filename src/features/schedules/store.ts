@@ -1,5 +1,6 @@
 import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
+import type { GuardConfig } from '#market/strategies/guards.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
 import type {
   StrategyRow,
@@ -32,14 +33,14 @@ export type ScheduleRow = StrategyRow &
   > &
   StrategyColumns & {
     recent: string[]
-    /** The end of the last backtest of the configuration; null as well for what does not trade. */
+    /** The end of the last backtest of the configuration and its guards; null as well for what does not trade. */
     backtested_at: Date | null
-    /** The end of the last run on paper that has decided by the configuration. */
+    /** The end of the last run on paper that has decided by both. */
     papered_at: Date | null
     /** The markets that another strategy of the user trades live, with the id of that one. */
     markets_in_use: Readonly<Record<string, string>> | null
-    /** Whether a version with the configuration has been active live. */
-    was_live: boolean | null
+    /** The guards of the newest version that was active live with the configuration. */
+    live_guards: GuardConfig | null
     /** Whether the live account of the strategy has something open or resting. */
     is_open: boolean | null
   }
@@ -57,14 +58,15 @@ const evidence = [
   ofLive(
     `select max(t.completed_at) from (select status, completed_at, data from task
        where user_id = s.user_id and kind = 'strategy_backtest' order by id desc limit ${backtestsMax}) t
-     where t.status = 'completed' and t.data #> '{plan,strategy}' = v.compiled -> 'strategy'`,
+     where t.status = 'completed' and t.data #> '{plan,strategy}' = v.compiled -> 'strategy'
+       and t.data #> '{plan,guards}' = v.compiled -> 'guards'`,
     'backtested_at',
   ),
   ofLive(
     `select max(e.ended_at) from strategy_execution e
        join strategy_version p on p.strategy_id = e.strategy_id and p.version = e.version
      where e.strategy_id = s.id and e.mode = 'paper' and e.status = 'completed' and p.type = v.type
-       and p.compiled -> 'strategy' = v.compiled -> 'strategy'
+       and p.compiled -> 'strategy' = v.compiled -> 'strategy' and p.compiled -> 'guards' = v.compiled -> 'guards'
        and exists (select from strategy_decision d where d.execution_id = e.id)`,
     'papered_at',
   ),
@@ -75,9 +77,10 @@ const evidence = [
     'markets_in_use',
   ),
   ofLive(
-    `exists (select from strategy_version p where p.strategy_id = s.id and p.mode = 'live' and p.authority is not null
-       and p.compiled -> 'strategy' = v.compiled -> 'strategy')`,
-    'was_live',
+    `select p.compiled -> 'guards' from strategy_version p where p.strategy_id = s.id and p.mode = 'live'
+       and p.authority is not null and p.compiled -> 'strategy' = v.compiled -> 'strategy'
+     order by p.version desc limit 1`,
+    'live_guards',
   ),
   ofLive(
     `exists (select from strategy_account a
@@ -215,7 +218,10 @@ export const storeAuthority = (
     jsonText(authority),
   ])
 
-/** Returns the ids of open runs: those that wait or, with `hasStarted`, those that run as well. */
+/**
+ * Returns the ids of open runs: those that wait or, with `hasStarted`, those that run as well. A run that closes
+ * positions is none of them: a strategy that is stopped, or that runs by hand, still closes what it has to.
+ */
 export async function openRuns(
   tx: Tx,
   scheduleIds: readonly string[],
@@ -224,7 +230,8 @@ export async function openRuns(
   const statuses = hasStarted ? "('pending', 'running')" : "('pending')"
   const rows = await query<{ id: string }>(
     tx,
-    `select id from strategy_execution where strategy_id = any($1::uuid[]) and status in ${statuses}`,
+    `select id from strategy_execution where strategy_id = any($1::uuid[]) and status in ${statuses}
+       and execution_type <> 'exit'`,
     [scheduleIds],
   )
   return rows.map(({ id }) => id)

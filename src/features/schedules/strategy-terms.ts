@@ -1,3 +1,4 @@
+import { guardsOf } from '#engines/strategy-terms/guard-config.ts'
 import type { GuardsInput, StrategyFields, StrategyType } from '#engines/strategy-terms/strategy-schemas.ts'
 import type { StrategyFacts } from '#features/strategies/strategy-facts.ts'
 import type { Names } from '#grammar/asset-and-chain-names.ts'
@@ -176,6 +177,7 @@ export const ordersOf = ({ facts }: StrategyTerms, plan: Plan): Ordered & Strate
   orderMaxUsd: facts.orderMaxUsd,
   leverageMax: facts.leverageMax,
   entriesPerDayMax: facts.entriesPerDayMax,
+  guards: guardsOf(plan.guards),
   ...spendingOf({
     facts,
     guards: plan.guards,

@@ -1,6 +1,15 @@
 import type { StrategyFields, StrategyType } from '#engines/strategy-terms/strategy-schemas.ts'
+import type { Compiled } from './strategy-orders.ts'
 
 /** Says in words what a strategy does. */
+
+/** Says what a purchase is, since a buyer of an asset may expect tokens. */
+export function purchaseNotes({ strategy, assets = [] }: Compiled): string[] {
+  if (strategy?.type !== 'dca' && strategy?.type !== 'rebalance') return []
+  return [
+    `It holds ${assets.join(', ')} as perpetual positions at leverage 1, which follow the price and pay or receive funding each hour: no tokens come into the wallet. To buy tokens, name a chain in the sentence, such as \`buy 20 dollars of eth on base\`, which makes a scheduled chat`,
+  ]
+}
 
 type Conditions = NonNullable<StrategyFields['enter_if']>
 

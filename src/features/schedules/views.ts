@@ -7,6 +7,7 @@ import type { ScheduleView } from './schedule-schemas.ts'
 import { healthOf, setupItems, successRate, type UserFacts } from './setup-checklist.ts'
 import type { ScheduleRow } from './store.ts'
 import type { Compiled } from './strategy-orders.ts'
+import { purchaseNotes } from './strategy-text.ts'
 import { strategyView } from './strategy-view.ts'
 
 type Reading = {
@@ -38,7 +39,7 @@ export function readingView(
       per_run_max_usd: compiled.runMaxUsd ?? maxUsd,
       per_day_max_usd: compiled.dayMaxUsd ?? maxUsd,
       unread: [],
-      notes: compiled.notes,
+      notes: [...compiled.notes, ...purchaseNotes(compiled)],
     },
     config,
     guards,

@@ -1,4 +1,5 @@
 import type { BacktestJob } from '#engines/backtests/backtest-message.ts'
+import { guardsOf } from '#engines/strategy-terms/guard-config.ts'
 import { invalid } from '#kernel/contract/fault.ts'
 import { toMicros } from '#kernel/money/money.ts'
 import { type CandleSpan, candleSpanMs, dayMs } from '#market/candle.ts'
@@ -8,7 +9,7 @@ import type { AssetHistory } from '#market/strategies/simulation.ts'
 import type { MarketRules, StrategyConfig } from '#market/strategies/strategy.ts'
 import type { PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type BacktestInput, backtestDaysMax } from './contract.ts'
-import { guardsOf, signalSpanOf, strategyOf } from './strategy-input.ts'
+import { signalSpanOf, strategyOf } from './strategy-input.ts'
 import { rulesOf } from './terms.ts'
 
 /** A backtest as it is stored with its task: JSON alone. */

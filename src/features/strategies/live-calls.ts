@@ -11,7 +11,13 @@ import type { SkipReason } from '#store/tables/strategies.ts'
  * that a repeated step finds the task of its first call, and never starts another one.
  */
 
-export type Refusal = { code: string; message: string; rule?: string }
+export type Refusal = {
+  code: string
+  message: string
+  rule?: string
+  /** What is wrong with a field of the call, such as `below_minimum`. */
+  issue?: string
+}
 export type Started = { taskId: string } | { refusal: Refusal } | { isBusy: true }
 export type LiveCallDeps = { calls: () => InnerCalls; operations: () => readonly Operation[] }
 export type LiveCall = {
@@ -66,7 +72,15 @@ function refusalOf(error: unknown): Started {
   if (extras.outcome === 'unknown')
     throw new Error('it is not known whether the order was accepted', { cause: error })
   if (busyCodes.includes(code)) return { isBusy: true }
-  return { refusal: { code, message, ...(typeof extras.rule === 'string' && { rule: extras.rule }) } }
+  const [issue] = error.issues
+  return {
+    refusal: {
+      code,
+      message,
+      ...(typeof extras.rule === 'string' && { rule: extras.rule }),
+      ...(issue && { issue: issue.type }),
+    },
+  }
 }
 
 const skipReasons: Readonly<Record<string, SkipReason>> = {

@@ -23,7 +23,14 @@ import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
 export type ExitDeps = VenueReadDeps & LiveCallDeps
 /** What has been done in one market: the present task, and how many closes and cancels were tried. */
-type AssetExit = { task?: string; closes: number; cancels: number; hasEnded?: true }
+type AssetExit = {
+  task?: string
+  closes: number
+  cancels: number
+  hasEnded?: true
+  /** The venue takes no order for so small a part of a position, which therefore stays open. */
+  isLeft?: true
+}
 type ExitData = { assets?: Record<string, AssetExit>; refusal?: Refusal }
 type Exiting = {
   run: OrderedRun
@@ -78,15 +85,22 @@ export async function actOnExit(deps: ExitDeps, run: OrderedRun, terms: Strategy
       waitMs: isRefused ? refusedWaitMs : waitMs,
       data: { assets: after, ...(refusal && { refusal }) } as JsonObject,
     }
-  const hasEnded = left.length === 0
+  return endOfExit(after, left, refusal)
+}
+
+function endOfExit(
+  assets: Readonly<Record<string, AssetExit>>,
+  open: readonly string[],
+  refusal: Refusal | undefined,
+): LiveAct {
+  const tooSmall = Object.keys(assets).filter((asset) => assets[asset]?.isLeft)
+  const isWhole = open.length + tooSmall.length === 0
+  const error = open.length > 0 ? leftOpen(open, refusal) : tooSmall.length > 0 ? leftBeside(tooSmall) : null
   return {
-    end: {
-      outcome: hasEnded ? 'executed' : 'partial',
-      error: hasEnded ? null : leftOpen(left, refusal),
-      skipReason: null,
-    },
+    end: { outcome: isWhole ? 'executed' : 'partial', error, skipReason: null },
     hasActed: true,
-    data: { assets: after } as JsonObject,
+    ...(open.length === 0 && tooSmall.length > 0 && { left: tooSmall }),
+    data: { assets } as JsonObject,
   }
 }
 
@@ -99,6 +113,12 @@ const assetsToClose = ({ decision }: OrderedRun, { config }: StrategyTerms): str
 const leftOpen = (assets: readonly string[], refusal: Refusal | undefined) => ({
   code: refusal?.code ?? 'venue_rejected',
   message: `${assets.join(', ')} is still open: ${refusal?.message ?? 'no close was filled whole'}`,
+  retryable: false,
+})
+
+const leftBeside = (assets: readonly string[]) => ({
+  code: 'venue_rejected',
+  message: `What the strategy has left of ${assets.join(', ')} is worth less than the least order of the venue, and lies beside a position that it has not opened, so it cannot be closed alone: it keeps its stop and target. Close the whole position with \`perp_close\``,
   retryable: false,
 })
 
@@ -188,5 +208,9 @@ async function cancel(deps: ExitDeps, { at, exiting }: AssetStep, orderId: strin
 /** A call that was not answered is made again under the same key, so it does not count. */
 function after(counted: AssetExit, started: Started, before: AssetExit): Stepped {
   if ('taskId' in started) return { at: { ...counted, task: started.taskId } }
-  return 'refusal' in started ? { at: counted, refusal: started.refusal } : { at: before }
+  if (!('refusal' in started)) return { at: before }
+  const { refusal } = started
+  // A close of a whole position has no minimum, so this one is a part beside what a person has.
+  if (refusal.issue === 'below_minimum') return { at: { ...counted, hasEnded: true, isLeft: true } }
+  return { at: counted, refusal }
 }

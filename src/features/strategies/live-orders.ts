@@ -1,7 +1,16 @@
+import type { Clock } from '#kernel/clock.ts'
 import type { Caller } from '#kernel/contract/caller.ts'
-import { fromUnits } from '#kernel/money/money.ts'
-import type { StepContext } from '#kernel/task/task.ts'
+import {
+  fromFixedPoint,
+  fromUnits,
+  mulDiv,
+  toFixedPoint,
+  toMicros,
+  toUnits,
+  unitsWorth,
+} from '#kernel/money/money.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
+import { defaultSlippageBps, riseBps } from '#market/strategies/entry.ts'
 import type { OrderIntent } from '#market/strategies/strategy.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SkipReason } from '#store/tables/strategies.ts'
@@ -22,6 +31,10 @@ import type { OrderedRun, StrategyTerms } from './mode-driver.ts'
 
 export type OrderDeps = LiveCallDeps & {
   db: Queryable
+  /** The clock by which runs begin. */
+  scheduleClock: Clock
+  /** Returns the middle price of each market. */
+  mids(): Promise<ReadonlyMap<string, string>>
   /** Returns why an entry in a market may not be made now, by what the venue shows. */
   entryRefusalAtVenue(order: OrderIntent, terms: StrategyTerms): Promise<Refusal | undefined>
 }
@@ -33,17 +46,13 @@ const waitMs = 1_000
 /** An entry is not made later than this after its run began: its decision is of a price that has passed. */
 const entryMsMax = 120_000
 
-export async function actOnOrders(
-  deps: OrderDeps,
-  run: OrderedRun,
-  { terms, context }: { terms: StrategyTerms; context: StepContext },
-): Promise<LiveAct> {
+export async function actOnOrders(deps: OrderDeps, run: OrderedRun, terms: StrategyTerms): Promise<LiveAct> {
   const { tasks = {}, refused = {} } = run.data as OrdersData
   const progress: Progress = { tasks: { ...tasks }, refused: { ...refused }, isBusy: false }
   const madeAt = await startedAtOf(deps.db, run.executionId)
   for (const [n, order] of run.decision.orders.entries()) {
     if (progress.tasks[n] !== undefined || progress.refused[n] !== undefined) continue
-    note(progress, n, await startOrder(deps, run, { order, n, terms, madeAt, now: context.now }))
+    note(progress, n, await startOrder(deps, run, { order, n, terms, madeAt }))
   }
   const { isBusy, ...data } = progress
   const states = await readTasks(deps.db, Object.values(progress.tasks))
@@ -62,10 +71,10 @@ function note(progress: Progress, n: number, started: Started): void {
   else progress.isBusy = true
 }
 
-type Starting = { order: OrderIntent; n: number; terms: StrategyTerms; madeAt: Date | null; now: Date }
+type Starting = { order: OrderIntent; n: number; terms: StrategyTerms; madeAt: Date | null }
 
 async function startOrder(deps: OrderDeps, run: OrderedRun, starting: Starting): Promise<Started> {
-  const { order, n, terms, madeAt, now } = starting
+  const { order, n, terms, madeAt } = starting
   const name = `${run.executionId} order ${run.seq} ${n}`
   // An earlier run of the step has started it, whatever has happened since.
   const earlier = await taskOfKey(deps.db, terms.userId, keyOf(name))
@@ -73,17 +82,41 @@ async function startOrder(deps: OrderDeps, run: OrderedRun, starting: Starting):
   if (order.order_type === 'stop')
     return { refusal: { code: 'conflict', message: 'It waits for a close beyond the price' } }
   if (order.reduce_only) return startCall(deps, { ...saleOf(order, run.caller), name, madeAt })
+  const now = deps.scheduleClock.now()
   if (now.getTime() - (madeAt ?? now).getTime() > entryMsMax)
     return { refusal: { code: 'conflict', message: 'The decision is too old for an entry' } }
   const refusal = await deps.entryRefusalAtVenue(order, terms)
   if (refusal) return { refusal }
+  const sized = await withinMaximum(deps, order, terms)
   return startCall(deps, {
     operation: 'perp_open',
-    input: openInput(order),
+    input: openInput(sized),
     caller: run.caller,
     name,
     madeAt,
   })
+}
+
+const wholeBps = 10_000n
+
+/**
+ * Makes a market order smaller whose price has risen since the decision, so that it costs no more than the decision
+ * allows: limits count it at its worst price.
+ */
+async function withinMaximum(
+  { mids }: OrderDeps,
+  order: OrderIntent,
+  terms: StrategyTerms,
+): Promise<OrderIntent> {
+  const { asset, side, size, usd_max, slippage_bps = defaultSlippageBps } = order
+  const decimals = terms.config.decision.markets[asset]?.size_decimals
+  const mid = usd_max === undefined ? undefined : (await mids()).get(asset)
+  if (usd_max === undefined || mid === undefined || decimals === undefined) return order
+  const slippage = side === 'buy' ? BigInt(slippage_bps) : 0n
+  const worst = mulDiv(toFixedPoint(mid), wholeBps + slippage + BigInt(riseBps), wholeBps, 'up')
+  const units = unitsWorth(toMicros(usd_max), decimals, fromFixedPoint(worst))
+  const wanted = toUnits(size, decimals)
+  return units < wanted ? { ...order, size: fromUnits(units, decimals) } : order
 }
 
 const saleOf = (
@@ -117,7 +150,13 @@ export function openInput(order: OrderIntent): JsonObject {
 /** What an act has done: it waits, or it has ended, with what is known of its orders. */
 export type LiveAct =
   | { waitMs: number; data: JsonObject }
-  | { end: LiveEnd; hasActed: boolean; data: JsonObject }
+  | {
+      end: LiveEnd
+      hasActed: boolean
+      data: JsonObject
+      /** The markets in which an exit has left what the venue does not close alone. */
+      left?: readonly string[]
+    }
 export type LiveEnd = {
   outcome: 'executed' | 'partial' | 'not_executed'
   error: { code: string; message: string; retryable: boolean } | null

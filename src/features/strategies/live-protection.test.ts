@@ -26,6 +26,7 @@ const order = (change: Partial<OwnOrder>): OwnOrder => ({
   price: '90000',
   trigger_price: '98000',
   reduce_only: true,
+  at: new Date(0),
   ...change,
 })
 const own = (size: string) => ({ isLong: true, size, isSettled: true })

@@ -13,6 +13,7 @@ import {
   type Started,
   startCall,
 } from './live-calls.ts'
+import { leftAssets } from './live-cursor.ts'
 import {
   countStops,
   hasStopped,
@@ -24,7 +25,8 @@ import {
   readTasks,
   taskOfKey,
 } from './live-records.ts'
-import { readVenue, type VenueReadDeps } from './live-venue.ts'
+import { type StopLookupDeps, withoutEndedStops } from './live-stop-lookup.ts'
+import { readVenue } from './live-venue.ts'
 import type { StrategyTerms } from './mode-driver.ts'
 
 /**
@@ -32,7 +34,7 @@ import type { StrategyTerms } from './mode-driver.ts'
  * guard has tripped or the strategy was stopped, its exits sell no more than its own part, and a position that has a stop keeps one.
  */
 
-export type ProtectionDeps = VenueReadDeps & LiveCallDeps
+export type ProtectionDeps = StopLookupDeps & LiveCallDeps
 type Tending = { account: StrategyAccount; terms: StrategyTerms; nowMs: number }
 type AssetProtection = {
   asset: string
@@ -46,7 +48,7 @@ type Need = AssetProtection & { isResting: boolean; isSurplus: boolean; isUnprot
 export const lookMs = 2_500
 /** The record of an exit may be closed late, so exits beyond the part are looked up at the venue this often. */
 const surplusMs = 10_000
-/** The stream that reports a cancelled stop may be lost, so stops are looked up at the venue this often. */
+/** What a stream reports may be lost, so the open orders are looked up at the venue this often beside it. */
 const stopMs = 60_000
 
 /** Whether one of the looks of this moment is the one in an interval; strategies take turns. */
@@ -82,8 +84,9 @@ export async function tendOrders(deps: ProtectionDeps, tending: Tending): Promis
   return reason
 }
 
-/** Finds by the record alone what may be out of line, because the record is read often. */
-async function findNeeds({ db }: ProtectionDeps, { account, terms, nowMs }: Tending): Promise<Need[]> {
+/** Finds what may be out of line by the record, which is read often, and by the status of each stop. */
+async function findNeeds(deps: ProtectionDeps, { account, terms, nowMs }: Tending): Promise<Need[]> {
+  const { db } = deps
   const { userId, strategyId, config } = terms
   const assets = Object.keys(config.decision.markets)
   const whose = { userId, strategyId }
@@ -95,11 +98,14 @@ async function findNeeds({ db }: ProtectionDeps, { account, terms, nowMs }: Tend
   const hasTripped = guards.tripped !== null || guards.trippedToday !== null
   const mayEnter = !hasTripped && !(await hasStopped(db, strategyId))
   const needs: Need[] = []
+  // The venue takes no stop for a part that is too small to be closed.
+  const left = leftAssets(account, nowMs)
   for (const asset of assets) {
-    const ofAsset = orders.filter((order) => order.asset === asset)
-    const position = held.positions.get(asset)
+    const recorded = orders.filter((order) => order.asset === asset)
+    const position = left.includes(asset) ? unstopped(held.positions.get(asset)) : held.positions.get(asset)
     // A task that places orders makes the exits fit, or closes the position.
-    if (busy.has(asset) || (ofAsset.length === 0 && !position)) continue
+    if (busy.has(asset) || (recorded.length === 0 && !position)) continue
+    const ofAsset = position?.stop ? await withoutEndedStops(deps, userId, recorded) : recorded
     const protection = { asset, position, orders: ofAsset }
     const believed = ownOf(position, config.decision.markets[asset])
     const isLookedUp = position?.stop !== undefined && isTurn(strategyId, nowMs, stopMs)
@@ -112,6 +118,12 @@ async function findNeeds({ db }: ProtectionDeps, { account, terms, nowMs }: Tend
       needs.push({ ...protection, own, isResting: false, isSurplus: false, isUnprotected: true })
   }
   return needs
+}
+
+const unstopped = (position: OpenPosition | undefined): OpenPosition | undefined => {
+  if (!position) return undefined
+  const { stop: _stop, ...rest } = position
+  return rest
 }
 
 /** The part of a position as the account has it, which was brought up to date a moment ago. */

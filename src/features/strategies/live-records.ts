@@ -112,6 +112,7 @@ export type OwnOrder = {
   price: string
   trigger_price: string | null
   reduce_only: boolean
+  at: Date
 }
 
 export const openOrdersOf = (
@@ -121,7 +122,7 @@ export const openOrdersOf = (
   query<OwnOrder>(
     db,
     `select o.cloid, o.task_id, o.leg, o.symbol as asset, o.is_buy, trim_scale(o.size)::text as size,
-       trim_scale(o.price)::text as price, trim_scale(o.trigger_price)::text as trigger_price, o.reduce_only
+       trim_scale(o.price)::text as price, trim_scale(o.trigger_price)::text as trigger_price, o.reduce_only, o.at
      from venue_order o join task t on t.id = o.task_id join strategy_execution e on e.id = t.parent_id
      where o.user_id = $1 and o.venue = $2 and o.market = 'perp' and o.symbol = any($3::text[]) and o.ended_at is null
        and e.strategy_id = $4

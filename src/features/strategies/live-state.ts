@@ -12,10 +12,17 @@ export type VenueFacts = {
   /** What counts against the budget, with what open orders reserve. */
   spentMicros: bigint
 }
-type Given = { atMs: number; config: RunConfig; facts: VenueFacts | undefined }
+type Given = {
+  atMs: number
+  config: RunConfig
+  facts: VenueFacts | undefined
+  /** Markets in which the strategy has a part that is too small to be closed; no decision acts on it. */
+  left: readonly string[]
+}
 
-export function liveState(run: StrategyRun, { atMs, config, facts }: Given): StrategyState {
-  const state = stateOf(run, atMs, config)
+export function liveState(run: StrategyRun, { atMs, config, facts, left }: Given): StrategyState {
+  const whole = stateOf(run, atMs, config)
+  const state = { ...whole, positions: withoutLeft(whole.positions, left) }
   if (!facts) return state
   const { view, opening, spentMicros } = facts
   const assets = Object.keys(config.decision.markets)
@@ -29,11 +36,14 @@ export function liveState(run: StrategyRun, { atMs, config, facts }: Given): Str
     }),
   )
   const foreign = assets.filter((asset) => {
-    const own = state.positions[asset]
+    const own = whole.positions[asset]
     return isForeign(view.positions.get(asset) ?? '0', own && { isLong: own.side === 'long', size: own.size })
   })
   return { ...state, resting, foreign, budget_left_usd: budgetLeft(state, config, spentMicros) }
 }
+
+const withoutLeft = (positions: StrategyState['positions'], left: readonly string[]) =>
+  Object.fromEntries(Object.entries(positions).filter(([asset]) => !left.includes(asset)))
 
 /** What is available is kept for the fees of an entry by this part. */
 const feeShare = 1_000n

@@ -9,7 +9,7 @@ import type { Refusal } from './live-calls.ts'
 
 /** What the venue shows of the account of a user, beside what a strategy knows by its own orders. */
 
-export type LiveVenue = Pick<Hyperliquid, 'account' | 'recentFills' | 'openOrders' | 'mids'>
+export type LiveVenue = Pick<Hyperliquid, 'account' | 'recentFills' | 'openOrders' | 'order' | 'mids'>
 export type VenueReadDeps = {
   db: Queryable
   /** The clock of tasks. */

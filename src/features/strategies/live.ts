@@ -7,10 +7,10 @@ import { fundingUnitsOf, priceDecimals } from '#market/strategies/account.ts'
 import { openRun } from '#market/strategies/strategy-run.ts'
 import type { FundingRate } from '#market/trade-simulation.ts'
 import { findAccount, lockAccount, type StrategyAccount, storeAccount, storeFills } from './account-store.ts'
-import { type LiveCursor, liveCursorOf, storedCursor } from './live-cursor.ts'
+import { type LiveCursor, leftAssets, liveCursorOf, storedCursor, withLeft } from './live-cursor.ts'
 import { actOnExit, type ExitDeps } from './live-exit.ts'
 import { actOnOrders } from './live-orders.ts'
-import { lookMs, tendOrders } from './live-protection.ts'
+import { lookMs, type ProtectionDeps, tendOrders } from './live-protection.ts'
 import { marketsOfOpenTasks, spentMicros } from './live-records.ts'
 import { liveState, type VenueFacts } from './live-state.ts'
 import { applyLiveReading, type HourlyFunding } from './live-sync.ts'
@@ -22,12 +22,13 @@ import type { ModeDriver, ModeReading, OrderedDecision, ReadAt, StrategyTerms } 
  * of the operations that anybody calls.
  */
 
-export type LiveDeps = ExitDeps & {
-  funding: FundingStore
-  scheduleClock: Clock
-  /** Returns the end of the local day of a zone. */
-  dayEndOf: (timezone: string, nowMs: number) => number
-}
+export type LiveDeps = ExitDeps &
+  ProtectionDeps & {
+    funding: FundingStore
+    scheduleClock: Clock
+    /** Returns the end of the local day of a zone. */
+    dayEndOf: (timezone: string, nowMs: number) => number
+  }
 
 const hourMs = 3_600_000
 /** The venue publishes the funding of an hour shortly after it. */
@@ -36,6 +37,7 @@ const fundingLagMs = 60_000
 export function createLiveDriver(deps: LiveDeps): ModeDriver {
   const orderDeps = {
     ...deps,
+    mids: () => deps.venue.mids(),
     async entryRefusalAtVenue(order: { asset: string; side: 'buy' | 'sell' }, terms: StrategyTerms) {
       const { userId, strategyId } = terms
       const [view, own] = await Promise.all([
@@ -54,19 +56,36 @@ export function createLiveDriver(deps: LiveDeps): ModeDriver {
     }),
     read: (account, terms, at) => readLive(deps, { account, terms, ...at }),
     place: (account, ordered) => place(account, ordered),
-    async act(run, terms, context) {
+    async act(run, terms) {
       const acted =
         run.isExit || run.decision.action === 'exit'
           ? await actOnExit(deps, run, terms)
-          : await actOnOrders(orderDeps, run, { terms, context })
+          : await actOnOrders(orderDeps, run, terms)
       if ('waitMs' in acted) return acted
-      if (!acted.hasActed || run.data.is_synced === true) return acted.end
+      if (!acted.hasActed || run.data.is_synced === true)
+        return { ...acted.end, ...leftOf(deps, terms, acted.left) }
       const sync = await syncAfter(deps, terms)
       return { waitMs: 0, data: { ...acted.data, is_synced: true }, apply: sync }
     },
     tend: (account, terms, { nowMs }) => tendOrders(deps, { account, terms, nowMs }),
   }
 }
+
+/** Ends an exit that cannot close what is left: the watch tries it again after a while. */
+const leftOf = (
+  { scheduleClock }: LiveDeps,
+  { strategyId }: StrategyTerms,
+  left: readonly string[] | undefined,
+) =>
+  left && {
+    isFinal: true as const,
+    async apply(tx: Tx) {
+      const locked = await lockAccount(tx, { strategy_id: strategyId, mode: 'live' })
+      if (!locked) return
+      const now = scheduleClock.now()
+      await storeAccount(tx, withLeft(locked, left, now.getTime()), now)
+    },
+  }
 
 /** Notes the run and the orders of a decision, so that the account is looked at until they have ended. */
 function place(account: StrategyAccount, { executionId, atMs, decision }: OrderedDecision): StrategyAccount {
@@ -109,7 +128,8 @@ async function readLive(
   ])
   return {
     apply,
-    stateOf: (account, atMs) => liveState(account.run, { atMs, config: terms.config, facts }),
+    stateOf: (account, atMs) =>
+      liveState(account.run, { atMs, config: terms.config, facts, left: leftAssets(account, atMs) }),
   }
 }
 

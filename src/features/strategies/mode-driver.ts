@@ -50,6 +50,8 @@ export type DriverAct =
       error: { code: string; message: string; retryable: boolean } | null
       /** Why a run that did nothing counts as skipped. */
       skipReason: SkipReason | null
+      /** True of an exit that cannot close what is left, so that it is not tried again now. */
+      isFinal?: true
       apply?: (tx: Tx) => Promise<void>
     }
 

@@ -1,3 +1,4 @@
+import type { Deletion } from '#durable/upkeep/retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import {
   type BookLevels,
@@ -60,3 +61,12 @@ export const storeLevels = (tx: Tx, { userId, market }: LevelsKey, { timeMs, bid
     'update paper_levels set block_ms = $3, bids = $4, asks = $5 where user_id = $1 and market = $2',
     [userId, market, timeMs, textOf(bids), textOf(asks)],
   )
+
+/** No order is filled from a book of yesterday. There is no index: the table only has the markets of one day. */
+export const paperLevelsDeletion: Deletion = {
+  name: 'retention of levels that paper orders have taken',
+  ageMs: 86_400_000,
+  text: `delete from paper_levels where (user_id, market) in
+    (select user_id, market from paper_levels where block_ms < extract(epoch from $1::timestamptz) * 1000
+     limit $2 for update skip locked) returning market`,
+}

@@ -1,4 +1,5 @@
 import type { Files } from '#engines/files/files.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import { later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
@@ -13,6 +14,7 @@ import { findAccount, type StrategyAccount } from './account-store.ts'
 import { type ComparedAccount, type DriftDeps, readDrift } from './drift-reading.ts'
 import type { StrategyTerms } from './mode-driver.ts'
 import {
+  comparedBefore,
   fillOf,
   findReportedRun,
   lastPictureAt,
@@ -37,16 +39,22 @@ export type StrategyReports = {
 const pictureEveryMs = 15 * 60_000
 const dayMs = 86_400_000
 
-export const createStrategyReports = (deps: ReportDeps): StrategyReports => ({
-  async make(reported) {
-    try {
-      return await makeFiles(deps, reported)
-    } catch (error) {
-      deps.log.warn({ error, executionId: reported.run.id }, 'a run of a strategy has no report')
-      return []
-    }
-  },
-})
+/** The comparisons that are under way; each run of a strategy joins that of its version. */
+type MakerDeps = ReportDeps & { comparisons: Map<string, Promise<Drift | null | undefined>> }
+
+export function createStrategyReports(deps: ReportDeps): StrategyReports {
+  const makerDeps: MakerDeps = { ...deps, comparisons: new Map() }
+  return {
+    async make(reported) {
+      try {
+        return await makeFiles(makerDeps, reported)
+      } catch (error) {
+        deps.log.warn({ error, executionId: reported.run.id }, 'a run of a strategy has no report')
+        return []
+      }
+    },
+  }
+}
 
 type Read = {
   account: StrategyAccount
@@ -56,7 +64,7 @@ type Read = {
   at: Date
 }
 
-async function makeFiles(deps: ReportDeps, reported: ReportedRun): Promise<MadeFile[]> {
+async function makeFiles(deps: MakerDeps, reported: ReportedRun): Promise<MadeFile[]> {
   const read = await readReported(deps, reported)
   if (!read) return []
   const { terms } = reported
@@ -74,7 +82,7 @@ async function makeFiles(deps: ReportDeps, reported: ReportedRun): Promise<MadeF
   return files
 }
 
-async function readReported(deps: ReportDeps, { run, terms }: ReportedRun): Promise<Read | undefined> {
+async function readReported(deps: MakerDeps, { run, terms }: ReportedRun): Promise<Read | undefined> {
   const { db, clock } = deps
   const { strategy_id, mode } = run
   const [account, facts, rows] = await Promise.all([
@@ -84,17 +92,35 @@ async function readReported(deps: ReportDeps, { run, terms }: ReportedRun): Prom
   ])
   if (!account || !facts) return undefined
   const fills = rows.map(fillOf)
-  const drift = await driftOrNone(deps, { terms, openedAt: account.opened_at, fills })
+  const drift = await driftOrBefore(deps, { terms, openedAt: account.opened_at, fills })
   return { account, facts, fills, drift, at: clock.now() }
 }
 
-/** A backtest may have to wait for others, or for candles; the report then has no comparison. */
-const driftOrNone = (deps: ReportDeps, compared: ComparedAccount): Promise<Drift | null> =>
-  readDrift(deps, compared).catch((error: unknown) => {
-    const { strategyId } = compared.terms
-    deps.log.info({ error, strategyId }, 'a strategy was not compared with a backtest')
-    return null
-  })
+/** A run waits for its comparison for this time: its orders have ended, and the next run should not find it open. */
+const driftWaitMs = 1_500
+
+/**
+ * Returns the comparison, or the one before while a backtest takes longer, since it may have to wait for others or for
+ * candles. It goes on, and the next report has it.
+ */
+async function driftOrBefore(
+  { comparisons, ...deps }: MakerDeps,
+  compared: ComparedAccount,
+): Promise<Drift | null> {
+  const { strategyId, mode, version } = compared.terms
+  const key = `${strategyId} ${mode} ${version}`
+  const reading =
+    comparisons.get(key) ??
+    readDrift(deps, compared)
+      .catch((error: unknown) => {
+        deps.log.info({ error, strategyId }, 'a strategy was not compared with a backtest')
+        return undefined
+      })
+      .finally(() => comparisons.delete(key))
+  comparisons.set(key, reading)
+  const drift = await withTimeLimit(reading, driftWaitMs)
+  return drift === undefined ? (await comparedBefore(deps.db, { strategyId, mode, version })).drift : drift
+}
 
 const usd = (micros: bigint): string => fromUnits(micros, usdDecimals)
 const modeWords = ({ mode }: StrategyTerms): string => (mode === 'paper' ? 'on paper' : 'live')

@@ -297,7 +297,7 @@ async function act(
       data: { ...acting, driver: acted.data } as Acting & JsonObject,
       ...(apply && { store }),
     }
-  if (isExit)
+  if (isExit && !acted.isFinal)
     return { decideAgainMs: acted.outcome === 'executed' ? 0 : exitRetryMs, ...(apply && { store }) }
   const { realized } = await fillsOfRun(deps.db, run.id, run.strategy_id)
   const { outcome, error, skipReason } = acted

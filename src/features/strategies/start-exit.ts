@@ -17,38 +17,33 @@ export type StartExitDeps = {
   clock: Clock
   random: Random
 }
+export type ExitScope = {
+  strategyId: string
+  /** Which account ends: a guard on paper closes nothing live. */
+  mode: StrategyMode
+}
 /**
  * Returns the id of the run and its task. One that is under way is returned as well, and undefined if nothing is open and
  * nothing rests. The caller announces queued tasks after its commit.
  */
-export type StartExit = (tx: Tx, strategyId: string, reason: string) => Promise<string | undefined>
-
-/** Live positions are closed before those on paper. */
-const modes: readonly StrategyMode[] = ['live', 'paper']
+export type StartExit = (tx: Tx, scope: ExitScope, reason: string) => Promise<string | undefined>
 
 export const createStartExit =
   (deps: StartExitDeps): StartExit =>
-  async (tx, strategyId, reason) => {
+  async (tx, { strategyId, mode }, reason) => {
     // The row of the strategy numbers its runs, and lets one exit begin at a time.
     await query(tx, 'select id from strategy where id = $1 for no key update', [strategyId])
     const [running] = await query<{ id: string }>(
       tx,
       `select id from strategy_execution
-       where strategy_id = $1 and execution_type = 'exit' and status in ('pending', 'running')`,
-      [strategyId],
+       where strategy_id = $1 and mode = $2 and execution_type = 'exit' and status in ('pending', 'running')`,
+      [strategyId, mode],
     )
     if (running) return running.id
-    const account = await findOpen(tx, strategyId)
-    return account && insertExit(deps, tx, { account, reason })
-  }
-
-async function findOpen(tx: Tx, strategyId: string): Promise<StrategyAccount | undefined> {
-  for (const mode of modes) {
     const account = await findAccount(tx, { strategy_id: strategyId, mode })
-    if (account && assetsInUse(account.run).length > 0) return account
+    const isOpen = account !== undefined && assetsInUse(account.run).length > 0
+    return isOpen ? insertExit(deps, tx, { account, reason }) : undefined
   }
-  return undefined
-}
 
 type Exit = { account: StrategyAccount; reason: string }
 

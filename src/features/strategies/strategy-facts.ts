@@ -5,18 +5,21 @@ import { invalid } from '#kernel/contract/fault.ts'
 import {
   fixedPointDecimals,
   fromUnits,
+  mulDiv,
   rescale,
   toFixedPoint,
   toMicros,
+  toUnits,
   usdDecimals,
   valueMicros,
 } from '#kernel/money/money.ts'
 import { candleSpanMs } from '#market/candle.ts'
 import { assetsOf } from '#market/strategies/decide.ts'
+import { riseBps } from '#market/strategies/entry.ts'
 import { entriesPerDayMax } from '#market/strategies/farming-rule.ts'
 import type { StrategyConfig } from '#market/strategies/strategy.ts'
 import type { Hyperliquid, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { signalSpanOf, strategyOf } from './strategy-input.ts'
+import { signalSpanOf, slippagePercent, strategyOf } from './strategy-input.ts'
 
 /** What a schedule has to know of the configuration of its strategy. */
 
@@ -46,13 +49,7 @@ export async function factsOfStrategy(
   const marketOf = (asset: string): PerpMarket => requireKnownMarket('perp', list, asset)
   const strategy = strategyOf(input, at, (asset) => marketOf(asset).symbol)
   const worthUsd = orderWorthOf(input, marketOf)
-  if (worthUsd !== null && compareDecimals(worthUsd, minOrderUsd) < 0)
-    throw invalid(
-      `${at}.${sizeFieldOf(input)}`,
-      'below_minimum',
-      `Input should be worth at least ${minOrderUsd} USD, the least order of the venue; it is ${worthUsd} USD`,
-      { minimum: minOrderUsd, unit: 'USD', worth_usd: worthUsd },
-    )
+  if (worthUsd !== null) assertOrderable(input, { at, worthUsd, minOrderUsd, marketOf })
   const isTimed = strategy.type === 'dca' || strategy.type === 'rebalance'
   return {
     fields: namedFields(input, strategy),
@@ -63,6 +60,39 @@ export async function factsOfStrategy(
     leverageMax: isTimed ? null : marketOf(strategy.asset).maxLeverage,
     entriesPerDayMax: strategy.type === 'day_trade_farming' ? entriesPerDayMax : null,
   }
+}
+
+type Orderable = {
+  at: string
+  worthUsd: string
+  minOrderUsd: string
+  marketOf: (asset: string) => PerpMarket
+}
+
+/** Throws if an order would be below the minimum of the venue, once it is sized by its worst price and cut to lots. */
+function assertOrderable(input: StrategyInput, { at, worthUsd, minOrderUsd, marketOf }: Orderable): void {
+  const minimum = input.order_size === undefined ? leastWorth(input, minOrderUsd, marketOf) : minOrderUsd
+  if (compareDecimals(worthUsd, minimum) >= 0) return
+  throw invalid(
+    `${at}.${sizeFieldOf(input)}`,
+    'below_minimum',
+    `Input should be worth at least ${minimum} USD, so that an order is worth the ${minOrderUsd} USD that the venue takes at least; it is ${worthUsd} USD`,
+    { minimum, unit: 'USD', worth_usd: worthUsd },
+  )
+}
+
+const centPlaces = 2
+
+/** Returns the amount whose order is worth the minimum of the venue: the order costs its slippage, and is cut to lots. */
+function leastWorth(
+  { slippage_pct: percent = slippagePercent, asset = '' }: StrategyInput,
+  minOrderUsd: string,
+  marketOf: (asset: string) => PerpMarket,
+): string {
+  const { sizeDecimals, markPrice } = marketOf(asset)
+  const worth = toMicros(minOrderUsd) + valueMicros(1n, sizeDecimals, markPrice, 'up')
+  const micros = mulDiv(worth, 10_000n + toUnits(percent, 2) + BigInt(riseBps), 10_000n, 'up')
+  return fromUnits(rescale(micros, usdDecimals, centPlaces, 'up'), centPlaces)
 }
 
 const sizeFieldOf = ({ type, order_size }: StrategyInput): keyof StrategyFields => {

@@ -1,9 +1,8 @@
-import type { GuardsInput, StrategyInput } from '#engines/strategy-terms/strategy-schemas.ts'
+import { bpsOf } from '#engines/strategy-terms/guard-config.ts'
+import type { StrategyInput } from '#engines/strategy-terms/strategy-schemas.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/contract/fault.ts'
-import { toUnits } from '#kernel/money/money.ts'
 import type { CandleSpan } from '#market/candle.ts'
 import { farmingAssets } from '#market/strategies/farming-rule.ts'
-import type { GuardConfig } from '#market/strategies/guards.ts'
 import type {
   Condition,
   ConditionConfig,
@@ -58,9 +57,6 @@ function assertFields({ type, ...fields }: StrategyInput, at: string): void {
       `Field required: a strategy of the type ${type} needs \`${missing}\``,
     )
 }
-
-/** Percents have two places, so hundredths of a percent are whole. */
-const bpsOf = (percent: string): number => Number(toUnits(percent, 2))
 
 function conditionsOf(wanted: NonNullable<StrategyInput['enter_if']>): Condition[] {
   return wanted.map(({ left, is, right }) => ({
@@ -161,15 +157,6 @@ function farmingOf(input: StrategyInput, at: string, asset: string): FarmingConf
     slippage_bps: bpsOf(input.slippage_pct ?? slippagePercent),
     tp_is_market: input.tp_is_market ?? true,
     sl_is_market: input.sl_is_market ?? true,
-  }
-}
-
-export function guardsOf({ max_drawdown_pct, on_trip = 'flatten', ...guards }: GuardsInput): GuardConfig {
-  const given = Object.fromEntries(Object.entries(guards).filter(([, value]) => value !== undefined))
-  return {
-    ...given,
-    ...(max_drawdown_pct !== undefined && { max_drawdown_bps: bpsOf(max_drawdown_pct) }),
-    on_trip,
   }
 }
 

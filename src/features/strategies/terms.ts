@@ -1,3 +1,4 @@
+import { guardsOf } from '#engines/strategy-terms/guard-config.ts'
 import type { GuardsInput, StrategyInput } from '#engines/strategy-terms/strategy-schemas.ts'
 import { findMarket } from '#engines/venue/records/markets.ts'
 import { Fault } from '#kernel/contract/fault.ts'
@@ -8,7 +9,7 @@ import { type Queryable, query } from '#store/query.ts'
 import type { StrategyMode, StrategyVersionRow } from '#store/tables/strategies.ts'
 import type { Hyperliquid, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { StrategyTerms } from './mode-driver.ts'
-import { guardsOf, signalSpanOf, strategyOf } from './strategy-input.ts'
+import { signalSpanOf, strategyOf } from './strategy-input.ts'
 
 /** Reads a version of a strategy as its runs and the watch need it, with the rules of its markets. */
 

@@ -46,7 +46,8 @@ export type WatchDeps = {
 const batchMax = 64
 /** Accounts of one batch that are read at a time. */
 const readsMax = 16
-const pollMs = 1_000
+/** A position without its stop has to be found within a look and this time. */
+const pollMs = 500
 /** An instance that is not on duty looks whether accounts are overdue. */
 const standInPollMs = 5_000
 const retryMs = 2_000
@@ -102,7 +103,9 @@ async function lookAt(deps: WatchDeps, account: StrategyAccount): Promise<void> 
   if (!looked) return
   const reason = await driver.tend?.(looked.account, terms, { nowMs })
   const exit =
-    reason === undefined ? undefined : await deps.transact((tx) => deps.startExit(tx, strategyId, reason))
+    reason === undefined
+      ? undefined
+      : await deps.transact((tx) => deps.startExit(tx, { strategyId, mode }, reason))
   if (looked.hasNews || exit !== undefined) deps.onCommitted(userId)
 }
 
@@ -135,7 +138,8 @@ async function applyLook(
   await storeUnlessSame(tx, { locked, account, terms, driver, nowMs, hasChanged })
   const events = await tripEvents(tx, { before: locked.run, after: account.run, terms })
   const reason = exitDue(account, reading.stateOf(account, nowMs), terms)
-  const exit = reason === undefined ? undefined : await deps.startExit(tx, strategy_id, reason)
+  const exit =
+    reason === undefined ? undefined : await deps.startExit(tx, { strategyId: strategy_id, mode }, reason)
   await deps.appendEvents(tx, terms.userId, events)
   return { account, hasNews: exit !== undefined || events.length > 0 }
 }

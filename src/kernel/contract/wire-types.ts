@@ -69,6 +69,7 @@ type DecInOptions = {
   minimum?: number
   maximum?: number
   places?: number
+  default?: number
   description?: string
   example?: unknown
 }

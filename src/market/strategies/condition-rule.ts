@@ -121,7 +121,12 @@ function decideEntry(
   if (refusal) return refusal
   const leverage = clippedLeverage(strategy.leverage, rules)
   const price = resting ? Number(resting.price) : closesOf(window).now
-  const entry = sizeEntry({ asset, side, price, leverage, rules, wanted: { usd: order_usd } }, state)
+  // An order that rests to enter fills at its own price or a better one.
+  const slippageBps = resting?.order_type === 'limit' ? 0 : slippage_bps
+  const entry = sizeEntry(
+    { asset, side, price, slippageBps, leverage, rules, wanted: { usd: order_usd } },
+    state,
+  )
   if ('action' in entry) return entry
   const exits = protectiveOrders(window, price, {
     side: strategy.side,
@@ -146,7 +151,11 @@ function decideEntry(
         reduce_only: false,
         ...(resting && onTick !== undefined
           ? { order_type: resting.order_type, price: onTick }
-          : { order_type: 'market' as const, slippage_bps }),
+          : {
+              order_type: 'market' as const,
+              slippage_bps,
+              ...(entry.usdMax !== undefined && { usd_max: entry.usdMax }),
+            }),
         ...(rules.kind === 'perp' && { leverage, is_cross }),
         ...exits,
       },

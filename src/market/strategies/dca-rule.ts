@@ -1,6 +1,6 @@
 import { decimalText } from '#market/decimal-text.ts'
 import type { Windows } from './candle-columns.ts'
-import { entryRefusal, isMore, sizeEntry } from './entry.ts'
+import { defaultSlippageBps, entryRefusal, isMore, sizeEntry } from './entry.ts'
 import { type DcaConfig, type Decision, type DecisionConfig, hold, type StrategyState } from './strategy.ts'
 import { closesOf } from './window-indicators.ts'
 
@@ -20,7 +20,16 @@ export function decideDca(
   const refusal = entryRefusal(state, asset, 'buy')
   if (refusal) return refusal
   const entry = sizeEntry(
-    { asset, side: 'buy', price, leverage: 1, rules, wanted: { usd: amount_usd }, partial },
+    {
+      asset,
+      side: 'buy',
+      price,
+      slippageBps: defaultSlippageBps,
+      leverage: 1,
+      rules,
+      wanted: { usd: amount_usd },
+      partial,
+    },
     state,
   )
   if ('action' in entry) return entry
@@ -34,6 +43,7 @@ export function decideDca(
         side: 'buy',
         order_type: 'market',
         size: entry.size,
+        ...(entry.usdMax !== undefined && { usd_max: entry.usdMax }),
         reduce_only: false,
         ...(rules.kind === 'perp' && { leverage: 1 }),
       },

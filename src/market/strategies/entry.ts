@@ -21,10 +21,18 @@ export const takerPpm = 450n
 export const makerPpm = 150n
 export const million = 1_000_000n
 
+/** How far from the middle price a market order may fill that says nothing else, in hundredths of a percent. */
+export const defaultSlippageBps = 50
+
+/** How much the price may rise between a decision and the acceptance of its order, in hundredths of a percent. */
+export const riseBps = 10
+
 export type EntryPlan = {
   asset: string
   side: 'buy' | 'sell'
   price: number
+  /** How far from the price the order may fill, in hundredths of a percent; 0 for an order with a limit. */
+  slippageBps: number
   leverage: number
   rules: MarketRules
   /** What to spend, or how much to trade. */
@@ -32,7 +40,14 @@ export type EntryPlan = {
   /** Whether less may be traded where less is left. */
   partial?: boolean
 }
-export type SizedEntry = { size: string; micros: bigint; priceText: string }
+export type SizedEntry = {
+  size: string
+  /** What the entry costs at most. */
+  micros: bigint
+  priceText: string
+  /** What an entry that is sized by its worth may cost at most, also after the price has moved. */
+  usdMax?: string
+}
 
 /** What forbids any entry now; the reasons that a market or a rule has come after it. */
 export function entryRefusal(
@@ -47,33 +62,50 @@ export function entryRefusal(
   return undefined
 }
 
-/** Rounds an entry down to lots of its market, or says why there is none. */
+/** Prices of an entry: `spent` is what a unit costs at most, `valued` that by which the venue values the order. */
+function entryPrices({ price, slippageBps, side }: EntryPlan): { spent: string; valued: string } | undefined {
+  const [middle, bound] = [price, price * (1 + ((side === 'buy' ? 1 : -1) * slippageBps) / 10_000)].map(
+    decimalText,
+  )
+  if (middle === undefined || bound === undefined || !(price > 0)) return undefined
+  return side === 'buy' ? { spent: bound, valued: middle } : { spent: middle, valued: bound }
+}
+
+/**
+ * Rounds an entry down to lots of its market, or says why there is none. Limits count an order at its worst price, so it
+ * is sized by that: an order of as much as a limit allows is within the limit.
+ */
 export function sizeEntry(plan: EntryPlan, state: StrategyState): SizedEntry | Decision {
-  const { rules, price, leverage, wanted, partial = false } = plan
-  const priceText = decimalText(price)
-  if (priceText === undefined || !(price > 0)) return hold('market_closed')
+  const { rules, leverage, wanted, partial = false } = plan
+  const { size_decimals: decimals } = rules
+  const prices = entryPrices(plan)
+  const priceText = decimalText(plan.price)
+  if (prices === undefined || priceText === undefined) return hold('market_closed')
   const limit = spendableMicros(state, leverage)
   const wantedMicros =
     'usd' in wanted
       ? toMicros(wanted.usd)
-      : valueMicros(lotsOf(wanted.size, rules), rules.size_decimals, priceText, 'up')
+      : valueMicros(lotsOf(wanted.size, rules), decimals, prices.spent, 'up')
   if (wantedMicros > limit.micros && !partial)
     return hold(limit.reason, {
       required_usd: fromUnits(wantedMicros, usdDecimals),
       available_usd: fromUnits(limit.micros, usdDecimals),
     })
   const micros = wantedMicros > limit.micros ? limit.micros : wantedMicros
-  const units =
-    'usd' in wanted || micros < wantedMicros
-      ? unitsWorth(micros, rules.size_decimals, priceText)
-      : lotsOf(wanted.size, rules)
-  const worth = valueMicros(units, rules.size_decimals, priceText)
+  const isByWorth = 'usd' in wanted || micros < wantedMicros
+  const units = isByWorth ? unitsWorth(micros, decimals, prices.spent) : lotsOf(wanted.size, rules)
+  const worth = valueMicros(units, decimals, prices.valued)
   if (units === 0n || worth < toMicros(rules.min_order_usd))
     return hold(micros < wantedMicros ? limit.reason : 'below_minimum', {
       order_usd: fromUnits(worth, usdDecimals),
       minimum_usd: rules.min_order_usd,
     })
-  return { size: fromUnits(units, rules.size_decimals), micros: worth, priceText }
+  return {
+    size: fromUnits(units, decimals),
+    micros: valueMicros(units, decimals, prices.spent, 'up'),
+    priceText,
+    ...(isByWorth && { usdMax: fromUnits(micros, usdDecimals) }),
+  }
 }
 
 const lotsOf = (size: string, { size_decimals: decimals }: MarketRules): bigint =>

@@ -88,7 +88,8 @@ function entryOf(
   const { now: price } = closesOf(window)
   const wanted = order_size === undefined ? { usd: order_notional_usd ?? '0' } : { size: order_size }
   const order = side === 'long' ? 'buy' : 'sell'
-  const entry = sizeEntry({ asset, side: order, price, leverage, rules, wanted }, state)
+  const plan = { asset, side: order, price, slippageBps: slippage_bps, leverage, rules, wanted } as const
+  const entry = sizeEntry(plan, state)
   if ('action' in entry) return entry
   const exits = protectiveOrders(window, price, {
     side,
@@ -110,6 +111,7 @@ function entryOf(
         side: order,
         order_type: 'market',
         size: entry.size,
+        ...(entry.usdMax !== undefined && { usd_max: entry.usdMax }),
         reduce_only: false,
         leverage,
         is_cross,

@@ -8,7 +8,7 @@ import {
 } from '#kernel/money/money.ts'
 import { decimalText } from '#market/decimal-text.ts'
 import type { Windows } from './candle-columns.ts'
-import { entryRefusal, sizeEntry } from './entry.ts'
+import { defaultSlippageBps, entryRefusal, sizeEntry } from './entry.ts'
 import {
   type Decision,
   type DecisionConfig,
@@ -83,7 +83,19 @@ function purchases(
     const refused = entryRefusal(left, asset, 'buy')
     const entry =
       refused ??
-      sizeEntry({ asset, side: 'buy', price, leverage: 1, rules, wanted: { usd }, partial: true }, left)
+      sizeEntry(
+        {
+          asset,
+          side: 'buy',
+          price,
+          slippageBps: defaultSlippageBps,
+          leverage: 1,
+          rules,
+          wanted: { usd },
+          partial: true,
+        },
+        left,
+      )
     if ('action' in entry) {
       refusal ??= entry
       continue
@@ -93,6 +105,7 @@ function purchases(
       side: 'buy',
       order_type: 'market',
       size: entry.size,
+      ...(entry.usdMax !== undefined && { usd_max: entry.usdMax }),
       reduce_only: false,
       ...(rules.kind === 'perp' && { leverage: 1 }),
     })

@@ -212,6 +212,7 @@ function fillCandle(
   const dayEndsMs = input.dayEnds[progress.dayAt] ?? Number.POSITIVE_INFINITY
   if (isIdle) {
     progress.run = applyGuards(run, startMs, { config: input.config, dayEndsMs })
+    countTrips(progress, run)
     return
   }
   const move = candleMove(run, { asset, columns: execution, at, execute: progress.execute })

@@ -5,7 +5,7 @@ import type { RuleIndicator } from './window-indicators.ts'
  * its record. Amounts are decimal text.
  */
 
-/** What the venue says of a market, and the most leverage that the venue and the policy allow. */
+/** What the venue says of a market. The policy bounds what orders are worth, and no leverage. */
 export type MarketRules = {
   kind: 'perp' | 'spot'
   size_decimals: number
@@ -100,6 +100,8 @@ export type OrderIntent = {
   side: 'buy' | 'sell'
   order_type: 'market' | 'limit' | 'stop'
   size: string
+  /** What a market order that opens may cost at most; absent where its size was asked for. */
+  usd_max?: string
   /** The limit of a limit order, or the trigger of a stop order. */
   price?: string
   reduce_only: boolean

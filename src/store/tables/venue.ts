@@ -51,6 +51,7 @@ type VenueFill = {
   cause: 'order' | 'liquidation' | 'venue'
   at_ms: bigint
   realized_pnl: Generated<string | null>
+  tx_hash: Generated<string | null>
 }
 
 export type VenueAccountRow = Selectable<VenueAccount>

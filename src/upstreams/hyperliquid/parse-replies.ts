@@ -97,6 +97,8 @@ export type Fill = {
   closedPnlUsd: string
   /** `liquidation` is one of this account; `venue` means that the venue itself made the fill, such as a settlement. */
   cause: 'order' | 'liquidation' | 'venue'
+  /** The transaction of the venue's chain; null if the venue names none, as for parts of a TWAP. */
+  txHash: string | null
   atMs: number
 }
 export type Funding = { symbol: string; paidUsd: string; signedSize: string; rate: string; atMs: number }
@@ -235,6 +237,8 @@ function parseCause({ dir, liquidation }: WireFill, user: string): Fill['cause']
 
 type WireFill = InfoAnswer<'userFillsByTime'>[number]
 
+const noHash = /^0x0*$/
+
 export const parseFill = (fill: WireFill, user: string): Fill => ({
   symbol: fill.coin,
   orderId: fill.oid,
@@ -248,6 +252,7 @@ export const parseFill = (fill: WireFill, user: string): Fill => ({
   feeToken: fill.feeToken,
   closedPnlUsd: roundUsd(fill.closedPnl),
   cause: parseCause(fill, user),
+  txHash: fill.hash && !noHash.test(fill.hash) ? fill.hash : null,
   atMs: fill.time,
 })
 

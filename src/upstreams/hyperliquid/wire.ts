@@ -108,6 +108,7 @@ const Fill = T.Object({
   fee: decimal,
   feeToken: text,
   tid: whole,
+  hash: T.Optional(orNull(text)),
   cloid: T.Optional(orNull(text)),
   liquidation: T.Optional(orNull(T.Object({ liquidatedUser: T.Optional(text) }))),
 })

@@ -118,6 +118,8 @@ const exceptions: Readonly<Record<string, Access>> = {
   image_create: 'backend',
   // Each token may end itself.
   auth_revoke: 'read',
+  // It moves nothing and makes files, as a chat does.
+  strategies_backtest: 'chat',
 }
 /** Sections that say what an account may do, and who decides. */
 const governing = new Set(['policy', 'recipients', 'agents', 'approvals', 'webhooks'])

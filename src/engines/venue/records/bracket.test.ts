@@ -15,6 +15,7 @@ const fill = (size: string, price: string, feeUsd: string): Fill => ({
   feeUsd,
   feeToken: 'USDC',
   closedPnlUsd: '0',
+  txHash: null,
   cloid: null,
   startSize: '0',
   cause: 'order',

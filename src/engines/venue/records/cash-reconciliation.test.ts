@@ -16,6 +16,7 @@ const fill = (more: Partial<FillRow>): FillRow => ({
   fee_token: 'USDC',
   cause: 'order',
   realized_pnl: '0',
+  tx_hash: null,
   at_ms: 200,
   ...more,
 })

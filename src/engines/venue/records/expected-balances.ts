@@ -86,6 +86,7 @@ export type FillRow = {
   cause: Fill['cause']
   at_ms: number
   realized_pnl: string
+  tx_hash: string | null
 }
 export type VenueLedgerEntryRow = {
   key: string
@@ -115,6 +116,7 @@ export const fillRow = (
     cause: fill.cause,
     at_ms: fill.atMs,
     realized_pnl: fill.closedPnlUsd,
+    tx_hash: fill.txHash,
   }
 }
 

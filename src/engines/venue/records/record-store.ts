@@ -23,10 +23,12 @@ export async function addFills(
   if (rows.length === 0) return new Set()
   const added = await query<{ trade_id: bigint }>(
     tx,
-    `insert into venue_fill (user_id, venue, trade_id, order_id, cloid, symbol, base, quote, signed_size, price, fee, fee_token, cause, at_ms, realized_pnl)
-     select $1, $2, trade_id, order_id, cloid, symbol, base, quote, signed_size, price, fee, fee_token, cause, at_ms, realized_pnl
+    `insert into venue_fill (user_id, venue, trade_id, order_id, cloid, symbol, base, quote, signed_size, price, fee, fee_token, cause, at_ms, realized_pnl,
+       tx_hash)
+     select $1, $2, trade_id, order_id, cloid, symbol, base, quote, signed_size, price, fee, fee_token, cause, at_ms, realized_pnl,
+       tx_hash
      from jsonb_to_recordset($3::jsonb) as f (trade_id bigint, order_id bigint, cloid text, symbol text, base text, quote text,
-       signed_size numeric, price numeric, fee numeric, fee_token text, cause text, at_ms bigint, realized_pnl numeric)
+       signed_size numeric, price numeric, fee numeric, fee_token text, cause text, at_ms bigint, realized_pnl numeric, tx_hash text)
      on conflict do nothing returning trade_id`,
     [user_id, venueName, JSON.stringify(rows)],
   )

@@ -5,6 +5,11 @@ import { minuteOf } from './calendar-to-timetable.ts'
 import { type Calendar, weekdays } from './calendar-types.ts'
 import { nextSlot, slotsBetween } from './slots.ts'
 
+/**
+ * On the days on which clocks change, schedulers run a time twice or never: node-red cron-plus (#108), friday (#1591), and
+ * croner, by which `0,30 1` runs four times and `15,45 2` not at all.
+ */
+
 const newYork = 'America/New_York'
 
 function slots(calendar: Calendar, after: string, count: number): string[] {

@@ -85,6 +85,6 @@ create index strategy_asset_of_strategy on strategy_asset (strategy_id);
 alter table strategy_execution drop constraint strategy_execution_execution_type_check;
 alter table strategy_execution add constraint strategy_execution_execution_type_check
   check (execution_type in ('scheduled', 'catch_up', 'manual', 'exit', 'paper', 'backtest'));
--- One exit at a time closes what a strategy has open.
-create unique index strategy_execution_exit on strategy_execution (strategy_id)
+-- One exit at a time closes what a strategy has open on paper, and one what it has open live.
+create unique index strategy_execution_exit on strategy_execution (strategy_id, mode)
   where execution_type = 'exit' and status in ('pending', 'running');
