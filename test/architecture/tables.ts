@@ -205,7 +205,7 @@ export const testProcesses = ['test/crash/svm-gateway.ts', 'test/crash/slots-ins
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
-  'src/config.ts': { fileLines: 540, why: 'the one list of all settings' },
+  'src/config.ts': { fileLines: 545, why: 'the one list of all settings' },
 }
 
 /** Where floats are calculated with: values that are no money, and have no exact form. */

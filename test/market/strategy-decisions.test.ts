@@ -238,7 +238,9 @@ describe('the decisions of strategies', () => {
     assert.equal(buy({ partial: true }, { available_usd: '40' }).action, 'enter')
     assert.equal(buy({ partial: true }, { available_usd: '9' }).reason, 'insufficient_balance')
     assert.equal(buy({ max_price: '1' }).reason, 'price_above_maximum')
-    assert.equal(buy({}, { budget_left_usd: '49.99' }).reason, 'budget')
+    assert.equal(buy({}, { budget_left_usd: '49.94' }).reason, 'budget')
+    const last = buy({}, { available_usd: '50', budget_left_usd: '50' })
+    assert.equal(last.action, 'enter', 'the fee of the last purchase comes out of it')
   })
 
   test('bring shares back to their targets, and sell before they buy', () => {

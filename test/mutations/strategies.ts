@@ -31,7 +31,7 @@ export const strategyMutations = [
       'a strategy adds to a foreign position',
     ],
     [
-      'if (wantedMicros > limit.micros && !partial)',
+      'if (isShort && !partial)',
       'if (false)',
       'a purchase is smaller without a permission',
     ],

@@ -116,7 +116,7 @@ describe('stored candles', () => {
     assert.deepEqual(await storedOf(time), await closesOf(time))
   })
 
-  test('a market that has not traded since its close is not waited for, and a hole is told', async () => {
+  test('a market that has not traded since its close is not waited for, and a hole is reported', async () => {
     const time = await passClose(60_000)
     const holeMs = time.toMs - 3 * spanMs
     rewriteCandles((rows) => rows.filter(({ t }) => t < time.toMs && t !== holeMs))

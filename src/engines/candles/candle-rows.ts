@@ -17,7 +17,11 @@ export type StoredCandle = {
 export type CandleGap = { fromMs: number; toMs: number; candles: number }
 export type CandleReading = { candles: StoredCandle[]; gaps: CandleGap[] }
 
-export async function insertCandles(db: Queryable, { market, span }: Series, candles: readonly StoredCandle[]) {
+export async function insertCandles(
+  db: Queryable,
+  { market, span }: Series,
+  candles: readonly StoredCandle[],
+) {
   if (candles.length === 0) return
   const column = (name: keyof StoredCandle) => candles.map((candle) => String(candle[name]))
   await query(
@@ -42,7 +46,11 @@ type CandleText = Omit<StoredCandle, 'startMs'> & { start_ms: bigint }
 
 export type Bounds = { firstMs: number; endMs: number; spanMs: number }
 
-export async function readCandles(db: Queryable, { market, span }: Series, bounds: Bounds): Promise<CandleReading> {
+export async function readCandles(
+  db: Queryable,
+  { market, span }: Series,
+  bounds: Bounds,
+): Promise<CandleReading> {
   const rows = await query<CandleText>(
     db,
     `select start_ms, open::text, high::text, low::text, close::text, volume::text from candle
@@ -93,4 +101,3 @@ export function gapsBetween(
   }
   return gaps
 }
-

@@ -81,17 +81,17 @@ type Filling = { venueMs: number; firstMs: number; owner?: string }
 /** Until when a series is filled, and the weight of the requests that this has taken. */
 type FilledUntil = { toMs: number; weight: number }
 
+async function filledOf(db: Queryable, { market, span }: Series): Promise<Filled | undefined> {
+  const [row] = await query<SeriesRow>(
+    db,
+    'select filled_from_ms, filled_to_ms from candle_series where market = $1 and span = $2',
+    [market, span],
+  )
+  return row && { fromMs: Number(row.filled_from_ms), toMs: Number(row.filled_to_ms) }
+}
+
 export function createCandleStore(deps: CandleStoreDeps): CandleStore {
   const { db, clock, log, venue, weightPerMinute, isOnDuty } = deps
-
-  async function filledOf({ market, span }: Series): Promise<Filled | undefined> {
-    const [row] = await query<SeriesRow>(
-      db,
-      'select filled_from_ms, filled_to_ms from candle_series where market = $1 and span = $2',
-      [market, span],
-    )
-    return row && { fromMs: Number(row.filled_from_ms), toMs: Number(row.filled_to_ms) }
-  }
 
   /** Reads a page, stores what of it is final, and widens what is filled by that; returns its end and its weight. */
   async function fillPage(series: Series, page: Page): Promise<FilledUntil> {
@@ -125,11 +125,11 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
     const spanMs = candleSpanMs[series.span]
     const pageMs = pageMax * spanMs
     const closedMs = closeBefore(venueMs, series.span)
-    const keptMs = closedMs - candlesMax * spanMs
-    const oldestMs = Math.max(firstMs, keptMs)
-    const known = await filledOf(series)
+    const storedFromMs = closedMs - candlesMax * spanMs
+    const oldestMs = Math.max(firstMs, storedFromMs)
+    const known = await filledOf(db, series)
     let weight = 0
-    let toMs = Math.max(keptMs, known?.toMs ?? Math.max(oldestMs, closedMs - servedMax * spanMs))
+    let toMs = Math.max(storedFromMs, known?.toMs ?? Math.max(oldestMs, closedMs - servedMax * spanMs))
     const knownFromMs = known?.fromMs ?? toMs
     let isFinal = true
     while (toMs < closedMs && isFinal) {
@@ -190,7 +190,7 @@ export function createCandleStore(deps: CandleStoreDeps): CandleStore {
       return filled.toMs
     },
     async fillUntil(series, { fromMs, toMs }, owner) {
-      const known = await filledOf(series)
+      const known = await filledOf(db, series)
       if (known && known.fromMs <= fromMs && known.toMs >= toMs) return true
       const { timeMs: venueMs } = await venue.book(clockMarket, owner, { maxAgeMs: clockMaxAgeMs })
       if (venueMs < toMs) return false

@@ -62,6 +62,9 @@ export function entryRefusal(
   return undefined
 }
 
+/** An entry may be smaller by this part, which is more than its fee. */
+const feeShare = 1_000n
+
 /** Prices of an entry: `spent` is what a unit costs at most, `valued` that by which the venue values the order. */
 function entryPrices({ price, slippageBps, side }: EntryPlan): { spent: string; valued: string } | undefined {
   const [middle, bound] = [price, price * (1 + ((side === 'buy' ? 1 : -1) * slippageBps) / 10_000)].map(
@@ -86,7 +89,9 @@ export function sizeEntry(plan: EntryPlan, state: StrategyState): SizedEntry | D
     'usd' in wanted
       ? toMicros(wanted.usd)
       : valueMicros(lotsOf(wanted.size, rules), decimals, prices.spent, 'up')
-  if (wantedMicros > limit.micros && !partial)
+  // Where nothing else is left for it, the fee comes out of the amount.
+  const isShort = wantedMicros - wantedMicros / feeShare > limit.micros
+  if (isShort && !partial)
     return hold(limit.reason, {
       required_usd: fromUnits(wantedMicros, usdDecimals),
       available_usd: fromUnits(limit.micros, usdDecimals),
