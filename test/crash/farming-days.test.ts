@@ -103,8 +103,7 @@ function planDay() {
     [...signals.keys()].filter((at) => !signals.has(at - 3)),
   )
   const stops = Array.from({ length: quartersOfDay }, (_, n) => n + 1).filter(
-    (quarter) =>
-      quarter % 12 === 0 || signalled.includes(quarter) || farm.atMidnight(quarter).length > 0,
+    (quarter) => quarter % 12 === 0 || signalled.includes(quarter) || farm.atMidnight(quarter).length > 0,
   )
   const rejected = starts.flatMap(({ asset, first: [, second] }) =>
     second === undefined ? [] : [[second, asset] as const],
@@ -186,7 +185,11 @@ async function positionsOf(farmer: Farmer): Promise<Episode[]> {
   const record = await ownRecord(app.admin, app.venueUrl, { strategyId, address: customer.address })
   const positions = episodesOf(record, jumps, name)
   for (const { exits, fromMs } of positions)
-    assert.equal(exits.size, 1, `${name}: the position of ${new Date(fromMs).toISOString()} has ${exits.size} exits`)
+    assert.equal(
+      exits.size,
+      1,
+      `${name}: the position of ${new Date(fromMs).toISOString()} has ${exits.size} exits`,
+    )
   for (const midnight of localMidnights(farmer))
     assert.equal(heldAt(record.fills, midnight), 0n, `${name}: open at ${new Date(midnight).toISOString()}`)
   await assertGuards(strategyId, record.fills, name)
