@@ -13,14 +13,7 @@ import { createGatewayPool, type GatewayPool } from './gateway-pool.ts'
 import { newTrader } from './venue-points.ts'
 import { type VenueCall, venueOf } from './venue-record.ts'
 
-const zones = [
-  'America/New_York',
-  'UTC',
-  'Asia/Tokyo',
-  'Africa/Cairo',
-  'Australia/Lord_Howe',
-  'Asia/Kolkata',
-]
+const zones = ['America/New_York', 'UTC', 'Asia/Tokyo', 'Africa/Cairo', 'Australia/Lord_Howe', 'Asia/Kolkata']
 const env = { FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000', DATABASE_POOL: '30' }
 const atOnce = 10
 

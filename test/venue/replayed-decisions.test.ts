@@ -96,7 +96,11 @@ describe('the decisions of runs', () => {
   }
 
   /** The hash of the log of a backtest that ends with the close of a decision. */
-  async function backtestOf({ config, state, windows }: DecisionInputs): Promise<{ log: string; endMs: number }> {
+  async function backtestOf({
+    config,
+    state,
+    windows,
+  }: DecisionInputs): Promise<{ log: string; endMs: number }> {
     const [asset, { end_ms: endMs, span_ms: spanMs }] = Object.entries(windows!)[0]!
     const span = candleSpans.find((each) => candleSpanMs[each] === spanMs)!
     const time = { fromMs: endMs - 1_001 * spanMs, toMs: endMs }
@@ -125,11 +129,16 @@ describe('the decisions of runs', () => {
     test(`are the same live, on paper and in a backtest, and are made again: ${type}`, async () => {
       let pair: [StrategyDecisionRow[], StrategyDecisionRow[]]
       // Where a candle closes between the two, they are made again.
-      do pair = await Promise.all([walk('live', { type, config } as Walk), walk('paper', { type, config } as Walk)])
+      do
+        pair = await Promise.all([
+          walk('live', { type, config } as Walk),
+          walk('paper', { type, config } as Walk),
+        ])
       while (endOf(pair[0][0]!) !== endOf(pair[1][0]!))
       const [live, paper] = pair
       assert.equal(live[0]!.decision, paper[0]!.decision)
-      const actionsOf = (rows: StrategyDecisionRow[]) => rows.map(({ decision }) => JSON.parse(decision).action)
+      const actionsOf = (rows: StrategyDecisionRow[]) =>
+        rows.map(({ decision }) => JSON.parse(decision).action)
       const actions = actionsOf(live)
       assert.deepEqual(actions, actionsOf(paper))
       assert.ok(actions.includes('exit') && ['enter', 'adjust'].includes(actions[0]), actions.join())
