@@ -220,7 +220,7 @@ test('a live strategy whose gateway is killed at any point enters once and exits
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /^net:hyperliquid:after/,
+    shortPoint: 'net:hyperliquid:after',
     launch: (failpoint) => app.gateway({ ...env, ...failpoint }),
     run: enterAndExit,
   })

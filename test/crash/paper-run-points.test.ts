@@ -96,7 +96,7 @@ test('a run on paper whose gateway is killed at any point decides once and buys 
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:insert strategy_fill:after/,
+    shortPoint: 'db:insert strategy_fill:after',
     launch: app.gateway,
     work: async (gateway, attempt) => assertRun(await runAt(gateway), attempt),
   })

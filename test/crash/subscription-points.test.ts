@@ -77,7 +77,7 @@ test('a purchase that is killed at any point is credited once', async (t) => {
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /^net:stripe:after/,
+    shortPoint: 'net:stripe:after',
     launch,
     work: async ({ url }) => buy(url, await newPerson(survivor.url), randomUUID()),
   })
@@ -188,7 +188,7 @@ test('a refund and a second payment that are killed at any point take and return
     pattern: pointPattern,
     passesOf,
     needed: [...needed, /^db:insert plan_event:after/],
-    shortPoint: /^net:stripe:after/,
+    shortPoint: 'net:stripe:after',
     launch,
     async work(gateway, attempt, clear) {
       const payer = await payerWithTwoTabs()
