@@ -30,11 +30,7 @@ export const strategyMutations = [
       '',
       'a strategy adds to a foreign position',
     ],
-    [
-      'if (isShort && !partial)',
-      'if (false)',
-      'a purchase is smaller without a permission',
-    ],
+    ['if (isShort && !partial)', 'if (false)', 'a purchase is smaller without a permission'],
     [
       '{ spent: bound, valued: middle }',
       '{ spent: middle, valued: middle }',

@@ -1,5 +1,5 @@
-import { createLru } from './create-lru.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { createLru } from './create-lru.ts'
 import { createRateWindow, type RateWindow } from './rate-window.ts'
 
 /**
