@@ -118,20 +118,20 @@ describe('the sponsor on Solana', () => {
   })
 
   test('custody refuses what the intent does not list, and nothing is sent', async () => {
-    const user = await app.fundedUser('USDC')
-    const before = await app.unitsOf(user.svm, 'USDC')
-    await using hostile = await app.instance(
-      {},
-      {
+    // An honest instance beside it could take the task over, and would execute it.
+    await using hostile = await createSvmApp({
+      send: {
         change: (plan) => ({ ...plan, spends: plan.spends.map((spend) => ({ ...spend, to: plan.account })) }),
         signsOnAccept: false,
       },
-    )
-    const done = await app.send(user, one, {}, hostile)
+    })
+    const user = await hostile.fundedUser('USDC')
+    const before = await hostile.unitsOf(user.svm, 'USDC')
+    const done = await hostile.send(user, one)
     assert.equal(done.outcome, 'not_executed', JSON.stringify(done))
     assert.equal(done.error?.code, 'policy_denied')
-    assert.equal((await app.attemptsOf(user.id)).length, 0)
-    assert.equal(await app.unitsOf(user.svm, 'USDC'), before)
-    assert.ok((await app.unitsOf(recipient, 'USDC')) >= 0n)
+    assert.equal((await hostile.attemptsOf(user.id)).length, 0)
+    assert.equal(await hostile.unitsOf(user.svm, 'USDC'), before)
+    assert.ok((await hostile.unitsOf(recipient, 'USDC')) >= 0n)
   })
 })

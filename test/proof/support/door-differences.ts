@@ -10,6 +10,8 @@ const forms: readonly (readonly [RegExp, string])[] = [
   [/<uuid>:\d+/g, '<uuid>:<seq>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>'],
   [/agt_[\w-]{16,}/g, '<agent>'],
+  // The link of a file is signed until a time.
+  [/exp=\d+&sig=[\w.<>-]+/g, 'exp=<time>&sig=<signature>'],
   [/whsec_[\w+/]+=*/g, '<secret>'],
   [/cs_test_[0-9a-f]+/g, '<checkout page>'],
   [/person\d+@example\.com/g, '<email>'],
