@@ -197,7 +197,7 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
   return {
     decision: recordedDecision(acting),
     data: acting as Acting & JsonObject,
-    events: await tripEvents(tx, { before: locked.run, after: synced.account.run, terms }),
+    events: await tripEvents(tx, { before: locked.run, after: account.run, terms }),
   }
 }
 
