@@ -117,8 +117,18 @@ describe('the records of a strategy', () => {
       JSON.stringify(toStoredRun(held(openRun(1_000_000_000n, nowMs + hourMs)))),
       new Date(openedMs),
     )
+  /** Makes a copy of the first version with changes the present one. */
+  const addVersion = async (strategyId: string, changes: { version: number; mode?: 'live' }) => {
+    await rows(
+      `insert into strategy_version select (jsonb_populate_record(v, $2)).* from strategy_version v
+       where strategy_id = $1 and version = 1`,
+      strategyId,
+      JSON.stringify(changes),
+    )
+    await rows('update strategy set version = $2 where id = $1', strategyId, changes.version)
+  }
   /** A run on paper that has decided at its slot. */
-  const addRun = async (strategyId: string, atMs: number, reason = 'due') => {
+  const addRun = async (strategyId: string, atMs: number, { reason = 'due', type = 'scheduled' } = {}) => {
     const id = uuidv7(new Date(atMs), systemRandom)
     const decision = {
       action: 'enter',
@@ -130,12 +140,13 @@ describe('the records of a strategy', () => {
          returning id, user_id, execution_count)
        insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, slot, status,
          outcome, decision, created_at, started_at, ended_at)
-       select $1, id, user_id, 1, execution_count, 'scheduled', 'paper', $3, 'completed', 'executed', $4, $3, $3, $3
+       select $1, id, user_id, 1, execution_count, $5, 'paper', $3, 'completed', 'executed', $4, $3, $3, $3
        from numbered`,
       id,
       strategyId,
       new Date(atMs),
       JSON.stringify(decision),
+      type,
     )
     await rows(
       `insert into strategy_decision (execution_id, seq, strategy_id, at, decision, inputs_sha256, inputs)
@@ -171,6 +182,21 @@ describe('the records of a strategy', () => {
     )
   }
   const at = (ms: number) => new Date(ms)
+
+  test('a run on paper shows how a strategy decides unless it had no candles, or closed what was open', async () => {
+    const id = await addStrategy()
+    await rows(
+      `update strategy_version set compiled = '{"strategy": {"type": "dca"}, "guards": {}}' where strategy_id = $1`,
+      id,
+    )
+    await addVersion(id, { version: 2, mode: 'live' })
+    const paperedAt = async () => (await findSchedule(core.db, user, id))?.papered_at?.getTime() ?? null
+    await addRun(id, openedMs, { reason: 'not_enough_history' })
+    await addRun(id, openedMs + 1, { reason: 'guard_max_loss', type: 'exit' })
+    assert.equal(await paperedAt(), null)
+    await addRun(id, openedMs - 1)
+    assert.equal(await paperedAt(), openedMs - 1)
+  })
 
   test('transactions are the fills of both modes, the newest first, with the decision that they carry out', async () => {
     const id = await addStrategy()
