@@ -9,7 +9,7 @@ import { strategyRetentionJobs } from '#engines/strategy-slots/strategy-run-rete
 import { executionPage } from '#features/schedules/executions.ts'
 import { pastDayEnds } from '#features/schedules/recurrence/past-times.ts'
 import { transactionsOf } from '#features/schedules/run-transactions.ts'
-import { findSchedule } from '#features/schedules/store.ts'
+import { findSchedule, insertVersion, type NewVersion } from '#features/schedules/store.ts'
 import { strategyView } from '#features/schedules/strategy-view.ts'
 import type { StrategyTerms } from '#features/strategies/mode-driver.ts'
 import { paperLevelsDeletion } from '#features/strategies/paper-levels.ts'
@@ -423,6 +423,24 @@ describe('the records of a strategy', () => {
       [await countOf('strategy_decision'), await countOf('strategy_fill'), await countOf('strategy_equity')],
       [1, 2, 2],
     )
+  })
+
+  test('a version is kept while an account follows it, though its runs are deleted', async () => {
+    const [open, other] = [await addStrategy(), await addStrategy()]
+    await addAccount(open)
+    for (const id of [open, other]) {
+      await addRun(id, nowMs - 366 * dayMs)
+      await addVersion(id, { version: 22 })
+    }
+    for (const job of strategyRetentionJobs(core.db, clock)) while (await job.runBatch());
+    const versionsOf = async (id: string) => {
+      const text = 'select version from strategy_version where strategy_id = $1 order by version'
+      return (await rows<{ version: number }>(text, id)).map(({ version }) => version)
+    }
+    assert.deepEqual([await versionsOf(open), await versionsOf(other)], [[1, 22], [22]])
+    const [first] = await rows<NewVersion>('select * from strategy_version where strategy_id = $1', open)
+    await core.transactions.run((tx) => insertVersion(tx, { ...first!, version: 21 }))
+    assert.deepEqual(await versionsOf(open), [1, 21, 22])
   })
 
   test('what paper orders have taken of a book is kept for a day', async () => {

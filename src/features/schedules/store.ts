@@ -1,4 +1,4 @@
-import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
+import { isUnusedSql, versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { GuardConfig } from '#market/strategies/guards.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
@@ -189,7 +189,7 @@ export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> 
 
 /** Each edit deletes the version that it makes too old; one that a run names is deleted with its last run. */
 const versionDeletionSql = `delete from strategy_version v where strategy_id = $1 and version = $2
-  and not exists (select from strategy_execution e where e.strategy_id = v.strategy_id and e.version = v.version)`
+  and ${isUnusedSql}`
 
 export type NewSchedule = Pick<
   StrategyRow,
