@@ -1,12 +1,14 @@
 /** The record of a run: what it counts as, which schedule its trouble pauses, and what it says once all has ended. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { endSchedules } from '#features/schedules/access-end.ts'
 import { executionPage } from '#features/schedules/executions.ts'
 import { type RunRecord, recordEnd, skippedEnd } from '#features/schedules/record-run-end.ts'
 import { createRunKind, type RunDeps } from '#features/schedules/run.ts'
 import { cutShort, type RunEnd, type StartedTask } from '#features/schedules/run-outcome.ts'
 import { findRun, storeBegin } from '#features/schedules/run-task-store.ts'
 import { systemClock } from '#kernel/clock.ts'
+import { systemRandom } from '#kernel/id.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { StrategyRow } from '#store/tables/strategies.ts'
@@ -115,6 +117,22 @@ describe('the record of a run', () => {
     await endNew(schedule, completed)
     for (const how of [frozen, frozen, completed, failed]) await endNew(schedule, how, { type: 'manual' })
     assert.deepEqual(await countsOf(schedule), ['active', 1, 0])
+  })
+
+  test('the end of an access cancels the runs that act by it, and none that closes positions', async () => {
+    const schedule = await add()
+    const run = await addRun(schedule)
+    await addRun(schedule, { type: 'exit', hasChat: false })
+    const cancelled: string[] = []
+    await core.transactions.run((tx) =>
+      endSchedules(tx, {
+        userId: run.user_id,
+        at: new Date(),
+        random: systemRandom,
+        cancelTasks: async (ids) => cancelled.push(...ids),
+      }),
+    )
+    assert.deepEqual(cancelled, [run.id, run.chat_id])
   })
 
   test('a run that traded counts, though its access ended; one that was stopped before it began does not', async () => {

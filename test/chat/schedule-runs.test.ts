@@ -327,6 +327,32 @@ describe('a run of a schedule', () => {
     assert.deepEqual([run.status, run.skip_reason, run.chat_id], ['cancelled', null, null])
   })
 
+  test('a run under way goes on when its schedule is disabled, until what it may have opened is closed', async () => {
+    const user = await app.user()
+    const schedule = await addSchedule(instance(), user, { query: script({ hang: true }) })
+    const id = await startRun(instance(), schedule)
+    await eventually(
+      async () => (await typesOf(user, schedule)).includes('schedule.run_started') || undefined,
+      'the start of the run',
+    )
+    const isCancelled = async (fields: object) => {
+      const disabled = await http(`${app.url}/disable_schedule_chats`, {
+        method: 'PUT',
+        body: { schedule_id: schedule.id, ...fields },
+        headers: bearer(user),
+      })
+      assert.equal(disabled.status, 200, JSON.stringify(disabled.body))
+      const [task] = await query<{ cancel_requested: boolean }>(
+        instance().db,
+        'select cancel_requested from task where id = $1',
+        [id],
+      )
+      return task!.cancel_requested
+    }
+    assert.deepEqual([await isCancelled({}), await isCancelled({ positions: 'flatten' })], [false, true])
+    assert.equal((await endOfRun(instance(), id)).status, 'cancelled')
+  })
+
   test('a cancelled run ends its chat, and keeps what the chat has said', async () => {
     const user = await app.user()
     const schedule = await addSchedule(instance(), user, { query: script({ say: 'so far' }, { hang: true }) })

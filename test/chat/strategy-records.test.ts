@@ -9,7 +9,7 @@ import { strategyRetentionJobs } from '#engines/strategy-slots/strategy-run-rete
 import { executionPage } from '#features/schedules/executions.ts'
 import { pastDayEnds } from '#features/schedules/recurrence/past-times.ts'
 import { transactionsOf } from '#features/schedules/run-transactions.ts'
-import { findSchedule } from '#features/schedules/store.ts'
+import { findSchedule, insertVersion, type NewVersion } from '#features/schedules/store.ts'
 import { strategyView } from '#features/schedules/strategy-view.ts'
 import type { StrategyTerms } from '#features/strategies/mode-driver.ts'
 import { paperLevelsDeletion } from '#features/strategies/paper-levels.ts'
@@ -117,8 +117,18 @@ describe('the records of a strategy', () => {
       JSON.stringify(toStoredRun(held(openRun(1_000_000_000n, nowMs + hourMs)))),
       new Date(openedMs),
     )
+  /** Makes a copy of the first version with changes the present one. */
+  const addVersion = async (strategyId: string, changes: { version: number; mode?: 'live' }) => {
+    await rows(
+      `insert into strategy_version select (jsonb_populate_record(v, $2)).* from strategy_version v
+       where strategy_id = $1 and version = 1`,
+      strategyId,
+      JSON.stringify(changes),
+    )
+    await rows('update strategy set version = $2 where id = $1', strategyId, changes.version)
+  }
   /** A run on paper that has decided at its slot. */
-  const addRun = async (strategyId: string, atMs: number, reason = 'due') => {
+  const addRun = async (strategyId: string, atMs: number, { reason = 'due', type = 'scheduled' } = {}) => {
     const id = uuidv7(new Date(atMs), systemRandom)
     const decision = {
       action: 'enter',
@@ -130,12 +140,13 @@ describe('the records of a strategy', () => {
          returning id, user_id, execution_count)
        insert into strategy_execution (id, strategy_id, user_id, version, number, execution_type, mode, slot, status,
          outcome, decision, created_at, started_at, ended_at)
-       select $1, id, user_id, 1, execution_count, 'scheduled', 'paper', $3, 'completed', 'executed', $4, $3, $3, $3
+       select $1, id, user_id, 1, execution_count, $5, 'paper', $3, 'completed', 'executed', $4, $3, $3, $3
        from numbered`,
       id,
       strategyId,
       new Date(atMs),
       JSON.stringify(decision),
+      type,
     )
     await rows(
       `insert into strategy_decision (execution_id, seq, strategy_id, at, decision, inputs_sha256, inputs)
@@ -171,6 +182,21 @@ describe('the records of a strategy', () => {
     )
   }
   const at = (ms: number) => new Date(ms)
+
+  test('a run on paper shows how a strategy decides unless it had no candles, or closed what was open', async () => {
+    const id = await addStrategy()
+    await rows(
+      `update strategy_version set compiled = '{"strategy": {"type": "dca"}, "guards": {}}' where strategy_id = $1`,
+      id,
+    )
+    await addVersion(id, { version: 2, mode: 'live' })
+    const paperedAt = async () => (await findSchedule(core.db, user, id))?.papered_at?.getTime() ?? null
+    await addRun(id, openedMs, { reason: 'not_enough_history' })
+    await addRun(id, openedMs + 1, { reason: 'guard_max_loss', type: 'exit' })
+    assert.equal(await paperedAt(), null)
+    await addRun(id, openedMs - 1)
+    assert.equal(await paperedAt(), openedMs - 1)
+  })
 
   test('transactions are the fills of both modes, the newest first, with the decision that they carry out', async () => {
     const id = await addStrategy()
@@ -397,6 +423,24 @@ describe('the records of a strategy', () => {
       [await countOf('strategy_decision'), await countOf('strategy_fill'), await countOf('strategy_equity')],
       [1, 2, 2],
     )
+  })
+
+  test('a version is kept while an account follows it, though its runs are deleted', async () => {
+    const [open, other] = [await addStrategy(), await addStrategy()]
+    await addAccount(open)
+    for (const id of [open, other]) {
+      await addRun(id, nowMs - 366 * dayMs)
+      await addVersion(id, { version: 22 })
+    }
+    for (const job of strategyRetentionJobs(core.db, clock)) while (await job.runBatch());
+    const versionsOf = async (id: string) => {
+      const text = 'select version from strategy_version where strategy_id = $1 order by version'
+      return (await rows<{ version: number }>(text, id)).map(({ version }) => version)
+    }
+    assert.deepEqual([await versionsOf(open), await versionsOf(other)], [[1, 22], [22]])
+    const [first] = await rows<NewVersion>('select * from strategy_version where strategy_id = $1', open)
+    await core.transactions.run((tx) => insertVersion(tx, { ...first!, version: 21 }))
+    assert.deepEqual(await versionsOf(open), [1, 21, 22])
   })
 
   test('what paper orders have taken of a book is kept for a day', async () => {

@@ -130,9 +130,18 @@ describe('strategies on paper', () => {
     await app.price('BTC', 100_000)
     const user = await app.addUser()
     const guards = { max_loss_usd: '5' }
-    const strategy = await newStrategy(user, { type: 'condition', config: condition, guards })
+    const strategy = await newStrategy(user, { type: 'condition', config: condition })
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
-    await app.price('BTC', 97_000)
+    await app.price('BTC', 98_000)
+    await eventually(async () => {
+      const mid = Number((await app.main.venue!.client.mids()).get('BTC'))
+      return Math.abs(mid / 98_000 - 1) < 0.001 || undefined
+    }, 'the price of BTC')
+    // The guards of another version begin with what there is, so none of them trips when it takes the account over.
+    await addVersion(db(), strategy, user, { type: 'condition', config: condition, guards })
+    const held = await runStrategy(app.main, strategy)
+    assert.deepEqual([held.status, held.error], ['completed', null])
+    await app.price('BTC', 95_000)
     const [exit] = await eventually(
       async () => {
         const exits = await exitsOf(strategy)

@@ -5,13 +5,17 @@ import { type Queryable, query } from '#store/query.ts'
 
 /**
  * Deletes the events and decisions of strategy runs after a quarter of a year, and the runs with their fills and the
- * worth of accounts after a year. The ids of runs contain their time, so primary keys find the oldest ones. Versions are
- * deleted that are not the newest of their strategy and that no run names any more. Strategies are never deleted, and with
- * them one account for each mode and what their orders were worth together.
+ * worth of accounts after a year. The ids of runs contain their time, so primary keys find the oldest ones. Versions
+ * are deleted that are not the newest of their strategy, that no run names any more and that no account follows.
+ * Strategies are never deleted, and with them one account for each mode and what their orders were worth together.
  */
 
 /** The newest versions that a strategy keeps whether or not a run names them. */
 export const versionsMax = 20
+/** The SQL condition that no run names the version `v`, and that no account follows it. */
+export const isUnusedSql = `not exists (
+    select from strategy_execution e where e.strategy_id = v.strategy_id and e.version = v.version)
+  and not exists (select from strategy_account a where a.strategy_id = v.strategy_id and a.version = v.version)`
 
 const dayMs = 86_400_000
 const batchMax = 1_000
@@ -37,7 +41,7 @@ const executionDeletionSql = `delete from strategy_execution where id in
 const versionDeletionSql = `delete from strategy_version v using strategy s
   where s.id = v.strategy_id and v.version <= s.version - ${versionsMax}
     and (v.strategy_id, v.version) in (select * from unnest($1::uuid[], $2::integer[]))
-    and not exists (select from strategy_execution e where e.strategy_id = v.strategy_id and e.version = v.version)`
+    and ${isUnusedSql}`
 
 type Named = { strategy_id: string; version: number }
 

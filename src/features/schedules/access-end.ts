@@ -42,7 +42,8 @@ const endedSql = (authority: string) =>
 
 /**
  * Pauses the schedules that the ended access has activated, and cancels the open runs that act by it, with their chats,
- * in the transaction that ends it. Returns the events, whose insertion has to be the last statement.
+ * in the transaction that ends it. A run that closes positions needs no access that lasts, and goes on. Returns the
+ * events, whose insertion has to be the last statement.
  */
 export async function endSchedules(
   tx: Tx,
@@ -64,7 +65,7 @@ export async function endSchedules(
     tx,
     `select e.id, e.chat_id from strategy s join strategy_execution e on e.strategy_id = s.id
        join strategy_version v on v.strategy_id = s.id and v.version = e.version
-     where s.user_id = $1 and e.status in ('pending', 'running')
+     where s.user_id = $1 and e.status in ('pending', 'running') and e.execution_type <> 'exit'
        and ${isEndedSql('coalesce(e.authority, v.authority)')}`,
     [userId, ...access],
   )

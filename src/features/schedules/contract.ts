@@ -101,7 +101,7 @@ export const contract = group('schedules', {
   disable: act('PUT /disable_schedule_chats', {
     summary: 'End schedules, one, some or all',
     description:
-      'Use it when a schedule should run no more. Once it has answered no run of them starts; one under way goes on, unless `cancel_running` stops it. It works while the kill switch is set. Give exactly one of `schedule_ids`, `schedule_id` and `all`. Next: `schedules_update` makes a draft of one again.',
+      'Use it when a schedule should run no more. Once it has answered no run of them starts; one under way goes on, unless `cancel_running` or `positions: flatten` stops it. It works while the kill switch is set. Give exactly one of `schedule_ids`, `schedule_id` and `all`. Next: `schedules_update` makes a draft of one again.',
     access: 'chat',
     repeatable: true,
     rate: 'exit',
@@ -117,7 +117,7 @@ export const contract = group('schedules', {
           OneOf(['keep', 'flatten'], {
             default: 'keep',
             description:
-              'What becomes of what strategies have open: `keep` leaves it with its stop and target, `flatten` closes it, on paper and live',
+              'What becomes of what strategies have open: `keep` leaves it with its stop and target, `flatten` closes it, on paper and live, and stops their runs, too',
           }),
         ),
       },

@@ -35,6 +35,8 @@ type Stop = {
   userId: string
   act: ActScope
   cancelsRunning?: boolean
+  /** Schedules that were stopped earlier, whose runs are cancelled as those of the others. */
+  stoppedBefore?: readonly string[]
 }
 
 const stopTexts = { paused: 'Paused by its user', disabled: 'Disabled by its user' } as const
@@ -42,14 +44,14 @@ const stopTexts = { paused: 'Paused by its user', disabled: 'Disabled by its use
 /** Stops schedules: waiting runs are cancelled in the same commit, so no run starts after that commit. */
 async function stop(
   { slots, tasks }: ScheduleDeps,
-  { ids, status, userId, act, cancelsRunning = false }: Stop,
+  { ids, status, userId, act, cancelsRunning = false, stoppedBefore = [] }: Stop,
 ): Promise<void> {
   for (const id of ids)
     await slots.disarm(act.tx, id, {
       status,
       reason: statusReason({ reason: 'user', text: stopTexts[status] }),
     })
-  const runs = await store.openRuns(act.tx, ids, { hasStarted: cancelsRunning })
+  const runs = await store.openRuns(act.tx, [...ids, ...stoppedBefore], { hasStarted: cancelsRunning })
   await tasks.cancelNotSent(userId, runs, act)
 }
 
@@ -66,15 +68,19 @@ export async function disable(
   const ids = wanted ?? all.map(({ id }) => id)
   const known = ids.filter((id) => statuses.has(id))
   const disabled = known.filter((id) => !hasEnded(id))
-  const cancelsRunning = input.cancel_running ?? false
+  const isFlattened = input.positions === 'flatten'
+  // A run that has not decided yet would open a position after everything was closed.
+  const cancelsRunning = input.cancel_running === true || isFlattened
   await stop(deps, {
     ids: disabled,
     status: 'disabled',
     userId,
     act,
     cancelsRunning,
+    // The last run of a schedule that has ended before may still be under way.
+    stoppedBefore: isFlattened ? known.filter(hasEnded) : [],
   })
-  const flattened = input.positions === 'flatten' ? await flatten(deps, known, act) : []
+  const flattened = isFlattened ? await flatten(deps, known, act) : []
   await releaseAssets(act.tx, known)
   return {
     disabled,

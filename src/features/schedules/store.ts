@@ -1,4 +1,4 @@
-import { versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
+import { isUnusedSql, versionsMax } from '#engines/strategy-slots/strategy-run-retention.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { GuardConfig } from '#market/strategies/guards.ts'
 import { builder, fetchAll, jsonText, type Queryable, query } from '#store/query.ts'
@@ -35,7 +35,7 @@ export type ScheduleRow = StrategyRow &
     recent: string[]
     /** The end of the last backtest of the configuration and its guards; null as well for what does not trade. */
     backtested_at: Date | null
-    /** The end of the last run on paper that has decided by both. */
+    /** The end of the last run on paper that has decided by both, with candles. */
     papered_at: Date | null
     /** The markets that another strategy of the user trades live, with the id of that one. */
     markets_in_use: Readonly<Record<string, string>> | null
@@ -66,6 +66,7 @@ const evidence = [
     `select max(e.ended_at) from strategy_execution e
        join strategy_version p on p.strategy_id = e.strategy_id and p.version = e.version
      where e.strategy_id = s.id and e.mode = 'paper' and e.status = 'completed' and p.type = v.type
+       and e.execution_type <> 'exit' and e.decision ->> 'reason' is distinct from 'not_enough_history'
        and p.compiled -> 'strategy' = v.compiled -> 'strategy' and p.compiled -> 'guards' = v.compiled -> 'guards'
        and exists (select from strategy_decision d where d.execution_id = e.id)`,
     'papered_at',
@@ -188,7 +189,7 @@ export async function insertVersion(tx: Tx, version: NewVersion): Promise<void> 
 
 /** Each edit deletes the version that it makes too old; one that a run names is deleted with its last run. */
 const versionDeletionSql = `delete from strategy_version v where strategy_id = $1 and version = $2
-  and not exists (select from strategy_execution e where e.strategy_id = v.strategy_id and e.version = v.version)`
+  and ${isUnusedSql}`
 
 export type NewSchedule = Pick<
   StrategyRow,

@@ -9,7 +9,6 @@ import type { Windows } from '#market/strategies/candle-columns.ts'
 import { assetsOf, decide } from '#market/strategies/decide.ts'
 import { decisionText, inputsSha256, recordInputs } from '#market/strategies/decision-record.ts'
 import { decisionWords, exitWords } from '#market/strategies/decision-words.ts'
-import { openGuards } from '#market/strategies/guards.ts'
 import { assetsInUse } from '#market/strategies/paper-run.ts'
 import type { Decision } from '#market/strategies/strategy.ts'
 import { equityOf } from '#market/strategies/strategy-run.ts'
@@ -41,7 +40,8 @@ import type {
   StrategyRunner,
   StrategyRunRow,
 } from './run-port.ts'
-import { type ReadTerms, readInitialMicros } from './terms.ts'
+import { takeOver } from './take-over.ts'
+import type { ReadTerms } from './terms.ts'
 
 /**
  * Decides and acts for the runs of strategies, in every mode. A decision is made under the lock of the account, in the
@@ -197,7 +197,7 @@ async function decideUnderLock(deps: RunnerDeps, tx: Tx, prepared: Prepared): Pr
   return {
     decision: recordedDecision(acting),
     data: acting as Acting & JsonObject,
-    events: await tripEvents(tx, { before: locked.run, after: synced.account.run, terms }),
+    events: await tripEvents(tx, { before: locked.run, after: account.run, terms }),
   }
 }
 
@@ -212,26 +212,6 @@ async function lockOrOpen(
   return (
     (await lockAccount(tx, key)) ?? openAccountRow(tx, { ...key, user_id, version, ...fresh, at, random })
   )
-}
-
-/**
- * Lets a later version take an account over: its guards begin anew with what there is, and what an account begins with
- * changes by what its user has changed.
- */
-async function takeOver(
-  tx: Tx,
-  account: StrategyAccount,
-  { terms, dayEndsMs }: { terms: StrategyTerms; dayEndsMs: number },
-): Promise<StrategyAccount> {
-  const { strategyId, version, mode, initialMicros, config } = terms
-  if (account.version >= version) return account
-  const before = await readInitialMicros(tx, { strategyId, version: account.version, mode })
-  const { run } = account
-  const cashMicros = run.account.cashMicros + initialMicros - before
-  const changed = { ...run, account: { ...run.account, cashMicros } }
-  const { entriesToday, lastEntryMs } = run.guards
-  const guards = { ...openGuards(equityOf(changed, config), dayEndsMs), entriesToday, lastEntryMs }
-  return { ...account, version, run: { ...changed, guards } }
 }
 
 export const nextWatch = (

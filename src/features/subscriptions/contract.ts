@@ -26,7 +26,8 @@ const CheckoutRequest = T.Object(
       minLength: 1,
       maxLength: 36,
       pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$',
-      description: 'UUID4 that you make for this purchase: the same one returns the same page for 30 minutes',
+      description:
+        'UUID4 that you make for this purchase: the same one returns the same page for 30 minutes, or for 3.5 minutes where it changes your plan',
     }),
   },
   {
