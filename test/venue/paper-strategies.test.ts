@@ -227,6 +227,13 @@ describe('strategies on paper', () => {
     assert.deepEqual((await accountOf(strategy)).state.positions, {})
     assert.equal(await exit(), undefined)
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    // The venue trades one of the markets of the strategy no more.
+    await query(
+      db(),
+      `update strategy_version set type = 'rebalance', config = '{"targets": [
+         {"asset": "ETH", "share_pct": "10"}, {"asset": "MATIC", "share_pct": "10"}]}' where strategy_id = $1`,
+      [strategy.id],
+    )
     await query(
       db(),
       `with last as (update strategy set execution_count = execution_count + 1 where id = $1 returning *)

@@ -96,7 +96,8 @@ async function lookAt(deps: WatchDeps, account: StrategyAccount): Promise<void> 
   const driver = deps.drivers[mode]
   if (!driver) return
   const nowMs = deps.clock.now().getTime()
-  const terms = await deps.readTerms({ strategyId, version, mode, assets: assetsInUse(account.run) })
+  const assets = assetsInUse(account.run)
+  const terms = await deps.readTerms({ strategyId, version, mode, assets, allowsDelisted: true })
   const reading = await driver.read(account, terms, { nowMs, userId, purpose: 'watch' })
   const looked = await deps.transact((tx) => applyLook(deps, tx, { account, terms, driver, reading, nowMs }))
   if (!looked) return
