@@ -44,6 +44,16 @@ export async function unappliedFills(
   return rows.map((row) => ({ ...row, at_ms: Number(row.at_ms) }))
 }
 
+/** Returns up to when the record of an account has been compared with the venue, so that no older fill is missing. */
+export async function comparedThroughMs(db: Queryable, userId: string): Promise<number> {
+  const [row] = await query<{ at_ms: string }>(
+    db,
+    'select reconciled_through_ms::text as at_ms from venue_account where user_id = $1 and venue = $2',
+    [userId, venueName],
+  )
+  return Number(row?.at_ms ?? 0)
+}
+
 /** $1 is the user, $2 the venue, $3 the strategy, $4 the time of the oldest fill, and $5 the markets. */
 const fillsSql = `
 with unsettled as (
