@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pastDayEnds } from '#features/schedules/recurrence/past-times.ts'
 import type { OpenPosition } from '#market/strategies/account.ts'
 import type { FarmingConfig, MarketRules, OrderIntent } from '#market/strategies/strategy.ts'
 import { openRun, type RunConfig, stateOf } from '#market/strategies/strategy-run.ts'
 import { exitDue } from './exit-due.ts'
 
-const dayEndsMs = 86_400_000
+const [openedMs, dayEndsMs] = [Date.parse('2026-11-01T12:00:00Z'), Date.parse('2026-11-02T05:00:00Z')]
 const rules: MarketRules = {
   kind: 'perp',
   size_decimals: 5,
@@ -35,8 +36,8 @@ const position: OpenPosition = {
   costMicros: 1_000_000_000n,
   leverage: 1,
   isCross: false,
-  openedMs: 0,
-  targetFromMs: 0,
+  openedMs,
+  targetFromMs: openedMs,
   feesMicros: 0n,
   fundingMicros: 0n,
 }
@@ -54,15 +55,17 @@ const holding = {
   marks: new Map([['BTC', 10_000_000_000_000n]]),
 }
 
+const heldBy = (run: typeof flat) => ({ ...run, account: holding.account, marks: holding.marks })
 type Look = { run?: typeof flat; atMs?: number; unfinishedExit?: string | null; hasLeft?: boolean }
-function reasonOf({ run = holding, atMs = 1_000, unfinishedExit = null, hasLeft = false }: Look) {
+function reasonOf({ run = holding, atMs = openedMs + 1_000, unfinishedExit = null, hasLeft = false }: Look) {
   const state = stateOf(run, atMs, config)
   return exitDue(
     { run },
     {
       state: hasLeft ? { ...state, positions: {} } : state,
-      terms: { config },
+      terms: { config, timezone: 'America/New_York' },
       standing: { unfinishedExit },
+      dayEndOf: (timezone, atMs) => pastDayEnds(timezone, atMs, atMs)[0]!,
     },
   )
 }
@@ -74,4 +77,12 @@ test('an exit that has failed is begun again while something is open that can be
   assert.equal(reasonOf({ unfinishedExit: 'disabled', run: flat }), undefined)
   assert.equal(reasonOf({ unfinishedExit: 'disabled', hasLeft: true }), undefined)
   assert.equal(reasonOf({ unfinishedExit: 'disabled', atMs: dayEndsMs - 60_000 }), 'day_ends')
+})
+
+test('a day trade ends with its day, also where nobody has looked at it in the last minutes of the day', () => {
+  const nextDay = heldBy(openRun(1_000_000_000n, dayEndsMs + 86_400_000))
+  assert.equal(reasonOf({ atMs: dayEndsMs - 5 * 60_000 - 1 }), undefined)
+  assert.equal(reasonOf({ atMs: dayEndsMs - 5 * 60_000 }), 'day_ends')
+  assert.equal(reasonOf({ atMs: dayEndsMs, run: nextDay }), 'day_ends')
+  assert.equal(reasonOf({ atMs: dayEndsMs + 3_600_000, run: nextDay, hasLeft: true }), undefined)
 })

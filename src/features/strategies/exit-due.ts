@@ -1,4 +1,5 @@
 import { decideExit } from '#market/strategies/decide.ts'
+import { isOvernight } from '#market/strategies/farming-rule.ts'
 import type { StrategyState } from '#market/strategies/strategy.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { StrategyAccount } from './account-store.ts'
@@ -14,9 +15,12 @@ export type Standing = {
 }
 export type ExitGiven = {
   state: StrategyState
-  terms: Pick<StrategyTerms, 'config'>
+  terms: Pick<StrategyTerms, 'config' | 'timezone'>
   standing: Pick<Standing, 'unfinishedExit'>
+  dayEndOf: DayEndOf
 }
+/** Returns the end of the local day of a zone. */
+export type DayEndOf = (timezone: string, atMs: number) => number
 
 const exitAgainMs = 30_000
 
@@ -41,12 +45,18 @@ export async function standingOf(
 /** Returns why an account has to end what it has open, unless the orders of a decision are under way. */
 export function exitDue(
   { run }: Pick<StrategyAccount, 'run'>,
-  { state, terms, standing }: ExitGiven,
+  { state, terms, standing, dayEndOf }: ExitGiven,
 ): string | undefined {
-  if (run.account.positions.size === 0 || run.pending.length > 0) return undefined
-  const decided = decideExit(state, terms.config.decision)
+  const { positions } = run.account
+  if (positions.size === 0 || run.pending.length > 0) return undefined
+  const { config, timezone } = terms
+  const decided = decideExit(state, config.decision)
   if (decided) return decided.reason
-  // Nothing else asks a second time for an exit; a part that cannot be closed is not among the positions.
-  const isOpen = Object.keys(state.positions).length > 0
-  return isOpen ? (standing.unfinishedExit ?? undefined) : undefined
+  // A part that cannot be closed is not among the positions of the state.
+  if (Object.keys(state.positions).length === 0) return undefined
+  const day = { nowMs: state.now_ms, dayEndOf: (atMs: number) => dayEndOf(timezone, atMs) }
+  const { strategy } = config.decision
+  if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return 'day_ends'
+  // Nothing else asks a second time for an exit.
+  return standing.unfinishedExit ?? undefined
 }

@@ -14,7 +14,7 @@ import {
   storeEquity,
   storeFills,
 } from './account-store.ts'
-import { exitDue, standingOf } from './exit-due.ts'
+import { type DayEndOf, exitDue, standingOf } from './exit-due.ts'
 import { tripEvents } from './guard-trips.ts'
 import type { ModeDriver, ModeReading, StrategyTerms } from './mode-driver.ts'
 import { type Drivers, equityText, nextWatch } from './runner.ts'
@@ -36,6 +36,7 @@ export type WatchDeps = {
   readTerms: ReadTerms
   drivers: Drivers
   startExit: StartExit
+  dayEndOf: DayEndOf
   /** Adds events to the log of a user. */
   appendEvents(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
   /** Runs after a commit that has added events, or has queued an exit. */
@@ -138,7 +139,8 @@ async function applyLook(
   await storeFills(tx, synced.fills)
   await storeUnlessSame(tx, { locked, account, terms, driver, nowMs, hasChanged })
   const events = await tripEvents(tx, { before: locked.run, after: account.run, terms })
-  const reason = exitDue(account, { state: reading.stateOf(account, nowMs), terms, standing })
+  const { dayEndOf } = deps
+  const reason = exitDue(account, { state: reading.stateOf(account, nowMs), terms, standing, dayEndOf })
   const exit =
     reason === undefined ? undefined : await deps.startExit(tx, { strategyId: strategy_id, mode }, reason)
   await deps.appendEvents(tx, terms.userId, events)
