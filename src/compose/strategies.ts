@@ -49,7 +49,8 @@ export function openStrategies({
       clock: core.clock,
       scheduleClock: clock,
       funding,
-      venue: client.withUrgency('work'),
+      // The status of a stop between runs decides no order that was sent, so it takes nothing of what exits need.
+      venue: { ...client.withUrgency('work'), order: client.withUrgency('admission').order },
       evmAddressOf: parts.custody.evmAddressOf,
       streamedSinceMs: venue.streams.subscribedSinceMs,
       calls: parts.innerCalls,
