@@ -41,6 +41,7 @@ export function openStrategies({
   const observe = createObserve({ candles, funding, venue: client })
   const readTerms = createReadTerms({ db, venue: client, minOrderUsd })
   const startExit = createStartExit({ taskEngine, clock, random })
+  const dayEndOf = (timezone: string, atMs: number): number => pastDayEnds(timezone, atMs, atMs)[0]!
   const drivers: Drivers = {
     paper: createPaperDriver({ db, clock, observe, dayEnds: pastDayEnds }),
     live: createLiveDriver({
@@ -48,12 +49,13 @@ export function openStrategies({
       clock: core.clock,
       scheduleClock: clock,
       funding,
-      venue: client.withUrgency('work'),
+      // The status of a stop between runs decides no order that was sent, so it takes nothing of what exits need.
+      venue: { ...client.withUrgency('work'), order: client.withUrgency('admission').order },
       evmAddressOf: parts.custody.evmAddressOf,
       streamedSinceMs: venue.streams.subscribedSinceMs,
       calls: parts.innerCalls,
       operations: parts.operations,
-      dayEndOf: (timezone, nowMs) => pastDayEnds(timezone, nowMs, nowMs)[0]!,
+      dayEndOf,
     }),
   }
   const watch = () =>
@@ -64,6 +66,7 @@ export function openStrategies({
       readTerms,
       drivers,
       startExit,
+      dayEndOf,
       transact: taskEngine.transact,
       isOnDuty: taskEngine.isOnDuty,
       appendEvents: (tx, userId, events) => taskEngine.appendEvents(tx, userId, events, core.clock.now()),

@@ -176,6 +176,40 @@ export const strategyMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/strategies/exit-due.ts',
+    ['src/features/strategies/exit-due.test.ts'],
+    [
+      ['return standing.unfinishedExit ?? undefined', 'return undefined', 'an exit that failed is forgotten'],
+      [
+        "if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return 'day_ends'\n",
+        '',
+        'a day trade that nobody looks at before midnight stays open',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/strategies/live-cursor.ts',
+    ['src/features/strategies/live-cursor.test.ts'],
+    [
+      [
+        'Math.min(nowMs, comparedMs) - importMsMax',
+        'nowMs - importMsMax',
+        'own fills of a long outage are never applied',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/strategies/terms.ts',
+    ['src/features/strategies/terms.test.ts'],
+    [
+      [
+        '(market.isDelisted && !allowsDelisted)',
+        'market.isDelisted',
+        'a delisted market switches off the guards of the others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/strategies/live-stop-lookup.ts',
     ['src/features/strategies/live-stop-lookup.test.ts'],
     [

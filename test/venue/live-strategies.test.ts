@@ -208,7 +208,14 @@ describe('live strategies', () => {
     const twin = await addStrategy(db(), user, { type: 'condition', config, guards, mode: 'paper' })
     assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
     assert.equal((await runStrategy(app.main, twin)).outcome, 'executed')
+    const enter_if = [{ left: 'price', is: 'below', right: '2500' }]
+    const waiting = await live(user, { type: 'condition', config: { ...config, asset: 'ETH', enter_if } })
+    assert.equal((await runStrategy(app.main, waiting)).outcome, 'executed')
+    const restsToEnter = async () =>
+      (await app.call('perp_orders', {}, user)).orders.some(({ asset }) => asset === 'ETH')
+    assert.ok(await restsToEnter())
     await app.call('policy_kill', { on: true }, user)
+    await eventually(async () => ((await restsToEnter()) ? undefined : true), 'the end of the entry', 20_000)
     await query(db(), `update strategy set status = 'paused', next_at = null where id = any($1::uuid[])`, [
       [strategy.id, twin.id],
     ])

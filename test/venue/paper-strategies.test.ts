@@ -19,6 +19,7 @@ import {
   decisionsOf,
   endOfRun,
   fillsOf,
+  newId,
   runStrategy,
   type Strategy,
   startStrategyRun,
@@ -216,7 +217,7 @@ describe('strategies on paper', () => {
     assert.ok(Number(fills[1]?.realized_pnl_usd) < 0)
   })
 
-  test('an exit that is asked for closes everything, and one alone is under way', async () => {
+  test('an exit that is asked for closes everything, one alone is under way, and another follows one that failed', async () => {
     await app.price('ETH', 3_000)
     const user = await app.addUser()
     const strategy = await newStrategy(user, { type: 'dca', config: dca })
@@ -234,6 +235,37 @@ describe('strategies on paper', () => {
     assert.deepEqual([ended.outcome, reasonOf(ended)], ['executed', 'disabled'])
     assert.deepEqual((await accountOf(strategy)).state.positions, {})
     assert.equal(await exit(), undefined)
+    assert.equal((await runStrategy(app.main, strategy)).outcome, 'executed')
+    // The venue trades one of the markets of the strategy no more.
+    await query(
+      db(),
+      `update strategy_version set type = 'rebalance', config = '{"targets": [
+         {"asset": "ETH", "share_pct": "10"}, {"asset": "MATIC", "share_pct": "10"}]}' where strategy_id = $1`,
+      [strategy.id],
+    )
+    await query(
+      db(),
+      `with last as (update strategy set execution_count = execution_count + 1 where id = $1 returning *)
+       insert into strategy_execution
+         (id, strategy_id, user_id, version, number, execution_type, mode, status, created_at, ended_at)
+       select $2, id, user_id, version, execution_count, 'exit', 'paper', 'failed', at, at
+       from last, (values (now() - interval '1 minute')) failed (at)`,
+      [strategy.id, newId()],
+    )
+    const resumed = await eventually(
+      async () => ((await exitsOf(strategy))[2]?.ended_at ? exitsOf(strategy) : undefined),
+      'the end of another exit',
+      60_000,
+    )
+    assert.deepEqual(
+      resumed.map((run) => [run.status, reasonOf(run)]),
+      [
+        ['completed', 'disabled'],
+        ['failed', undefined],
+        ['completed', 'disabled'],
+      ],
+    )
+    assert.deepEqual((await accountOf(strategy)).state.positions, {})
     for (const decision of await decisionsOf(db(), strategy)) await replay(decision)
   })
 

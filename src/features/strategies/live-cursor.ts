@@ -16,7 +16,7 @@ export type LiveCursor = {
   run?: string
 }
 
-/** A fill is imported at most this much later than it happened, while the gateway runs. */
+/** A fill may be imported this much later than the time up to which the record has been compared with the venue. */
 const importMsMax = 6 * 3_600_000
 
 /** Returns the cursor of an account; what an account does not have yet begins now. */
@@ -64,5 +64,8 @@ export function withLeft(
 
 export const storedCursor = (cursor: LiveCursor): AccountCursor => ({ ...cursor })
 
-export const fillsFromMs = ({ fills_from_ms: beforeMs }: LiveCursor, nowMs: number): number =>
-  Math.max(beforeMs, nowMs - importMsMax)
+/** Returns from when on fills are looked for next; `comparedMs` is 0 if the record was never compared with the venue. */
+export const fillsFromMs = (
+  { fills_from_ms: beforeMs }: Pick<LiveCursor, 'fills_from_ms'>,
+  { nowMs, comparedMs }: { nowMs: number; comparedMs: number },
+): number => Math.max(beforeMs, Math.min(nowMs, comparedMs) - importMsMax)

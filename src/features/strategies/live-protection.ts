@@ -31,7 +31,8 @@ import type { StrategyTerms } from './mode-driver.ts'
 
 /**
  * Keeps the orders of a strategy at the venue in line with what it holds, between its runs: nothing rests to enter once a
- * guard has tripped or the strategy was stopped, its exits sell no more than its own part, and a position that has a stop keeps one.
+ * guard has tripped, the strategy was stopped or a kill switch is set, its exits sell no more than its own part, and a
+ * position that has a stop keeps one.
  */
 
 export type ProtectionDeps = StopLookupDeps & LiveCallDeps
@@ -96,7 +97,7 @@ async function findNeeds(deps: ProtectionDeps, { account, terms, nowMs }: Tendin
   ])
   const { guards, account: held } = account.run
   const hasTripped = guards.tripped !== null || guards.trippedToday !== null
-  const mayEnter = !hasTripped && !(await hasStopped(db, strategyId))
+  const mayEnter = !hasTripped && !(await hasStopped(db, whose))
   const needs: Need[] = []
   // The venue takes no stop for a part that is too small to be closed.
   const left = leftAssets(account, nowMs)

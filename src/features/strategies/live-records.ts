@@ -44,6 +44,16 @@ export async function unappliedFills(
   return rows.map((row) => ({ ...row, at_ms: Number(row.at_ms) }))
 }
 
+/** Returns up to when the record of an account has been compared with the venue, so that no older fill is missing. */
+export async function comparedThroughMs(db: Queryable, userId: string): Promise<number> {
+  const [row] = await query<{ at_ms: string }>(
+    db,
+    'select reconciled_through_ms::text as at_ms from venue_account where user_id = $1 and venue = $2',
+    [userId, venueName],
+  )
+  return Number(row?.at_ms ?? 0)
+}
+
 /** $1 is the user, $2 the venue, $3 the strategy, $4 the time of the oldest fill, and $5 the markets. */
 const fillsSql = `
 with unsettled as (
@@ -181,10 +191,16 @@ export async function marketsOfOpenTasks(
   return new Set(rows.map(({ asset }) => asset))
 }
 
-/** Whether a strategy was paused or disabled, so that it opens nothing. */
-export async function hasStopped(db: Queryable, strategyId: string): Promise<boolean> {
-  const text = `select id from strategy where id = $1 and status in ('paused', 'disabled')`
-  return (await query(db, text, [strategyId])).length > 0
+/** Whether a strategy was paused or disabled, or a kill switch is set for its user, so that it opens nothing. */
+export async function hasStopped(db: Queryable, { userId, strategyId }: OwnQuery): Promise<boolean> {
+  const [row] = await query<{ has_stopped: boolean }>(
+    db,
+    `select exists (select from strategy where id = $1 and status in ('paused', 'disabled'))
+       or exists (select from kill_switch where (scope = 'global' and subject = '') or (scope = 'user'
+         and subject in ($2::text, (select person_id::text from agent_link where user_id = $2::uuid)))) as has_stopped`,
+    [strategyId, userId],
+  )
+  return row?.has_stopped === true
 }
 
 /** Whether a run, or a task that it has started, has not ended. */

@@ -9,6 +9,7 @@ import type { StrategyAccount } from './account-store.ts'
 import { applyLostPart, applyOwnFills, type LiveFillRow } from './live-account.ts'
 import { fillsFromMs, type LiveCursor, liveCursorOf, storedCursor } from './live-cursor.ts'
 import {
+  comparedThroughMs,
   isActing,
   liquidationSince,
   marketsOfOpenTasks,
@@ -45,13 +46,18 @@ export async function applyLiveReading(
   const { userId, strategyId, config } = terms
   const assets = Object.keys(config.decision.markets)
   const before = liveCursorOf(locked.cursor, nowMs)
+  const comparedMs = await comparedThroughMs(tx, userId)
   const fills = await unappliedFills(tx, { userId, strategyId, assets, sinceMs: before.fills_from_ms })
   const withMarks = { ...locked.run, marks: new Map([...locked.run.marks, ...marks]) }
   const applied = applyOwnFills(withMarks, fills, { config, counted: before.counted })
   const filled: Syncing = {
     run: applied.run,
     rows: [...applied.rows],
-    cursor: { ...before, counted: applied.counted, fills_from_ms: fillsFromMs(before, nowMs) },
+    cursor: {
+      ...before,
+      counted: applied.counted,
+      fills_from_ms: fillsFromMs(before, { nowMs, comparedMs }),
+    },
   }
   const synced = applyFunding(await applyLostParts(tx, filled, reading), reading)
   const open = await openOrdersOf(tx, { userId, strategyId, assets })

@@ -107,12 +107,15 @@ async function prepare(deps: RunnerDeps, run: StrategyRunRow, seq: number): Prom
   return { store: (tx) => decideUnderLock(deps, tx, prepared) }
 }
 
-const readRunTerms = (
+function readRunTerms(
   { readTerms }: RunnerDeps,
-  { strategy_id: strategyId, version, mode }: StrategyRunRow,
+  run: StrategyRunRow,
   account: StrategyAccount | undefined,
-): Promise<StrategyTerms> =>
-  readTerms({ strategyId, version, mode, assets: account ? assetsInUse(account.run) : [] })
+): Promise<StrategyTerms> {
+  const { strategy_id: strategyId, version, mode } = run
+  const assets = account ? assetsInUse(account.run) : []
+  return readTerms({ strategyId, version, mode, assets, allowsDelisted: isExit(run) })
+}
 
 function skipOfClosed(error: unknown): { skip: Skip } {
   if (!(error instanceof Fault) || error.code !== 'market_closed') throw error

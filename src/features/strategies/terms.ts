@@ -25,10 +25,12 @@ export type TermsKey = {
   mode: StrategyMode
   /** What the account has open, which an earlier version may have opened. */
   assets?: readonly string[]
+  /** Whether a market that is not traded any more is no error: what is open in the others is guarded and closed. */
+  allowsDelisted?: boolean
 }
 export type ReadTerms = (key: TermsKey) => Promise<StrategyTerms>
 
-type VersionRow = Pick<
+export type VersionRow = Pick<
   StrategyVersionRow,
   'type' | 'config' | 'guards' | 'calendar' | 'budget_usd' | 'paper_balance_usd'
 > & { user_id: string }
@@ -64,13 +66,13 @@ export const readInitialMicros = async (db: Queryable, key: TermsKey): Promise<b
 type Venue = { markets: readonly PerpMarket[]; minOrderUsd: string }
 
 /** Returns the terms of a version; throws `market_closed` where the venue does not trade a market of it any more. */
-function termsOf(row: VersionRow, key: TermsKey, { markets, minOrderUsd }: Venue): StrategyTerms {
-  const { strategyId, version, mode, assets = [] } = key
+export function termsOf(row: VersionRow, key: TermsKey, { markets, minOrderUsd }: Venue): StrategyTerms {
+  const { strategyId, version, mode, assets = [], allowsDelisted = false } = key
   if (row.type === 'prompt') throw new Error('a prompt has no terms')
   const input = { ...(row.config ?? {}), type: row.type } as StrategyInput
   const marketOf = (asset: string): PerpMarket => {
     const market = findMarket('perp', markets, asset)
-    if (!market || market.isDelisted)
+    if (!market || (market.isDelisted && !allowsDelisted))
       throw new Fault('market_closed', `The venue does not trade the market ${asset} now`)
     return market
   }

@@ -3,11 +3,9 @@ import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { NewEvent, Tx } from '#kernel/task/task.ts'
-import { decideExit } from '#market/strategies/decide.ts'
 import { assetsInUse } from '#market/strategies/paper-run.ts'
-import type { StrategyState } from '#market/strategies/strategy.ts'
 import { type Queryable, query } from '#store/query.ts'
-import type { StrategyAccountRow, StrategyRow } from '#store/tables/strategies.ts'
+import type { StrategyAccountRow } from '#store/tables/strategies.ts'
 import {
   accountOf,
   lockAccount,
@@ -16,6 +14,7 @@ import {
   storeEquity,
   storeFills,
 } from './account-store.ts'
+import { type DayEndOf, exitDue, standingOf } from './exit-due.ts'
 import { tripEvents } from './guard-trips.ts'
 import type { ModeDriver, ModeReading, StrategyTerms } from './mode-driver.ts'
 import { type Drivers, equityText, nextWatch } from './runner.ts'
@@ -37,6 +36,7 @@ export type WatchDeps = {
   readTerms: ReadTerms
   drivers: Drivers
   startExit: StartExit
+  dayEndOf: DayEndOf
   /** Adds events to the log of a user. */
   appendEvents(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
   /** Runs after a commit that has added events, or has queued an exit. */
@@ -97,7 +97,8 @@ async function lookAt(deps: WatchDeps, account: StrategyAccount): Promise<void> 
   const driver = deps.drivers[mode]
   if (!driver) return
   const nowMs = deps.clock.now().getTime()
-  const terms = await deps.readTerms({ strategyId, version, mode, assets: assetsInUse(account.run) })
+  const assets = assetsInUse(account.run)
+  const terms = await deps.readTerms({ strategyId, version, mode, assets, allowsDelisted: true })
   const reading = await driver.read(account, terms, { nowMs, userId, purpose: 'watch' })
   const looked = await deps.transact((tx) => applyLook(deps, tx, { account, terms, driver, reading, nowMs }))
   if (!looked) return
@@ -132,34 +133,18 @@ async function applyLook(
   const locked = await lockAccount(tx, { strategy_id, mode })
   if (!locked || locked.version !== version) return undefined
   const synced = await reading.apply(tx, locked)
-  const account = (await hasStopped(tx, strategy_id)) ? withoutEntries(synced.account) : synced.account
+  const standing = await standingOf(tx, locked, nowMs)
+  const account = standing.hasStopped ? withoutEntries(synced.account) : synced.account
   const hasChanged = synced.hasChanged || account !== synced.account
   await storeFills(tx, synced.fills)
   await storeUnlessSame(tx, { locked, account, terms, driver, nowMs, hasChanged })
   const events = await tripEvents(tx, { before: locked.run, after: account.run, terms })
-  const reason = exitDue(account, reading.stateOf(account, nowMs), terms)
+  const { dayEndOf } = deps
+  const reason = exitDue(account, { state: reading.stateOf(account, nowMs), terms, standing, dayEndOf })
   const exit =
     reason === undefined ? undefined : await deps.startExit(tx, { strategyId: strategy_id, mode }, reason)
   await deps.appendEvents(tx, terms.userId, events)
   return { account, hasNews: exit !== undefined || events.length > 0 }
-}
-
-/** Returns why an account has to end what it has open, unless the orders of a decision are under way. */
-function exitDue(
-  { run }: StrategyAccount,
-  state: StrategyState,
-  { config }: StrategyTerms,
-): string | undefined {
-  if (run.account.positions.size === 0 || run.pending.length > 0) return undefined
-  return decideExit(state, config.decision)?.reason
-}
-
-/** A strategy that was stopped opens nothing; its positions keep their exits and guards. */
-async function hasStopped(tx: Tx, strategyId: string): Promise<boolean> {
-  const [row] = await query<Pick<StrategyRow, 'status'>>(tx, 'select status from strategy where id = $1', [
-    strategyId,
-  ])
-  return row?.status === 'paused' || row?.status === 'disabled'
 }
 
 const withoutEntries = (account: StrategyAccount): StrategyAccount =>

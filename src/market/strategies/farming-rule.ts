@@ -33,6 +33,12 @@ export function farmingDayEnd(state: StrategyState, _strategy: FarmingConfig): D
   return orders.length > 0 ? { action: 'exit', reason: 'day_ends', figures: {}, orders } : undefined
 }
 
+/** Whether a day trade is open after the day on which it was opened, at the end of which nobody has looked at it. */
+export const isOvernight = (
+  positions: Iterable<{ openedMs: number }>,
+  { nowMs, dayEndOf }: { nowMs: number; dayEndOf: (atMs: number) => number },
+): boolean => [...positions].some(({ openedMs }) => dayEndOf(openedMs) <= nowMs)
+
 type Signal = { side: 'long' | 'short'; figures: Decision['figures'] } | Decision
 
 function signalOf(window: CandleWindow): Signal {
