@@ -18,6 +18,11 @@ export const subscriptionMutations = [
       'credits that running answers hold while a plan changes come back beside the new ones',
     ],
     [
+      'if (isRepeated) return 0n',
+      '',
+      'pages of a change that were kept open bring the credits of the plan again and again, for nothing',
+    ],
+    [
       'billed < whole ? (credits * billed) / whole : credits',
       'credits',
       'a change on the last day of a period brings the credits of a whole one',

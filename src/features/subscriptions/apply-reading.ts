@@ -182,6 +182,12 @@ async function storeInvoices(
 
 type Settlement = { row: PlanSubscriptionRow; invoices: PlanInvoiceRow[]; eventOf: EventOf }
 
+/** Two changes of one second have no order, so that the one that is read first may be listed last. */
+const isTwin = (one: PlanInvoiceRow, other: PlanInvoiceRow): boolean =>
+  one.id !== other.id &&
+  one.reason === other.reason &&
+  one.created_at.getTime() === other.created_at.getTime()
+
 /** Grants what is paid and not granted yet, and takes back what was refunded or is disputed. */
 async function settleCredits(
   deps: ApplyDeps,
@@ -192,7 +198,9 @@ async function settleCredits(
   for (const [index, invoice] of invoices.entries()) {
     const plan = deps.catalogue.find(invoice.price_id)
     if (invoice.status !== 'paid' || invoice.granted !== null || !plan) continue
-    const earlier = invoices.slice(0, index).filter(({ granted }) => granted !== null)
+    const earlier = invoices.filter(
+      (each, place) => each.granted !== null && (place < index || isTwin(each, invoice)),
+    )
     const credits = await grantCredits(deps, tx, { invoice, earlier, credits: plan.credits })
     events.push(eventOf(grantEventOf(invoice), { credits }))
   }
