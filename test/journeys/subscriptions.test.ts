@@ -74,6 +74,9 @@ test('a plan is chosen, paid on its page, and brings its credits once', async ()
   const page = await opened(person)
   const { plan, price_usd, interval, status, reused } = page
   assert.deepEqual([plan, price_usd, interval, status, reused], ['plus', '10', 'month', 'open', false])
+  // A token that may only read sees the task, and not the address with which the page can be paid or confirmed.
+  const tasks = JSON.stringify((await person.call('GET /v1/tasks?kind=subscriptions_checkout')).body)
+  assert.ok(tasks.includes(page.checkout_id) && !tasks.includes(page.checkout_url), tasks)
   const { location } = await tryToPay(page.checkout_url, cards.paid)
   assert.match(location ?? '', new RegExp(`^${shop.gateway.url}/checkout/paid`))
   assert.match(await (await fetch(location!)).text(), /Thank you/)

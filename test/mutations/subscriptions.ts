@@ -73,6 +73,11 @@ export const subscriptionMutations = [
       'row.page > 0',
       'a page whose key answers with a failure is asked for again under it',
     ],
+    [
+      'result: resultOf(data, row, { isReused: false }),',
+      'result: { ...resultOf(data, row, { isReused: false }), checkout_url: made.url },',
+      'a token that may only read gets the address of a page from its task',
+    ],
   ]),
   ...mutationsOf('src/features/subscriptions/checkout-admission.ts', periods, [
     ['if (known && known.price_id !== plan.priceId) throw otherPrice()', '', 'one intent buys two plans'],
