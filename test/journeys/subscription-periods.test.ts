@@ -152,7 +152,20 @@ test('a change of plan is seen without any event', async () => {
 test('a plan renews by the clock, and its unspent credits end with their period', async () => {
   const person = await subscriber(shop.gateway.url)
   await shop.spend(100, person)
-  await shop.provider.advance(32 * day)
+  const { plan_until: until } = (await person.call<{ plan_until: string }>('GET /v1/user')).body
+  const [item] = (await shop.stripe.subscriptions.list({ limit: 1 })).data[0]!.items.data
+  const periodSeconds = item!.current_period_end - item!.current_period_start
+  assert.equal(new Date(until).getTime(), item!.current_period_end * 1_000)
+  // On the last day it is read every hour, so that a renewal whose event is lost is found soon.
+  await shop.provider.advance(periodSeconds - day / 2)
+  const intervals = () =>
+    shop.sql<{ every_seconds: number }>(
+      `select w.every_seconds from plan_watch w join plan_subscription s using (id)
+       join app_user u on u.id = s.user_id where u.agent_id = $1`,
+      [person.agentId],
+    )
+  await eventually(async () => (await intervals())[0]?.every_seconds === 3_600 || undefined, 'hourly readings')
+  await shop.provider.advance(3 * day)
   await creditsBecome(person, plusCredits)
   assert.deepEqual(await planHistory(person), [plusCredits, plusCredits])
   assert.deepEqual(await planEvents(person), ['subscription.renewed', 'subscription.started'])

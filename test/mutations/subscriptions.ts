@@ -63,6 +63,11 @@ export const subscriptionMutations = [
       '',
       'credits outlive their plan',
     ],
+    [
+      'row.current_period_end <= later(now, daySeconds * 1_000) || invoices.some(isUnpaid)',
+      'false',
+      'a renewal whose event is lost is found a day later',
+    ],
   ]),
   ...mutationsOf('src/features/subscriptions/sync.ts', journeys, [
     ['if (payment !== null) await stripe.refund(payment)', '', 'a plan that is paid twice is not refunded'],
