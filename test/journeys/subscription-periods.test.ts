@@ -164,7 +164,10 @@ test('a plan renews by the clock, and its unspent credits end with their period'
        join app_user u on u.id = s.user_id where u.agent_id = $1`,
       [person.agentId],
     )
-  await eventually(async () => (await intervals())[0]?.every_seconds === 3_600 || undefined, 'hourly readings')
+  await eventually(
+    async () => (await intervals())[0]?.every_seconds === 3_600 || undefined,
+    'hourly readings',
+  )
   await shop.provider.advance(3 * day)
   await creditsBecome(person, plusCredits)
   assert.deepEqual(await planHistory(person), [plusCredits, plusCredits])

@@ -22,7 +22,8 @@ const plans = Object.keys(prices).map((priceId) => ({ name: priceId.slice(6), pr
 function catalogueOf() {
   const provider: { isAway: boolean; unreadable?: string } = { isAway: false }
   const price = async (id: string): Promise<Price> => {
-    if (provider.isAway || id === provider.unreadable) throw new Fault('unavailable', 'The payment provider is away')
+    if (provider.isAway || id === provider.unreadable)
+      throw new Fault('unavailable', 'The payment provider is away')
     return prices[id]!
   }
   return { provider, catalogue: createPlanCatalogue(plans, { price }) }
