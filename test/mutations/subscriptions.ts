@@ -121,6 +121,13 @@ export const subscriptionMutations = [
   ...mutationsOf('src/features/subscriptions/receive-event.ts', journeys, [
     ['if (event.isLive !== isLive) {', 'if (false) {', 'events of the other mode are read'],
   ]),
+  ...mutationsOf('src/edges/http/provider-events-route.ts', journeys, [
+    [
+      'if (!isReleased && !hasArrived) onUnfinished(key)',
+      '',
+      'an address holds all places for bodies that it never sends, as often as it likes',
+    ],
+  ]),
   ...mutationsOf('src/upstreams/stripe/signature.ts', signatures, [
     [
       'Math.abs(now.getTime() / 1_000 - Number(time))',
