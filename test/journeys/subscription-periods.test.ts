@@ -5,6 +5,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { cards, day, pay, sendForm, tryToPay } from '../harness/payer.ts'
 import { openShop, type Shop } from './plan-shop.ts'
+import { signedInPerson } from './signed-in.ts'
 import {
   checkout,
   creditsBecome,
@@ -79,7 +80,7 @@ test('events that are ten minutes late grant once', async () => {
 })
 
 test('a larger plan is confirmed on a page within the period, and completes its credits', async () => {
-  const person = await subscriber(shop.gateway.url)
+  const person = await subscriber(shop.gateway.url, { person: await signedInPerson(shop.gateway) })
   await shop.spend(300, person)
   // Credits that a running answer holds are not spent yet.
   const held = await shop.spend(100, person, 'hold')
@@ -110,6 +111,9 @@ test('a larger plan is confirmed on a page within the period, and completes its 
 
 test('a change that bills the rest of a period brings that part of the credits', async () => {
   const person = await subscriber(shop.gateway.url)
+  // The page of a change charges the stored card, so a program does not get its address.
+  const byProgram = await checkout(person, proPrice)
+  assert.deepEqual([byProgram.status, byProgram.body.code], [403, 'step_up_required'])
   await shop.provider.advance(20 * day)
   const [payment] = (await planOf(person)).payments
   const paid = await shop.stripe.invoices.retrieve(payment!.invoice_id)
@@ -141,7 +145,7 @@ test('a change that bills the rest of a period brings that part of the credits',
 })
 
 test('a change of plan is seen without any event', async () => {
-  const person = await subscriber(shop.gateway.url)
+  const person = await subscriber(shop.gateway.url, { person: await signedInPerson(shop.gateway) })
   await shop.provider.dial({ drop: true })
   const page = await opened(person, proPrice)
   assert.equal((await sendForm(page.checkout_url, {})).status, 303)

@@ -87,6 +87,11 @@ export const subscriptionMutations = [
   ...mutationsOf('src/features/subscriptions/checkout-admission.ts', periods, [
     ['if (known && known.price_id !== plan.priceId) throw otherPrice()', '', 'one intent buys two plans'],
     [
+      "if (principal !== 'app') throw changeByPerson()",
+      '',
+      'a program gets the page of a change, and charges the stored card of the person',
+    ],
+    [
       'if (old === undefined || plan.cents <= old.cents)',
       'if (old === undefined)',
       'a smaller plan is begun in mid-period, and unused time is paid back after its credits were spent',

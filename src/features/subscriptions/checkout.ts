@@ -60,7 +60,7 @@ const deadlineMs = 120_000
 
 export const createCheckout = (deps: CheckoutDeps) =>
   taskOf({
-    async admit(input: Input, asker: Pick<Asker, 'userId'>) {
+    async admit(input: Input, asker: Pick<Asker, 'userId' | 'principal'>) {
       const { plan, intent, mode } = await admitCheckout(deps, input, asker)
       const data: Data = {
         price_id: plan.priceId,
