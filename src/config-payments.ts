@@ -41,6 +41,8 @@ export function problemsOfPayments(config: PaymentSettings): string[] {
     problems.push('STRIPE_WEBHOOK_SECRETS: the default secret is public; set one of your own')
   if (environment === 'production' && !/^(?:sk|rk)_live_/.test(key ?? ''))
     problems.push('STRIPE_API_KEY: production requires a live key')
+  if (environment === 'production' && /^http:/i.test(url))
+    problems.push('STRIPE_URL: production requires https, because the key is sent to it')
   if (environment !== 'production' && /^(?:sk|rk)_live_/.test(key ?? ''))
     problems.push('STRIPE_API_KEY: a live key takes real money and is for production only')
   return problems

@@ -19,6 +19,8 @@ export type WebRoute<State = unknown> = {
   path: string
   methods: readonly ('GET' | 'POST' | 'DELETE')[]
   bodyBytesMax: number
+  /** The connection of a body that takes longer is closed; without it the limit of the server counts. */
+  bodyMsMax?: number
   /** The answer gets the bytes of the body as they arrived, of any type; otherwise the body is JSON. */
   isRaw?: true
   /** Admits a request before its body is read; the HTTP server answers a fault in the usual form. */

@@ -113,9 +113,10 @@ export async function subscriber(
     price = plusPrice,
     card = cards.paid,
     credits = plusCredits,
-  }: { price?: string; card?: string; credits?: number } = {},
+    person: known,
+  }: { price?: string; card?: string; credits?: number; person?: Person } = {},
 ): Promise<Person> {
-  const person = await newPerson(url)
+  const person = known ?? (await newPerson(url))
   await pay((await opened(person, price)).checkout_url, card)
   await creditsBecome(person, credits)
   return person

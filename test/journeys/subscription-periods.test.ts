@@ -5,6 +5,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { cards, day, pay, sendForm, tryToPay } from '../harness/payer.ts'
 import { openShop, type Shop } from './plan-shop.ts'
+import { signedInPerson } from './signed-in.ts'
 import {
   checkout,
   creditsBecome,
@@ -79,12 +80,12 @@ test('events that are ten minutes late grant once', async () => {
 })
 
 test('a larger plan is confirmed on a page within the period, and completes its credits', async () => {
-  const person = await subscriber(shop.gateway.url)
+  const person = await subscriber(shop.gateway.url, { person: await signedInPerson(shop.gateway) })
   await shop.spend(300, person)
   // Credits that a running answer holds are not spent yet.
   const held = await shop.spend(100, person, 'hold')
   await shop.provider.advance(10 * day)
-  const page = await opened(person, proPrice)
+  const [page, kept] = [await opened(person, proPrice), await opened(person, proPrice)]
   assert.equal((await sendForm(page.checkout_url, {})).status, 303)
   await creditsBecome(person, proCredits - 100)
   await shop.release(held)
@@ -97,10 +98,22 @@ test('a larger plan is confirmed on a page within the period, and completes its 
     assert.deepEqual([smaller.status, smaller.body.reason], [409, 'smaller_plan'], price)
   }
   assert.ok((await planEvents(person)).includes('subscription.changed'))
+  // The provider ends no page of a change: one that was opened before may be confirmed once the credits are spent.
+  await shop.spend(proCredits - 500, person)
+  assert.equal((await sendForm(kept.checkout_url, {})).status, 303)
+  const again = await planBecomes(
+    person,
+    ({ payments }) => payments.length === 3,
+    'the kept page is confirmed',
+  )
+  assert.deepEqual([again.payments[0]?.credits, await planCredits(person)], [0, 500])
 })
 
 test('a change that bills the rest of a period brings that part of the credits', async () => {
   const person = await subscriber(shop.gateway.url)
+  // The page of a change charges the stored card, so a program does not get its address.
+  const byProgram = await checkout(person, proPrice)
+  assert.deepEqual([byProgram.status, byProgram.body.code], [403, 'step_up_required'])
   await shop.provider.advance(20 * day)
   const [payment] = (await planOf(person)).payments
   const paid = await shop.stripe.invoices.retrieve(payment!.invoice_id)
@@ -132,7 +145,7 @@ test('a change that bills the rest of a period brings that part of the credits',
 })
 
 test('a change of plan is seen without any event', async () => {
-  const person = await subscriber(shop.gateway.url)
+  const person = await subscriber(shop.gateway.url, { person: await signedInPerson(shop.gateway) })
   await shop.provider.dial({ drop: true })
   const page = await opened(person, proPrice)
   assert.equal((await sendForm(page.checkout_url, {})).status, 303)
@@ -143,7 +156,23 @@ test('a change of plan is seen without any event', async () => {
 test('a plan renews by the clock, and its unspent credits end with their period', async () => {
   const person = await subscriber(shop.gateway.url)
   await shop.spend(100, person)
-  await shop.provider.advance(32 * day)
+  const { plan_until: until } = (await person.call<{ plan_until: string }>('GET /v1/user')).body
+  const [item] = (await shop.stripe.subscriptions.list({ limit: 1 })).data[0]!.items.data
+  const periodSeconds = item!.current_period_end - item!.current_period_start
+  assert.equal(new Date(until).getTime(), item!.current_period_end * 1_000)
+  // On the last day it is read every hour, so that a renewal whose event is lost is found soon.
+  await shop.provider.advance(periodSeconds - day / 2)
+  const intervals = () =>
+    shop.sql<{ every_seconds: number }>(
+      `select w.every_seconds from plan_watch w join plan_subscription s using (id)
+       join app_user u on u.id = s.user_id where u.agent_id = $1`,
+      [person.agentId],
+    )
+  await eventually(
+    async () => (await intervals())[0]?.every_seconds === 3_600 || undefined,
+    'hourly readings',
+  )
+  await shop.provider.advance(3 * day)
   await creditsBecome(person, plusCredits)
   assert.deepEqual(await planHistory(person), [plusCredits, plusCredits])
   assert.deepEqual(await planEvents(person), ['subscription.renewed', 'subscription.started'])

@@ -18,6 +18,11 @@ export const subscriptionMutations = [
       'credits that running answers hold while a plan changes come back beside the new ones',
     ],
     [
+      'if (isRepeated) return 0n',
+      '',
+      'pages of a change that were kept open bring the credits of the plan again and again, for nothing',
+    ],
+    [
       'billed < whole ? (credits * billed) / whole : credits',
       'credits',
       'a change on the last day of a period brings the credits of a whole one',
@@ -58,6 +63,11 @@ export const subscriptionMutations = [
       '',
       'credits outlive their plan',
     ],
+    [
+      'row.current_period_end <= later(now, daySeconds * 1_000) || invoices.some(isUnpaid)',
+      'false',
+      'a renewal whose event is lost is found a day later',
+    ],
   ]),
   ...mutationsOf('src/features/subscriptions/sync.ts', journeys, [
     ['if (payment !== null) await stripe.refund(payment)', '', 'a plan that is paid twice is not refunded'],
@@ -68,9 +78,19 @@ export const subscriptionMutations = [
       'row.page > 0',
       'a page whose key answers with a failure is asked for again under it',
     ],
+    [
+      'result: resultOf(data, row, { isReused: false }),',
+      'result: { ...resultOf(data, row, { isReused: false }), checkout_url: made.url },',
+      'a token that may only read gets the address of a page from its task',
+    ],
   ]),
   ...mutationsOf('src/features/subscriptions/checkout-admission.ts', periods, [
     ['if (known && known.price_id !== plan.priceId) throw otherPrice()', '', 'one intent buys two plans'],
+    [
+      "if (principal !== 'app') throw changeByPerson()",
+      '',
+      'a program gets the page of a change, and charges the stored card of the person',
+    ],
     [
       'if (old === undefined || plan.cents <= old.cents)',
       'if (old === undefined)',
@@ -105,6 +125,13 @@ export const subscriptionMutations = [
   ]),
   ...mutationsOf('src/features/subscriptions/receive-event.ts', journeys, [
     ['if (event.isLive !== isLive) {', 'if (false) {', 'events of the other mode are read'],
+  ]),
+  ...mutationsOf('src/edges/http/provider-events-route.ts', journeys, [
+    [
+      'if (!isReleased && !hasArrived) onUnfinished(key)',
+      '',
+      'an address holds all places for bodies that it never sends, as often as it likes',
+    ],
   ]),
   ...mutationsOf('src/upstreams/stripe/signature.ts', signatures, [
     [

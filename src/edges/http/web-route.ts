@@ -30,6 +30,7 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: W
       onRequest: (request, reply, next) => {
         route.admit(webRequest(request, reply)).then((state) => {
           states.set(request, state)
+          limitBody(request, route.bodyMsMax)
           next()
         }, next)
       },
@@ -65,6 +66,13 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: W
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (_: FastifyRequest, bytes: Buffer) => bytes)
     mount(scope)
   })
+}
+
+function limitBody({ raw }: FastifyRequest, msMax: number | undefined): void {
+  if (msMax === undefined) return
+  const timer = setTimeout(() => raw.socket.destroy(), msMax)
+  timer.unref()
+  for (const event of ['end', 'close']) raw.once(event, () => clearTimeout(timer))
 }
 
 const isStream = ({ headers }: Response): boolean =>

@@ -93,7 +93,7 @@ export async function applyReading(deps: ApplyDeps, tx: Tx, reading: Reading): P
       { invoice: unnamed.id, price: unnamed.price_id },
       'a paid invoice brings no credits: STRIPE_PLANS does not name its price',
     )
-  await setInterval(tx, row.id, intervalOf(row, unnamed, reading.now))
+  await setInterval(tx, row.id, intervalOf(row, { invoices, unnamed, now: reading.now }))
   const failures = failed.map(({ pay_url: payUrl }) => eventOf('subscription.payment_failed', { payUrl }))
   const own = row.role === 'main' ? [...failures, ...changeEvents(before, row, eventOf)] : []
   return { events: [...events, ...own], role: row.role }
@@ -104,13 +104,19 @@ const isUnnamed = (
   { status, granted, price_id: priceId }: PlanInvoiceRow,
 ): boolean => status === 'paid' && granted === null && !catalogue.find(priceId)
 
-function intervalOf(row: PlanSubscriptionRow, unnamed: PlanInvoiceRow | undefined, now: Date) {
+const isUnpaid = ({ status }: PlanInvoiceRow): boolean => status === 'draft' || status === 'open'
+
+type Seen = { invoices: readonly PlanInvoiceRow[]; unnamed: PlanInvoiceRow | undefined; now: Date }
+function intervalOf(row: PlanSubscriptionRow, { invoices, unnamed, now }: Seen) {
   // Credits of a plan that was ended early last until the end of their period, and may be refunded until then.
   if (row.ended_at !== null && row.current_period_end <= now) return { everySeconds: null, latestAt: null }
   // While a release that names another plan is rolled out, an instance that knows it reads the invoice soon.
   const isFresh = unnamed?.paid_at && later(unnamed.paid_at, hourSeconds * 1_000) > now
   if (unnamed) return every(isFresh ? eagerSeconds : hourSeconds, now)
-  return every(row.status === 'active' || row.ended_at !== null ? daySeconds : hourSeconds, now)
+  if (row.ended_at !== null) return every(daySeconds, now)
+  // A renewal comes soon, or its invoice is made and not paid yet.
+  const isDue = row.current_period_end <= later(now, daySeconds * 1_000) || invoices.some(isUnpaid)
+  return every(row.status !== 'active' || isDue ? hourSeconds : daySeconds, now)
 }
 
 const every = (everySeconds: number, now: Date) => ({
@@ -182,6 +188,12 @@ async function storeInvoices(
 
 type Settlement = { row: PlanSubscriptionRow; invoices: PlanInvoiceRow[]; eventOf: EventOf }
 
+/** Two changes of one second have no order, so that the one that is read first may be listed last. */
+const isTwin = (one: PlanInvoiceRow, other: PlanInvoiceRow): boolean =>
+  one.id !== other.id &&
+  one.reason === other.reason &&
+  one.created_at.getTime() === other.created_at.getTime()
+
 /** Grants what is paid and not granted yet, and takes back what was refunded or is disputed. */
 async function settleCredits(
   deps: ApplyDeps,
@@ -192,7 +204,9 @@ async function settleCredits(
   for (const [index, invoice] of invoices.entries()) {
     const plan = deps.catalogue.find(invoice.price_id)
     if (invoice.status !== 'paid' || invoice.granted !== null || !plan) continue
-    const earlier = invoices.slice(0, index).filter(({ granted }) => granted !== null)
+    const earlier = invoices.filter(
+      (each, place) => each.granted !== null && (place < index || isTwin(each, invoice)),
+    )
     const credits = await grantCredits(deps, tx, { invoice, earlier, credits: plan.credits })
     events.push(eventOf(grantEventOf(invoice), { credits }))
   }

@@ -33,7 +33,7 @@ const manage = { subscription_path: '/v1/subscriptions' }
 export async function admitCheckout(
   deps: AdmissionDeps,
   input: Input,
-  { userId }: Pick<Asker, 'userId'>,
+  { userId, principal }: Pick<Asker, 'userId' | 'principal'>,
 ): Promise<{ plan: PricedPlan; intent: string; mode: CheckoutData['mode'] }> {
   const { db, catalogue } = deps
   const plan = await catalogue.requireSold(input.price_id)
@@ -45,9 +45,20 @@ export async function admitCheckout(
       extras: { reason: 'paid', plan: plan.name, ...manage },
     })
   const current = await liveSubscription(deps, userId)
-  if (current) await assertChange(deps, current, plan)
+  if (current) {
+    await assertChange(deps, current, plan)
+    // The page of a change asks for no card: whoever has its address can charge the stored one.
+    if (principal !== 'app') throw changeByPerson()
+  }
   return { plan, intent, mode: current ? 'change' : 'new' }
 }
+
+const changeByPerson = (): Fault =>
+  new Fault(
+    'step_up_required',
+    'A change is paid with the stored card, so only a person can ask for its page: let the person sign in with an app or `portico login`, and ask there',
+    { extras: { requires: 'person', ...manage } },
+  )
 
 export const otherPrice = (): Fault =>
   new Fault(

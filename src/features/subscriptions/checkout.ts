@@ -1,5 +1,6 @@
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { type EndedTask, type InputOf, taskOf } from '#kernel/contract/operation.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { StepAddition, StepResult, TaskView, Tx } from '#kernel/task/task.ts'
@@ -59,7 +60,7 @@ const deadlineMs = 120_000
 
 export const createCheckout = (deps: CheckoutDeps) =>
   taskOf({
-    async admit(input: Input, asker: Pick<Asker, 'userId'>) {
+    async admit(input: Input, asker: Pick<Asker, 'userId' | 'principal'>) {
       const { plan, intent, mode } = await admitCheckout(deps, input, asker)
       const data: Data = {
         price_id: plan.priceId,
@@ -80,9 +81,21 @@ export const createCheckout = (deps: CheckoutDeps) =>
       open: (task: Task) => openPage(deps, task),
     },
     retry: { attemptsMax: 4, firstMs: 300, maxMs: 3_000 },
-    finish: async (task: EndedTask) => answerOf(task) as Answer,
+    finish: (task: EndedTask) => finish(deps, task),
   })
 type Answer = JsonObject & { status: 'open' }
+
+/**
+ * Adds the address of the page, which only who asked for it gets: whoever has it can pay, or confirm a change with the
+ * stored card, and tasks are shown to every token that reads.
+ */
+async function finish({ db }: Pick<CheckoutDeps, 'db'>, task: EndedTask): Promise<Answer> {
+  const result = answerOf(task) as Answer
+  const row = await checkoutById(db, String(result.checkout_id))
+  if (!row?.url)
+    throw new Fault('unavailable', 'This page was replaced: ask again with a new request; nothing was paid')
+  return { ...result, checkout_url: row.url, expires_at: row.expires_at.toISOString() }
+}
 
 const lifetimeMs = ({ mode }: CheckoutData): number => (mode === 'new' ? pageMs : changePageMs)
 
@@ -188,10 +201,9 @@ async function endOthers({ db, stripe, announce }: CheckoutDeps, { userId, data 
 
 const resultOf = (
   data: Data,
-  { id, url, expires_at: expiresAt }: PlanCheckoutRow,
+  { id, expires_at: expiresAt }: PlanCheckoutRow,
   { isReused }: { isReused: boolean },
 ) => ({
-  checkout_url: url,
   checkout_id: id,
   plan: data.plan,
   price_usd: data.price_usd,
@@ -221,7 +233,7 @@ async function openPage(deps: CheckoutDeps, { userId, data }: Task): Promise<Res
     return {
       end: 'completed',
       outcome: 'executed',
-      result: resultOf(data, { ...row, url: made.url }, { isReused: false }),
+      result: resultOf(data, row, { isReused: false }),
       writes: (tx) => storePage(deps, tx, row, made),
     }
   if (failures < failuresMax) return { next: 'reserve', data: { failures, failedPage: row.page } }

@@ -42,7 +42,8 @@ const CheckoutResponse = T.Object(
   {
     checkout_url: T.String({
       format: 'uri',
-      description: 'Page of the payment provider; only a person can pay there',
+      description:
+        'Page of the payment provider for the person. A change of plan asks for no card there: keep its address secret',
     }),
     checkout_id: T.String({ description: 'Id of the checkout' }),
     ...planFields,
@@ -112,7 +113,7 @@ export const Subscription = T.Object(
 export const contract = group('subscriptions', {
   checkout: task('POST /v1/subscriptions/checkout', {
     summary: 'A page on which a person pays for a plan',
-    description: `Use it to subscribe to a plan, or to change to a larger one. Nothing is paid by this call: give \`checkout_url\` to a person, who pays there by card. Credits come with each paid invoice, once. Other open pages of the user end. It counts as ${callPoints} calls. Next: \`subscriptions_show\` says when the plan is active, \`credits_available\` shows its credits.`,
+    description: `Use it to subscribe to a plan, or to change to a larger one, which takes the token of a person who signed in. Nothing is paid by this call: give \`checkout_url\` to a person, who pays there by card. Credits come with each paid invoice, once. Other open pages of a new plan end. It counts as ${callPoints} calls. Next: \`subscriptions_show\` says when the plan is active, \`credits_available\` shows its credits.`,
     access: 'manage',
     rate: 'money',
     points: () => callPoints,
@@ -121,7 +122,7 @@ export const contract = group('subscriptions', {
     repeatable: true,
     body: CheckoutRequest,
     output: CheckoutResponse,
-    faults: ['idempotency_conflict', 'conflict', 'upstream_rejected', 'unavailable'],
+    faults: ['step_up_required', 'idempotency_conflict', 'conflict', 'upstream_rejected', 'unavailable'],
   }),
   plans: read('GET /v1/subscriptions/plans', {
     isAddition: true,

@@ -20,9 +20,10 @@ const prices: Record<string, Price> = {
 const plans = Object.keys(prices).map((priceId) => ({ name: priceId.slice(6), priceId, credits: 1n }))
 
 function catalogueOf() {
-  const provider = { isAway: false }
+  const provider: { isAway: boolean; unreadable?: string } = { isAway: false }
   const price = async (id: string): Promise<Price> => {
-    if (provider.isAway) throw new Fault('unavailable', 'The payment provider is away')
+    if (provider.isAway || id === provider.unreadable)
+      throw new Fault('unavailable', 'The payment provider is away')
     return prices[id]!
   }
   return { provider, catalogue: createPlanCatalogue(plans, { price }) }
@@ -57,6 +58,16 @@ test('a former price still says what its subscribers pay', async () => {
   })
   assert.equal(await catalogue.priced('price_none'), undefined)
   assert.equal(await catalogue.priced('price_euro'), undefined)
+})
+
+test('a price that cannot be read leaves the others for sale', async () => {
+  const { catalogue, provider } = catalogueOf()
+  provider.unreadable = 'price_former'
+  assert.deepEqual(
+    (await catalogue.sold()).map(({ priceId }) => priceId),
+    ['price_now'],
+  )
+  await assert.rejects(catalogue.requireSold('price_former'), { code: 'unavailable' })
 })
 
 test('prices that nobody can read are not sold', async () => {

@@ -16,7 +16,7 @@ export type PricedPlan = Plan & {
 export type PlanCatalogue = {
   /** Returns the plan of a price, also of one that is sold no more; undefined for a price of another shop. */
   find(priceId: string): Plan | undefined
-  /** Returns the plans that are sold now. */
+  /** Returns the plans that are sold now, without those whose price cannot be read; throws if none can be. */
   sold(): Promise<PricedPlan[]>
   /** Returns what a price costs, sold or not; undefined if it is of another shop, or was not in USD. */
   priced(priceId: string): Promise<PricedPlan | undefined>
@@ -53,8 +53,11 @@ export function createPlanCatalogue(plans: readonly Plan[], stripe: Pick<Stripe,
     return { ...plan, cents: price.cents, interval: price.interval, isSold: price.isActive }
   }
   const sold = async () => {
-    const all = await Promise.all(plans.map(({ priceId }) => priced(priceId)))
-    return all.flatMap((each) => (each?.isSold ? [each] : []))
+    const all = await Promise.allSettled(plans.map(({ priceId }) => priced(priceId)))
+    const [failed] = all.flatMap((each) => (each.status === 'rejected' ? [each] : []))
+    // The operator may have archived or mistyped one price; the others are sold all the same.
+    if (failed && all.every(({ status }) => status === 'rejected')) throw failed.reason
+    return all.flatMap((each) => (each.status === 'fulfilled' && each.value?.isSold ? [each.value] : []))
   }
   return {
     find,

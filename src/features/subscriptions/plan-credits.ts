@@ -66,15 +66,28 @@ async function unspentOf(tx: Tx, earlier: readonly PlanInvoiceRow[], at: Date): 
 
 type Grant = {
   invoice: PlanInvoiceRow
-  /** Those of the same subscription before it, with credits. */
+  /** Those of the same subscription before it, or of its second, with credits. */
   earlier: readonly PlanInvoiceRow[]
   credits: bigint
 }
-/** The credits of a plan for the part of a period that a change bills; the portal may be set up to keep the period. */
-const creditsOfChange = (
-  { billed_cents: billed, price_cents: whole }: PlanInvoiceRow,
+const isPaidBack = ({ paid_cents: paid, refunded_cents: refunded }: PlanInvoiceRow): boolean =>
+  paid > 0n && refunded >= paid
+/**
+ * Returns the credits of a plan for the part of a period that a change bills; the portal may be set up to keep the
+ * period. A plan brings none that costs no more than one whose credits came for this period: pages that were opened
+ * while the plan was smaller may be confirmed one after the other, and their invoices are of nearly 0 USD.
+ */
+function creditsOfChange(
+  { billed_cents: billed, price_cents: whole, created_at: at }: PlanInvoiceRow,
+  earlier: readonly PlanInvoiceRow[],
   credits: bigint,
-): bigint => (billed < whole ? (credits * billed) / whole : credits)
+): bigint {
+  const isRepeated = earlier.some(
+    (each) => each.period_end > at && each.price_cents >= whole && !isPaidBack(each),
+  )
+  if (isRepeated) return 0n
+  return billed < whole ? (credits * billed) / whole : credits
+}
 
 /**
  * Grants the credits of a paid invoice. A change of plan within a period brings as many credits as complete the new
@@ -89,7 +102,7 @@ export async function grantCredits(
   const expiresAt = later(invoice.period_end, graceMs)
   const isChange = invoice.reason === 'subscription_update'
   const unspent = isChange ? await unspentOf(tx, earlier, invoice.created_at) : 0n
-  const wanted = isChange ? creditsOfChange(invoice, credits) : credits
+  const wanted = isChange ? creditsOfChange(invoice, earlier, credits) : credits
   const granted = wanted > unspent ? wanted - unspent : 0n
   invoice.granted = granted
   invoice.expires_at = expiresAt

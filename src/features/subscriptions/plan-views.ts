@@ -16,20 +16,27 @@ const priceMsMax = 1_000
 export const activeStatuses: readonly string[] = ['active', 'trialing']
 export const endedStatuses: readonly string[] = ['canceled', 'incomplete_expired']
 
-const isSuspended = (invoice: Pick<PlanInvoiceRow, 'dispute'> | undefined): boolean =>
-  invoice?.dispute === 'open' || invoice?.dispute === 'lost'
+const isDisputed = ({ dispute }: Pick<PlanInvoiceRow, 'dispute'>): boolean =>
+  dispute === 'open' || dispute === 'lost'
 
+type Paid = Pick<PlanInvoiceRow, 'subscription_id' | 'dispute' | 'paid_at' | 'expires_at'>
+/**
+ * Returns the status of a plan, whose invoices come newest first. A change leaves the credits of the invoice before it
+ * the same end, so that a dispute of either suspends the plan.
+ */
 export function statusOf(
-  { status }: Pick<PlanSubscriptionRow, 'status'>,
-  lastPaid: Pick<PlanInvoiceRow, 'dispute'> | undefined,
+  { id, status }: Pick<PlanSubscriptionRow, 'id' | 'status'>,
+  invoices: readonly Paid[],
 ): PlanStatus {
   if (endedStatuses.includes(status)) return 'canceled'
-  if (isSuspended(lastPaid)) return 'suspended'
+  const paid = invoices.filter((each) => each.subscription_id === id && each.paid_at !== null)
+  const [last] = paid
+  const endMs = last?.expires_at?.getTime()
+  const isOfPeriod = (each: Paid) =>
+    each === last || (endMs !== undefined && each.expires_at?.getTime() === endMs)
+  if (paid.some((each) => isOfPeriod(each) && isDisputed(each))) return 'suspended'
   return activeStatuses.includes(status) ? 'active' : 'past_due'
 }
-
-const paidLastOf = (invoices: readonly PlanInvoiceRow[], { id }: PlanSubscriptionRow) =>
-  invoices.find((each) => each.subscription_id === id && each.paid_at !== null)
 
 const paymentOf = (row: PlanInvoiceRow) => ({
   invoice_id: row.id,
@@ -71,7 +78,7 @@ export async function subscriptionView(
     price_id: row.price_id,
     price_usd: priced ? usdOf(priced.cents) : null,
     interval: priced?.interval ?? null,
-    status: statusOf(row, paidLastOf(invoices, row)),
+    status: statusOf(row, invoices),
     current_period_end: row.current_period_end.toISOString(),
     cancel_at_period_end: row.cancel_at_period_end,
     pay_url: row.ended_at === null ? (open?.pay_url ?? null) : null,
@@ -90,7 +97,7 @@ export async function planStateOf(
   const invoices = await invoicesOfUser(db, userId)
   return {
     plan: catalogue.find(row.price_id)?.name ?? row.price_id,
-    status: statusOf(row, paidLastOf(invoices, row)),
+    status: statusOf(row, invoices),
     until: row.current_period_end,
   }
 }
