@@ -5,6 +5,7 @@
 export const allowedImports: Record<string, readonly string[]> = {
   'config.ts': ['kernel', 'config-safety.ts', 'config-parsers.ts', 'config-payments.ts'],
   'config-payments.ts': [],
+  'config-payments.test.ts': ['config-payments.ts'],
   'config-parsers.ts': [],
   'config-safety.ts': ['kernel', 'config-payments.ts'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.

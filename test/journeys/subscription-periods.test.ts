@@ -85,7 +85,7 @@ test('a larger plan is confirmed on a page within the period, and completes its 
   // Credits that a running answer holds are not spent yet.
   const held = await shop.spend(100, person, 'hold')
   await shop.provider.advance(10 * day)
-  const [page, kept] = [await opened(person, proPrice), await opened(person, proPrice)]
+  const [page, secondPage] = [await opened(person, proPrice), await opened(person, proPrice)]
   assert.equal((await sendForm(page.checkout_url, {})).status, 303)
   await creditsBecome(person, proCredits - 100)
   await shop.release(held)
@@ -100,11 +100,11 @@ test('a larger plan is confirmed on a page within the period, and completes its 
   assert.ok((await planEvents(person)).includes('subscription.changed'))
   // The provider ends no page of a change: one that was opened before may be confirmed once the credits are spent.
   await shop.spend(proCredits - 500, person)
-  assert.equal((await sendForm(kept.checkout_url, {})).status, 303)
+  assert.equal((await sendForm(secondPage.checkout_url, {})).status, 303)
   const again = await planBecomes(
     person,
     ({ payments }) => payments.length === 3,
-    'the kept page is confirmed',
+    'the second page is confirmed',
   )
   assert.deepEqual([again.payments[0]?.credits, await planCredits(person)], [0, 500])
 })

@@ -179,7 +179,7 @@ export const strategyMutations = [
     'src/features/strategies/exit-due.ts',
     ['src/features/strategies/exit-due.test.ts'],
     [
-      ['return standing.unfinishedExit ?? undefined', 'return undefined', 'an exit that failed is forgotten'],
+      ['return endState.unfinishedExit ?? undefined', 'return undefined', 'an exit that failed is forgotten'],
       [
         "if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return 'day_ends'\n",
         '',

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pastDayEnds } from '#features/schedules/recurrence/past-times.ts'
 import type { OpenPosition } from '#market/strategies/account.ts'
 import type { FarmingConfig, MarketRules, OrderIntent } from '#market/strategies/strategy.ts'
 import { openRun, type RunConfig, stateOf } from '#market/strategies/strategy-run.ts'
@@ -64,8 +63,8 @@ function reasonOf({ run = holding, atMs = openedMs + 1_000, unfinishedExit = nul
     {
       state: hasLeft ? { ...state, positions: {} } : state,
       terms: { config, timezone: 'America/New_York' },
-      standing: { unfinishedExit },
-      dayEndOf: (timezone, atMs) => pastDayEnds(timezone, atMs, atMs)[0]!,
+      endState: { unfinishedExit },
+      dayEndOf: (_timezone, atMs) => (atMs < dayEndsMs ? dayEndsMs : dayEndsMs + 86_400_000),
     },
   )
 }

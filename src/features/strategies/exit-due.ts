@@ -7,7 +7,7 @@ import type { StrategyTerms } from './mode-driver.ts'
 
 /** Why an account has to end what it has open: by a guard, with its day, or because an exit did not end it. */
 
-export type Standing = {
+export type EndState = {
   /** A strategy that was stopped opens nothing; its positions keep their exits and guards. */
   hasStopped: boolean
   /** The reason of the last run, if that was an exit that has failed a while ago. */
@@ -16,7 +16,7 @@ export type Standing = {
 export type ExitGiven = {
   state: StrategyState
   terms: Pick<StrategyTerms, 'config' | 'timezone'>
-  standing: Pick<Standing, 'unfinishedExit'>
+  endState: Pick<EndState, 'unfinishedExit'>
   dayEndOf: DayEndOf
 }
 /** Returns the end of the local day of a zone. */
@@ -24,12 +24,12 @@ export type DayEndOf = (timezone: string, atMs: number) => number
 
 const exitAgainMs = 30_000
 
-export async function standingOf(
+export async function readEndState(
   db: Queryable,
   { strategy_id, mode }: Pick<StrategyAccount, 'strategy_id' | 'mode'>,
   nowMs: number,
-): Promise<Standing> {
-  const [row] = await query<Standing>(
+): Promise<EndState> {
+  const [row] = await query<EndState>(
     db,
     `select s.status in ('paused', 'disabled') as "hasStopped", e.reason as "unfinishedExit"
      from strategy s left join lateral (
@@ -45,7 +45,7 @@ export async function standingOf(
 /** Returns why an account has to end what it has open, unless the orders of a decision are under way. */
 export function exitDue(
   { run }: Pick<StrategyAccount, 'run'>,
-  { state, terms, standing, dayEndOf }: ExitGiven,
+  { state, terms, endState, dayEndOf }: ExitGiven,
 ): string | undefined {
   const { positions } = run.account
   if (positions.size === 0 || run.pending.length > 0) return undefined
@@ -58,5 +58,5 @@ export function exitDue(
   const { strategy } = config.decision
   if (strategy.type === 'day_trade_farming' && isOvernight(positions.values(), day)) return 'day_ends'
   // Nothing else asks a second time for an exit.
-  return standing.unfinishedExit ?? undefined
+  return endState.unfinishedExit ?? undefined
 }

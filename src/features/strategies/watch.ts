@@ -14,7 +14,7 @@ import {
   storeEquity,
   storeFills,
 } from './account-store.ts'
-import { type DayEndOf, exitDue, standingOf } from './exit-due.ts'
+import { type DayEndOf, exitDue, readEndState } from './exit-due.ts'
 import { tripEvents } from './guard-trips.ts'
 import type { ModeDriver, ModeReading, StrategyTerms } from './mode-driver.ts'
 import { type Drivers, equityText, nextWatch } from './runner.ts'
@@ -133,14 +133,14 @@ async function applyLook(
   const locked = await lockAccount(tx, { strategy_id, mode })
   if (!locked || locked.version !== version) return undefined
   const synced = await reading.apply(tx, locked)
-  const standing = await standingOf(tx, locked, nowMs)
-  const account = standing.hasStopped ? withoutEntries(synced.account) : synced.account
+  const endState = await readEndState(tx, locked, nowMs)
+  const account = endState.hasStopped ? withoutEntries(synced.account) : synced.account
   const hasChanged = synced.hasChanged || account !== synced.account
   await storeFills(tx, synced.fills)
   await storeUnlessSame(tx, { locked, account, terms, driver, nowMs, hasChanged })
   const events = await tripEvents(tx, { before: locked.run, after: account.run, terms })
   const { dayEndOf } = deps
-  const reason = exitDue(account, { state: reading.stateOf(account, nowMs), terms, standing, dayEndOf })
+  const reason = exitDue(account, { state: reading.stateOf(account, nowMs), terms, endState, dayEndOf })
   const exit =
     reason === undefined ? undefined : await deps.startExit(tx, { strategyId: strategy_id, mode }, reason)
   await deps.appendEvents(tx, terms.userId, events)

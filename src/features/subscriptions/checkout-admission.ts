@@ -47,7 +47,7 @@ export async function admitCheckout(
   const current = await liveSubscription(deps, userId)
   if (current) {
     await assertChange(deps, current, plan)
-    // The page of a change asks for no card: whoever has its address can charge the stored one.
+    // The page of a change asks for no card: who has its address can charge the stored one.
     if (principal !== 'app') throw changeByPerson()
   }
   return { plan, intent, mode: current ? 'change' : 'new' }

@@ -86,7 +86,7 @@ export const createCheckout = (deps: CheckoutDeps) =>
 type Answer = JsonObject & { status: 'open' }
 
 /**
- * Adds the address of the page, which only who asked for it gets: whoever has it can pay, or confirm a change with the
+ * Adds the address of the page, which only who asked for it gets: who has it can pay, or confirm a change with the
  * stored card, and tasks are shown to every token that reads.
  */
 async function finish({ db }: Pick<CheckoutDeps, 'db'>, task: EndedTask): Promise<Answer> {
