@@ -67,7 +67,7 @@ const userDomain = (chainId: number): Uint8Array => {
 const typeHash = (primary: string, fields: TypedFields): Uint8Array => {
   const known = typeHashes.get(primary)
   if (known) return known
-  const list = fields.map(([name, kind]) => `${kind} ${name}`).joinBytes(',')
+  const list = fields.map(([name, kind]) => `${kind} ${name}`).join(',')
   const made = hashText(`HyperliquidTransaction:${primary}(${list})`)
   typeHashes.set(primary, made)
   return made
