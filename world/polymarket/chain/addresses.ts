@@ -31,9 +31,11 @@ export const contracts = {
   safeFactory: '0xaacFeEa03eb1561C4e67d661e40682Bd20E3541b',
   multiSend: '0xA238CBeb142c10Ef7Ad8442C6D1f9E89e07e7761',
   /** Backs every unit of pUSD; its address is of this world alone. */
-  vault: '0x7001A00000000000000000000000000000000137',
+  vault: '0x7001a00000000000000000000000000000000137',
   /** Exchanges USDC and USDC.e one to one for the vault; of this world alone. */
   dollarDesk: '0x7001A00000000000000000000000000000000138',
+  /** The oracle of every market: the resolver's calls are made in its name. */
+  oracle: '0x7001A0000000000000000000000000000000013A',
   /** The code behind every Safe of this world. */
   safeImplementation: '0x7001A00000000000000000000000000000000139',
 } as const satisfies Record<string, Address>
