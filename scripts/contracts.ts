@@ -25,7 +25,9 @@ type Output = {
   contracts: Record<string, Record<string, Compiled>>
 }
 
-const worldFolders = ['../world/evm', '../world/polymarket'].map((folder) => join(import.meta.dirname, folder))
+const worldFolders = ['../world/evm', '../world/polymarket'].map((folder) =>
+  join(import.meta.dirname, folder),
+)
 const gatewayFolder = join(import.meta.dirname, '../src/upstreams/evm')
 
 /** What several contracts of a folder import stands in `shared` and has no artifact of its own. */
