@@ -25,18 +25,19 @@ type Output = {
   contracts: Record<string, Record<string, Compiled>>
 }
 
-const worldFolder = join(import.meta.dirname, '../world/evm')
+const worldFolders = ['../world/evm', '../world/polymarket'].map((folder) =>
+  join(import.meta.dirname, folder),
+)
 const gatewayFolder = join(import.meta.dirname, '../src/upstreams/evm')
 
+/** What several contracts of a folder import stands in `shared` and has no artifact of its own. */
 const compile = (folder: string) => {
-  const names = readdirSync(join(folder, 'contracts'))
+  const files = readdirSync(join(folder, 'contracts'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.sol'))
-    .map((file) => basename(file, '.sol'))
+    .map((file) => file.replaceAll('\\', '/'))
+  const names = files.filter((file) => !file.includes('/')).map((file) => basename(file, '.sol'))
   const sources = Object.fromEntries(
-    names.map((name) => [
-      `${name}.sol`,
-      { content: readFileSync(join(folder, 'contracts', `${name}.sol`), 'utf8') },
-    ]),
+    files.map((file) => [file, { content: readFileSync(join(folder, 'contracts', file), 'utf8') }]),
   )
   const settings = {
     optimizer: { enabled: true, runs: 200 },
@@ -80,11 +81,13 @@ const codeOf = (name: string, { evm }: Compiled) =>
   `/** Written by scripts/contracts.ts from contracts/${name}.sol. */\nexport const ${name.toLowerCase()}Code =\n  '0x${evm.deployedBytecode.object}'\n`
 
 const written = [
-  ...compile(worldFolder).map(([name, compiled]) => ({
-    name,
-    text: artifactOf(name, compiled),
-    path: join(worldFolder, 'artifacts', `${name}.json`),
-  })),
+  ...worldFolders.flatMap((folder) =>
+    compile(folder).map(([name, compiled]) => ({
+      name,
+      text: artifactOf(name, compiled),
+      path: join(folder, 'artifacts', `${name}.json`),
+    })),
+  ),
   ...compile(gatewayFolder).map(([name, compiled]) => ({
     name,
     text: codeOf(name, compiled),

@@ -31,9 +31,11 @@ export const contracts = {
   safeFactory: '0xaacFeEa03eb1561C4e67d661e40682Bd20E3541b',
   multiSend: '0xA238CBeb142c10Ef7Ad8442C6D1f9E89e07e7761',
   /** Backs every unit of pUSD; its address is of this world alone. */
-  vault: '0x7001A00000000000000000000000000000000137',
+  vault: '0x7001a00000000000000000000000000000000137',
   /** Exchanges USDC and USDC.e one to one for the vault; of this world alone. */
   dollarDesk: '0x7001A00000000000000000000000000000000138',
+  /** The oracle of every market: the resolver's calls are made in its name. */
+  oracle: '0x7001A0000000000000000000000000000000013A',
   /** The code behind every Safe of this world. */
   safeImplementation: '0x7001A00000000000000000000000000000000139',
 } as const satisfies Record<string, Address>
@@ -42,3 +44,13 @@ export type ContractName = keyof typeof contracts
 
 /** The hash of the code that the Safe factory deploys in production: Safes have addresses by it. */
 export const safeInitCodeHash: Hex = '0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf'
+
+/** The venue's own accounts, whose keys derive from public labels; the contracts name four of them. */
+export const accountAddresses = {
+  operator: '0x8B2B6b05f00673c4586D22825888ad411672e492',
+  relayer: '0xBd8c2Cc21fcA91F8Cb7F38CDFfd4Da1202601aEB',
+  resolver: '0x2db4486A198F293Bc1be4531d676433a631b6C02',
+  autoRedeemer: '0xC69fF58966A850AE2008FCC3F5368753AA00a6f0',
+  admin: '0x278a802a123E2C0D00302A22127ee669314Fb7Fc',
+  maker: '0xb08812BA3CA14ebA529bf8A315a7446b5eCA8FC1',
+} as const satisfies Record<string, Address>

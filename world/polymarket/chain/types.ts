@@ -16,7 +16,7 @@ export type ChainMarket = {
   isNegRisk: boolean
   /** 32 bytes in v1, 31 in v2. */
   conditionId: Hex
-  /** What the resolver reports about: 32 bytes in v1; in v2 the condition. */
+  /** What the resolver reports about: 32 bytes in v1; in v2 what the id was made of. */
   questionId: Hex
   /** YES, NO: `clobTokenIds` of v1, `positionIds` of v2. */
   outcomeIds: readonly [bigint, bigint]
@@ -27,6 +27,8 @@ export type ChainEvent = {
   protocol: Protocol
   /** `negRiskMarketID` of v1 (32 bytes); 29 bytes in v2. */
   eventId: Hex
+  /** What the id was made of. */
+  metadata: Hex
   markets: readonly ChainMarket[]
 }
 
@@ -114,7 +116,7 @@ export type WalletFunctions = {
 }
 
 /** A transaction in the making. */
-export type Call = { to: Address; data: Hex; value?: bigint }
+export type Call = { to: Address; data: Hex; value?: bigint /** At most. */; gas?: bigint }
 
 /** One order's part of a settlement; `cash` excludes the fee, which a buyer pays on top and a seller out of it. */
 export type Fill = { order: SignedOrder; shares: bigint; cash: bigint; fee: bigint }
@@ -137,7 +139,7 @@ export type CallFunctions = {
   settleCall: (settlement: Settlement) => Call
   /** `resolver`: one call for any number of markets and events, at most `preparedMax`. */
   prepareCall: (markets: readonly (ChainMarket | ChainEvent)[]) => Call
-  /** `resolver`: YES, NO, or half each, which markets of an event do not have in v1. */
+  /** `resolver`: YES, NO, or half each, which markets of an event do not have. */
   reportCall: (market: ChainMarket, outcome: 'yes' | 'no' | 'void') => Call
   /** `operator`: anyone may deploy a wallet. */
   deployWalletCall: (owner: Address) => Call
@@ -161,6 +163,12 @@ export type CallFunctions = {
 
 /** accounts.ts: whose keys derive from public labels; worth nothing outside of the world. */
 export type AccountName = 'operator' | 'relayer' | 'resolver' | 'autoRedeemer' | 'admin' | 'maker'
+
+export type AccountFunctions = {
+  addressOf: (name: AccountName) => Address
+  /** 65 bytes r, s, v of 27 or 28: of an order's hash, for the house maker. */
+  signHash: (name: AccountName, hash: Hex) => Hex
+}
 
 /** Bytes that were signed once, to be stored before they are sent. */
 export type SignedTransaction = { account: AccountName; nonce: number; hash: Hex; raw: Hex }
