@@ -1,4 +1,4 @@
-import { keccak256 } from '#world/hyperliquid/keccak.ts'
+import { keccak256 } from '#world/venue-core/keccak.ts'
 import type { Address, Hex } from './addresses.ts'
 
 /** The parts of ABI encoding that ids and signed hashes need, on the world's own keccak. */
