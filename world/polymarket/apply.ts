@@ -1,14 +1,14 @@
-import type { SignedTransaction } from './chain/types.ts'
+import { RequestError } from '#world/venue-core/request-error.ts'
 import { type CancelResult, cancelOrders, cancelScope, endOrder, type Scope, wipeOrders } from './cancel.ts'
+import type { SignedTransaction } from './chain/types.ts'
+import { heartbeat, loseHeartbeats } from './heartbeats.ts'
 import { identifyHouseOrder, requote, walkPrices } from './house-maker.ts'
+import { creditLedger, settleOnLedger } from './ledger.ts'
 import { markets } from './markets.ts'
 import { type Funds, type OrderInput, type OrderResult, placeOrder, releaseDelayed } from './place-order.ts'
-import { RequestError } from '#world/venue-core/request-error.ts'
 import type { Activity, ApiKey, Bridge, Order, RelayTransaction, TradeStatus, VenueMode } from './state.ts'
 import { changeTrade, isOpenTrade } from './trades.ts'
 import { accountOf, addActivity, marketOf, notify, samplePrices, stateOf, type Venue } from './venue.ts'
-import { heartbeat, loseHeartbeats } from './heartbeats.ts'
-import { creditLedger, settleOnLedger } from './ledger.ts'
 
 /** All that changes the venue. Everything that it did not decide itself is in the command, so that a replay is equal. */
 export type Command =
@@ -38,14 +38,23 @@ export type Command =
   | { kind: 'resolve'; conditionId: string; payout: number }
   | { kind: 'reported'; conditionId: string }
   | { kind: 'mode'; name: VenueMode; forMs: number; then: VenueMode; thenMs: number }
-  | { kind: 'account'; wallet: string; settings: { closedOnly?: boolean; banned?: boolean; phantomUsd?: number } }
+  | {
+      kind: 'account'
+      wallet: string
+      settings: { closedOnly?: boolean; banned?: boolean; phantomUsd?: number }
+    }
   | { kind: 'relay'; transaction: RelayTransaction; day: number }
   | { kind: 'relayChange'; id: string; change: Partial<RelayTransaction> }
   | { kind: 'bridge'; bridge: Bridge }
   | { kind: 'scanned'; block: number; rows: Omit<Activity, 'id'>[] }
   | { kind: 'chainPrepared' }
 
-export type Answer = OrderResult | CancelResult | { error: string; id: string } | { count: number } | undefined
+export type Answer =
+  | OrderResult
+  | CancelResult
+  | { error: string; id: string }
+  | { count: number }
+  | undefined
 
 const doneMax = 30_000
 
@@ -122,7 +131,11 @@ const resolve = (venue: Venue, conditionId: string, payout: number): void => {
   wipeOrders(venue, 'CANCELED_MARKET_RESOLVED', conditionId)
   requote(venue, market)
   venue.events.push({ kind: 'resolved', conditionId, atMs: venue.state.nowMs })
-  const payload = { market: conditionId, question: market.question, outcome: winnerOf(market.outcomes, payout) }
+  const payload = {
+    market: conditionId,
+    question: market.question,
+    outcome: winnerOf(market.outcomes, payout),
+  }
   const users = new Set([...venue.state.keys.values()].map(({ address }) => address))
   for (const user of users) notify(venue, user, { type: 4, payload })
 }

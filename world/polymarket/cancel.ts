@@ -1,5 +1,5 @@
-import type { Order, OrderStatus } from './state.ts'
 import { setStatus } from './place-order.ts'
+import type { Order, OrderStatus } from './state.ts'
 import { bookOf, marketOf, notify, type Venue } from './venue.ts'
 
 export type CancelResult = { canceled: string[]; not_canceled: Record<string, string> }

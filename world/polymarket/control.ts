@@ -280,7 +280,10 @@ const accountRoutes: Record<string, Route> = {
     const { reads } = requireChain(deps)
     const wallet = addressOf(query.get('wallet'), 'wallet')
     const tokens = (query.get('tokens') ?? '').split(',').filter(Boolean)
-    const [cash, shares] = await Promise.all([reads.dollars(wallet), reads.shares(wallet, tokens.map(BigInt))])
+    const [cash, shares] = await Promise.all([
+      reads.dollars(wallet),
+      reads.shares(wallet, tokens.map(BigInt)),
+    ])
     return {
       pusd: unitsText(cash.pusd),
       usdc: unitsText(cash.usdc),

@@ -10,7 +10,8 @@ export type DataDeps = { venue: Venue; realism: RealismControl }
 
 export const walletOfQuery = ({ query }: Request, name = 'user'): string => {
   const wallet = query.get(name) ?? ''
-  if (!/^0x[0-9a-fA-F]{40}$/.test(wallet)) throw new HttpError(400, `required query param '${name}' not provided`)
+  if (!/^0x[0-9a-fA-F]{40}$/.test(wallet))
+    throw new HttpError(400, `required query param '${name}' not provided`)
   return wallet.toLowerCase()
 }
 
@@ -87,7 +88,9 @@ const profile = {
 }
 
 export const wantsMarket = ({ query }: Request, market: Market | undefined): boolean => {
-  const conditions = ['market', 'condition', 'condition_id', 'conditionId'].flatMap((name) => listOf(query, name))
+  const conditions = ['market', 'condition', 'condition_id', 'conditionId'].flatMap((name) =>
+    listOf(query, name),
+  )
   const events = ['eventId', 'event_id'].flatMap((name) => listOf(query, name))
   return (
     (conditions.length === 0 ||
@@ -227,7 +230,9 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
 /** The shares of a market that exist: each pair is backed by a dollar. */
 export const openInterestOf = (venue: Venue, market: Market, atMs: number): number => {
   const wallets = new Set(
-    venue.state.activity.filter(({ conditionId }) => conditionId === market.conditionId).map(({ wallet }) => wallet),
+    venue.state.activity
+      .filter(({ conditionId }) => conditionId === market.conditionId)
+      .map(({ wallet }) => wallet),
   )
   let shares = 0
   for (const wallet of wallets)

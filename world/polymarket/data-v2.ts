@@ -1,16 +1,16 @@
-import { averagePrice, unitsNumber } from './decimal.ts'
-import { booleanOf, HttpError, integerOf, ok, type Request, type Route, route } from './http.ts'
-import { marketByCondition, otherOutcome } from './markets.ts'
 import {
   type DataDeps,
   isShownActivity,
-  percent,
   type PublicTrade,
+  percent,
   publicTrades,
   totalValue,
   walletOfQuery,
   wantsMarket,
 } from './data-v1.ts'
+import { averagePrice, unitsNumber } from './decimal.ts'
+import { booleanOf, HttpError, integerOf, ok, type Request, type Route, route } from './http.ts'
+import { marketByCondition, otherOutcome } from './markets.ts'
 import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, valueOf } from './positions.ts'
 import type { Activity } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
@@ -27,18 +27,27 @@ const encode = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).t
 const decode = (text: string, bound: string): Cursor => {
   try {
     const cursor = JSON.parse(Buffer.from(text, 'base64url').toString()) as Cursor
-    if (cursor.bound === bound && Number.isInteger(cursor.offset) && Number.isInteger(cursor.limit)) return cursor
+    if (cursor.bound === bound && Number.isInteger(cursor.offset) && Number.isInteger(cursor.limit))
+      return cursor
   } catch {
     // Answered below, as any other cursor that was not issued here.
   }
-  throw new HttpError(400, 'invalid cursor', { code: 'invalid_request', retryable: false, parameter: 'cursor' })
+  throw new HttpError(400, 'invalid cursor', {
+    code: 'invalid_request',
+    retryable: false,
+    parameter: 'cursor',
+  })
 }
 
 /** The cursor carries the size of the page, and what it was issued for. */
 const page = <T>(rows: readonly T[], { query }: Request, bound: string, view: (row: T) => unknown) => {
   const text = query.get('cursor')
   if (query.has('offset'))
-    throw new HttpError(400, 'offset is not supported', { code: 'invalid_request', retryable: false, parameter: 'offset' })
+    throw new HttpError(400, 'offset is not supported', {
+      code: 'invalid_request',
+      retryable: false,
+      parameter: 'offset',
+    })
   const { limit, offset } =
     text === null
       ? { limit: integerOf(query, 'limit', { fallback: pageDefault, max: pageMax }), offset: 0 }

@@ -1,6 +1,6 @@
-import { type Market, marketByCondition, type OutcomeIndex } from './markets.ts'
 import { lastPriceOf } from './clob-views.ts'
 import { cashOf } from './decimal.ts'
+import { type Market, marketByCondition, type OutcomeIndex } from './markets.ts'
 import type { Activity } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
@@ -104,4 +104,3 @@ export const isRedeemable = (venue: Venue, { market, size }: Position): boolean 
 
 export const hasBoth = (positions: readonly Position[], { market }: Position): boolean =>
   positions.filter((each) => each.market === market && each.size > 0).length === 2
-

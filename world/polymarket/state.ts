@@ -47,7 +47,6 @@ export type MarketState = {
   lastPrice: number
   lastSide: Side
   volume: bigint
-  liquidity: bigint
   /** Orders are refused once a result is known. */
   isClosed: boolean
   /** Per share, of the first outcome, in 1e-4 dollars. */
@@ -131,7 +130,13 @@ export type Order = {
   versions: Version<{ status: OrderStatus; matched: number }>[]
 }
 
-export type TradeStatus = 'MATCHED_NOT_BROADCASTED' | 'MATCHED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
+export type TradeStatus =
+  | 'MATCHED_NOT_BROADCASTED'
+  | 'MATCHED'
+  | 'MINED'
+  | 'CONFIRMED'
+  | 'RETRYING'
+  | 'FAILED'
 
 /** One order's part of a trade. */
 export type Leg = {

@@ -154,7 +154,8 @@ const createMarketFeed = (engine: Engine) => {
       if (event.kind === 'tick')
         for (const outcome of [0, 1] as const)
           frames.push({ frame: tickFrame(market, outcome, event), isCustom: false })
-      if (event.kind === 'resolved') frames.push({ frame: resolvedFrame(engine.venue, market), isCustom: true })
+      if (event.kind === 'resolved')
+        frames.push({ frame: resolvedFrame(engine.venue, market), isCustom: true })
     }
     return [...bookFrames(market), ...frames]
   }
@@ -175,7 +176,8 @@ const userFrames = (client: UserClient, event: VenueEvent): Frame[] => {
   if (user === undefined || (conditions && !conditions.has(conditionOf(event).toLowerCase()))) return []
   if (event.kind === 'order' && event.order.user === user)
     return [orderFrame(event.order, event.change, event.atMs)]
-  if (event.kind === 'trade' && usersOf(event.trade).has(user)) return [tradeFrame(event.trade, user, event.atMs)]
+  if (event.kind === 'trade' && usersOf(event.trade).has(user))
+    return [tradeFrame(event.trade, user, event.atMs)]
   return []
 }
 

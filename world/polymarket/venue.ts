@@ -49,7 +49,6 @@ const newMarket = (random: RandomState, market: Market, nowMs: number): MarketSt
   lastPrice: market.fair,
   lastSide: 'BUY',
   volume: 0n,
-  liquidity: 0n,
   isClosed: false,
   payout: null,
   resolvedMs: 0,
