@@ -37,7 +37,7 @@ export type Command =
   | { kind: 'tickSize'; conditionId: string; tick: number }
   | { kind: 'resolve'; conditionId: string; payout: number }
   | { kind: 'reported'; conditionId: string }
-  | { kind: 'mode'; name: VenueMode; forMs: number; then: VenueMode; thenMs: number }
+  | { kind: 'mode'; name: VenueMode; forMs: number; next: VenueMode; nextMs: number }
   | {
       kind: 'account'
       wallet: string
@@ -84,8 +84,8 @@ const expire = (venue: Venue, order: Order): void => {
 const changeMode = ({ state }: Venue): void => {
   const { mode } = state
   if (mode.untilMs === 0 || state.nowMs < mode.untilMs) return
-  const untilMs = mode.thenMs === 0 ? 0 : mode.untilMs + mode.thenMs
-  state.mode = { name: mode.then, untilMs, then: 'open', thenMs: 0 }
+  const untilMs = mode.nextMs === 0 ? 0 : mode.untilMs + mode.nextMs
+  state.mode = { name: mode.next, untilMs, next: 'open', nextMs: 0 }
 }
 
 const tick = (venue: Venue): void => {
@@ -159,9 +159,9 @@ const changeAccount = (venue: Venue, { wallet, settings }: Extract<Command, { ki
   if (phantomUsd !== undefined) account.phantomCash = BigInt(Math.round(phantomUsd * 1_000_000))
 }
 
-const startMode = (venue: Venue, { name, forMs, then, thenMs }: Extract<Command, { kind: 'mode' }>): void => {
+const startMode = (venue: Venue, { name, forMs, next, nextMs }: Extract<Command, { kind: 'mode' }>): void => {
   const { state } = venue
-  state.mode = { name, untilMs: forMs === 0 ? 0 : state.nowMs + forMs, then, thenMs }
+  state.mode = { name, untilMs: forMs === 0 ? 0 : state.nowMs + forMs, next, nextMs }
   if (name === 'open' || name === 'postOnly') for (const market of markets) requote(venue, market)
 }
 

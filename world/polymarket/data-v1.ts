@@ -1,7 +1,7 @@
 import { averagePrice, unitsNumber } from './decimal.ts'
 import { booleanOf, HttpError, integerOf, listOf, ok, type Request, type Route, route } from './http.ts'
 import { type Market, marketByCondition, markets, otherOutcome } from './markets.ts'
-import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, valueOf } from './positions.ts'
+import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
 import type { RealismControl } from './realism.ts'
 import type { Activity, Leg, Trade } from './state.ts'
 import type { Venue } from './venue.ts'
@@ -23,7 +23,7 @@ const dayOf = (venue: Venue): string =>
 /** Addresses are answered in lower case, as upstream does. */
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
   const { market, outcome, size, cost, bought, realized } = position
-  const value = valueOf(venue, position)
+  const value = worthOf(venue, position)
   const other = otherOutcome(outcome)
   return {
     proxyWallet: wallet,
@@ -273,7 +273,7 @@ const listHolders = ({ venue }: DataDeps, request: Request) => {
 export const totalValue = (venue: Venue, wallet: string, request: Request, atMs: number): number =>
   positionsOf(venue, wallet, atMs)
     .filter(({ market }) => wantsMarket(request, market))
-    .reduce((sum, position) => sum + valueOf(venue, position), 0)
+    .reduce((sum, position) => sum + worthOf(venue, position), 0)
 
 export const dataV1Routes = (deps: DataDeps): Route[] => {
   const { venue, realism } = deps

@@ -11,7 +11,7 @@ import {
 import { averagePrice, unitsNumber } from './decimal.ts'
 import { booleanOf, HttpError, integerOf, ok, type Request, type Route, route } from './http.ts'
 import { marketByCondition, otherOutcome } from './markets.ts'
-import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, valueOf } from './positions.ts'
+import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
 import type { Activity } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
@@ -78,7 +78,7 @@ const basisOf = ({ size, cost, bought, boughtCash }: Position) =>
 
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
   const { market, outcome, size, cost, fees, bought, boughtCash, realized, firstMs, lastMs } = position
-  const value = valueOf(venue, position)
+  const value = worthOf(venue, position)
   const other = otherOutcome(outcome)
   return {
     proxy_wallet: wallet,
@@ -148,7 +148,7 @@ const listPositions = ({ venue, realism }: DataDeps, request: Request) => {
     .filter((position) => isWanted(venue, all, position, status))
     .filter(({ market }) => wantsMarket(request, market))
     .filter(({ market }) => !title || market.question.toLowerCase().includes(title))
-    .sort((a, b) => (valueOf(venue, b) - valueOf(venue, a)) * (direction === 'ASC' ? -1 : 1))
+    .sort((a, b) => (worthOf(venue, b) - worthOf(venue, a)) * (direction === 'ASC' ? -1 : 1))
   return page(rows, request, `positions ${wallet} ${status} ${direction}`, (position) =>
     positionView(venue, wallet, all, position),
   )

@@ -175,13 +175,13 @@ const settleMatches = (venue: Venue, taker: Order, identify: Identify): void => 
     openTrade(venue, taker, { matches: matches.slice(at, at + makersMax), bucket: at / makersMax })
   for (const { order } of matches) {
     setStatus(venue, order, order.matched === order.size ? 'MATCHED' : 'LIVE')
-    venue.events.push({ kind: 'order', order, change: 'UPDATE', atMs: venue.state.nowMs })
+    venue.events.push({ kind: 'order', order: { ...order }, change: 'UPDATE', atMs: venue.state.nowMs })
   }
   for (const seq of venue.selfCanceled.splice(0)) {
     const order = venue.bySeq.get(seq)
     if (!order) continue
     setStatus(venue, order, 'CANCELED')
-    venue.events.push({ kind: 'order', order, change: 'CANCELLATION', atMs: venue.state.nowMs })
+    venue.events.push({ kind: 'order', order: { ...order }, change: 'CANCELLATION', atMs: venue.state.nowMs })
   }
 }
 
@@ -268,7 +268,7 @@ export const placeOrder = (
     venue.state.timed.add(order.id)
     setStatus(venue, order, 'DELAYED')
     accountOf(venue, order.wallet).open.add(order.id)
-    venue.events.push({ kind: 'order', order, change: 'PLACEMENT', atMs: venue.state.nowMs })
+    venue.events.push({ kind: 'order', order: { ...order }, change: 'PLACEMENT', atMs: venue.state.nowMs })
     return accepted(order, venue)
   }
   const killed = execute(venue, order, identify)
@@ -276,7 +276,7 @@ export const placeOrder = (
     remove(venue, order)
     return refuse(killed)
   }
-  venue.events.push({ kind: 'order', order, change: 'PLACEMENT', atMs: venue.state.nowMs })
+  venue.events.push({ kind: 'order', order: { ...order }, change: 'PLACEMENT', atMs: venue.state.nowMs })
   return accepted(order, venue)
 }
 
@@ -286,5 +286,5 @@ export const releaseDelayed = (venue: Venue, order: Order, identify: Identify): 
   if (killed !== null) setStatus(venue, order, 'CANCELED')
   else if (order.expiresMs === 0) venue.state.timed.delete(order.id)
   const change = killed === null ? 'UPDATE' : 'CANCELLATION'
-  venue.events.push({ kind: 'order', order, change, atMs: venue.state.nowMs })
+  venue.events.push({ kind: 'order', order: { ...order }, change, atMs: venue.state.nowMs })
 }

@@ -96,7 +96,7 @@ export const markOf = (venue: Venue, { market, outcome }: Pick<Position, 'market
   return outcome === 0 ? payout : 10_000 - payout
 }
 
-export const valueOf = (venue: Venue, position: Position): number =>
+export const worthOf = (venue: Venue, position: Position): number =>
   cashOf(position.size, markOf(venue, position))
 
 export const isRedeemable = (venue: Venue, { market, size }: Position): boolean =>

@@ -24,7 +24,7 @@ export type State = {
   /** By the address of the API key. */
   notifications: Map<string, Notification[]>
   heartbeats: Map<string, Heartbeat>
-  mode: { name: VenueMode; untilMs: number; then: VenueMode; thenMs: number }
+  mode: { name: VenueMode; untilMs: number; next: VenueMode; nextMs: number }
   activity: Activity[]
   relay: Map<string, RelayTransaction>
   relayed: { day: number; count: number }

@@ -121,7 +121,7 @@ export const openTrade = (
   }
   for (const { order } of matches) order.trades.push(id)
   taker.trades.push(id)
-  venue.events.push({ kind: 'trade', trade, atMs: state.nowMs })
+  venue.events.push({ kind: 'trade', trade: { ...trade }, atMs: state.nowMs })
   recordPrint(venue, taker, makers, trade)
   return trade
 }
@@ -187,5 +187,5 @@ export const changeTrade = (venue: Venue, id: string, change: TradeChange): void
   }
   if (!isNews) return
   addVersion(trade.versions, { atMs: state.nowMs, status, hash })
-  venue.events.push({ kind: 'trade', trade, atMs: state.nowMs })
+  venue.events.push({ kind: 'trade', trade: { ...trade }, atMs: state.nowMs })
 }

@@ -75,7 +75,7 @@ export const newState = (seed: number, nowMs: number): State => {
     accounts: new Map(),
     notifications: new Map(),
     heartbeats: new Map(),
-    mode: { name: 'open', untilMs: 0, then: 'open', thenMs: 0 },
+    mode: { name: 'open', untilMs: 0, next: 'open', nextMs: 0 },
     activity: [],
     relay: new Map(),
     relayed: { day: 0, count: 0 },
