@@ -1,5 +1,6 @@
 import { type Address, contracts, type Hex, safeInitCodeHash } from './addresses.ts'
-import { bytesOf, concat, create2Address, hash, hexOf, word } from './encoding.ts'
+import { joinBytes } from '#world/venue-core/signature.ts'
+import { bytesOf, create2Address, hash, hexOf, word } from './encoding.ts'
 import type { ChainEvent, ChainMarket, IdFunctions, Protocol } from './types.ts'
 
 /** Ids of markets and addresses of wallets, computed without the chain. */
@@ -47,7 +48,7 @@ export const standardMarket: IdFunctions['standardMarket'] = (questionId) =>
 
 const bytesArgument = (data: Hex): Uint8Array => {
   const content = bytesOf(data)
-  return concat(word(content.length), content, new Uint8Array((32 - (content.length % 32)) % 32))
+  return joinBytes(word(content.length), content, new Uint8Array((32 - (content.length % 32)) % 32))
 }
 
 const checkCount = (markets: number): void => {
@@ -59,7 +60,7 @@ const checkCount = (markets: number): void => {
 export const negRiskEvent: IdFunctions['negRiskEvent'] = (metadata, markets) => {
   checkCount(markets)
   // abi.encode(oracle, fee, metadata): the bytes begin after three words.
-  const encoded = concat(word(contracts.oracle), word(0), word(96), bytesArgument(metadata))
+  const encoded = joinBytes(word(contracts.oracle), word(0), word(96), bytesArgument(metadata))
   const eventId = (BigInt(hexOf(hash(encoded))) >> 8n) << 8n
   return {
     protocol: 'v1',
@@ -104,7 +105,7 @@ export const protocolOf: IdFunctions['protocolOf'] = (outcomeId): Protocol =>
   (outcomeId & reservedBits) === 0n ? 'v2' : 'v1'
 
 /** Proxies of Solady's layout, whose code ends with these arguments. */
-const walletArguments = (owner: Address): Uint8Array => concat(word(contracts.walletFactory), word(owner))
+const walletArguments = (owner: Address): Uint8Array => joinBytes(word(contracts.walletFactory), word(owner))
 
 const beaconForm = {
   prefix: bytesOf('0x6100923d8160233d3973'),

@@ -1,14 +1,12 @@
-import { recoverAddress } from '#world/hyperliquid/recover.ts'
+import { hashText, recoverSigner as recoverAddress, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
 import {
+  bytesOf,
   checksummed,
   domainSeparator,
   hash,
-  hashText,
   hexOf,
   isSameAddress,
-  typedDataDigest,
-  utf8,
   word,
 } from './encoding.ts'
 import { safeOf, walletOf } from './ids.ts'
@@ -60,16 +58,17 @@ const halfOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b
 /** The signer of 65 bytes as contracts accept them: a small s, and a v of 27 or 28. */
 export const recoverSigner = (digest: Uint8Array, signature: Hex): Address | undefined => {
   if (!/^0x[0-9a-fA-F]{130}$/.test(signature)) return undefined
-  const [r, s, v] = [signature.slice(0, 66), `0x${signature.slice(66, 130)}`, signature.slice(130)]
-  if ((v.toLowerCase() !== '1b' && v.toLowerCase() !== '1c') || BigInt(s) > halfOrder) return undefined
-  const found = recoverAddress(digest, { r, s, v: Number.parseInt(v, 16) })
+  const [s, v] = [`0x${signature.slice(66, 130)}`, signature.slice(130).toLowerCase()]
+  if ((v !== '1b' && v !== '1c') || BigInt(s) > halfOrder) return undefined
+  const rs = bytesOf(signature.slice(0, 130))
+  const found = recoverAddress(digest, { rs, parity: v === '1c' ? 1 : 0 })
   return found === undefined ? undefined : checksummed(found)
 }
 
 const signatureBytes = 65
 /** What stands after the owner's signature: domain, contents, their type and its length. */
 const nestedTail = (domain: Uint8Array, contents: Uint8Array): string =>
-  Buffer.concat([domain, contents, utf8(orderType), Uint8Array.of(0, orderType.length)]).toString('hex')
+  Buffer.concat([domain, contents, Buffer.from(orderType), Uint8Array.of(0, orderType.length)]).toString('hex')
 
 /** Who signed an order for a deposit wallet (ERC-7739). */
 const recoverOwner = (order: SignedOrder, exchange: ExchangeName): Address | undefined => {

@@ -1,15 +1,12 @@
+import { hashText, joinBytes, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
 import {
   bytesOf,
   checksummed,
-  concat,
   domainSeparator,
   hash,
-  hashText,
   hexOf,
   isSameAddress,
-  typedDataDigest,
-  utf8,
   word,
 } from './encoding.ts'
 import { recoverSigner } from './orders.ts'
@@ -50,7 +47,7 @@ export const recoverSafeTransaction: WalletFunctions['recoverSafeTransaction'] =
   const digest = safeTransactionDigest(transaction)
   const v = Number.parseInt(signature.slice(130), 16)
   if (!(v > 30)) return recoverSigner(digest, signature)
-  const message = hash(utf8('\u0019Ethereum Signed Message:\n32'), digest)
+  const message = hash(Buffer.from('\u0019Ethereum Signed Message:\n32'), digest)
   return recoverSigner(message, `${signature.slice(0, 130)}${(v - 4).toString(16)}` as Hex)
 }
 
@@ -89,7 +86,7 @@ export const multiSendCalls: WalletFunctions['multiSendCalls'] = (data) => {
 /** A proxy whose code ends with its owner. */
 export const safeProxyCode = (owner: Address): Hex =>
   hexOf(
-    concat(
+    joinBytes(
       bytesOf('0x363d3d373d3d3d363d73'),
       bytesOf(contracts.safeImplementation),
       bytesOf('0x5af43d82803e903d91602b57fd5bf3'),
