@@ -113,7 +113,7 @@ const tradeFields = (trade: Trade, hash: string, updatedMs: number) => {
     match_time: seconds(trade.matchMs),
     last_update: seconds(updatedMs),
     outcome: marketOf(trade.conditionId).outcomes[taker.outcome],
-    bucket_index: 0,
+    bucket_index: trade.bucket,
     owner: taker.owner,
     maker_address: taker.signed.maker,
     transaction_hash: hash,

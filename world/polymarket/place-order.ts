@@ -2,7 +2,7 @@ import type { Incoming } from '#world/venue-core/book.ts'
 import { cashOf, lot, priceText, unit, unitsText } from './decimal.ts'
 import { bookPrice } from './markets.ts'
 import { minimumSize } from './catalog.ts'
-import type { Order, OrderStatus } from './state.ts'
+import type { Leg, Order, OrderStatus } from './state.ts'
 import { openTrade, takerFee } from './trades.ts'
 import { accountOf, addVersion, bookOf, marketOf, stateOf, type Venue } from './venue.ts'
 
@@ -149,6 +149,9 @@ export const setStatus = (venue: Venue, order: Order, status: OrderStatus): void
 /** Gives a house order its id when somebody meets it. */
 export type Identify = (order: Order) => void
 
+/** The chain settles so many at once; a taker that meets more gets several trades. */
+const makersMax = 50
+
 const settleMatches = (venue: Venue, taker: Order, identify: Identify): void => {
   const matches = venue.matches.splice(0).flatMap((match) => {
     const order = venue.bySeq.get(match.maker.id)
@@ -160,7 +163,8 @@ const settleMatches = (venue: Venue, taker: Order, identify: Identify): void => 
   }
   const filled = matches.reduce((sum, { shares }) => sum + shares, 0)
   taker.matched += filled
-  if (filled > 0) openTrade(venue, taker, matches)
+  for (let at = 0; at < matches.length; at += makersMax)
+    openTrade(venue, taker, { matches: matches.slice(at, at + makersMax), bucket: at / makersMax })
   for (const { order } of matches) {
     setStatus(venue, order, order.matched === order.size ? 'MATCHED' : 'LIVE')
     venue.events.push({ kind: 'order', order, change: 'UPDATE', atMs: venue.state.nowMs })
@@ -233,11 +237,11 @@ const remove = (venue: Venue, order: Order): void => {
 }
 
 const accepted = (order: Order, venue: Venue): OrderResult => {
-  const trade = order.trades.at(-1)
-  const leg = trade === undefined ? undefined : venue.state.trades.get(trade)?.taker
-  const [making, taking] =
-    leg === undefined ? [0, 0] : leg.side === 'BUY' ? [leg.cash, leg.shares] : [leg.shares, leg.cash]
-  const status = order.status === 'DELAYED' ? 'delayed' : leg ? 'matched' : 'live'
+  const legs = order.trades.flatMap((id) => venue.state.trades.get(id)?.taker ?? [])
+  const sum = (value: (leg: Leg) => number) => legs.reduce((total, leg) => total + value(leg), 0)
+  const [cash, shares] = [sum((leg) => leg.cash), sum((leg) => leg.shares)]
+  const [making, taking] = order.side === 'BUY' ? [cash, shares] : [shares, cash]
+  const status = order.status === 'DELAYED' ? 'delayed' : legs.length > 0 ? 'matched' : 'live'
   return { error: null, id: order.id, status, making, taking, trades: [...order.trades] }
 }
 

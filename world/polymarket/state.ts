@@ -166,6 +166,8 @@ export type Trade = {
   conditionId: string
   taker: Leg
   makers: Leg[]
+  /** A taker that meets very many orders gets several trades. */
+  bucket: number
   matchMs: number
   status: TradeStatus
   hash: string

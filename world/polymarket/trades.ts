@@ -75,7 +75,7 @@ const recordPrint = (venue: Venue, taker: Order, makers: readonly Leg[], trade: 
 export const openTrade = (
   venue: Venue,
   taker: Order,
-  matches: readonly (Match & { order: Order })[],
+  { matches, bucket }: { matches: readonly (Match & { order: Order })[]; bucket: number },
 ): Trade => {
   const { state } = venue
   const { plan } = taker
@@ -94,6 +94,7 @@ export const openTrade = (
     conditionId: taker.conditionId,
     taker: legOf(taker, total),
     makers,
+    bucket,
     matchMs: state.nowMs,
     status: plan.firstStatus,
     hash: '',
