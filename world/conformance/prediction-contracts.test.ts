@@ -192,11 +192,26 @@ test('a settlement happens once, by the operator, within every order, and adds u
   const [yesHash, noHash] = mint.map((each) => orderHash(each, 'standardExchange'))
   assert.equal(await simulateSettlement(market, 'once', right), undefined)
   assert.equal(await simulateSettlement(market, 'once', right, own.address), `NotOperator(${own.address})`)
-  assert.equal(await simulateSettlement(market, 'standard v1 mint', right), `AlreadySettled(${keyOf('standard v1 mint')})`)
-  assert.equal(await simulateSettlement(market, 'a', fills(5n * unit, 2n * unit + 1n, 3n * unit - 1n)), `WorseThanLimit(${yesHash})`)
-  assert.equal(await simulateSettlement(market, 'a', fills(6n * unit, 2_400_000n, 3_600_000n)), `OverFilled(${yesHash})`)
-  assert.equal(await simulateSettlement(market, 'a', fills(5n * unit, 2n * unit, 3n * unit - 1n)), 'NotBalanced(-5000000, -5000000, 4999999)')
-  assert.equal(await simulateSettlement(market, 'a', fills(5n * unit, 2n * unit, 3n * unit, 300_001n)), `FeeTooHigh(${noHash})`)
+  assert.equal(
+    await simulateSettlement(market, 'standard v1 mint', right),
+    `AlreadySettled(${keyOf('standard v1 mint')})`,
+  )
+  assert.equal(
+    await simulateSettlement(market, 'a', fills(5n * unit, 2n * unit + 1n, 3n * unit - 1n)),
+    `WorseThanLimit(${yesHash})`,
+  )
+  assert.equal(
+    await simulateSettlement(market, 'a', fills(6n * unit, 2_400_000n, 3_600_000n)),
+    `OverFilled(${yesHash})`,
+  )
+  assert.equal(
+    await simulateSettlement(market, 'a', fills(5n * unit, 2n * unit, 3n * unit - 1n)),
+    'NotBalanced(-5000000, -5000000, 4999999)',
+  )
+  assert.equal(
+    await simulateSettlement(market, 'a', fills(5n * unit, 2n * unit, 3n * unit, 300_001n)),
+    `FeeTooHigh(${noHash})`,
+  )
   assert.equal(await simulateSettlement(market, 'a', right.slice(1)), 'BadFillCount(1)')
   const [first, second] = right as [Fill, Fill]
   const forged = { ...first, order: { ...first.order, signature: second.order.signature } }

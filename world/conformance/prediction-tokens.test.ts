@@ -15,8 +15,8 @@ import {
   parseAbiParameters,
   toEventSelector,
 } from 'viem'
-import { contracts } from '#world/polymarket/chain/addresses.ts'
 import { erc20Abi } from '#world/polymarket/chain/abis.ts'
+import { contracts } from '#world/polymarket/chain/addresses.ts'
 import type { Address } from '#world/polymarket/chain/types.ts'
 import { bySize, proofSeed } from '../../test/proof/support/seed.ts'
 import { openNode } from './prediction/polygon.ts'
@@ -103,7 +103,10 @@ const runBlock = async (actor: number, operations: readonly Operation[]): Promis
   return operations.map((_, i) => [receipts[2 * i]!, receipts[2 * i + 1]!])
 }
 
-type View = { functionName: 'getCollectionId' | 'getPositionId' | 'balanceOf' | 'payoutDenominator'; args: readonly unknown[] }
+type View = {
+  functionName: 'getCollectionId' | 'getPositionId' | 'balanceOf' | 'payoutDenominator'
+  args: readonly unknown[]
+}
 
 /** What both contracts answer, which must be one answer; undefined where both refuse. */
 const viewBoth = async (views: readonly View[]): Promise<(bigint | Hex | undefined)[]> => {
@@ -112,7 +115,12 @@ const viewBoth = async (views: readonly View[]): Promise<(bigint | Hex | undefin
   )
   const answers = await Promise.all(
     [published, contracts.conditionalTokens].map(async (to) => {
-      const body = asked.map((data, id) => ({ jsonrpc: '2.0', id, method: 'eth_call', params: [{ to, data }, 'latest'] }))
+      const body = asked.map((data, id) => ({
+        jsonrpc: '2.0',
+        id,
+        method: 'eth_call',
+        params: [{ to, data }, 'latest'],
+      }))
       const replies = JSON.parse(await node.rpc.post(JSON.stringify(body))) as { id: number; result?: Hex }[]
       return replies.sort((a, b) => a.id - b.id).map(({ result }) => result)
     }),
@@ -151,8 +159,12 @@ test('the same operations have the same outcome, events, ids and balances on bot
         args: [parent.id, conditionId, indexSet],
       })),
     )
-    const ids = found.flatMap((id, i) => (id === undefined ? [] : [{ id: id as Hex, depth: wanted[i]!.parent.depth + 1 }]))
-    const positions = await viewBoth(ids.map(({ id }) => ({ functionName: 'getPositionId', args: [collateral, id] })))
+    const ids = found.flatMap((id, i) =>
+      id === undefined ? [] : [{ id: id as Hex, depth: wanted[i]!.parent.depth + 1 }],
+    )
+    const positions = await viewBoth(
+      ids.map(({ id }) => ({ functionName: 'getPositionId', args: [collateral, id] })),
+    )
     ids.forEach(operations.addCollection)
     for (const id of positions) operations.addPosition(id as bigint)
   }
@@ -162,7 +174,13 @@ test('the same operations have the same outcome, events, ids and balances on bot
   const held = (await node.rpc.batch(
     [published, contracts.conditionalTokens].map((owner) => ({
       method: 'eth_call',
-      params: [{ to: collateral, data: encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [owner] }) }, 'latest'],
+      params: [
+        {
+          to: collateral,
+          data: encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
+        },
+        'latest',
+      ],
     })),
   )) as Hex[]
   assert.equal(held[1], held[0])

@@ -39,7 +39,6 @@ import type {
   Fill,
   Order,
   Reads,
-  Receipt,
   Sender,
   Side,
   SignedOrder,
@@ -133,7 +132,7 @@ export type Trader = {
   owner: PrivateKeyAccount
   signatureType: number
   /** In the name of the trader's account. */
-  run: (calls: readonly Call[]) => Promise<Receipt>
+  run: (calls: readonly Call[]) => Promise<void>
 }
 
 let salt = 0n
@@ -206,7 +205,7 @@ export const walletTrader = async ({ sender, reads, money }: Polygon): Promise<T
   const run = async (calls: readonly Call[]) => {
     const nonce = await reads.walletNonce(address)
     const { batch, signature } = await signBatch(owner, address, { nonce, deadline: farDeadline, calls })
-    return sender.send('relayer', executeBatchCall(batch, signature))
+    await sender.send('relayer', executeBatchCall(batch, signature))
   }
   await money.mintPusd(address, 1_000n * million)
   await run(approvalCalls())
@@ -241,7 +240,7 @@ export const safeTrader = async ({ sender, reads, money }: Polygon): Promise<Tra
     const signed = await owner.signMessage({ message: { raw: digest } })
     const v = Number.parseInt(signed.slice(130), 16) + 4
     const signature = `${signed.slice(0, 130)}${v.toString(16)}` as Hex
-    return sender.send('relayer', executeSafeCall(transaction, signature))
+    await sender.send('relayer', executeSafeCall(transaction, signature))
   }
   await money.mintPusd(address, 1_000n * million)
   await run(approvalCalls())
@@ -253,16 +252,18 @@ export const ownTrader = async ({ rpc, money }: Polygon): Promise<Trader> => {
   const owner = privateKeyToAccount(generatePrivateKey())
   await rpc.call('anvil_setBalance', [owner.address, numberToHex(10n ** 21n)])
   let nonce = 0
-  const run = async (calls: readonly Call[]): Promise<Receipt> => {
-    let hash: unknown
+  const run = async (calls: readonly Call[]) => {
     for (const { to, data } of calls) {
       const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n }
       const unsigned = { type: 'eip1559', chainId, nonce, to, data, gas: 2_000_000n, ...fees } as const
       nonce += 1
-      hash = await rpc.call('eth_sendRawTransaction', [await owner.signTransaction(unsigned)])
+      const raw = await owner.signTransaction(unsigned)
+      const { status, transactionHash } = (await rpc.call('eth_sendRawTransactionSync', [raw])) as {
+        status: Hex
+        transactionHash: Hex
+      }
+      if (status !== '0x1') throw new Error(`${transactionHash} was reverted.`)
     }
-    const receipt = (await rpc.call('eth_getTransactionReceipt', [hash])) as { status: Hex } & Receipt
-    return { ...receipt, status: receipt.status === '0x1' ? 'success' : 'reverted' } as Receipt
   }
   await money.mintPusd(owner.address, 1_000n * million)
   await run(approvalCalls())

@@ -45,7 +45,11 @@ type Kind = (typeof weights)[number][0]
 
 export const createOperations = (
   random: RandomState,
-  { actors, recipients, collateral }: { actors: readonly Address[]; recipients: readonly Address[]; collateral: Address },
+  {
+    actors,
+    recipients,
+    collateral,
+  }: { actors: readonly Address[]; recipients: readonly Address[]; collateral: Address },
 ) => {
   const pick = <T>(list: readonly T[]): T => list[nextInteger(random, list.length)] as T
   const chance = (share: number) => nextRandom(random) < share
@@ -82,7 +86,12 @@ export const createOperations = (
     const isRepeated = splits.length > 0 && chance(kind === 'merge' ? 0.85 : 0.3)
     const condition = pick(conditions.slice(-12))
     const parent = chance(0.8) ? zeroHash : pick(collections).id
-    const fresh = { actor: nextInteger(random, actors.length), parent, condition, partition: randomPartition(condition) }
+    const fresh = {
+      actor: nextInteger(random, actors.length),
+      parent,
+      condition,
+      partition: randomPartition(condition),
+    }
     const one: Split = isRepeated ? pick(splits) : fresh
     if (kind === 'split' && !isRepeated && splits.push(one) > splitsMax) splits.shift()
     const functionName = kind === 'split' ? 'splitPosition' : 'mergePositions'
@@ -124,7 +133,9 @@ export const createOperations = (
     const actor = nextInteger(random, actors.length)
     const from = chance(0.8) ? (actors[actor] as Address) : pick(actors)
     const to = chance(0.8) ? pick(actors) : pick(recipients)
-    const ids = Array.from({ length: kind === 'transfer' ? 1 : 1 + nextInteger(random, 4) }, () => pick(positions))
+    const ids = Array.from({ length: kind === 'transfer' ? 1 : 1 + nextInteger(random, 4) }, () =>
+      pick(positions),
+    )
     const values = ids.map(() => BigInt(nextInteger(random, chance(0.7) ? 50 : 100_000)))
     if (kind === 'transferBatch' && chance(0.1)) values.pop()
     const data =
@@ -149,7 +160,10 @@ export const createOperations = (
   }
 
   const kindOf = (): Kind => {
-    let rest = nextInteger(random, weights.reduce((sum, [, weight]) => sum + weight, 0))
+    let rest = nextInteger(
+      random,
+      weights.reduce((sum, [, weight]) => sum + weight, 0),
+    )
     for (const [kind, weight] of weights) {
       rest -= weight
       if (rest < 0) return kind
@@ -171,7 +185,11 @@ export const createOperations = (
     const parent = chance(0.6) || collections.length < 3 ? (collections[0] as Collection) : pick(collections)
     const split = splits.length === 0 ? undefined : pick(splits)
     const partition = split?.partition.length ? split.partition : [1n]
-    return { parent, conditionId: (split?.condition ?? (conditions[0] as Condition)).id, indexSet: pick(partition) }
+    return {
+      parent,
+      conditionId: (split?.condition ?? (conditions[0] as Condition)).id,
+      indexSet: pick(partition),
+    }
   }
 
   return {

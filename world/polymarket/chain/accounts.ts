@@ -1,7 +1,7 @@
 import { signRecoverable } from 'tiny-secp256k1'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { type Address, accountAddresses, type Hex } from './addresses.ts'
 import { hashText } from '#world/venue-core/signature.ts'
+import { type Address, accountAddresses, type Hex } from './addresses.ts'
 import { bytesOf, hexOf } from './encoding.ts'
 import type { AccountName } from './types.ts'
 

@@ -28,7 +28,11 @@ type Known = {
       exchange: ExchangeName
     })[]
   batches: {
-    depositWalletParams: { calls: { data: Hex; target: Hex; value: string }[]; deadline: string; depositWallet: Hex }
+    depositWalletParams: {
+      calls: { data: Hex; target: Hex; value: string }[]
+      deadline: string
+      depositWallet: Hex
+    }
     nonce: string
     signature: Hex
   }[]
@@ -118,7 +122,11 @@ test('every order that a published client signed is its owner’s, under its own
       { signature: `${order.signature}00` as Hex },
     ]
     for (const change of changes)
-      assert.equal(verifyOrder({ ...order, ...change }, each.exchange).isValid, false, JSON.stringify(Object.keys(change)))
+      assert.equal(
+        verifyOrder({ ...order, ...change }, each.exchange).isValid,
+        false,
+        JSON.stringify(Object.keys(change)),
+      )
   }
 })
 

@@ -1,16 +1,8 @@
 import { hashText, recoverSigner as recoverAddress, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
-import {
-  bytesOf,
-  checksummed,
-  domainSeparator,
-  hash,
-  hexOf,
-  isSameAddress,
-  word,
-} from './encoding.ts'
+import { bytesOf, checksummed, domainSeparator, hash, hexOf, isSameAddress, word } from './encoding.ts'
 import { safeOf, walletOf } from './ids.ts'
-import type { ExchangeName, Order, OrderFunctions, OrderVerdict, SignedOrder } from './types.ts'
+import type { ChainMarket, ExchangeName, Order, OrderVerdict, SignedOrder } from './types.ts'
 
 /** Hashes and signatures of orders, without the chain. */
 
@@ -29,7 +21,10 @@ const domains: Record<ExchangeName, Uint8Array> = {
   exchangeV3: domainSeparator('Polymarket CTF Exchange', '3', chainId, contracts.exchangeV3),
 }
 
-export const exchangeOf: OrderFunctions['exchangeOf'] = ({ protocol, isNegRisk }) => {
+export const exchangeOf = ({
+  protocol,
+  isNegRisk,
+}: Pick<ChainMarket, 'protocol' | 'isNegRisk'>): ExchangeName => {
   if (protocol === 'v2') return 'exchangeV3'
   return isNegRisk ? 'negRiskExchange' : 'standardExchange'
 }
@@ -50,7 +45,8 @@ const structHash = (order: Order): Uint8Array =>
     word(order.builder),
   )
 
-export const orderHash: OrderFunctions['orderHash'] = (order, exchange) =>
+/** Under the exchange's domain: the order's id. */
+export const orderHash = (order: Order, exchange: ExchangeName): Hex =>
   hexOf(typedDataDigest(domains[exchange], structHash(order)))
 
 const halfOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
@@ -68,7 +64,9 @@ export const recoverSigner = (digest: Uint8Array, signature: Hex): Address | und
 const signatureBytes = 65
 /** What stands after the owner's signature: domain, contents, their type and its length. */
 const nestedTail = (domain: Uint8Array, contents: Uint8Array): string =>
-  Buffer.concat([domain, contents, Buffer.from(orderType), Uint8Array.of(0, orderType.length)]).toString('hex')
+  Buffer.concat([domain, contents, Buffer.from(orderType), Uint8Array.of(0, orderType.length)]).toString(
+    'hex',
+  )
 
 /** Who signed an order for a deposit wallet (ERC-7739). */
 const recoverOwner = (order: SignedOrder, exchange: ExchangeName): Address | undefined => {
@@ -102,7 +100,8 @@ const verdictOn = (order: SignedOrder, exchange: ExchangeName, digest: Uint8Arra
   return isSameAddress(order.maker, safeOf(signer)) ? signer : 'maker is not the signer’s Safe'
 }
 
-export const verifyOrder: OrderFunctions['verifyOrder'] = (order, exchange): OrderVerdict => {
+/** Also for wallets that are not deployed yet. */
+export const verifyOrder = (order: SignedOrder, exchange: ExchangeName): OrderVerdict => {
   const digest = typedDataDigest(domains[exchange], structHash(order))
   const found = verdictOn(order, exchange, digest)
   const id = hexOf(digest)

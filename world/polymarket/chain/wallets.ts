@@ -1,16 +1,8 @@
 import { hashText, joinBytes, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
-import {
-  bytesOf,
-  checksummed,
-  domainSeparator,
-  hash,
-  hexOf,
-  isSameAddress,
-  word,
-} from './encoding.ts'
+import { bytesOf, checksummed, domainSeparator, hash, hexOf, isSameAddress, word } from './encoding.ts'
 import { recoverSigner } from './orders.ts'
-import type { SafeTransaction, WalletBatch, WalletCall, WalletFunctions } from './types.ts'
+import type { SafeTransaction, WalletBatch, WalletCall } from './types.ts'
 
 /** What owners sign for their wallets. */
 
@@ -26,7 +18,8 @@ const batchDigest = ({ wallet, nonce, deadline, calls }: WalletBatch): Uint8Arra
   return typedDataDigest(domainSeparator('DepositWallet', '1', chainId, wallet), struct)
 }
 
-export const recoverBatch: WalletFunctions['recoverBatch'] = (batch, signature) =>
+/** The signer of a batch; undefined when the signature is malformed. */
+export const recoverBatch = (batch: WalletBatch, signature: Hex): Address | undefined =>
   recoverSigner(batchDigest(batch), signature)
 
 const safeDomainType = hashText('EIP712Domain(uint256 chainId,address verifyingContract)')
@@ -43,7 +36,8 @@ export const safeTransactionDigest = (transaction: SafeTransaction): Uint8Array 
   return typedDataDigest(hash(safeDomainType, word(chainId), word(safe)), struct)
 }
 
-export const recoverSafeTransaction: WalletFunctions['recoverSafeTransaction'] = (transaction, signature) => {
+/** The signer, also where the hash was signed as a message (a v above 30). */
+export const recoverSafeTransaction = (transaction: SafeTransaction, signature: Hex): Address | undefined => {
   const digest = safeTransactionDigest(transaction)
   const v = Number.parseInt(signature.slice(130), 16)
   if (!(v > 30)) return recoverSigner(digest, signature)
@@ -75,7 +69,8 @@ const unpacked = (packed: Buffer): WalletCall[] | undefined => {
   return calls
 }
 
-export const multiSendCalls: WalletFunctions['multiSendCalls'] = (data) => {
+/** The calls inside `multiSend(bytes)`; undefined for other data. */
+export const multiSendCalls = (data: Hex): WalletCall[] | undefined => {
   const content = Buffer.from(bytesOf(data))
   if (content.length < 68 || !content.subarray(0, 4).equals(multiSendSelector)) return undefined
   const size = Number(BigInt(hexOf(content.subarray(36, 68))))
