@@ -1,6 +1,6 @@
 /** The contracts of the prediction market on the world's Polygon, through the module that the venue's servers use. */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { stringToHex } from 'viem'
 import { addressOf } from '#world/polymarket/chain/accounts.ts'
 import { contracts, type Hex } from '#world/polymarket/chain/addresses.ts'
@@ -10,33 +10,29 @@ import {
   deployWalletCall,
   executeBatchCall,
   mergeCall,
-  pauseRampCall,
   prepareCall,
   redeemCalls,
   reportCall,
   settleCall,
   splitCall,
-  unwrapCall,
-  wrapCall,
 } from '#world/polymarket/chain/calls.ts'
 import {
   binaryMarketV2,
   negRiskEvent,
   negRiskEventV2,
   standardMarket,
-  walletOf,
 } from '#world/polymarket/chain/ids.ts'
 import { exchangeOf, orderHash, verifyOrder } from '#world/polymarket/chain/orders.ts'
 import type { ChainMarket, Fill, Side } from '#world/polymarket/chain/types.ts'
 import {
   fillOf,
   keyOf,
-  openPolygon,
   operator,
   orderOf,
   ownTrader,
   type Polygon,
   safeTrader,
+  sharedPolygon,
   sharesOf,
   signBatch,
   type Trader,
@@ -94,14 +90,12 @@ const order = (
   })
 
 before(async () => {
-  polygon = await openPolygon()
+  polygon = await sharedPolygon()
   wallet = await walletTrader(polygon)
   safe = await safeTrader(polygon)
   own = await ownTrader(polygon)
   await polygon.sender.send('resolver', prepareCall([standard, event, binary, eventV2]))
 })
-
-after(() => polygon[Symbol.asyncDispose]())
 
 test('a wallet is deployed once, holds its owner to nonce, deadline and signature, and has every approval', async () => {
   const { reads, sender } = polygon
@@ -265,51 +259,4 @@ test('at most one market of an event resolves to YES', async () => {
     await polygon.sender.send('resolver', reportCall(first!, 'no'))
     assert.throws(() => reportCall(first!, 'void'))
   }
-})
-
-test('ramps take both dollars, one for the other, and pause each', async () => {
-  const { money, sender, reads } = polygon
-  const before = await reads.dollars(own.address)
-  await money.mintDollars('usdc', own.address, 50n * unit)
-  await own.run([
-    approveCall(contracts.usdc, contracts.onramp, 50n * unit),
-    wrapCall(contracts.usdc, walletOf(own.address), 20n * unit),
-    wrapCall(contracts.usdc, own.address, 30n * unit),
-    approveCall(contracts.pusd, contracts.offramp, 10n ** 12n),
-    unwrapCall(contracts.usdce, own.address, before.pusd + 25n * unit),
-  ])
-  assert.deepEqual(await reads.dollars(own.address), {
-    pusd: 5n * unit,
-    usdc: before.usdc,
-    usdce: before.usdce + before.pusd + 25n * unit,
-  })
-  assert.equal((await reads.dollars(walletOf(own.address))).pusd, 20n * unit)
-  await assertBacked()
-  await sender.send('admin', pauseRampCall('offramp', contracts.usdc, 'paused'))
-  assert.equal(await reads.isRampPaused('offramp', contracts.usdc), true)
-  assert.equal(
-    await sender.simulate(own.address, unwrapCall(contracts.usdc, own.address, unit)),
-    'OnlyUnpaused()',
-  )
-  assert.equal(await sender.simulate(own.address, unwrapCall(contracts.usdce, own.address, unit)), undefined)
-  await sender.send('admin', pauseRampCall('offramp', contracts.usdc, 'open'))
-})
-
-test('a transaction that is signed anew under its nonce replaces the first one', async () => {
-  const { rpc, sender } = polygon
-  await rpc.call('evm_setAutomine', [false])
-  const call = deployWalletCall(addressOf('admin'))
-  const first = await sender.sign('relayer', call)
-  assert.deepEqual(await sender.stateOf(first), { state: 'unknown' })
-  await sender.submit(first)
-  await sender.submit(first)
-  assert.deepEqual(await sender.stateOf(first), { state: 'pending' })
-  const second = await sender.sign('relayer', call, { nonce: first.nonce })
-  assert.notEqual(second.hash, first.hash)
-  await sender.submit(second)
-  await rpc.call('evm_mine')
-  await rpc.call('evm_setAutomine', [true])
-  const mined = await sender.stateOf(second)
-  assert.ok(mined.state === 'mined' && mined.receipt.status === 'success')
-  assert.deepEqual(await sender.stateOf(first), { state: 'replaced' })
 })

@@ -46,6 +46,7 @@ import type {
 } from '#world/polymarket/chain/types.ts'
 import { safeTransactionDigest } from '#world/polymarket/chain/wallets.ts'
 import { createWorldMoney } from '#world/polymarket/chain/world-money.ts'
+import { oncePerProcess } from '../../../test/harness/once-per-process.ts'
 
 export type Polygon = { rpc: Rpc; sender: Sender; reads: Reads; money: WorldMoney } & AsyncDisposable
 
@@ -77,6 +78,9 @@ export const openPolygon = async (): Promise<Polygon> => {
   const money = createWorldMoney(rpc, sender)
   return { rpc, sender, reads: createReads(rpc), money, [Symbol.asyncDispose]: end }
 }
+
+/** One for the files of a process: their markets and accounts are their own. */
+export const sharedPolygon = oncePerProcess(openPolygon)
 
 const typesOf = (fields: string) =>
   fields.split(',').map((field) => ({ type: field.split(' ')[0]!, name: field.split(' ')[1]! }))
