@@ -13,8 +13,8 @@ import type { Call, ChainEvent, ChainMarket, SafeTransaction, Settlement, Wallet
 /** Every call of the servers, without sending it. Where one account alone may send it, that account is named. */
 
 const baseGas = 300_000n
-const gasOfFill = 350_000n
-const gasOfPreparation = 180_000n
+const gasOfFill = 140_000n
+const gasOfPreparation = 90_000n
 const gasOfInnerCall = 700_000n
 /** Of all that a transaction may have. */
 const gasMax = 16_000_000n
