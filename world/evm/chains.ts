@@ -131,8 +131,6 @@ export const relayRouters = {
 export const till: Address = '0x7111000000000000000000000000000000000001'
 export const vault: Address = '0xea12000000000000000000000000000000008453'
 export const vaultChain: ChainId = '8453'
-/** Chain of the prediction market. */
-export const predictionChain: ChainId = '137'
 /** Chain of the venue's bridge. */
 export const venueChain: ChainId = '42161'
 

@@ -169,72 +169,65 @@ const dropNotifications = ({ state }: Venue, user: string, ids: readonly number[
   )
 }
 
-const run = (venue: Venue, command: Command): Answer => {
-  const { state } = venue
-  switch (command.kind) {
-    case 'tick':
-      return void tick(venue)
-    case 'order':
-      return placeOrder(venue, command.order, { funds: command.funds, identify: identifyHouseOrder(venue) })
-    case 'cancel':
-      return cancelOrders(venue, command.user, command.ids)
-    case 'cancelScope':
-      return cancelScope(venue, command.user, command.scope)
-    case 'wipe':
-      return { count: wipeOrders(venue, 'CANCELED') }
-    case 'key':
-      return void state.keys.set(command.key.key, command.key)
-    case 'builderKey':
-      return void state.builderKeys.set(command.key.key, command.key)
-    case 'relayerKey':
-      return void state.relayerKeys.set(command.key, { address: command.address, createdMs: state.nowMs })
-    case 'deleteKey':
-      return void (state.keys.delete(command.key) || state.builderKeys.delete(command.key))
-    case 'heartbeat':
-      return heartbeat(venue, command)
-    case 'dropNotifications':
-      return dropNotifications(venue, command.user, command.ids)
-    case 'trade':
-      return changeTrade(venue, command.id, command)
-    case 'settleOnLedger':
-      return settleOnLedger(venue, command.id)
-    case 'credit':
-      return creditLedger(venue, command)
-    case 'price':
-      return setPrice(venue, command)
-    case 'tickSize':
-      return changeTick(venue, command.conditionId, command.tick)
-    case 'resolve':
-      return resolve(venue, command.conditionId, command.payout)
-    case 'reported':
-      stateOf(venue, command.conditionId).isReported = true
-      return undefined
-    case 'mode':
-      return startMode(venue, command)
-    case 'account':
-      return changeAccount(venue, command)
-    case 'relay':
-      return addRelay(venue, command)
-    case 'relayChange': {
-      const transaction = state.relay.get(command.id)
-      if (transaction) Object.assign(transaction, command.change, { updatedMs: state.nowMs })
-      return undefined
-    }
-    case 'bridge':
-      return void state.bridges.set(`${command.bridge.kind} ${command.bridge.evm}`, command.bridge)
-    case 'scanned':
-      state.scannedBlock = command.block
-      for (const row of command.rows) addActivity(venue, row)
-      return undefined
-    case 'chainPrepared':
-      state.chainPrepared = true
-      return undefined
-  }
+type Handlers = {
+  [Kind in Command['kind']]: (venue: Venue, command: Extract<Command, { kind: Kind }>) => Answer | void
 }
+
+const handlers: Handlers = {
+  tick,
+  order: (venue, { order, funds }) =>
+    placeOrder(venue, order, { funds, identify: identifyHouseOrder(venue) }),
+  cancel: (venue, { user, ids }) => cancelOrders(venue, user, ids),
+  cancelScope: (venue, { user, scope }) => cancelScope(venue, user, scope),
+  wipe: (venue) => ({ count: wipeOrders(venue, 'CANCELED') }),
+  key: ({ state }, { key }) => {
+    state.keys.set(key.key, key)
+  },
+  builderKey: ({ state }, { key }) => {
+    state.builderKeys.set(key.key, key)
+  },
+  relayerKey: ({ state }, { key, address }) => {
+    state.relayerKeys.set(key, { address, createdMs: state.nowMs })
+  },
+  deleteKey: ({ state }, { key }) => {
+    state.keys.delete(key)
+    state.builderKeys.delete(key)
+  },
+  heartbeat,
+  dropNotifications: (venue, { user, ids }) => dropNotifications(venue, user, ids),
+  trade: (venue, command) => changeTrade(venue, command.id, command),
+  settleOnLedger: (venue, { id }) => settleOnLedger(venue, id),
+  credit: creditLedger,
+  price: setPrice,
+  tickSize: (venue, { conditionId, tick: size }) => changeTick(venue, conditionId, size),
+  resolve: (venue, { conditionId, payout }) => resolve(venue, conditionId, payout),
+  reported: (venue, { conditionId }) => {
+    stateOf(venue, conditionId).isReported = true
+  },
+  mode: startMode,
+  account: changeAccount,
+  relay: addRelay,
+  relayChange: ({ state }, { id, change }) => {
+    const transaction = state.relay.get(id)
+    if (transaction) Object.assign(transaction, change, { updatedMs: state.nowMs })
+  },
+  bridge: ({ state }, { bridge }) => {
+    state.bridges.set(`${bridge.kind} ${bridge.evm}`, bridge)
+  },
+  scanned: (venue, { block, rows }) => {
+    venue.state.scannedBlock = block
+    for (const row of rows) addActivity(venue, row)
+  },
+  chainPrepared: ({ state }) => {
+    state.chainPrepared = true
+  },
+}
+
+type Handler = (venue: Venue, command: Command) => Answer | void
 
 export const apply = (venue: Venue, command: Command, atMs: number): Answer => {
   venue.events = []
   venue.state.nowMs = Math.max(venue.state.nowMs, atMs)
   venue.state.sequence += 1
-  return run(venue, command)
+  return (handlers[command.kind] as Handler)(venue, command) ?? undefined
 }
