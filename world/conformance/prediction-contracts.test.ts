@@ -16,14 +16,9 @@ import {
   settleCall,
   splitCall,
 } from '#world/polymarket/chain/calls.ts'
-import {
-  binaryMarketV2,
-  negRiskEvent,
-  negRiskEventV2,
-  standardMarket,
-} from '#world/polymarket/chain/ids.ts'
+import type { ChainMarket, Fill, Side } from '#world/polymarket/chain/chain-terms.ts'
+import { binaryMarketV2, negRiskEvent, negRiskEventV2, standardMarket } from '#world/polymarket/chain/ids.ts'
 import { exchangeOf, orderHash, verifyOrder } from '#world/polymarket/chain/orders.ts'
-import type { ChainMarket, Fill, Side } from '#world/polymarket/chain/types.ts'
 import {
   fillOf,
   keyOf,

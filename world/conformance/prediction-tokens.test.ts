@@ -17,7 +17,7 @@ import {
 } from 'viem'
 import { erc20Abi } from '#world/polymarket/chain/abis.ts'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
-import type { Address } from '#world/polymarket/chain/types.ts'
+import type { Address } from '#world/polymarket/chain/chain-terms.ts'
 import { bySize, proofSeed } from '../../test/proof/support/seed.ts'
 import { openNode } from './prediction/polygon.ts'
 import { createOperations, type Operation, tokenAbi } from './prediction/token-operations.ts'

@@ -1,4 +1,4 @@
-import type { SignedTransaction } from './chain/types.ts'
+import type { SignedTransaction } from './chain/chain-terms.ts'
 import { type CancelResult, cancelOrders, cancelScope, endOrder, type Scope, wipeOrders } from './cancel.ts'
 import { identifyHouseOrder, requote, walkPrices } from './house-maker.ts'
 import { markets } from './markets.ts'

@@ -4,7 +4,7 @@ import type { InjectedFailure, InjectedFailures } from '#world/venue-core/inject
 import { RequestError } from '#world/venue-core/request-error.ts'
 import { contracts } from './chain/addresses.ts'
 import { pauseRampCall } from './chain/calls.ts'
-import type { Address, Hex, Reads, Sender, WorldMoney } from './chain/types.ts'
+import type { Address, Hex, Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import { priceText, unitsText } from './decimal.ts'
 import { dollars } from './ledger.ts'
 import type { Engine } from './machine.ts'

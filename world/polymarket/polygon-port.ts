@@ -1,4 +1,4 @@
-import type { Address, Reads } from './chain/types.ts'
+import type { Address, Reads } from './chain/chain-terms.ts'
 import { type AssetType, type ChainPort, spendersOf } from './chain-port.ts'
 import { contracts } from './chain/addresses.ts'
 

@@ -27,10 +27,6 @@ import {
   executeBatchCall,
   executeSafeCall,
 } from '#world/polymarket/chain/calls.ts'
-import { walletOf } from '#world/polymarket/chain/ids.ts'
-import { placeContracts } from '#world/polymarket/chain/place.ts'
-import { createReads } from '#world/polymarket/chain/reads.ts'
-import { createSender } from '#world/polymarket/chain/sender.ts'
 import type {
   Address,
   Call,
@@ -43,7 +39,11 @@ import type {
   Side,
   SignedOrder,
   WorldMoney,
-} from '#world/polymarket/chain/types.ts'
+} from '#world/polymarket/chain/chain-terms.ts'
+import { walletOf } from '#world/polymarket/chain/ids.ts'
+import { placeContracts } from '#world/polymarket/chain/place.ts'
+import { createReads } from '#world/polymarket/chain/reads.ts'
+import { createSender } from '#world/polymarket/chain/sender.ts'
 import { safeTransactionDigest } from '#world/polymarket/chain/wallets.ts'
 import { createWorldMoney } from '#world/polymarket/chain/world-money.ts'
 import { oncePerProcess } from '../../../test/harness/once-per-process.ts'

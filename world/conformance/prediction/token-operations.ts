@@ -1,7 +1,7 @@
 /** Random operations on conditional tokens: most are valid, some are just beside it. */
 import { encodeFunctionData, type Hex, numberToHex, parseAbi, zeroHash } from 'viem'
+import type { Address } from '#world/polymarket/chain/chain-terms.ts'
 import { conditionIdOf } from '#world/polymarket/chain/ids.ts'
-import type { Address } from '#world/polymarket/chain/types.ts'
 import { nextInteger, nextRandom, type RandomState } from '#world/venue-core/random.ts'
 
 export const tokenAbi = parseAbi([

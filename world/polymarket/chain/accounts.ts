@@ -2,8 +2,8 @@ import { signRecoverable } from 'tiny-secp256k1'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { hashText } from '#world/venue-core/signature.ts'
 import { type Address, accountAddresses, type Hex } from './addresses.ts'
+import type { AccountName } from './chain-terms.ts'
 import { bytesOf, hexOf } from './encoding.ts'
-import type { AccountName } from './types.ts'
 
 /** The venue's own accounts. Their keys derive from public labels: they are worth nothing outside of a local world. */
 

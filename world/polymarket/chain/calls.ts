@@ -8,7 +8,14 @@ import {
 } from 'viem'
 import * as abis from './abis.ts'
 import { type Address, contracts, type Hex } from './addresses.ts'
-import type { Call, ChainEvent, ChainMarket, SafeTransaction, Settlement, WalletBatch } from './types.ts'
+import type {
+  Call,
+  ChainEvent,
+  ChainMarket,
+  SafeTransaction,
+  Settlement,
+  WalletBatch,
+} from './chain-terms.ts'
 
 /** Every call of the servers, without sending it. Where one account alone may send it, that account is named. */
 
@@ -16,7 +23,7 @@ const baseGas = 300_000n
 const gasOfFill = 140_000n
 const gasOfPreparation = 90_000n
 const gasOfInnerCall = 700_000n
-/** Of all that a transaction may have. */
+/** A transaction may have little more. */
 const gasMax = 16_000_000n
 /** Conditions in one transaction. */
 export const preparedMax = 80

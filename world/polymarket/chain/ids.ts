@@ -1,7 +1,7 @@
 import { joinBytes } from '#world/venue-core/signature.ts'
 import { type Address, contracts, type Hex, safeInitCodeHash } from './addresses.ts'
+import type { ChainEvent, ChainMarket, Protocol } from './chain-terms.ts'
 import { bytesOf, create2Address, hash, hexOf, word } from './encoding.ts'
-import type { ChainEvent, ChainMarket, Protocol } from './types.ts'
 
 /** Ids of markets and addresses of wallets, computed without the chain. */
 

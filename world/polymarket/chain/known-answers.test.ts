@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { hashTypedData, recoverAddress } from 'viem'
 import { accountOf, addressOf, signHash } from './accounts.ts'
 import { accountAddresses, chainId, contracts, type Hex } from './addresses.ts'
+import type { AccountName, ExchangeName, SignedOrder } from './chain-terms.ts'
 import { checksummed } from './encoding.ts'
 import {
   binaryMarketV2,
@@ -17,7 +18,6 @@ import {
   walletOf,
 } from './ids.ts'
 import { orderHash, verifyOrder } from './orders.ts'
-import type { AccountName, ExchangeName, SignedOrder } from './types.ts'
 import { multiSendCalls, recoverBatch, recoverSafeTransaction } from './wallets.ts'
 
 type Known = {
@@ -80,7 +80,7 @@ test('tokens of real markets have their ids: over USDC.e, or over the wrapped co
   )
 })
 
-test('an id of protocol v2 has its parts in their places, and tells its protocol', () => {
+test('an id of protocol v2 has its parts in their places, and shows its protocol', () => {
   const { conditionId, outcomeIds } = binaryMarketV2('0x1234')
   assert.match(conditionId, /^0x01[0-9a-f]{32}0{28}$/)
   assert.deepEqual(outcomeIds, [BigInt(`${conditionId}00`), BigInt(`${conditionId}01`)])

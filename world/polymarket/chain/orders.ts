@@ -1,8 +1,8 @@
 import { hashText, recoverSigner as recoverAddress, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
+import type { ChainMarket, ExchangeName, Order, OrderVerdict, SignedOrder } from './chain-terms.ts'
 import { bytesOf, checksummed, domainSeparator, hash, hexOf, isSameAddress, word } from './encoding.ts'
 import { safeOf, walletOf } from './ids.ts'
-import type { ChainMarket, ExchangeName, Order, OrderVerdict, SignedOrder } from './types.ts'
 
 /** Hashes and signatures of orders, without the chain. */
 

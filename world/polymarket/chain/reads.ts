@@ -3,7 +3,7 @@ import type { Rpc } from '#world/evm/rpc.ts'
 import * as abis from './abis.ts'
 import { type Address, contracts, type Hex } from './addresses.ts'
 import { tradingApprovals } from './calls.ts'
-import type { Approval, ChainMarket, Reads } from './types.ts'
+import type { Approval, ChainMarket, Reads } from './chain-terms.ts'
 
 type View = { to: Address; abi: Abi; functionName: string; args?: readonly unknown[] }
 

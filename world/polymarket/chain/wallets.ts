@@ -1,8 +1,8 @@
 import { hashText, joinBytes, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
+import type { SafeTransaction, WalletBatch, WalletCall } from './chain-terms.ts'
 import { bytesOf, checksummed, domainSeparator, hash, hexOf, isSameAddress, word } from './encoding.ts'
 import { recoverSigner } from './orders.ts'
-import type { SafeTransaction, WalletBatch, WalletCall } from './types.ts'
 
 /** What owners sign for their wallets. */
 

@@ -148,7 +148,7 @@ export type Reads = {
   /** In the order of `approvalCalls`. */
   approvals: (owner: Address) => Promise<Approval[]>
   resolution: (market: ChainMarket) => Promise<Resolution>
-  /** Of the order's `makerAmount`, in its units. */
+  /** How much of its `makerAmount` an order has given. */
   filled: (exchange: ExchangeName, orderHash: Hex) => Promise<bigint>
   isSettled: (exchange: ExchangeName, key: Hex) => Promise<boolean>
   isDeployed: (address: Address) => Promise<boolean>
