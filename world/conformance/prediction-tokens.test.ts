@@ -18,7 +18,7 @@ import {
 import { erc20Abi } from '#world/polymarket/chain/abis.ts'
 import { contracts } from '#world/polymarket/chain/addresses.ts'
 import type { Address } from '#world/polymarket/chain/chain-terms.ts'
-import { bySize, proofSeed } from '../../test/proof/support/seed.ts'
+import { bySize, isShort, proofSeed } from '../../test/proof/support/seed.ts'
 import { openNode } from './prediction/polygon.ts'
 import { createOperations, type Operation, tokenAbi } from './prediction/token-operations.ts'
 
@@ -160,16 +160,18 @@ test('the same operations have the same outcome, events, ids and balances on bot
       })),
     )
     const ids = found.flatMap((id, i) =>
-      id === undefined ? [] : [{ id: id as Hex, depth: wanted[i]!.parent.depth + 1 }],
+      id === undefined
+        ? []
+        : [{ id: id as Hex, depth: wanted[i]!.parent.depth + 1, actor: wanted[i]!.actor }],
     )
     const positions = await viewBoth(
       ids.map(({ id }) => ({ functionName: 'getPositionId', args: [collateral, id] })),
     )
     ids.forEach(operations.addCollection)
-    for (const id of positions) operations.addPosition(id as bigint)
+    for (const [i, id] of positions.entries()) operations.addPosition(id as bigint, ids[i]!.actor)
   }
   for (const holder of [...actors, contracts.walletImplementation])
-    await viewBoth(operations.positions.map((id) => ({ functionName: 'balanceOf', args: [holder, id] })))
+    await viewBoth(operations.positions.map(({ id }) => ({ functionName: 'balanceOf', args: [holder, id] })))
   await viewBoth(operations.conditions.map(({ id }) => ({ functionName: 'payoutDenominator', args: [id] })))
   const held = (await node.rpc.batch(
     [published, contracts.conditionalTokens].map((owner) => ({
@@ -186,7 +188,8 @@ test('the same operations have the same outcome, events, ids and balances on bot
   assert.equal(held[1], held[0])
   assert.ok(BigInt(held[0]!) > 0n)
   t.diagnostic(JSON.stringify(Object.fromEntries(outcomes)))
-  // A seed that never succeeds or is never refused would show nothing.
+  // Seeds that never succeed or are never refused would show nothing; a short run may have few of a kind.
+  if (isShort) return
   for (const kind of ['split', 'merge', 'redeem', 'transfer', 'report', 'prepare']) {
     const [succeeded, refused] = outcomes.get(kind) ?? [0, 0]
     assert.ok(succeeded > 0 && refused > 0, `${kind}: ${succeeded} succeeded, ${refused} were refused`)

@@ -23,8 +23,8 @@ export const tokenAbi = parseAbi([
 
 type Condition = { id: Hex; oracle: number; questionId: Hex; outcomes: number }
 type Split = { actor: number; parent: Hex; condition: Condition; partition: bigint[] }
-/** A collection that splits may go on from, and how deep it is. */
-export type Collection = { id: Hex; depth: number }
+/** A collection that splits may go on from, how deep it is, and who may hold its position. */
+export type Collection = { id: Hex; depth: number; actor: number }
 export type Operation = { kind: string; actor: number; data: Hex }
 
 const outcomeCounts = [2, 2, 2, 3, 4, 7, 256]
@@ -55,8 +55,10 @@ export const createOperations = (
   const chance = (share: number) => nextRandom(random) < share
   const conditions: Condition[] = []
   const splits: Split[] = []
-  const collections: Collection[] = [{ id: zeroHash, depth: 0 }]
-  const positions: bigint[] = [1n]
+  const collections: Collection[] = [{ id: zeroHash, depth: 0, actor: 0 }]
+  const positions: { id: bigint; actor: number }[] = [{ id: 1n, actor: 0 }]
+
+  const root = collections[0] as Collection
 
   const addCondition = (): Condition => {
     const oracle = nextInteger(random, actors.length)
@@ -85,22 +87,20 @@ export const createOperations = (
   const splitOrMerge = (kind: 'split' | 'merge'): Operation => {
     const isRepeated = splits.length > 0 && chance(kind === 'merge' ? 0.85 : 0.3)
     const condition = pick(conditions.slice(-12))
-    const parent = chance(0.8) ? zeroHash : pick(collections).id
-    const fresh = {
-      actor: nextInteger(random, actors.length),
-      parent,
-      condition,
-      partition: randomPartition(condition),
-    }
+    const { id: parent, actor: holder } = pick(collections.length > 1 && chance(0.25) ? collections : [root])
+    const actor = parent === zeroHash || chance(0.1) ? nextInteger(random, actors.length) : holder
+    const fresh = { actor, parent, condition, partition: randomPartition(condition) }
     const one: Split = isRepeated ? pick(splits) : fresh
     if (kind === 'split' && !isRepeated && splits.push(one) > splitsMax) splits.shift()
     const functionName = kind === 'split' ? 'splitPosition' : 'mergePositions'
-    const args = [collateral, one.parent, one.condition.id, one.partition, amountOf(one.parent)] as const
+    const amount = amountOf(one.parent) / (kind === 'split' ? 1n : 8n)
+    const args = [collateral, one.parent, one.condition.id, one.partition, amount] as const
     return { kind, actor: one.actor, data: encodeFunctionData({ abi: tokenAbi, functionName, args }) }
   }
 
   const redeem = (): Operation => {
-    const one = pick(splits)
+    // Older conditions have been reported.
+    const one = pick(chance(0.8) ? splits.slice(0, Math.ceil(splits.length / 2)) : splits)
     const sets = chance(0.8) ? one.partition : randomPartition(one.condition)
     const args = [collateral, one.parent, one.condition.id, sets] as const
     const data = encodeFunctionData({ abi: tokenAbi, functionName: 'redeemPositions', args })
@@ -122,7 +122,8 @@ export const createOperations = (
   }
 
   const prepare = (): Operation => {
-    const { oracle, questionId, outcomes } = chance(0.85) ? addCondition() : pick(conditions)
+    const { oracle, questionId, outcomes } =
+      conditions.length === 0 || chance(0.85) ? addCondition() : pick(conditions)
     const count = chance(0.1) ? pick([0, 1, 257]) : outcomes
     const args = [actors[oracle] as Address, questionId, BigInt(count)] as const
     const data = encodeFunctionData({ abi: tokenAbi, functionName: 'prepareCondition', args })
@@ -130,12 +131,16 @@ export const createOperations = (
   }
 
   const transfer = (kind: 'transfer' | 'transferBatch'): Operation => {
-    const actor = nextInteger(random, actors.length)
+    const held = pick(positions)
+    const actor = chance(0.8) ? held.actor : nextInteger(random, actors.length)
     const from = chance(0.8) ? (actors[actor] as Address) : pick(actors)
     const to = chance(0.8) ? pick(actors) : pick(recipients)
-    const ids = Array.from({ length: kind === 'transfer' ? 1 : 1 + nextInteger(random, 4) }, () =>
-      pick(positions),
+    const ofActor = positions.filter((each) => each.actor === held.actor)
+    const others = Array.from(
+      { length: nextInteger(random, 3) },
+      () => pick(chance(0.8) ? ofActor : positions).id,
     )
+    const ids = kind === 'transfer' ? [held.id] : [held.id, ...others]
     const values = ids.map(() => BigInt(nextInteger(random, chance(0.7) ? 50 : 100_000)))
     if (kind === 'transferBatch' && chance(0.1)) values.pop()
     const data =
@@ -182,13 +187,14 @@ export const createOperations = (
 
   /** A set of a condition below a collection, for the ids that both contracts compute. */
   const nextCollection = () => {
-    const parent = chance(0.6) || collections.length < 3 ? (collections[0] as Collection) : pick(collections)
+    const parent = chance(0.6) || collections.length < 3 ? root : pick(collections)
     const split = splits.length === 0 ? undefined : pick(splits)
     const partition = split?.partition.length ? split.partition : [1n]
     return {
-      parent,
+      parent: split?.parent === zeroHash && chance(0.5) ? root : parent,
       conditionId: (split?.condition ?? (conditions[0] as Condition)).id,
       indexSet: pick(partition),
+      actor: split?.actor ?? 0,
     }
   }
 
@@ -196,7 +202,7 @@ export const createOperations = (
     next,
     nextCollection,
     addCollection: (collection: Collection) => collection.depth < 3 && collections.push(collection),
-    addPosition: (id: bigint) => positions.push(id),
+    addPosition: (id: bigint, actor: number) => positions.push({ id, actor }),
     positions,
     conditions,
   }
