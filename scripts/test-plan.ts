@@ -312,6 +312,7 @@ export const defaultFiles: readonly string[] = [
   'test/crash/venue-points-withdraw.test.ts',
   'world/conformance/prediction-contracts.test.ts',
   'world/conformance/prediction-money.test.ts',
+  'world/conformance/prediction-settlement.test.ts',
   'world/conformance/prediction-tokens.test.ts',
   'world/conformance/venue-core.test.ts',
   'world/conformance/venue-nktkas.test.ts',
