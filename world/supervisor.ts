@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { endOrphan } from './child.ts'
 import { worldClock } from './clock.ts'
 import { controlRoutes, presetTargets } from './control.ts'
-import { type ChainId, contractsOf, predictionChain, sponsors, venueChain, worldChains } from './evm/chains.ts'
+import {
+  type ChainId,
+  contractsOf,
+  predictionChain,
+  sponsors,
+  venueChain,
+  worldChains,
+} from './evm/chains.ts'
 import { forkRejectionReason } from './evm/fork-guard.ts'
 import { type EvmNode, evmNode } from './evm/node.ts'
 import { evmRealism } from './evm/realism.ts'
@@ -22,8 +29,8 @@ import { priceResponder } from './prices/price-responder.ts'
 import { startPrices } from './prices/server.ts'
 import { type Endpoint, startProxy } from './proxy.ts'
 import { createRouter } from './router.ts'
-import { solanaRealism } from './solana/realism.ts'
 import type { ServiceNode } from './service-process.ts'
+import { solanaRealism } from './solana/realism.ts'
 import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { startSolanaProxies } from './solana-proxies.ts'
 import { solverNode } from './solver-node.ts'
@@ -48,7 +55,17 @@ type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<voi
 /** Services that wait for a request start then, so that the start of the world does not wait for them. */
 const providerWakeMs = 1_500
 
-const services = ['hyperliquid', 'polymarket', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices', 'model', 'images']
+const services = [
+  'hyperliquid',
+  'polymarket',
+  'solver',
+  'lifi',
+  'honeypot',
+  'rugcheck',
+  'prices',
+  'model',
+  'images',
+]
 
 const endOrphans = async (dataDir: string) => {
   const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))

@@ -3,7 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { createSecureClient, forkEnvironmentConfig, OrderSide, OrderType, PriceHistoryInterval, type SecureClient } from '@polymarket/client'
+import {
+  createSecureClient,
+  forkEnvironmentConfig,
+  OrderSide,
+  OrderType,
+  PriceHistoryInterval,
+  type SecureClient,
+} from '@polymarket/client'
 import { builderApiKey } from '@polymarket/client/node'
 import { signerFrom } from '@polymarket/client/viem'
 import { startWorld, type World } from '#world/world.ts'
@@ -118,7 +125,9 @@ test('markets are found by search and by keyset, with book and history', async (
   const book = await client.fetchOrderBook({ tokenId: yes })
   assert.equal(book.asks.at(-1)?.price, '0.63')
   assert.equal(await client.fetchMidpoint({ tokenId: yes }), '0.62')
-  assert.ok((await client.fetchPriceHistory({ tokenId: yes, interval: PriceHistoryInterval.ONE_WEEK })).length > 100)
+  assert.ok(
+    (await client.fetchPriceHistory({ tokenId: yes, interval: PriceHistoryInterval.ONE_WEEK })).length > 100,
+  )
 })
 
 test('market and limit orders settle on the chain, on both kinds of risk', async () => {

@@ -1,14 +1,14 @@
-import type { SignedTransaction } from './chain/chain-terms.ts'
+import { RequestError } from '#world/venue-core/request-error.ts'
 import { type CancelResult, cancelOrders, cancelScope, endOrder, type Scope, wipeOrders } from './cancel.ts'
+import type { SignedTransaction } from './chain/chain-terms.ts'
+import { heartbeat, loseHeartbeats } from './heartbeats.ts'
 import { identifyHouseOrder, requote, walkPrices } from './house-maker.ts'
+import { creditLedger, settleOnLedger } from './ledger.ts'
 import { markets } from './markets.ts'
 import { type Funds, type OrderInput, type OrderResult, placeOrder, releaseDelayed } from './place-order.ts'
-import { RequestError } from '#world/venue-core/request-error.ts'
 import type { Activity, ApiKey, Bridge, Order, RelayTransaction, TradeStatus, VenueMode } from './state.ts'
 import { changeTrade, isOpenTrade } from './trades.ts'
 import { accountOf, addActivity, marketOf, notify, samplePrices, stateOf, type Venue } from './venue.ts'
-import { heartbeat, loseHeartbeats } from './heartbeats.ts'
-import { creditLedger, settleOnLedger } from './ledger.ts'
 
 /** All that changes the venue. Everything that it did not decide itself is in the command, so that a replay is equal. */
 export type Command =
@@ -37,15 +37,24 @@ export type Command =
   | { kind: 'tickSize'; conditionId: string; tick: number }
   | { kind: 'resolve'; conditionId: string; payout: number }
   | { kind: 'reported'; conditionId: string }
-  | { kind: 'mode'; name: VenueMode; forMs: number; then: VenueMode; thenMs: number }
-  | { kind: 'account'; wallet: string; settings: { closedOnly?: boolean; banned?: boolean; phantomUsd?: number } }
+  | { kind: 'mode'; name: VenueMode; forMs: number; next: VenueMode; nextMs: number }
+  | {
+      kind: 'account'
+      wallet: string
+      settings: { closedOnly?: boolean; banned?: boolean; phantomUsd?: number }
+    }
   | { kind: 'relay'; transaction: RelayTransaction; day: number }
   | { kind: 'relayChange'; id: string; change: Partial<RelayTransaction> }
   | { kind: 'bridge'; bridge: Bridge }
   | { kind: 'scanned'; block: number; rows: Omit<Activity, 'id'>[] }
   | { kind: 'chainPrepared' }
 
-export type Answer = OrderResult | CancelResult | { error: string; id: string } | { count: number } | undefined
+export type Answer =
+  | OrderResult
+  | CancelResult
+  | { error: string; id: string }
+  | { count: number }
+  | undefined
 
 const doneMax = 30_000
 
@@ -75,8 +84,8 @@ const expire = (venue: Venue, order: Order): void => {
 const changeMode = ({ state }: Venue): void => {
   const { mode } = state
   if (mode.untilMs === 0 || state.nowMs < mode.untilMs) return
-  const untilMs = mode.thenMs === 0 ? 0 : mode.untilMs + mode.thenMs
-  state.mode = { name: mode.then, untilMs, then: 'open', thenMs: 0 }
+  const untilMs = mode.nextMs === 0 ? 0 : mode.untilMs + mode.nextMs
+  state.mode = { name: mode.next, untilMs, next: 'open', nextMs: 0 }
 }
 
 const tick = (venue: Venue): void => {
@@ -122,7 +131,11 @@ const resolve = (venue: Venue, conditionId: string, payout: number): void => {
   wipeOrders(venue, 'CANCELED_MARKET_RESOLVED', conditionId)
   requote(venue, market)
   venue.events.push({ kind: 'resolved', conditionId, atMs: venue.state.nowMs })
-  const payload = { market: conditionId, question: market.question, outcome: winnerOf(market.outcomes, payout) }
+  const payload = {
+    market: conditionId,
+    question: market.question,
+    outcome: winnerOf(market.outcomes, payout),
+  }
   const users = new Set([...venue.state.keys.values()].map(({ address }) => address))
   for (const user of users) notify(venue, user, { type: 4, payload })
 }
@@ -146,9 +159,9 @@ const changeAccount = (venue: Venue, { wallet, settings }: Extract<Command, { ki
   if (phantomUsd !== undefined) account.phantomCash = BigInt(Math.round(phantomUsd * 1_000_000))
 }
 
-const startMode = (venue: Venue, { name, forMs, then, thenMs }: Extract<Command, { kind: 'mode' }>): void => {
+const startMode = (venue: Venue, { name, forMs, next, nextMs }: Extract<Command, { kind: 'mode' }>): void => {
   const { state } = venue
-  state.mode = { name, untilMs: forMs === 0 ? 0 : state.nowMs + forMs, then, thenMs }
+  state.mode = { name, untilMs: forMs === 0 ? 0 : state.nowMs + forMs, next, nextMs }
   if (name === 'open' || name === 'postOnly') for (const market of markets) requote(venue, market)
 }
 

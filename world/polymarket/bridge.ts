@@ -25,12 +25,32 @@ const addressesOf = (kind: Bridge['kind'], wallet: string): Bridge => {
 }
 
 const supported = [
-  { chainId: '1', chainName: 'Ethereum', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', minCheckoutUsd: 7 },
+  {
+    chainId: '1',
+    chainName: 'Ethereum',
+    address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    minCheckoutUsd: 7,
+  },
   { chainId: '137', chainName: 'Polygon', address: contracts.usdc, minCheckoutUsd: 2 },
   { chainId: '137', chainName: 'Polygon', address: contracts.usdce, minCheckoutUsd: 2 },
-  { chainId: '8453', chainName: 'Base', address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', minCheckoutUsd: 2 },
-  { chainId: '42161', chainName: 'Arbitrum', address: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831', minCheckoutUsd: 2 },
-  { chainId: '1151111081099710', chainName: 'Solana', address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', minCheckoutUsd: 2 },
+  {
+    chainId: '8453',
+    chainName: 'Base',
+    address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    minCheckoutUsd: 2,
+  },
+  {
+    chainId: '42161',
+    chainName: 'Arbitrum',
+    address: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+    minCheckoutUsd: 2,
+  },
+  {
+    chainId: '1151111081099710',
+    chainName: 'Solana',
+    address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    minCheckoutUsd: 2,
+  },
 ].map(({ address, ...rest }) => ({
   ...rest,
   token: { name: 'USD Coin', symbol: address === contracts.usdce ? 'USDC.e' : 'USDC', address, decimals: 6 },

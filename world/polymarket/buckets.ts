@@ -54,7 +54,12 @@ export const createBuckets = (realism: RealismControl, nowMs: () => number): Buc
         'Poly-RateLimit-Tier': tier,
       }
       if (!isRefused) return headers
-      throw new HttpError(429, 'Too Many Requests', {}, { ...headers, 'Retry-After': String(Math.ceil(wait)) })
+      throw new HttpError(
+        429,
+        'Too Many Requests',
+        {},
+        { ...headers, 'Retry-After': String(Math.ceil(wait)) },
+      )
     },
   }
 }

@@ -1,5 +1,5 @@
-import type { Order, OrderStatus } from './state.ts'
 import { setStatus } from './place-order.ts'
+import type { Order, OrderStatus } from './state.ts'
 import { bookOf, marketOf, notify, type Venue } from './venue.ts'
 
 export type CancelResult = { canceled: string[]; not_canceled: Record<string, string> }
@@ -8,7 +8,7 @@ export type CancelResult = { canceled: string[]; not_canceled: Record<string, st
 export const endOrder = (venue: Venue, order: Order, status: OrderStatus): void => {
   bookOf(venue, order.conditionId).cancel(order.seq)
   setStatus(venue, order, status)
-  venue.events.push({ kind: 'order', order, change: 'CANCELLATION', atMs: venue.state.nowMs })
+  venue.events.push({ kind: 'order', order: { ...order }, change: 'CANCELLATION', atMs: venue.state.nowMs })
   venue.events.push({ kind: 'book', conditionId: order.conditionId, atMs: venue.state.nowMs })
   if (order.user === '') return
   const market = marketOf(order.conditionId)

@@ -14,8 +14,8 @@ const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4
 const singleTopic = '0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62'
 const batchTopic = '0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb'
 
-const exchanges = [contracts.standardExchange, contracts.negRiskExchange, contracts.exchangeV3].map((address) =>
-  address.toLowerCase(),
+const exchanges = [contracts.standardExchange, contracts.negRiskExchange, contracts.exchangeV3].map(
+  (address) => address.toLowerCase(),
 )
 const tokens = [contracts.pusd, contracts.conditionalTokens, contracts.positionManager]
 const own = new Set(
@@ -110,7 +110,12 @@ const transferRows = (context: Context, market: Market, pair: readonly [number, 
     ]
   })
 
-const redeemRows = (context: Context, market: Market, pair: readonly [number, number], payout: number): Row[] =>
+const redeemRows = (
+  context: Context,
+  market: Market,
+  pair: readonly [number, number],
+  payout: number,
+): Row[] =>
   ([0, 1] as const).flatMap((outcome: OutcomeIndex) => {
     const shares = -pair[outcome]
     if (shares <= 0) return []

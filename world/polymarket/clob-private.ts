@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { deriveKey, requireL1, requireL2 } from './auth.ts'
 import { tier } from './buckets.ts'
-import { openOrdersOf } from './cancel.ts'
+import { openOrdersOf, type Scope } from './cancel.ts'
+import { safeOf, walletOf } from './chain/ids.ts'
 import type { Address } from './chain/chain-terms.ts'
-import { walletOf } from './chain/ids.ts'
 import type { AssetType } from './chain-port.ts'
-import { orderView, pageOf, tradeView, versionAt } from './clob-views.ts'
 import type { OrderDeps } from './clob-orders.ts'
+import { orderView, pageOf, tradeView, versionAt } from './clob-views.ts'
 import { HttpError, listOf, ok, type Reply, type Request, type Route, route } from './http.ts'
 import type { ApiKey, Order, Trade } from './state.ts'
-import { type Scope } from './cancel.ts'
 import { accountOf } from './venue.ts'
-import { safeOf } from './chain/ids.ts'
 
 const pageSize = 100
 
@@ -174,7 +172,12 @@ const readRoutes = ({ engine, realism }: OrderDeps): Route[] => {
 }
 
 /** A lagging list still shows an order that has ended, and not yet one that has begun. */
-const ordersWithLag = (venue: OrderDeps['engine']['venue'], key: ApiKey, scope: Scope, atMs: number): Order[] => {
+const ordersWithLag = (
+  venue: OrderDeps['engine']['venue'],
+  key: ApiKey,
+  scope: Scope,
+  atMs: number,
+): Order[] => {
   if (atMs >= venue.state.nowMs) return openOrdersOf(venue, key.address, scope)
   return [...venue.state.orders.values()].filter((order) => {
     const status = versionAt(order.versions, atMs)?.status
@@ -189,7 +192,9 @@ const ordersWithLag = (venue: OrderDeps['engine']['venue'], key: ApiKey, scope: 
 
 const tradeRows = (venue: OrderDeps['engine']['venue'], key: ApiKey, { query }: Request, atMs: number) => {
   const { state } = venue
-  const [id, market, token, maker] = ['id', 'market', 'asset_id', 'maker_address'].map((name) => query.get(name))
+  const [id, market, token, maker] = ['id', 'market', 'asset_id', 'maker_address'].map((name) =>
+    query.get(name),
+  )
   const before = Number(query.get('before') ?? Number.POSITIVE_INFINITY)
   const after = Number(query.get('after') ?? 0)
   const isWanted = (trade: Trade): boolean => {

@@ -1,5 +1,5 @@
-import { bestPrice, bookView, lastPriceOf, midpointText, pageOf } from './clob-views.ts'
 import { minimumSize } from './catalog.ts'
+import { bestPrice, bookView, lastPriceOf, midpointText, pageOf } from './clob-views.ts'
 import { averagePrice, priceText } from './decimal.ts'
 import { HttpError, integerOf, ok, type Reply, type Request, type Route, route } from './http.ts'
 import { type Market, marketByCondition, markets, type OutcomeIndex, outcomeByToken } from './markets.ts'

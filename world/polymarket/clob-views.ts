@@ -9,7 +9,12 @@ const depthMax = 1_000
 
 export type Level = { price: string; size: string }
 
-const levelsOf = (venue: Venue, market: Market, outcome: OutcomeIndex, { buy }: { buy: boolean }): Level[] => {
+const levelsOf = (
+  venue: Venue,
+  market: Market,
+  outcome: OutcomeIndex,
+  { buy }: { buy: boolean },
+): Level[] => {
   const isMirrored = outcome === 1
   const depth = bookOf(venue, market.conditionId).depth({ buy: isMirrored ? !buy : buy }, depthMax)
   // The best comes last on both sides, as upstream lists them.
@@ -79,7 +84,8 @@ export const orderView = (order: Order, version: { status: string; matched: numb
   created_at: Math.floor(order.createdMs / 1_000),
 })
 
-const feeBps = ({ fee, cash }: Leg): string => (fee === 0 || cash === 0 ? '0' : String(Math.round((fee * 10_000) / cash)))
+const feeBps = ({ fee, cash }: Leg): string =>
+  fee === 0 || cash === 0 ? '0' : String(Math.round((fee * 10_000) / cash))
 
 const makerView = (conditionId: string, leg: Leg) => ({
   order_id: leg.orderId,
@@ -123,7 +129,8 @@ const tradeFields = (trade: Trade, hash: string, updatedMs: number) => {
 
 export type TraderSide = 'TAKER' | 'MAKER'
 
-export const sideOf = (trade: Trade, user: string): TraderSide => (trade.taker.user === user ? 'TAKER' : 'MAKER')
+export const sideOf = (trade: Trade, user: string): TraderSide =>
+  trade.taker.user === user ? 'TAKER' : 'MAKER'
 
 export const tradeView = (
   trade: Trade,
@@ -172,7 +179,8 @@ export const orderFrame = (order: Order, change: 'PLACEMENT' | 'UPDATE' | 'CANCE
   created_at: seconds(order.createdMs),
   expiration: order.expiration,
   order_type: order.type,
-  status: order.status === 'CANCELED_MARKET_RESOLVED' || order.status === 'INVALID' ? 'CANCELED' : order.status,
+  status:
+    order.status === 'CANCELED_MARKET_RESOLVED' || order.status === 'INVALID' ? 'CANCELED' : order.status,
   maker_address: order.signed.maker,
   timestamp: String(atMs),
 })

@@ -1,10 +1,16 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { isForeignOrigin } from '#world/origin-check.ts'
-import type { InjectedFailure, InjectedFailures } from '#world/venue-core/injected-failures.ts'
+import type { Server } from 'node:http'
+import {
+  type ControlBody as Body,
+  type ControlRoute,
+  commonControls,
+  controlNumber as numberOf,
+  serveControl as serveRoutes,
+} from '#world/venue-core/control-server.ts'
+import type { InjectedFailures } from '#world/venue-core/injected-failures.ts'
 import { RequestError } from '#world/venue-core/request-error.ts'
 import { contracts } from './chain/addresses.ts'
 import { pauseRampCall } from './chain/calls.ts'
-import type { Address, Hex, Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
+import type { Address, Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import { priceText, unitsText } from './decimal.ts'
 import { dollars } from './ledger.ts'
 import type { Engine } from './machine.ts'
@@ -28,17 +34,11 @@ export type ControlDeps = {
   chain: { sender: Sender; reads: Reads; money: WorldMoney } | undefined
 }
 
-type Body = Record<string, unknown>
-type Route = (deps: ControlDeps, body: Body, query: URLSearchParams) => unknown
+type Route = ControlRoute<ControlDeps>
 
 const addressOf = (value: unknown, name: string): Address => {
   if (typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)) return value as Address
   throw new RequestError(`${name} must be an address`)
-}
-
-const numberOf = (value: unknown, name: string): number => {
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  throw new RequestError(`${name} must be a number`)
 }
 
 const dollarUnits = (value: unknown, name = 'amount'): bigint => {
@@ -140,37 +140,33 @@ const forMsOf = (value: unknown, name: string): number =>
   value === undefined ? 0 : Math.max(0, Math.trunc(numberOf(value, name)))
 
 /** As each week: the engine is away for 90 seconds, then takes post-only orders for two minutes. */
-const restart = { forMs: 90_000, thenMs: 120_000 }
+const restart = { forMs: 90_000, nextMs: 120_000 }
 
 const timeRoutes: Record<string, Route> = {
-  'POST /tick': ({ engine }) => {
-    engine.submit({ kind: 'tick' })
-    return { nowMs: engine.venue.state.nowMs }
-  },
   'POST /advance': ({ engine }, { ms }) => {
     const by = numberOf(ms, 'ms')
     if (by < 0 || by > 400 * 86_400_000) throw new RequestError('ms must be between 0 and 400 days')
     engine.advance(by)
     return { nowMs: engine.venue.state.nowMs }
   },
-  'POST /mode': ({ engine }, { mode, forMs, then = 'open', thenMs }) => {
+  'POST /mode': ({ engine }, { mode, forMs, next = 'open', nextMs }) => {
     engine.submit({
       kind: 'mode',
       name: modeOf(mode, 'mode'),
       forMs: forMsOf(forMs, 'forMs'),
-      then: modeOf(then, 'then'),
-      thenMs: forMsOf(thenMs, 'thenMs'),
+      next: modeOf(next, 'next'),
+      nextMs: forMsOf(nextMs, 'nextMs'),
     })
     return engine.venue.state.mode
   },
-  'POST /restart': ({ engine }, { forMs = restart.forMs, thenMs = restart.thenMs, wipe }) => {
+  'POST /restart': ({ engine }, { forMs = restart.forMs, nextMs = restart.nextMs, wipe }) => {
     if (wipe === true) engine.submit({ kind: 'wipe' })
     engine.submit({
       kind: 'mode',
       name: 'restarting',
       forMs: forMsOf(forMs, 'forMs'),
-      then: 'postOnly',
-      thenMs: forMsOf(thenMs, 'thenMs'),
+      next: 'postOnly',
+      nextMs: forMsOf(nextMs, 'nextMs'),
     })
     return engine.venue.state.mode
   },
@@ -280,7 +276,10 @@ const accountRoutes: Record<string, Route> = {
     const { reads } = requireChain(deps)
     const wallet = addressOf(query.get('wallet'), 'wallet')
     const tokens = (query.get('tokens') ?? '').split(',').filter(Boolean)
-    const [cash, shares] = await Promise.all([reads.dollars(wallet), reads.shares(wallet, tokens.map(BigInt))])
+    const [cash, shares] = await Promise.all([
+      reads.dollars(wallet),
+      reads.shares(wallet, tokens.map(BigInt)),
+    ])
     return {
       pusd: unitsText(cash.pusd),
       usdc: unitsText(cash.usdc),
@@ -298,16 +297,6 @@ const accountRoutes: Record<string, Route> = {
       isWhole: supply + locked === usdc + usdce,
     }
   },
-  'GET /settled': async (deps, _body, query) => {
-    const trade = deps.engine.venue.state.trades.get(query.get('trade') ?? '')
-    if (!trade) throw new RequestError('trade must be the id of a trade')
-    const exchange = markets.find(({ conditionId }) => conditionId === trade.conditionId)
-    if (!exchange) throw new RequestError('The market of this trade is not listed')
-    const { exchangeOf } = await import('./chain/orders.ts')
-    return {
-      isSettled: await requireChain(deps).reads.isSettled(exchangeOf(exchange.chain), trade.key as Hex),
-    }
-  },
 }
 
 const dialRoutes: Record<string, Route> = {
@@ -316,15 +305,6 @@ const dialRoutes: Record<string, Route> = {
     realism.set(readRealism(body, realism.current()))
     return realism.current()
   },
-  'GET /faults': ({ faults }) => faults.list(),
-  'POST /faults': ({ faults }, { seed, ...fault }) => ({
-    id: faults.add(fault as InjectedFailure, typeof seed === 'number' ? seed : 1),
-  }),
-  'DELETE /faults': ({ faults }, { id }) => {
-    faults.remove(typeof id === 'number' ? id : undefined)
-    return {}
-  },
-  'POST /ws/drop': ({ stream }) => ({ dropped: stream.drop() }),
   'POST /settle': async ({ settlement }) => {
     await settlement.runOnce()
     return {}
@@ -333,10 +313,10 @@ const dialRoutes: Record<string, Route> = {
     await relay?.runOnce()
     return {}
   },
-  'GET /usage': () => ({ ...process.cpuUsage(), residentBytes: process.memoryUsage.rss() }),
 }
 
 const routes: Record<string, Route> = {
+  ...commonControls,
   'GET /effects': effects,
   ...timeRoutes,
   ...marketRoutes,
@@ -344,40 +324,4 @@ const routes: Record<string, Route> = {
   ...dialRoutes,
 }
 
-const readJson = async (request: IncomingMessage): Promise<Body> => {
-  const parts: Buffer[] = []
-  for await (const part of request) parts.push(part as Buffer)
-  const text = Buffer.concat(parts).toString('utf8')
-  return text === '' ? {} : JSON.parse(text)
-}
-
-const run = async (
-  deps: ControlDeps,
-  request: IncomingMessage,
-): Promise<{ status: number; reply: unknown }> => {
-  const url = new URL(request.url ?? '/', 'http://control')
-  const route = routes[`${request.method} ${url.pathname}`]
-  if (!route) return { status: 404, reply: { error: 'No such control' } }
-  try {
-    return { status: 200, reply: (await route(deps, await readJson(request), url.searchParams)) ?? {} }
-  } catch (error) {
-    if (error instanceof Error) return { status: 400, reply: { error: error.message } }
-    throw error
-  }
-}
-
-/** Bound to loopback, and never on the venue's own port. */
-export const serveControl = (deps: ControlDeps): Server =>
-  createServer((request, response) => {
-    if (isForeignOrigin(request)) return void response.writeHead(403).end()
-    run(deps, request)
-      .then(({ status, reply }) =>
-        deps.engine.afterPersist(() => {
-          response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
-        }),
-      )
-      .catch((error: unknown) => {
-        process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
-        response.writeHead(500).end()
-      })
-  })
+export const serveControl = (deps: ControlDeps): Server => serveRoutes({ routes, deps })

@@ -1,7 +1,7 @@
 import { averagePrice, unitsNumber } from './decimal.ts'
 import { booleanOf, HttpError, integerOf, listOf, ok, type Request, type Route, route } from './http.ts'
 import { type Market, marketByCondition, markets, otherOutcome } from './markets.ts'
-import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, valueOf } from './positions.ts'
+import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
 import type { RealismControl } from './realism.ts'
 import type { Activity, Leg, Trade } from './state.ts'
 import type { Venue } from './venue.ts'
@@ -10,7 +10,8 @@ export type DataDeps = { venue: Venue; realism: RealismControl }
 
 export const walletOfQuery = ({ query }: Request, name = 'user'): string => {
   const wallet = query.get(name) ?? ''
-  if (!/^0x[0-9a-fA-F]{40}$/.test(wallet)) throw new HttpError(400, `required query param '${name}' not provided`)
+  if (!/^0x[0-9a-fA-F]{40}$/.test(wallet))
+    throw new HttpError(400, `required query param '${name}' not provided`)
   return wallet.toLowerCase()
 }
 
@@ -22,7 +23,7 @@ const dayOf = (venue: Venue): string =>
 /** Addresses are answered in lower case, as upstream does. */
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
   const { market, outcome, size, cost, bought, realized } = position
-  const value = valueOf(venue, position)
+  const value = worthOf(venue, position)
   const other = otherOutcome(outcome)
   return {
     proxyWallet: wallet,
@@ -87,7 +88,9 @@ const profile = {
 }
 
 export const wantsMarket = ({ query }: Request, market: Market | undefined): boolean => {
-  const conditions = ['market', 'condition', 'condition_id', 'conditionId'].flatMap((name) => listOf(query, name))
+  const conditions = ['market', 'condition', 'condition_id', 'conditionId'].flatMap((name) =>
+    listOf(query, name),
+  )
   const events = ['eventId', 'event_id'].flatMap((name) => listOf(query, name))
   return (
     (conditions.length === 0 ||
@@ -227,7 +230,9 @@ const listActivity = ({ venue, realism }: DataDeps, request: Request) => {
 /** The shares of a market that exist: each pair is backed by a dollar. */
 export const openInterestOf = (venue: Venue, market: Market, atMs: number): number => {
   const wallets = new Set(
-    venue.state.activity.filter(({ conditionId }) => conditionId === market.conditionId).map(({ wallet }) => wallet),
+    venue.state.activity
+      .filter(({ conditionId }) => conditionId === market.conditionId)
+      .map(({ wallet }) => wallet),
   )
   let shares = 0
   for (const wallet of wallets)
@@ -268,7 +273,7 @@ const listHolders = ({ venue }: DataDeps, request: Request) => {
 export const totalValue = (venue: Venue, wallet: string, request: Request, atMs: number): number =>
   positionsOf(venue, wallet, atMs)
     .filter(({ market }) => wantsMarket(request, market))
-    .reduce((sum, position) => sum + valueOf(venue, position), 0)
+    .reduce((sum, position) => sum + worthOf(venue, position), 0)
 
 export const dataV1Routes = (deps: DataDeps): Route[] => {
   const { venue, realism } = deps

@@ -1,17 +1,17 @@
-import { averagePrice, unitsNumber } from './decimal.ts'
-import { booleanOf, HttpError, integerOf, ok, type Request, type Route, route } from './http.ts'
-import { marketByCondition, otherOutcome } from './markets.ts'
 import {
   type DataDeps,
   isShownActivity,
-  percent,
   type PublicTrade,
+  percent,
   publicTrades,
   totalValue,
   walletOfQuery,
   wantsMarket,
 } from './data-v1.ts'
-import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, valueOf } from './positions.ts'
+import { averagePrice, unitsNumber } from './decimal.ts'
+import { booleanOf, HttpError, integerOf, ok, type Request, type Route, route } from './http.ts'
+import { marketByCondition, otherOutcome } from './markets.ts'
+import { hasBoth, isRedeemable, markOf, type Position, positionsOf, rowsOf, worthOf } from './positions.ts'
 import type { Activity } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
@@ -27,18 +27,27 @@ const encode = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).t
 const decode = (text: string, bound: string): Cursor => {
   try {
     const cursor = JSON.parse(Buffer.from(text, 'base64url').toString()) as Cursor
-    if (cursor.bound === bound && Number.isInteger(cursor.offset) && Number.isInteger(cursor.limit)) return cursor
+    if (cursor.bound === bound && Number.isInteger(cursor.offset) && Number.isInteger(cursor.limit))
+      return cursor
   } catch {
     // Answered below, as any other cursor that was not issued here.
   }
-  throw new HttpError(400, 'invalid cursor', { code: 'invalid_request', retryable: false, parameter: 'cursor' })
+  throw new HttpError(400, 'invalid cursor', {
+    code: 'invalid_request',
+    retryable: false,
+    parameter: 'cursor',
+  })
 }
 
 /** The cursor carries the size of the page, and what it was issued for. */
 const page = <T>(rows: readonly T[], { query }: Request, bound: string, view: (row: T) => unknown) => {
   const text = query.get('cursor')
   if (query.has('offset'))
-    throw new HttpError(400, 'offset is not supported', { code: 'invalid_request', retryable: false, parameter: 'offset' })
+    throw new HttpError(400, 'offset is not supported', {
+      code: 'invalid_request',
+      retryable: false,
+      parameter: 'offset',
+    })
   const { limit, offset } =
     text === null
       ? { limit: integerOf(query, 'limit', { fallback: pageDefault, max: pageMax }), offset: 0 }
@@ -69,7 +78,7 @@ const basisOf = ({ size, cost, bought, boughtCash }: Position) =>
 
 const positionView = (venue: Venue, wallet: string, all: readonly Position[], position: Position) => {
   const { market, outcome, size, cost, fees, bought, boughtCash, realized, firstMs, lastMs } = position
-  const value = valueOf(venue, position)
+  const value = worthOf(venue, position)
   const other = otherOutcome(outcome)
   return {
     proxy_wallet: wallet,
@@ -139,7 +148,7 @@ const listPositions = ({ venue, realism }: DataDeps, request: Request) => {
     .filter((position) => isWanted(venue, all, position, status))
     .filter(({ market }) => wantsMarket(request, market))
     .filter(({ market }) => !title || market.question.toLowerCase().includes(title))
-    .sort((a, b) => (valueOf(venue, b) - valueOf(venue, a)) * (direction === 'ASC' ? -1 : 1))
+    .sort((a, b) => (worthOf(venue, b) - worthOf(venue, a)) * (direction === 'ASC' ? -1 : 1))
   return page(rows, request, `positions ${wallet} ${status} ${direction}`, (position) =>
     positionView(venue, wallet, all, position),
   )

@@ -1,6 +1,6 @@
-import { contracts } from './chain/addresses.ts'
 import type { CatalogEvent } from './catalog.ts'
 import { minimumSize } from './catalog.ts'
+import { contracts } from './chain/addresses.ts'
 import { bestPrice } from './clob-views.ts'
 import { priceText, unitsNumber, unitsText } from './decimal.ts'
 import { type Market, marketsOf } from './markets.ts'

@@ -1,6 +1,17 @@
+import { plain } from '#world/venue-core/http.ts'
 import { type CatalogEvent, catalog } from './catalog.ts'
 import { eventView, marketView, tagView } from './gamma-views.ts'
-import { booleanOf, HttpError, integerOf, listOf, ok, type Request, type Route, route } from './http.ts'
+import {
+  booleanOf,
+  HttpError,
+  integerOf,
+  listOf,
+  ok,
+  type Reply,
+  type Request,
+  type Route,
+  route,
+} from './http.ts'
 import { events, type Market, markets, marketsOf } from './markets.ts'
 import { stateOf, type Venue } from './venue.ts'
 
@@ -8,9 +19,9 @@ const pageMax = 100
 const listMax = 500
 const pageDefault = 20
 
-const tags = [
-  ...new Map(catalog.flatMap((event) => event.tags).map((tag) => [tag.id, tag])).values(),
-].sort((a, b) => Number(a.id) - Number(b.id))
+const tags = [...new Map(catalog.flatMap((event) => event.tags).map((tag) => [tag.id, tag])).values()].sort(
+  (a, b) => Number(a.id) - Number(b.id),
+)
 
 const isClosedEvent = (venue: Venue, event: CatalogEvent): boolean =>
   marketsOf(event).every(({ conditionId }) => stateOf(venue, conditionId).isClosed)
@@ -22,7 +33,11 @@ const includesIgnoringCase = (text: string, part: string): boolean =>
   text.toLowerCase().includes(part.toLowerCase())
 
 const hasTag = (event: CatalogEvent, { query }: Request): boolean => {
-  const [ids, slug, excluded] = [listOf(query, 'tag_id'), query.get('tag_slug'), listOf(query, 'exclude_tag_id')]
+  const [ids, slug, excluded] = [
+    listOf(query, 'tag_id'),
+    query.get('tag_slug'),
+    listOf(query, 'exclude_tag_id'),
+  ]
   return (
     (ids.length === 0 || event.tags.some(({ id }) => ids.includes(id))) &&
     (!slug || event.tags.some((tag) => tag.slug === slug)) &&
@@ -115,11 +130,19 @@ const listed = <T>(list: readonly T[], { query }: Request, view: (each: T) => un
   return list.slice(from, from + limit).map(view)
 }
 
-const wordsOf = (text: string): string[] => text.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean)
+const wordsOf = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter(Boolean)
 
 /** Every word has to occur in the event or in one of its markets. */
 const matches = (event: CatalogEvent, text: string): boolean => {
-  const content = [event.title, ...event.tags.map(({ label }) => label), ...event.markets.map(({ question }) => question)]
+  const content = [
+    event.title,
+    ...event.tags.map(({ label }) => label),
+    ...event.markets.map(({ question }) => question),
+  ]
     .join(' ')
     .toLowerCase()
   return wordsOf(text).every((word) => content.includes(word))
@@ -164,7 +187,7 @@ export const gammaRoutes = (venue: Venue): Route[] => {
     requireFound(tags.find((each) => each[key] === value))
   const tagList = (list: typeof tags) => list.map((each) => tagView(each, genesisMs))
   return [
-    route('GET /status', () => ok('OK')),
+    route('GET /status', () => ({ status: 200, body: 'OK', headers: plain })),
     route('GET /events', (request) => ok(listed(filterEvents(venue, request), request, event))),
     route('GET /events/keyset', (request) => {
       const { rows, more } = keyset(filterEvents(venue, request), request, event)
@@ -190,4 +213,21 @@ export const gammaRoutes = (venue: Venue): Route[] => {
     route('GET /comments', () => ok([])),
     route('GET /teams', () => ok([])),
   ]
+}
+
+/** Answers of up to a lag ago, as from a cache before the service. */
+export const cachedRoutes = (routes: readonly Route[], lagMs: () => number): Route[] => {
+  const cached = new Map<string, { atMs: number; reply: Reply }>()
+  return routes.map((each) => ({
+    ...each,
+    handle: async (request, parameters) => {
+      const key = `${request.path}?${request.query}`
+      const kept = cached.get(key)
+      if (kept && Date.now() - kept.atMs < lagMs()) return kept.reply
+      const reply = await each.handle(request, parameters)
+      if (cached.size >= 1_000) cached.clear()
+      cached.set(key, { atMs: Date.now(), reply })
+      return reply
+    },
+  }))
 }

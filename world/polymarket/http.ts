@@ -10,7 +10,7 @@ export type Request = {
   body: unknown
 }
 
-/** An answer with its body: text is sent as it is, anything else as JSON. */
+/** Sent as JSON unless its content type is plain text. */
 export type Reply = { status: number; body: unknown; headers?: Record<string, string> }
 
 /** Answered with `{error}`, as all services of the venue answer. */

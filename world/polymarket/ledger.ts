@@ -64,6 +64,10 @@ export const settleOnLedger = (venue: Venue, id: string): void => {
     add(venue, leg.wallet, dollars, -sign * BigInt(leg.cash) - BigInt(leg.fee))
     add(venue, leg.wallet, tokens[leg.outcome], sign * BigInt(leg.shares))
   }
+  if (trade.plan.retries > 0) {
+    changeTrade(venue, id, { status: 'MATCHED', hash: `0x${toHex(hashText(hash))}` })
+    changeTrade(venue, id, { status: 'RETRYING', hash })
+  }
   changeTrade(venue, id, { status: 'MINED', hash })
   changeTrade(venue, id, { status: 'CONFIRMED', hash })
 }

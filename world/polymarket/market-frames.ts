@@ -20,7 +20,8 @@ export const depthOf = (venue: Venue, market: Market): Depth => {
   const depth: Depth = new Map()
   const book = bookOf(venue, market.conditionId)
   for (const buy of [true, false])
-    for (const { price, size } of book.depth({ buy }, 1_000)) depth.set(`${price} ${buy}`, { price, buy, size })
+    for (const { price, size } of book.depth({ buy }, 1_000))
+      depth.set(`${price} ${buy}`, { price, buy, size })
   return depth
 }
 
@@ -144,4 +145,3 @@ export const newMarketFrame = (venue: Venue, market: Market): Frame => ({
   fees_enabled: market.fee !== null,
   fee_schedule: market.fee,
 })
-

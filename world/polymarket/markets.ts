@@ -35,7 +35,12 @@ export const events = catalog
 export const markets: readonly Market[] = catalog
   .flatMap((event) => {
     const { markets: chains, event: chainEvent } = chainOf(event)
-    return event.markets.map((market, at) => ({ market, event, chainEvent, chain: chains[at] as ChainMarket }))
+    return event.markets.map((market, at) => ({
+      market,
+      event,
+      chainEvent,
+      chain: chains[at] as ChainMarket,
+    }))
   })
   .map(({ market, event, chain, chainEvent }, index) => ({
     ...market,

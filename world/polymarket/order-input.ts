@@ -133,9 +133,9 @@ export const readOrder = (body: unknown, { key, plan, tickOf, eoaMakers }: Conte
   const signed = readSigned(order)
   if (owner !== key.key) throw new HttpError(400, 'the order owner has to be the owner of the API KEY')
   const { market, outcome } = listed(signed.tokenId)
-  const isRefusedMaker =
-    signed.signatureType === 1 || (signed.signatureType === 0 && eoaMakers === 'refused')
-  if (isRefusedMaker) throw new HttpError(400, 'maker address not allowed, please use the deposit wallet flow')
+  const isRefusedMaker = signed.signatureType === 1 || (signed.signatureType === 0 && eoaMakers === 'refused')
+  if (isRefusedMaker)
+    throw new HttpError(400, 'maker address not allowed, please use the deposit wallet flow')
   const verdict = verify(signed, exchangeOf(market.chain))
   if (verdict.owner.toLowerCase() !== key.address) throw new HttpError(400, signerMismatch)
   if (postOnly === true && type !== 'GTC' && type !== 'GTD') return rejectPayload()

@@ -1,7 +1,7 @@
 import type { Incoming } from '#world/venue-core/book.ts'
+import { minimumSize } from './catalog.ts'
 import { cashOf, lot, priceText, unit, unitsText } from './decimal.ts'
 import { bookPrice } from './markets.ts'
-import { minimumSize } from './catalog.ts'
 import type { Leg, Order, OrderStatus } from './state.ts'
 import { openTrade, takerFee } from './trades.ts'
 import { accountOf, addVersion, bookOf, marketOf, stateOf, type Venue } from './venue.ts'
@@ -78,13 +78,17 @@ const refuseForm = (venue: Venue, order: OrderInput): OrderResult | undefined =>
   const { id, price, size, type } = order
   const { tick } = stateOf(venue, order.conditionId)
   if (price < tick || price > 10_000 - tick)
-    return refuse(`invalid price (${priceText(price)}), min: ${priceText(tick)} - max: ${priceText(10_000 - tick)}`)
+    return refuse(
+      `invalid price (${priceText(price)}), min: ${priceText(tick)} - max: ${priceText(10_000 - tick)}`,
+    )
   if (price % tick !== 0)
     return refuse(
       `order ${id} is invalid. Price (${priceText(price)}) breaks minimum tick size rule: ${priceText(tick)}`,
     )
   if (venue.state.orders.has(id))
-    return refuse(`order ${id} is invalid. Duplicated. Same order has already been placed, can't be placed again.`)
+    return refuse(
+      `order ${id} is invalid. Duplicated. Same order has already been placed, can't be placed again.`,
+    )
   if (!isImmediate(order) && size < minimumSize * unit)
     return refuse(`order ${id} is invalid. Size (${unitsText(size)}) lower than the minimum: ${minimumSize}`)
   const isCrossing = crossesBook(venue, order)
@@ -100,11 +104,17 @@ const refuseMode = (venue: Venue, order: OrderInput): OrderResult | undefined =>
   const { name } = venue.state.mode
   if (name === 'postOnly' && !order.postOnly)
     return {
-      ...(refuse('post-only mode: only post-only orders and cancels are allowed', 503) as { error: string; status: number }),
+      ...(refuse('post-only mode: only post-only orders and cancels are allowed', 503) as {
+        error: string
+        status: number
+      }),
       isPostOnlyMode: true,
     }
   if (name === 'cancelOnly')
-    return refuse('Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.', 503)
+    return refuse(
+      'Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.',
+      503,
+    )
   const account = accountOf(venue, order.wallet)
   if (account.banned) return refuse(`'${order.signed.maker}' address banned`)
   if (account.closedOnly && order.side === 'BUY')
@@ -126,9 +136,7 @@ const immediateQuantity = (venue: Venue, order: Order): { shares: number; full: 
   book.reach(probe, (level) => {
     const price = bookPrice(order.outcome, level.price)
     const wanted =
-      spend === null
-        ? order.size - shares
-        : Math.floor(((spend - cash) * 10_000) / price / lot) * lot
+      spend === null ? order.size - shares : Math.floor(((spend - cash) * 10_000) / price / lot) * lot
     const taken = Math.min(level.size, wanted)
     shares += taken
     cash += cashOf(taken, price)
@@ -167,13 +175,13 @@ const settleMatches = (venue: Venue, taker: Order, identify: Identify): void => 
     openTrade(venue, taker, { matches: matches.slice(at, at + makersMax), bucket: at / makersMax })
   for (const { order } of matches) {
     setStatus(venue, order, order.matched === order.size ? 'MATCHED' : 'LIVE')
-    venue.events.push({ kind: 'order', order, change: 'UPDATE', atMs: venue.state.nowMs })
+    venue.events.push({ kind: 'order', order: { ...order }, change: 'UPDATE', atMs: venue.state.nowMs })
   }
   for (const seq of venue.selfCanceled.splice(0)) {
     const order = venue.bySeq.get(seq)
     if (!order) continue
     setStatus(venue, order, 'CANCELED')
-    venue.events.push({ kind: 'order', order, change: 'CANCELLATION', atMs: venue.state.nowMs })
+    venue.events.push({ kind: 'order', order: { ...order }, change: 'CANCELLATION', atMs: venue.state.nowMs })
   }
 }
 
@@ -260,7 +268,7 @@ export const placeOrder = (
     venue.state.timed.add(order.id)
     setStatus(venue, order, 'DELAYED')
     accountOf(venue, order.wallet).open.add(order.id)
-    venue.events.push({ kind: 'order', order, change: 'PLACEMENT', atMs: venue.state.nowMs })
+    venue.events.push({ kind: 'order', order: { ...order }, change: 'PLACEMENT', atMs: venue.state.nowMs })
     return accepted(order, venue)
   }
   const killed = execute(venue, order, identify)
@@ -268,7 +276,7 @@ export const placeOrder = (
     remove(venue, order)
     return refuse(killed)
   }
-  venue.events.push({ kind: 'order', order, change: 'PLACEMENT', atMs: venue.state.nowMs })
+  venue.events.push({ kind: 'order', order: { ...order }, change: 'PLACEMENT', atMs: venue.state.nowMs })
   return accepted(order, venue)
 }
 
@@ -278,5 +286,5 @@ export const releaseDelayed = (venue: Venue, order: Order, identify: Identify): 
   if (killed !== null) setStatus(venue, order, 'CANCELED')
   else if (order.expiresMs === 0) venue.state.timed.delete(order.id)
   const change = killed === null ? 'UPDATE' : 'CANCELLATION'
-  venue.events.push({ kind: 'order', order, change, atMs: venue.state.nowMs })
+  venue.events.push({ kind: 'order', order: { ...order }, change, atMs: venue.state.nowMs })
 }

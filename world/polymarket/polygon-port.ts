@@ -1,6 +1,6 @@
+import { contracts } from './chain/addresses.ts'
 import type { Address, Reads } from './chain/chain-terms.ts'
 import { type AssetType, type ChainPort, spendersOf } from './chain-port.ts'
-import { contracts } from './chain/addresses.ts'
 
 /** Approvals rarely change; balances are read each time. */
 const approvalsMs = 3_000
@@ -46,10 +46,7 @@ export const polygonPort = (reads: Reads): ChainPort => {
       return {
         balance,
         allowances: Object.fromEntries(
-          spendersOf(asset).map((spender) => [
-            spender,
-            allowances.get(`${tokenOf(asset)} ${spender}`) ?? 0n,
-          ]),
+          spendersOf(asset).map((spender) => [spender, allowances.get(`${tokenOf(asset)} ${spender}`) ?? 0n]),
         ),
       }
     },

@@ -1,6 +1,6 @@
-import { type Market, marketByCondition, type OutcomeIndex } from './markets.ts'
 import { lastPriceOf } from './clob-views.ts'
 import { cashOf } from './decimal.ts'
+import { type Market, marketByCondition, type OutcomeIndex } from './markets.ts'
 import type { Activity } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
@@ -96,7 +96,7 @@ export const markOf = (venue: Venue, { market, outcome }: Pick<Position, 'market
   return outcome === 0 ? payout : 10_000 - payout
 }
 
-export const valueOf = (venue: Venue, position: Position): number =>
+export const worthOf = (venue: Venue, position: Position): number =>
   cashOf(position.size, markOf(venue, position))
 
 export const isRedeemable = (venue: Venue, { market, size }: Position): boolean =>
@@ -104,4 +104,3 @@ export const isRedeemable = (venue: Venue, { market, size }: Position): boolean 
 
 export const hasBoth = (positions: readonly Position[], { market }: Position): boolean =>
   positions.filter((each) => each.market === market && each.size > 0).length === 2
-

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { useCompileCache } from '#world/compile-cache.ts'
-import type { ChainPort } from './chain-port.ts'
 import type { Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
+import type { ChainPort } from './chain-port.ts'
 
 useCompileCache()
 const { rpcAt } = await import('#world/evm/rpc.ts')
@@ -22,7 +22,7 @@ const { serveControl } = await import('./control.ts')
 const { dataV1Routes } = await import('./data-v1.ts')
 const { dataV2Routes } = await import('./data-v2.ts')
 const { createFundsBook } = await import('./funds.ts')
-const { gammaRoutes } = await import('./gamma.ts')
+const { cachedRoutes, gammaRoutes } = await import('./gamma.ts')
 const { geoblockRoutes } = await import('./geoblock.ts')
 const { openEngine } = await import('./machine.ts')
 const { polygonPort } = await import('./polygon-port.ts')
@@ -97,8 +97,7 @@ const settle = chain
   ? () => settleAllOnChain({ engine, sender: chain.sender })
   : () => settleAllOnLedger(engine)
 const settlement = startWorkLoop(settle, { everyMs: integer('settle-ms', 5, 600_000), onError })
-const relay =
-  chain && startWorkLoop(() => relayAll({ engine, realism, ...chain }), { everyMs: 100, onError })
+const relay = chain && startWorkLoop(() => relayAll({ engine, realism, ...chain }), { everyMs: 100, onError })
 const resolver = createResolver(engine, realism, chain?.sender)
 const indexing =
   chain &&
@@ -125,7 +124,7 @@ const server = serve({
   realism,
   services: {
     clob: [...publicRoutes({ venue, realism }), ...privateRoutes(orderDeps), ...orderRoutes(orderDeps)],
-    gamma: gammaRoutes(venue),
+    gamma: cachedRoutes(gammaRoutes(venue), () => realism.lagMs('gammaLag')),
     data: [...dataV1Routes({ venue, realism }), ...dataV2Routes({ venue, realism })],
     relayer: relayerRoutes({ engine, realism, reads: chain?.reads, wake: () => relay?.wake() }),
     bridge: bridgeRoutes(engine),

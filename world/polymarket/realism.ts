@@ -2,7 +2,6 @@ import {
   createSettingsControl,
   fieldsOf,
   type Lag,
-  type LagNames,
   lagOf,
   longestMs,
   noLag,
@@ -214,7 +213,6 @@ const parsers: Parsers<Realism> = {
 }
 
 export type RealismControl = SettingsControl<Realism>
-export type LagSetting = LagNames<Realism>
 
 export const readRealism = (body: Record<string, unknown>, now: Realism): Realism =>
   readSettings(body, now, { parsers, presets })

@@ -1,6 +1,6 @@
 import { contracts } from './chain/addresses.ts'
-import { isMultiSend, multiSendCalls, recoverBatch, recoverSafeTransaction } from './chain/wallets.ts'
 import type { Address, Hex, SafeTransaction, WalletBatch, WalletCall } from './chain/chain-terms.ts'
+import { isMultiSend, multiSendCalls, recoverBatch, recoverSafeTransaction } from './chain/wallets.ts'
 import { HttpError } from './http.ts'
 
 /** What the relayer calls, and whom it lets wallets approve. */

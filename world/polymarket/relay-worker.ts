@@ -1,5 +1,5 @@
-import { deployWalletCall, executeBatchCall, executeSafeCall } from './chain/calls.ts'
 import { addressOf } from './chain/accounts.ts'
+import { deployWalletCall, executeBatchCall, executeSafeCall } from './chain/calls.ts'
 import type { Address, Call, Reads, Sender } from './chain/chain-terms.ts'
 import type { Engine } from './machine.ts'
 import type { RealismControl } from './realism.ts'
@@ -29,7 +29,8 @@ const change = ({ engine }: Deps, { id }: RelayTransaction, fields: Partial<Rela
 const redeemSelectors: readonly string[] = ['0x01b7037c', '0x8b6f1d71']
 
 const isRedeem = ({ type, body }: RelayTransaction): boolean =>
-  type === 'WALLET' && readBatch(body).batch.calls.some(({ data }) => redeemSelectors.includes(data.slice(0, 10)))
+  type === 'WALLET' &&
+  readBatch(body).batch.calls.some(({ data }) => redeemSelectors.includes(data.slice(0, 10)))
 
 const begin = async (deps: Deps, transaction: RelayTransaction): Promise<void> => {
   const { engine, sender, reads, realism } = deps

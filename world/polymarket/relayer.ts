@@ -72,7 +72,10 @@ const requireNonce = ({ realism }: RelayerDeps, given: bigint, onChain: bigint):
     throw new HttpError(400, `batch nonce ${given} does not match on-chain nonce ${expected}`)
 }
 
-type Draft = Pick<RelayTransaction, 'type' | 'from' | 'to' | 'wallet' | 'owner' | 'data' | 'nonce' | 'signature'>
+type Draft = Pick<
+  RelayTransaction,
+  'type' | 'from' | 'to' | 'wallet' | 'owner' | 'data' | 'nonce' | 'signature'
+>
 
 const readCreate = (body: Fields): Draft => {
   const from = addressOf(body, 'from')

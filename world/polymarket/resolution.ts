@@ -1,5 +1,5 @@
-import { RequestError } from '#world/venue-core/request-error.ts'
 import { isPicked } from '#world/venue-core/realism-settings.ts'
+import { RequestError } from '#world/venue-core/request-error.ts'
 import { addressOf } from './chain/accounts.ts'
 import { autoRedeemCall, reportCall } from './chain/calls.ts'
 import type { Address, Sender } from './chain/chain-terms.ts'

@@ -87,6 +87,9 @@ const drawFate = (realism: RealismControl): Fate => {
 
 const noFate: Fate = { isHtml: false, isBusy: false, losesReply: false, lateMs: 0, queueMs: 0 }
 
+const bodyOf = ({ body, headers }: Reply): string =>
+  headers?.['content-type'] === plain['content-type'] ? String(body) : JSON.stringify(body)
+
 const handle = async (deps: Deps, incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
   const { engine, faults, realism } = deps
   const found = split(incoming.url ?? '/', Object.keys(deps.services))
@@ -107,7 +110,7 @@ const handle = async (deps: Deps, incoming: IncomingMessage, response: ServerRes
   const write = (): void => {
     if (losesReply) incoming.socket.resetAndDestroy()
     else if (fate.isHtml) answer(response, 502, html, badGateway)
-    else answer(response, reply.status, { ...json, ...reply.headers }, JSON.stringify(reply.body))
+    else answer(response, reply.status, { ...json, ...reply.headers }, bodyOf(reply))
   }
   // Replies after the commands are written to the log.
   engine.afterPersist(() => {

@@ -24,7 +24,7 @@ export type State = {
   /** By the address of the API key. */
   notifications: Map<string, Notification[]>
   heartbeats: Map<string, Heartbeat>
-  mode: { name: VenueMode; untilMs: number; then: VenueMode; thenMs: number }
+  mode: { name: VenueMode; untilMs: number; next: VenueMode; nextMs: number }
   activity: Activity[]
   relay: Map<string, RelayTransaction>
   relayed: { day: number; count: number }
@@ -47,7 +47,6 @@ export type MarketState = {
   lastPrice: number
   lastSide: Side
   volume: bigint
-  liquidity: bigint
   /** Orders are refused once a result is known. */
   isClosed: boolean
   /** Per share, of the first outcome, in 1e-4 dollars. */
@@ -131,7 +130,13 @@ export type Order = {
   versions: Version<{ status: OrderStatus; matched: number }>[]
 }
 
-export type TradeStatus = 'MATCHED_NOT_BROADCASTED' | 'MATCHED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
+export type TradeStatus =
+  | 'MATCHED_NOT_BROADCASTED'
+  | 'MATCHED'
+  | 'MINED'
+  | 'CONFIRMED'
+  | 'RETRYING'
+  | 'FAILED'
 
 /** One order's part of a trade. */
 export type Leg = {

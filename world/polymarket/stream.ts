@@ -87,7 +87,7 @@ const subscribeMarkets = (engine: Engine, client: MarketClient, frame: Frame, se
     return
   }
   const fresh = wanted.filter((token) => !client.tokens.has(token)).slice(0, tokensMax - client.tokens.size)
-  if (wanted.length > 0 && fresh.length === 0) return send(client, 'NO NEW ASSETS')
+  if (wanted.length > 0 && fresh.length === 0) send(client, 'NO NEW ASSETS')
   for (const token of fresh) client.tokens.add(token)
   const books = fresh.flatMap((token) => {
     const listed = outcomeByToken(token)
@@ -102,7 +102,8 @@ const subscribeUser = (engine: Engine, client: UserClient, frame: Frame, send: S
     const key = keyOfCredentials(engine.venue.state, frame.auth)
     if (!key) {
       send(client, { error: 'Unauthorized/Invalid api key' })
-      return client.socket.close()
+      client.socket.close()
+      return
     }
     client.user = key.address
     client.conditions = conditions.length === 0 ? undefined : new Set(conditions)
@@ -114,10 +115,10 @@ const subscribeUser = (engine: Engine, client: UserClient, frame: Frame, send: S
 }
 
 const onText = (engine: Engine, client: Client, text: string, send: Send): void => {
-  if (text.toUpperCase() === 'PING') return send(client, 'PONG')
-  const frame = parse(text)
-  if (!frame) return send(client, 'INVALID OPERATION')
-  if (client.kind === 'market') subscribeMarkets(engine, client, frame, send)
+  const isPing = text.toUpperCase() === 'PING'
+  const frame = isPing ? undefined : parse(text)
+  if (!frame) send(client, isPing ? 'PONG' : 'INVALID OPERATION')
+  else if (client.kind === 'market') subscribeMarkets(engine, client, frame, send)
   else subscribeUser(engine, client, frame, send)
 }
 
@@ -154,7 +155,8 @@ const createMarketFeed = (engine: Engine) => {
       if (event.kind === 'tick')
         for (const outcome of [0, 1] as const)
           frames.push({ frame: tickFrame(market, outcome, event), isCustom: false })
-      if (event.kind === 'resolved') frames.push({ frame: resolvedFrame(engine.venue, market), isCustom: true })
+      if (event.kind === 'resolved')
+        frames.push({ frame: resolvedFrame(engine.venue, market), isCustom: true })
     }
     return [...bookFrames(market), ...frames]
   }
@@ -175,7 +177,8 @@ const userFrames = (client: UserClient, event: VenueEvent): Frame[] => {
   if (user === undefined || (conditions && !conditions.has(conditionOf(event).toLowerCase()))) return []
   if (event.kind === 'order' && event.order.user === user)
     return [orderFrame(event.order, event.change, event.atMs)]
-  if (event.kind === 'trade' && usersOf(event.trade).has(user)) return [tradeFrame(event.trade, user, event.atMs)]
+  if (event.kind === 'trade' && usersOf(event.trade).has(user))
+    return [tradeFrame(event.trade, user, event.atMs)]
   return []
 }
 

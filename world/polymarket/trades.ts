@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto'
 import { hashText, toHex } from '#world/venue-core/signature.ts'
 import { cashOf } from './decimal.ts'
-import { otherOutcome } from './markets.ts'
 import type { Leg, Order, Trade, TradePlan, TradeStatus } from './state.ts'
-import { accountOf, addActivity, addVersion, type Match, marketOf, notify, stateOf, type Venue } from './venue.ts'
+import {
+  accountOf,
+  addActivity,
+  addVersion,
+  type Match,
+  marketOf,
+  notify,
+  stateOf,
+  type Venue,
+} from './venue.ts'
 
 export const plainPlan: TradePlan = {
   delayMs: 0,
@@ -113,7 +121,7 @@ export const openTrade = (
   }
   for (const { order } of matches) order.trades.push(id)
   taker.trades.push(id)
-  venue.events.push({ kind: 'trade', trade, atMs: state.nowMs })
+  venue.events.push({ kind: 'trade', trade: { ...trade }, atMs: state.nowMs })
   recordPrint(venue, taker, makers, trade)
   return trade
 }
@@ -179,9 +187,5 @@ export const changeTrade = (venue: Venue, id: string, change: TradeChange): void
   }
   if (!isNews) return
   addVersion(trade.versions, { atMs: state.nowMs, status, hash })
-  venue.events.push({ kind: 'trade', trade, atMs: state.nowMs })
+  venue.events.push({ kind: 'trade', trade: { ...trade }, atMs: state.nowMs })
 }
-
-/** The outcome that a mint or a merge pairs with. */
-export const isComplement = (trade: Trade, leg: Leg): boolean =>
-  leg.outcome === otherOutcome(trade.taker.outcome)
