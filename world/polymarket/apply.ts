@@ -1,6 +1,6 @@
 import { RequestError } from '#world/venue-core/request-error.ts'
 import { type CancelResult, cancelOrders, cancelScope, endOrder, type Scope, wipeOrders } from './cancel.ts'
-import type { SignedTransaction } from './chain/types.ts'
+import type { SignedTransaction } from './chain/chain-terms.ts'
 import { heartbeat, loseHeartbeats } from './heartbeats.ts'
 import { identifyHouseOrder, requote, walkPrices } from './house-maker.ts'
 import { creditLedger, settleOnLedger } from './ledger.ts'

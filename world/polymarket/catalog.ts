@@ -1,4 +1,4 @@
-import type { Protocol } from './chain/types.ts'
+import type { Protocol } from './chain/chain-terms.ts'
 
 /** The markets that a new venue lists. Prices and ticks are in 1e-4 dollars. */
 export type CatalogMarket = {

@@ -1,5 +1,5 @@
 import { contracts } from './chain/addresses.ts'
-import type { Address, ExchangeName } from './chain/types.ts'
+import type { Address, ExchangeName } from './chain/chain-terms.ts'
 import { dollars, ledgerBalance } from './ledger.ts'
 import { outcomeByToken } from './markets.ts'
 import type { Venue } from './venue.ts'

@@ -1,7 +1,7 @@
 import { hashText, toHex } from '#world/venue-core/signature.ts'
 import { type CatalogEvent, type CatalogMarket, catalog } from './catalog.ts'
 import { binaryMarketV2, negRiskEvent, negRiskEventV2, standardMarket } from './chain/ids.ts'
-import type { ChainEvent, ChainMarket, Hex } from './chain/types.ts'
+import type { ChainEvent, ChainMarket, Hex } from './chain/chain-terms.ts'
 
 /** A listed market with its ids. */
 export type Market = CatalogMarket & {

@@ -1,5 +1,5 @@
 import { contracts } from './chain/addresses.ts'
-import type { Address, Reads } from './chain/types.ts'
+import type { Address, Reads } from './chain/chain-terms.ts'
 import { type AssetType, type ChainPort, spendersOf } from './chain-port.ts'
 
 /** Approvals rarely change; balances are read each time. */

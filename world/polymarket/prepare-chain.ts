@@ -2,7 +2,7 @@ import type { Rpc } from '#world/evm/rpc.ts'
 import { addressOf } from './chain/accounts.ts'
 import { approvalCalls, prepareCall } from './chain/calls.ts'
 import { placeContracts } from './chain/place.ts'
-import type { ChainEvent, ChainMarket, Reads, Sender, WorldMoney } from './chain/types.ts'
+import type { ChainEvent, ChainMarket, Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import type { Engine } from './machine.ts'
 import { markets } from './markets.ts'
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { useCompileCache } from '#world/compile-cache.ts'
-import type { Reads, Sender, WorldMoney } from './chain/types.ts'
+import type { Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
 import type { ChainPort } from './chain-port.ts'
 
 useCompileCache()

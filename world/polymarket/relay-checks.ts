@@ -1,5 +1,5 @@
 import { contracts } from './chain/addresses.ts'
-import type { Address, Hex, SafeTransaction, WalletBatch, WalletCall } from './chain/types.ts'
+import type { Address, Hex, SafeTransaction, WalletBatch, WalletCall } from './chain/chain-terms.ts'
 import { isMultiSend, multiSendCalls, recoverBatch, recoverSafeTransaction } from './chain/wallets.ts'
 import { HttpError } from './http.ts'
 

@@ -1,6 +1,6 @@
 import { addressOf } from './chain/accounts.ts'
 import { deployWalletCall, executeBatchCall, executeSafeCall } from './chain/calls.ts'
-import type { Address, Call, Reads, Sender } from './chain/types.ts'
+import type { Address, Call, Reads, Sender } from './chain/chain-terms.ts'
 import type { Engine } from './machine.ts'
 import type { RealismControl } from './realism.ts'
 import { readBatch, readSafe } from './relay-checks.ts'

@@ -1,5 +1,5 @@
 import type { RandomState } from '#world/venue-core/random.ts'
-import type { Hex, SignedTransaction } from './chain/types.ts'
+import type { Hex, SignedTransaction } from './chain/chain-terms.ts'
 import type { OutcomeIndex } from './markets.ts'
 
 /** The state of the venue as plain data: a snapshot is this and the books. */

@@ -5,7 +5,11 @@ import { polygon } from 'viem/chains'
 import WebSocket from 'ws'
 import { accountOf, eventually } from '../venue/venue.ts'
 
-export type Control = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
+export type Control = <T = Record<string, unknown>>(
+  method: string,
+  path: string,
+  body?: unknown,
+) => Promise<T>
 
 /** The URLs of one prediction market, wherever it runs. */
 export type PredictionUrls = {
@@ -63,7 +67,10 @@ export type Frames = {
   all: Record<string, unknown>[]
   /** Frames that the official client would drop. */
   dropped: unknown[]
-  next: (what: string, matches: (frame: Record<string, unknown>) => boolean) => Promise<Record<string, unknown>>
+  next: (
+    what: string,
+    matches: (frame: Record<string, unknown>) => boolean,
+  ) => Promise<Record<string, unknown>>
   send: (message: unknown) => void
   close: () => void
 }

@@ -1,8 +1,9 @@
 import { signRecoverable } from 'tiny-secp256k1'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { hashText } from '#world/venue-core/signature.ts'
 import { type Address, accountAddresses, type Hex } from './addresses.ts'
-import { bytesOf, hashText, hexOf } from './encoding.ts'
-import type { AccountName } from './types.ts'
+import type { AccountName } from './chain-terms.ts'
+import { bytesOf, hexOf } from './encoding.ts'
 
 /** The venue's own accounts. Their keys derive from public labels: they are worth nothing outside of a local world. */
 

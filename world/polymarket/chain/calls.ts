@@ -1,15 +1,29 @@
-import { encodeFunctionData, zeroAddress, zeroHash } from 'viem'
+import {
+  type Abi,
+  type ContractFunctionName,
+  type EncodeFunctionDataParameters,
+  encodeFunctionData,
+  zeroAddress,
+  zeroHash,
+} from 'viem'
 import * as abis from './abis.ts'
 import { type Address, contracts, type Hex } from './addresses.ts'
-import type { Call, CallFunctions, ChainEvent, ChainMarket } from './types.ts'
+import type {
+  Call,
+  ChainEvent,
+  ChainMarket,
+  SafeTransaction,
+  Settlement,
+  WalletBatch,
+} from './chain-terms.ts'
 
-/** Every call of the servers, without sending it. */
+/** Every call of the servers, without sending it. Where one account alone may send it, that account is named. */
 
 const baseGas = 300_000n
-const gasOfFill = 350_000n
-const gasOfPreparation = 180_000n
+const gasOfFill = 140_000n
+const gasOfPreparation = 90_000n
 const gasOfInnerCall = 700_000n
-/** Of all that a transaction may have. */
+/** A transaction may have little more. */
 const gasMax = 16_000_000n
 /** Conditions in one transaction. */
 export const preparedMax = 80
@@ -17,196 +31,171 @@ export const preparedMax = 80
 const atMost = (gas: bigint): bigint => (gas < gasMax ? gas : gasMax)
 const binarySets = [1n, 2n]
 
-export const settleCall: CallFunctions['settleCall'] = ({ exchange, key, conditionId, fills }) => {
-  const list = fills.map(({ order: { signature, ...order }, shares, cash, fee }) => ({
+const callOf = <const abi extends Abi, name extends ContractFunctionName<abi>>(
+  to: Address,
+  gas: bigint,
+  parameters: EncodeFunctionDataParameters<abi, name>,
+): Call => ({ to, gas, data: encodeFunctionData(parameters) })
+
+/** `operator` */
+export const settleCall = ({ exchange, key, conditionId, fills }: Settlement): Call => {
+  const list = fills.map(({ order: { signature, ...order }, ...amounts }) => ({
     order,
     signature,
-    shares,
-    cash,
-    fee,
+    ...amounts,
   }))
   const padded = `0x${conditionId.slice(2).padEnd(64, '0')}` as Hex
-  return {
-    to: contracts[exchange],
-    data: encodeFunctionData({
-      abi: abis.exchangeAbi,
-      functionName: 'matchOrders',
-      args: [key, padded, list],
-    }),
-    gas: atMost(baseGas * 3n + gasOfFill * BigInt(fills.length)),
-  }
+  const args = [key, padded, list] as const
+  const gas = atMost(baseGas * 3n + gasOfFill * BigInt(fills.length))
+  return callOf(contracts[exchange], gas, { abi: abis.exchangeAbi, functionName: 'matchOrders', args })
 }
 
-type OracleCall = { target: Address; data: Hex }
-
-const prepareMarket = (market: ChainMarket): OracleCall[] => {
+const prepareMarket = (market: ChainMarket): Call => {
   if (market.isNegRisk) throw new Error('Markets of an event are prepared with their event.')
+  const functionName = 'prepareCondition'
   if (market.protocol === 'v2') {
     const args = [market.questionId] as const
-    const data = encodeFunctionData({ abi: abis.moduleAbi, functionName: 'prepareCondition', args })
-    return [{ target: contracts.binaryModule, data }]
+    return callOf(contracts.binaryModule, 0n, { abi: abis.moduleAbi, functionName, args })
   }
   const args = [contracts.oracle, market.questionId, 2n] as const
-  const data = encodeFunctionData({ abi: abis.conditionalAbi, functionName: 'prepareCondition', args })
-  return [{ target: contracts.conditionalTokens, data }]
+  return callOf(contracts.conditionalTokens, 0n, { abi: abis.conditionalAbi, functionName, args })
 }
 
-const prepareEvent = ({ protocol, eventId, metadata, markets }: ChainEvent): OracleCall[] => {
+const prepareEvent = ({ protocol, eventId, metadata, markets }: ChainEvent): Call[] => {
   if (protocol === 'v2') {
     const args = [metadata, BigInt(markets.length)] as const
-    const data = encodeFunctionData({ abi: abis.moduleAbi, functionName: 'prepareEvent', args })
-    return [{ target: contracts.negRiskModule, data }]
+    return [callOf(contracts.negRiskModule, 0n, { abi: abis.moduleAbi, functionName: 'prepareEvent', args })]
   }
   const abi = abis.negRiskAdapterAbi
-  const target = contracts.negRiskAdapter
+  const question = { abi, functionName: 'prepareQuestion', args: [eventId, '0x'] } as const
   return [
-    { target, data: encodeFunctionData({ abi, functionName: 'prepareMarket', args: [0n, metadata] }) },
-    ...markets.map(() => ({
-      target,
-      data: encodeFunctionData({ abi, functionName: 'prepareQuestion', args: [eventId, '0x'] }),
-    })),
+    callOf(contracts.negRiskAdapter, 0n, { abi, functionName: 'prepareMarket', args: [0n, metadata] }),
+    ...markets.map(() => callOf(contracts.negRiskAdapter, 0n, question)),
   ]
 }
 
-const oracleCall = (calls: readonly OracleCall[], gas: bigint): Call => ({
-  to: contracts.oracle,
-  data: encodeFunctionData({ abi: abis.oracleAbi, functionName: 'execute', args: [calls] }),
-  gas: atMost(gas),
-})
+/** In the name of the oracle. */
+const oracleCall = (calls: readonly Call[], gas: bigint): Call => {
+  const list = calls.map(({ to, data }) => ({ target: to, data }))
+  return callOf(contracts.oracle, atMost(gas), { abi: abis.oracleAbi, functionName: 'execute', args: [list] })
+}
 
-export const prepareCall: CallFunctions['prepareCall'] = (markets) => {
+/** `resolver`: any number of markets and events, with at most `preparedMax` conditions. */
+export const prepareCall = (markets: readonly (ChainMarket | ChainEvent)[]): Call => {
   const count = markets.reduce((sum, each) => sum + ('markets' in each ? each.markets.length : 1), 0)
   if (count > preparedMax) throw new Error(`${count} conditions are more than ${preparedMax}.`)
   const calls = markets.flatMap((each) => ('markets' in each ? prepareEvent(each) : prepareMarket(each)))
   return oracleCall(calls, baseGas + gasOfPreparation * BigInt(count + calls.length))
 }
 
-const reportOf = (market: ChainMarket, outcome: 'yes' | 'no' | 'void'): OracleCall => {
+const reportOf = (market: ChainMarket, outcome: 'yes' | 'no' | 'void'): Call => {
   const [yes, no] = [outcome === 'no' ? 0n : 1n, outcome === 'yes' ? 0n : 1n]
-  if (market.isNegRisk && outcome === 'void') throw new Error('A market of an event resolves to YES or NO.')
   if (market.protocol === 'v2') {
-    const target = market.isNegRisk ? contracts.negRiskModule : contracts.binaryModule
     const args = [market.conditionId, yes, no] as const
-    return { target, data: encodeFunctionData({ abi: abis.moduleAbi, functionName: 'report', args }) }
+    const module = market.isNegRisk ? contracts.negRiskModule : contracts.binaryModule
+    return callOf(module, 0n, { abi: abis.moduleAbi, functionName: 'report', args })
   }
   if (market.isNegRisk) {
     const args = [market.questionId, outcome === 'yes'] as const
     const abi = abis.negRiskAdapterAbi
-    return {
-      target: contracts.negRiskAdapter,
-      data: encodeFunctionData({ abi, functionName: 'reportOutcome', args }),
-    }
+    return callOf(contracts.negRiskAdapter, 0n, { abi, functionName: 'reportOutcome', args })
   }
   const args = [market.questionId, [yes, no]] as const
-  return {
-    target: contracts.conditionalTokens,
-    data: encodeFunctionData({ abi: abis.conditionalAbi, functionName: 'reportPayouts', args }),
-  }
+  return callOf(contracts.conditionalTokens, 0n, {
+    abi: abis.conditionalAbi,
+    functionName: 'reportPayouts',
+    args,
+  })
 }
 
-export const reportCall: CallFunctions['reportCall'] = (market, outcome) =>
-  oracleCall([reportOf(market, outcome)], baseGas * 2n)
+/** `resolver`: YES, NO, or half each, which markets of an event do not have. */
+export const reportCall = (market: ChainMarket, outcome: 'yes' | 'no' | 'void'): Call => {
+  if (market.isNegRisk && outcome === 'void') throw new Error('A market of an event resolves to YES or NO.')
+  return oracleCall([reportOf(market, outcome)], baseGas * 2n)
+}
 
-export const deployWalletCall: CallFunctions['deployWalletCall'] = (owner) => ({
-  to: contracts.walletFactory,
-  data: encodeFunctionData({ abi: abis.walletAbi, functionName: 'deploy', args: [owner] }),
-  gas: baseGas,
-})
+export const deployWalletCall = (owner: Address): Call =>
+  callOf(contracts.walletFactory, baseGas, { abi: abis.walletAbi, functionName: 'deploy', args: [owner] })
 
-export const executeBatchCall: CallFunctions['executeBatchCall'] = (batch, signature) => ({
-  to: batch.wallet,
-  data: encodeFunctionData({ abi: abis.walletAbi, functionName: 'execute', args: [batch, signature] }),
-  gas: atMost(baseGas + gasOfInnerCall * BigInt(batch.calls.length)),
-})
+export const executeBatchCall = (batch: WalletBatch, signature: Hex): Call => {
+  const gas = atMost(baseGas + gasOfInnerCall * BigInt(batch.calls.length))
+  return callOf(batch.wallet, gas, {
+    abi: abis.walletAbi,
+    functionName: 'execute',
+    args: [batch, signature],
+  })
+}
 
-export const executeSafeCall: CallFunctions['executeSafeCall'] = (transaction, signature) => {
+export const executeSafeCall = (transaction: SafeTransaction, signature: Hex): Call => {
   const { safe, to, value, data, operation } = transaction
-  const refund = [0n, 0n, 0n, zeroAddress, zeroAddress] as const
-  const args = [to, value, data, operation, ...refund, signature] as const
-  return {
-    to: safe,
-    data: encodeFunctionData({ abi: abis.walletAbi, functionName: 'execTransaction', args }),
-    gas: gasMax / 2n,
-  }
+  const args = [to, value, data, operation, 0n, 0n, 0n, zeroAddress, zeroAddress, signature] as const
+  return callOf(safe, gasMax / 2n, { abi: abis.walletAbi, functionName: 'execTransaction', args })
 }
 
-export const autoRedeemCall: CallFunctions['autoRedeemCall'] = (owner, market) => {
-  const abi = abis.autoRedeemAbi
-  const data =
-    market.protocol === 'v2'
-      ? encodeFunctionData({ abi, functionName: 'redeemPositions', args: [owner, market.conditionId] })
-      : encodeFunctionData({
-          abi,
-          functionName: 'redeemTokens',
-          args: [owner, market.conditionId, market.isNegRisk],
-        })
-  return { to: contracts.autoRedeem, data, gas: baseGas * 5n }
+/** `autoRedeemer`: redeems what the owner, who has approved it, holds of the market. */
+export const autoRedeemCall = (owner: Address, { protocol, conditionId, isNegRisk }: ChainMarket): Call => {
+  const [abi, gas] = [abis.autoRedeemAbi, baseGas * 5n]
+  if (protocol === 'v2') {
+    const args = [owner, conditionId] as const
+    return callOf(contracts.autoRedeem, gas, { abi, functionName: 'redeemPositions', args })
+  }
+  const args = [owner, conditionId, isNegRisk] as const
+  return callOf(contracts.autoRedeem, gas, { abi, functionName: 'redeemTokens', args })
 }
 
 const adapterOf = ({ isNegRisk }: ChainMarket): Address =>
   isNegRisk ? contracts.negRiskCollateralAdapter : contracts.collateralAdapter
 
-const openOrClose = (
-  market: ChainMarket,
-  amount: bigint,
-  [ofRouter, ofAdapter]: readonly ['split', 'splitPosition'] | readonly ['merge', 'mergePositions'],
-): Call => {
-  const gas = baseGas * 5n
+const openOrClose = (market: ChainMarket, amount: bigint, act: 'split' | 'merge'): Call => {
   if (market.protocol === 'v2') {
     const args = [market.conditionId, amount] as const
-    const data = encodeFunctionData({ abi: abis.routerAbi, functionName: ofRouter, args })
-    return { to: contracts.router, data, gas }
+    return callOf(contracts.router, baseGas * 5n, { abi: abis.routerAbi, functionName: act, args })
   }
+  const functionName = act === 'split' ? 'splitPosition' : 'mergePositions'
   const args = [contracts.pusd, zeroHash, market.conditionId, binarySets, amount] as const
-  const data = encodeFunctionData({ abi: abis.conditionalAbi, functionName: ofAdapter, args })
-  return { to: adapterOf(market), data, gas }
+  return callOf(adapterOf(market), baseGas * 5n, { abi: abis.conditionalAbi, functionName, args })
 }
 
-export const splitCall: CallFunctions['splitCall'] = (market, amount) =>
-  openOrClose(market, amount, ['split', 'splitPosition'])
+/** By the holder, also inside a batch. */
+export const splitCall = (market: ChainMarket, amount: bigint): Call => openOrClose(market, amount, 'split')
+export const mergeCall = (market: ChainMarket, amount: bigint): Call => openOrClose(market, amount, 'merge')
 
-export const mergeCall: CallFunctions['mergeCall'] = (market, amount) =>
-  openOrClose(market, amount, ['merge', 'mergePositions'])
-
-export const redeemCalls: CallFunctions['redeemCalls'] = (market, amounts) => {
+/** v1 redeems all; v2 `amounts` of YES and NO, by a call for each that is not zero. */
+export const redeemCalls = (market: ChainMarket, amounts: readonly [bigint, bigint]): Call[] => {
   const gas = baseGas * 5n
   if (market.protocol === 'v2')
     return amounts.flatMap((amount, outcome) => {
-      if (amount === 0n) return []
       const args = [market.conditionId, BigInt(outcome), amount] as const
-      const data = encodeFunctionData({ abi: abis.routerAbi, functionName: 'redeem', args })
-      return [{ to: contracts.router, data, gas }]
+      const call = callOf(contracts.router, gas, { abi: abis.routerAbi, functionName: 'redeem', args })
+      return amount === 0n ? [] : [call]
     })
   const args = [contracts.pusd, zeroHash, market.conditionId, binarySets] as const
-  const data = encodeFunctionData({ abi: abis.conditionalAbi, functionName: 'redeemPositions', args })
-  return [{ to: adapterOf(market), data, gas }]
+  return [callOf(adapterOf(market), gas, { abi: abis.conditionalAbi, functionName: 'redeemPositions', args })]
 }
 
-const rampCall = (
-  ramp: 'onramp' | 'offramp',
-  functionName: 'wrap' | 'unwrap',
-  args: readonly [Address, Address, bigint],
-): Call => ({
-  to: contracts[ramp],
-  data: encodeFunctionData({ abi: abis.rampAbi, functionName, args }),
-  gas: baseGas * 2n,
-})
+export const wrapCall = (asset: Address, to: Address, amount: bigint): Call =>
+  callOf(contracts.onramp, baseGas * 2n, {
+    abi: abis.rampAbi,
+    functionName: 'wrap',
+    args: [asset, to, amount],
+  })
 
-export const wrapCall: CallFunctions['wrapCall'] = (asset, to, amount) =>
-  rampCall('onramp', 'wrap', [asset, to, amount])
+export const unwrapCall = (asset: Address, to: Address, amount: bigint): Call =>
+  callOf(contracts.offramp, baseGas * 2n, {
+    abi: abis.rampAbi,
+    functionName: 'unwrap',
+    args: [asset, to, amount],
+  })
 
-export const unwrapCall: CallFunctions['unwrapCall'] = (asset, to, amount) =>
-  rampCall('offramp', 'unwrap', [asset, to, amount])
-
-export const pauseRampCall: CallFunctions['pauseRampCall'] = (ramp, asset, state) => {
+/** `admin` */
+export const pauseRampCall = (ramp: 'onramp' | 'offramp', asset: Address, state: 'open' | 'paused'): Call => {
   const functionName = state === 'paused' ? 'pause' : 'unpause'
-  const data = encodeFunctionData({ abi: abis.rampAbi, functionName, args: [asset] })
-  return { to: contracts[ramp], data, gas: baseGas }
+  return callOf(contracts[ramp], baseGas, { abi: abis.rampAbi, functionName, args: [asset] })
 }
 
 /** Spenders of pUSD, then operators of conditional tokens and of positions. */
 export const tradingApprovals = {
-  dollars: [
+  pusd: [
     contracts.standardExchange,
     contracts.negRiskExchange,
     contracts.collateralAdapter,
@@ -225,26 +214,21 @@ export const tradingApprovals = {
   positionManager: [contracts.router, contracts.exchangeV3, contracts.autoRedeem],
 } as const satisfies Record<string, readonly Address[]>
 
-export const approveCall = (token: Address, spender: Address, amount: bigint): Call => ({
-  to: token,
-  data: encodeFunctionData({ abi: abis.erc20Abi, functionName: 'approve', args: [spender, amount] }),
-  gas: baseGas,
-})
+export const approveCall = (token: Address, spender: Address, amount: bigint): Call =>
+  callOf(token, baseGas, { abi: abis.erc20Abi, functionName: 'approve', args: [spender, amount] })
 
-const approveAllCall = (token: Address, operator: Address): Call => ({
-  to: token,
-  data: encodeFunctionData({
+export const approveAllCall = (token: Address, operator: Address): Call =>
+  callOf(token, baseGas, {
     abi: abis.erc1155Abi,
     functionName: 'setApprovalForAll',
     args: [operator, true],
-  }),
-  gas: baseGas,
-})
+  })
 
 const unlimited = 2n ** 256n - 1n
 
-export const approvalCalls: CallFunctions['approvalCalls'] = () => [
-  ...tradingApprovals.dollars.map((spender) => approveCall(contracts.pusd, spender, unlimited)),
+/** The 7 + 8 approvals that trading needs, in the order of the official client. */
+export const approvalCalls = (): Call[] => [
+  ...tradingApprovals.pusd.map((spender) => approveCall(contracts.pusd, spender, unlimited)),
   ...tradingApprovals.conditionalTokens.map((each) => approveAllCall(contracts.conditionalTokens, each)),
   ...tradingApprovals.positionManager.map((each) => approveAllCall(contracts.positionManager, each)),
 ]

@@ -1,20 +1,15 @@
 import { keccak256 } from '#world/venue-core/keccak.ts'
+import { hashText, joinBytes, uintBytes } from '#world/venue-core/signature.ts'
 import type { Address, Hex } from './addresses.ts'
 
 /** The parts of ABI encoding that ids and signed hashes need, on the world's own keccak. */
 
 export const bytesOf = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex.slice(2), 'hex'))
 export const hexOf = (data: Uint8Array): Hex => `0x${Buffer.from(data).toString('hex')}`
-export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
-
-export const concat = (...parts: readonly Uint8Array[]): Uint8Array => Uint8Array.from(Buffer.concat(parts))
-
 /** 32 bytes of a number, or of an address or shorter bytes as a number. */
-export const word = (value: bigint | number | string): Uint8Array =>
-  bytesOf(`0x${BigInt(value).toString(16).padStart(64, '0')}`)
+export const word = (value: bigint | number | string): Uint8Array => uintBytes(BigInt(value), 32)
 
-export const hash = (...parts: readonly Uint8Array[]): Uint8Array => keccak256(concat(...parts))
-export const hashText = (text: string): Uint8Array => keccak256(utf8(text))
+export const hash = (...parts: readonly Uint8Array[]): Uint8Array => keccak256(joinBytes(...parts))
 
 /** An address in the spelling of EIP-55. */
 export const checksummed = (address: string): Address => {
@@ -26,13 +21,13 @@ export const checksummed = (address: string): Address => {
   return `0x${spelled.join('')}`
 }
 
-export const addressOf = (hashed: Uint8Array): Address => checksummed(hexOf(hashed.subarray(12)))
+export const addressInHash = (hashed: Uint8Array): Address => checksummed(hexOf(hashed.subarray(12)))
 
 export const isSameAddress = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 /** Where CREATE2 puts code of this hash. */
 export const create2Address = (deployer: Address, salt: Uint8Array, codeHash: Uint8Array): Address =>
-  addressOf(hash(Uint8Array.of(0xff), bytesOf(deployer), salt, codeHash))
+  addressInHash(hash(Uint8Array.of(0xff), bytesOf(deployer), salt, codeHash))
 
 const domainType = hashText(
   'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)',
@@ -44,6 +39,3 @@ export const domainSeparator = (
   chain: number,
   verifyingContract: Address,
 ): Uint8Array => hash(domainType, hashText(name), hashText(version), word(chain), word(verifyingContract))
-
-export const typedDataDigest = (domain: Uint8Array, struct: Uint8Array): Uint8Array =>
-  hash(Uint8Array.of(0x19, 0x01), domain, struct)

@@ -1,6 +1,7 @@
+import { joinBytes } from '#world/venue-core/signature.ts'
 import { type Address, contracts, type Hex, safeInitCodeHash } from './addresses.ts'
-import { bytesOf, concat, create2Address, hash, hexOf, word } from './encoding.ts'
-import type { ChainEvent, ChainMarket, IdFunctions, Protocol } from './types.ts'
+import type { ChainEvent, ChainMarket, Protocol } from './chain-terms.ts'
+import { bytesOf, create2Address, hash, hexOf, word } from './encoding.ts'
 
 /** Ids of markets and addresses of wallets, computed without the chain. */
 
@@ -16,11 +17,11 @@ const power = (base: bigint, exponent: bigint): bigint => {
   return result
 }
 
-export const conditionIdOf: IdFunctions['conditionIdOf'] = (oracle, questionId, outcomes = 2) =>
+export const conditionIdOf = (oracle: Address, questionId: Hex, outcomes = 2): Hex =>
   hexOf(hash(bytesOf(oracle), bytesOf(questionId), word(outcomes)))
 
 /** The x of the first point after the hash on y^2 = x^3 + 3, with the parity of y in bit 254. */
-export const collectionIdOf: IdFunctions['collectionIdOf'] = (conditionId, indexSet) => {
+export const collectionIdOf = (conditionId: Hex, indexSet: bigint): Hex => {
   const hashed = BigInt(hexOf(hash(bytesOf(conditionId), word(indexSet))))
   const mustBeOdd = hashed >> 255n === 1n
   for (let x = (hashed + 1n) % field; ; x = (x + 1n) % field) {
@@ -32,7 +33,7 @@ export const collectionIdOf: IdFunctions['collectionIdOf'] = (conditionId, index
   }
 }
 
-export const positionIdOf: IdFunctions['positionIdOf'] = (collateral, collectionId) =>
+export const positionIdOf = (collateral: Address, collectionId: Hex): bigint =>
   BigInt(hexOf(hash(bytesOf(collateral), bytesOf(collectionId))))
 
 const marketOver = (collateral: Address, oracle: Address, questionId: Hex): ChainMarket => {
@@ -42,12 +43,13 @@ const marketOver = (collateral: Address, oracle: Address, questionId: Hex): Chai
   return { protocol: 'v1', isNegRisk, conditionId, questionId, outcomeIds: [idOf(1n), idOf(2n)] }
 }
 
-export const standardMarket: IdFunctions['standardMarket'] = (questionId) =>
+/** v1 over USDC.e. */
+export const standardMarket = (questionId: Hex): ChainMarket =>
   marketOver(contracts.usdce, contracts.oracle, questionId)
 
 const bytesArgument = (data: Hex): Uint8Array => {
   const content = bytesOf(data)
-  return concat(word(content.length), content, new Uint8Array((32 - (content.length % 32)) % 32))
+  return joinBytes(word(content.length), content, new Uint8Array((32 - (content.length % 32)) % 32))
 }
 
 const checkCount = (markets: number): void => {
@@ -55,11 +57,11 @@ const checkCount = (markets: number): void => {
     throw new Error(`markets must be 1 to 255, not ${markets}.`)
 }
 
-/** A question's id is the event's, whose last byte is zero, plus its index. */
-export const negRiskEvent: IdFunctions['negRiskEvent'] = (metadata, markets) => {
+/** v1 over wrapped collateral. A question's id is the event's, whose last byte is zero, plus its index. */
+export const negRiskEvent = (metadata: Hex, markets: number): ChainEvent => {
   checkCount(markets)
   // abi.encode(oracle, fee, metadata): the bytes begin after three words.
-  const encoded = concat(word(contracts.oracle), word(0), word(96), bytesArgument(metadata))
+  const encoded = joinBytes(word(contracts.oracle), word(0), word(96), bytesArgument(metadata))
   const eventId = (BigInt(hexOf(hash(encoded))) >> 8n) << 8n
   return {
     protocol: 'v1',
@@ -82,10 +84,10 @@ const marketOfV2 = (yes: bigint, data: Hex, { isNegRisk }: { isNegRisk: boolean 
   return { protocol: 'v2', isNegRisk, conditionId, questionId: data, outcomeIds: [yes, yes + 1n] }
 }
 
-export const binaryMarketV2: IdFunctions['binaryMarketV2'] = (data) =>
+export const binaryMarketV2 = (data: Hex): ChainMarket =>
   marketOfV2(baseOf(1n, data, 0), data, { isNegRisk: false })
 
-export const negRiskEventV2: IdFunctions['negRiskEventV2'] = (data, markets) => {
+export const negRiskEventV2 = (data: Hex, markets: number): ChainEvent => {
   checkCount(markets)
   const base = baseOf(2n, data, markets)
   return {
@@ -95,16 +97,16 @@ export const negRiskEventV2: IdFunctions['negRiskEventV2'] = (data, markets) => 
     markets: Array.from({ length: markets }, (_, index) =>
       marketOfV2(base | (BigInt(index) << 8n), data, { isNegRisk: true }),
     ),
-  } satisfies ChainEvent
+  }
 }
 
 const reservedBits = ((1n << 64n) - 1n) << 40n
 
-export const protocolOf: IdFunctions['protocolOf'] = (outcomeId): Protocol =>
-  (outcomeId & reservedBits) === 0n ? 'v2' : 'v1'
+/** Bits 40 to 103 are zero in v2. */
+export const protocolOf = (outcomeId: bigint): Protocol => ((outcomeId & reservedBits) === 0n ? 'v2' : 'v1')
 
 /** Proxies of Solady's layout, whose code ends with these arguments. */
-const walletArguments = (owner: Address): Uint8Array => concat(word(contracts.walletFactory), word(owner))
+const walletArguments = (owner: Address): Uint8Array => joinBytes(word(contracts.walletFactory), word(owner))
 
 const beaconForm = {
   prefix: bytesOf('0x6100923d8160233d3973'),
@@ -126,8 +128,10 @@ const walletIn = ({ prefix, code, target }: typeof earlierForm | typeof beaconFo
   return create2Address(contracts.walletFactory, hash(args), hash(prefix, bytesOf(target), code, args))
 }
 
-export const walletOf: IdFunctions['walletOf'] = (owner) => walletIn(beaconForm, owner)
-export const earlierWalletOf: IdFunctions['earlierWalletOf'] = (owner) => walletIn(earlierForm, owner)
+/** The deposit wallet of an owner, deployed or not. */
+export const walletOf = (owner: Address): Address => walletIn(beaconForm, owner)
+/** The form of earlier wallets, which this world never deploys. */
+export const earlierWalletOf = (owner: Address): Address => walletIn(earlierForm, owner)
 
-export const safeOf: IdFunctions['safeOf'] = (owner) =>
+export const safeOf = (owner: Address): Address =>
   create2Address(contracts.safeFactory, hash(word(owner)), bytesOf(safeInitCodeHash))

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { hashTypedData, recoverAddress } from 'viem'
 import { accountOf, addressOf, signHash } from './accounts.ts'
 import { accountAddresses, chainId, contracts, type Hex } from './addresses.ts'
+import type { AccountName, ExchangeName, SignedOrder } from './chain-terms.ts'
 import { checksummed } from './encoding.ts'
 import {
   binaryMarketV2,
@@ -17,7 +18,6 @@ import {
   walletOf,
 } from './ids.ts'
 import { orderHash, verifyOrder } from './orders.ts'
-import type { AccountName, ExchangeName, SignedOrder } from './types.ts'
 import { multiSendCalls, recoverBatch, recoverSafeTransaction } from './wallets.ts'
 
 type Known = {
@@ -28,7 +28,11 @@ type Known = {
       exchange: ExchangeName
     })[]
   batches: {
-    depositWalletParams: { calls: { data: Hex; target: Hex; value: string }[]; deadline: string; depositWallet: Hex }
+    depositWalletParams: {
+      calls: { data: Hex; target: Hex; value: string }[]
+      deadline: string
+      depositWallet: Hex
+    }
     nonce: string
     signature: Hex
   }[]
@@ -76,7 +80,7 @@ test('tokens of real markets have their ids: over USDC.e, or over the wrapped co
   )
 })
 
-test('an id of protocol v2 has its parts in their places, and tells its protocol', () => {
+test('an id of protocol v2 has its parts in their places, and shows its protocol', () => {
   const { conditionId, outcomeIds } = binaryMarketV2('0x1234')
   assert.match(conditionId, /^0x01[0-9a-f]{32}0{28}$/)
   assert.deepEqual(outcomeIds, [BigInt(`${conditionId}00`), BigInt(`${conditionId}01`)])
@@ -118,7 +122,11 @@ test('every order that a published client signed is its owner’s, under its own
       { signature: `${order.signature}00` as Hex },
     ]
     for (const change of changes)
-      assert.equal(verifyOrder({ ...order, ...change }, each.exchange).isValid, false, JSON.stringify(Object.keys(change)))
+      assert.equal(
+        verifyOrder({ ...order, ...change }, each.exchange).isValid,
+        false,
+        JSON.stringify(Object.keys(change)),
+      )
   }
 })
 

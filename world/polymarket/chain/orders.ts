@@ -1,18 +1,8 @@
-import { recoverAddress } from '#world/hyperliquid/recover.ts'
+import { hashText, recoverSigner as recoverAddress, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
-import {
-  checksummed,
-  domainSeparator,
-  hash,
-  hashText,
-  hexOf,
-  isSameAddress,
-  typedDataDigest,
-  utf8,
-  word,
-} from './encoding.ts'
+import type { ChainMarket, ExchangeName, Order, OrderVerdict, SignedOrder } from './chain-terms.ts'
+import { bytesOf, checksummed, domainSeparator, hash, hexOf, isSameAddress, word } from './encoding.ts'
 import { safeOf, walletOf } from './ids.ts'
-import type { ExchangeName, Order, OrderFunctions, OrderVerdict, SignedOrder } from './types.ts'
 
 /** Hashes and signatures of orders, without the chain. */
 
@@ -31,7 +21,10 @@ const domains: Record<ExchangeName, Uint8Array> = {
   exchangeV3: domainSeparator('Polymarket CTF Exchange', '3', chainId, contracts.exchangeV3),
 }
 
-export const exchangeOf: OrderFunctions['exchangeOf'] = ({ protocol, isNegRisk }) => {
+export const exchangeOf = ({
+  protocol,
+  isNegRisk,
+}: Pick<ChainMarket, 'protocol' | 'isNegRisk'>): ExchangeName => {
   if (protocol === 'v2') return 'exchangeV3'
   return isNegRisk ? 'negRiskExchange' : 'standardExchange'
 }
@@ -52,7 +45,8 @@ const structHash = (order: Order): Uint8Array =>
     word(order.builder),
   )
 
-export const orderHash: OrderFunctions['orderHash'] = (order, exchange) =>
+/** Under the exchange's domain: the order's id. */
+export const orderHash = (order: Order, exchange: ExchangeName): Hex =>
   hexOf(typedDataDigest(domains[exchange], structHash(order)))
 
 const halfOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
@@ -60,16 +54,19 @@ const halfOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b
 /** The signer of 65 bytes as contracts accept them: a small s, and a v of 27 or 28. */
 export const recoverSigner = (digest: Uint8Array, signature: Hex): Address | undefined => {
   if (!/^0x[0-9a-fA-F]{130}$/.test(signature)) return undefined
-  const [r, s, v] = [signature.slice(0, 66), `0x${signature.slice(66, 130)}`, signature.slice(130)]
-  if ((v.toLowerCase() !== '1b' && v.toLowerCase() !== '1c') || BigInt(s) > halfOrder) return undefined
-  const found = recoverAddress(digest, { r, s, v: Number.parseInt(v, 16) })
+  const [s, v] = [`0x${signature.slice(66, 130)}`, signature.slice(130).toLowerCase()]
+  if ((v !== '1b' && v !== '1c') || BigInt(s) > halfOrder) return undefined
+  const rs = bytesOf(signature.slice(0, 130))
+  const found = recoverAddress(digest, { rs, parity: v === '1c' ? 1 : 0 })
   return found === undefined ? undefined : checksummed(found)
 }
 
 const signatureBytes = 65
 /** What stands after the owner's signature: domain, contents, their type and its length. */
 const nestedTail = (domain: Uint8Array, contents: Uint8Array): string =>
-  Buffer.concat([domain, contents, utf8(orderType), Uint8Array.of(0, orderType.length)]).toString('hex')
+  Buffer.concat([domain, contents, Buffer.from(orderType), Uint8Array.of(0, orderType.length)]).toString(
+    'hex',
+  )
 
 /** Who signed an order for a deposit wallet (ERC-7739). */
 const recoverOwner = (order: SignedOrder, exchange: ExchangeName): Address | undefined => {
@@ -103,7 +100,8 @@ const verdictOn = (order: SignedOrder, exchange: ExchangeName, digest: Uint8Arra
   return isSameAddress(order.maker, safeOf(signer)) ? signer : 'maker is not the signer’s Safe'
 }
 
-export const verifyOrder: OrderFunctions['verifyOrder'] = (order, exchange): OrderVerdict => {
+/** Also for wallets that are not deployed yet. */
+export const verifyOrder = (order: SignedOrder, exchange: ExchangeName): OrderVerdict => {
   const digest = typedDataDigest(domains[exchange], structHash(order))
   const found = verdictOn(order, exchange, digest)
   const id = hexOf(digest)

@@ -3,7 +3,7 @@ import type { Rpc } from '#world/evm/rpc.ts'
 import * as abis from './abis.ts'
 import { type Address, contracts, type Hex } from './addresses.ts'
 import { tradingApprovals } from './calls.ts'
-import type { Approval, ChainMarket, Reads } from './types.ts'
+import type { Approval, ChainMarket, Reads } from './chain-terms.ts'
 
 type View = { to: Address; abi: Abi; functionName: string; args?: readonly unknown[] }
 
@@ -45,20 +45,10 @@ export const createReads = (rpc: Rpc): Reads => {
   }
 
   const approvals: Reads['approvals'] = async (owner) => {
-    const wanted: Omit<Approval, 'allowance'>[] = [
-      ...tradingApprovals.dollars.map((spender) => ({
-        token: contracts.pusd,
-        spender,
-        kind: 'erc20' as const,
-      })),
-      ...(['conditionalTokens', 'positionManager'] as const).flatMap((token) =>
-        tradingApprovals[token].map((spender) => ({
-          token: contracts[token],
-          spender,
-          kind: 'erc1155' as const,
-        })),
-      ),
-    ]
+    const wanted = (['pusd', 'conditionalTokens', 'positionManager'] as const).flatMap((name) => {
+      const kind: Approval['kind'] = name === 'pusd' ? 'erc20' : 'erc1155'
+      return tradingApprovals[name].map((spender) => ({ token: contracts[name], spender, kind }))
+    })
     const found = await viewAll(
       wanted.map(({ token, spender, kind }) => ({
         to: token,

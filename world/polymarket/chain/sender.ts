@@ -2,8 +2,15 @@ import { keccak256, numberToHex } from 'viem'
 import type { Rpc } from '#world/evm/rpc.ts'
 import { accountOf } from './accounts.ts'
 import { chainId, type Hex } from './addresses.ts'
+import type {
+  AccountName,
+  Call,
+  Receipt,
+  Sender,
+  SignedTransaction,
+  TransactionState,
+} from './chain-terms.ts'
 import { reasonOf } from './revert-reason.ts'
-import type { AccountName, Call, Receipt, Sender, SignedTransaction, TransactionState } from './types.ts'
 
 const defaultGas = 1_500_000n
 /** A node takes another transaction of the same nonce when it pays a tenth more at least. */
@@ -12,7 +19,7 @@ const receiptPolls = 600
 const receiptPollMs = 20
 /** After this many polls the bytes are sent again: a reorganisation or a restarted node may have dropped them. */
 const resendEveryPolls = 50
-/** Answers of a node that has the bytes or has mined the nonce; `stateOf` tells which. */
+/** Answers of a node that has the bytes or has mined the nonce; `stateOf` knows which. */
 const knownAlready = /already (known|imported)|nonce too low|replacement transaction underpriced/i
 
 type RawReceipt = {

@@ -1,19 +1,8 @@
+import { hashText, joinBytes, typedDataDigest } from '#world/venue-core/signature.ts'
 import { type Address, chainId, contracts, type Hex } from './addresses.ts'
-import {
-  bytesOf,
-  checksummed,
-  concat,
-  domainSeparator,
-  hash,
-  hashText,
-  hexOf,
-  isSameAddress,
-  typedDataDigest,
-  utf8,
-  word,
-} from './encoding.ts'
+import type { SafeTransaction, WalletBatch, WalletCall } from './chain-terms.ts'
+import { bytesOf, checksummed, domainSeparator, hash, hexOf, isSameAddress, word } from './encoding.ts'
 import { recoverSigner } from './orders.ts'
-import type { SafeTransaction, WalletBatch, WalletCall, WalletFunctions } from './types.ts'
 
 /** What owners sign for their wallets. */
 
@@ -29,7 +18,8 @@ const batchDigest = ({ wallet, nonce, deadline, calls }: WalletBatch): Uint8Arra
   return typedDataDigest(domainSeparator('DepositWallet', '1', chainId, wallet), struct)
 }
 
-export const recoverBatch: WalletFunctions['recoverBatch'] = (batch, signature) =>
+/** The signer of a batch; undefined when the signature is malformed. */
+export const recoverBatch = (batch: WalletBatch, signature: Hex): Address | undefined =>
   recoverSigner(batchDigest(batch), signature)
 
 const safeDomainType = hashText('EIP712Domain(uint256 chainId,address verifyingContract)')
@@ -46,11 +36,12 @@ export const safeTransactionDigest = (transaction: SafeTransaction): Uint8Array 
   return typedDataDigest(hash(safeDomainType, word(chainId), word(safe)), struct)
 }
 
-export const recoverSafeTransaction: WalletFunctions['recoverSafeTransaction'] = (transaction, signature) => {
+/** The signer, also where the hash was signed as a message (a v above 30). */
+export const recoverSafeTransaction = (transaction: SafeTransaction, signature: Hex): Address | undefined => {
   const digest = safeTransactionDigest(transaction)
   const v = Number.parseInt(signature.slice(130), 16)
   if (!(v > 30)) return recoverSigner(digest, signature)
-  const message = hash(utf8('\u0019Ethereum Signed Message:\n32'), digest)
+  const message = hash(Buffer.from('\u0019Ethereum Signed Message:\n32'), digest)
   return recoverSigner(message, `${signature.slice(0, 130)}${(v - 4).toString(16)}` as Hex)
 }
 
@@ -78,7 +69,8 @@ const unpacked = (packed: Buffer): WalletCall[] | undefined => {
   return calls
 }
 
-export const multiSendCalls: WalletFunctions['multiSendCalls'] = (data) => {
+/** The calls inside `multiSend(bytes)`; undefined for other data. */
+export const multiSendCalls = (data: Hex): WalletCall[] | undefined => {
   const content = Buffer.from(bytesOf(data))
   if (content.length < 68 || !content.subarray(0, 4).equals(multiSendSelector)) return undefined
   const size = Number(BigInt(hexOf(content.subarray(36, 68))))
@@ -89,7 +81,7 @@ export const multiSendCalls: WalletFunctions['multiSendCalls'] = (data) => {
 /** A proxy whose code ends with its owner. */
 export const safeProxyCode = (owner: Address): Hex =>
   hexOf(
-    concat(
+    joinBytes(
       bytesOf('0x363d3d373d3d3d363d73'),
       bytesOf(contracts.safeImplementation),
       bytesOf('0x5af43d82803e903d91602b57fd5bf3'),

@@ -4,8 +4,8 @@ import type { Rpc } from '#world/evm/rpc.ts'
 import { erc20Abi, multicallAbi } from './abis.ts'
 import { contracts } from './addresses.ts'
 import { approveCall, wrapCall } from './calls.ts'
+import type { Call, Sender, WorldMoney } from './chain-terms.ts'
 import { safeOf } from './ids.ts'
-import type { Call, Sender, WorldMoney } from './types.ts'
 import { safeProxyCode } from './wallets.ts'
 
 /** What only a local world can do: any account may mint its dollars, and its node places code. */

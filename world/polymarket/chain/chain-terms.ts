@@ -1,16 +1,13 @@
 import type { Address, Hex } from './addresses.ts'
 
-/**
- * What the servers of the prediction market use of its chain. The functions are in the file named with each type.
- * Amounts are units of six decimals: of pUSD and of shares alike.
- */
+/** What the servers of the prediction market use of its chain. Amounts are units of six decimals, of pUSD and of shares. */
 
 export type { Address, Hex } from './addresses.ts'
 
 /** `v1`: conditional tokens; `v2`: the position manager. */
 export type Protocol = 'v1' | 'v2'
 
-/** ids.ts: a market with two outcomes, as the chain knows it. */
+/** A market with two outcomes, as the chain knows it. */
 export type ChainMarket = {
   protocol: Protocol
   isNegRisk: boolean
@@ -22,7 +19,7 @@ export type ChainMarket = {
   outcomeIds: readonly [bigint, bigint]
 }
 
-/** ids.ts: markets of which one alone can resolve to YES; they are prepared together. */
+/** Markets of which one alone can resolve to YES; they are prepared together. */
 export type ChainEvent = {
   protocol: Protocol
   /** `negRiskMarketID` of v1 (32 bytes); 29 bytes in v2. */
@@ -32,30 +29,6 @@ export type ChainEvent = {
   markets: readonly ChainMarket[]
 }
 
-/**
- * ids.ts
- * @example standardMarket(questionId), negRiskEvent(metadata, 3), binaryMarketV2(data), negRiskEventV2(data, 3)
- */
-export type IdFunctions = {
-  /** v1 over USDC.e. Its oracle is the world's resolver. */
-  standardMarket: (questionId: Hex) => ChainMarket
-  /** v1 over the wrapped collateral; `metadata` is any bytes, 1 to 255 markets. */
-  negRiskEvent: (metadata: Hex, markets: number) => ChainEvent
-  binaryMarketV2: (data: Hex) => ChainMarket
-  negRiskEventV2: (data: Hex, markets: number) => ChainEvent
-  /** By bits 40 to 103, which are zero in v2. */
-  protocolOf: (outcomeId: bigint) => Protocol
-  conditionIdOf: (oracle: Address, questionId: Hex, outcomes?: number) => Hex
-  collectionIdOf: (conditionId: Hex, indexSet: bigint) => Hex
-  positionIdOf: (collateral: Address, collectionId: Hex) => bigint
-  /** The deposit wallet of an owner, deployed or not (beacon form). */
-  walletOf: (owner: Address) => Address
-  /** The form of earlier wallets, which this world never deploys. */
-  earlierWalletOf: (owner: Address) => Address
-  safeOf: (owner: Address) => Address
-}
-
-/** orders.ts */
 export type ExchangeName = 'standardExchange' | 'negRiskExchange' | 'exchangeV3'
 export type Side = 0 | 1
 
@@ -81,15 +54,6 @@ export type OrderVerdict =
   | { isValid: true /** Whose API key may send the order. */; owner: Address; hash: Hex }
   | { isValid: false; reason: string; hash: Hex }
 
-export type OrderFunctions = {
-  exchangeOf: (market: Pick<ChainMarket, 'protocol' | 'isNegRisk'>) => ExchangeName
-  /** The EIP-712 hash under the exchange's domain (version 2, or 3 for `exchangeV3`): the order's id. */
-  orderHash: (order: Order, exchange: ExchangeName) => Hex
-  /** Without the chain: also for wallets that are not deployed yet. */
-  verifyOrder: (order: SignedOrder, exchange: ExchangeName) => OrderVerdict
-}
-
-/** wallets.ts: what the relayer checks before it sends. */
 export type WalletCall = { target: Address; value: bigint; data: Hex }
 export type WalletBatch = {
   wallet: Address
@@ -106,15 +70,6 @@ export type SafeTransaction = {
   operation: 0 | 1
   nonce: bigint
 }
-export type WalletFunctions = {
-  /** The signer of a batch; undefined when the signature is malformed. */
-  recoverBatch: (batch: WalletBatch, signature: Hex) => Address | undefined
-  /** The signer of a Safe's transaction, also where the hash was signed as a message (v above 30). */
-  recoverSafeTransaction: (transaction: SafeTransaction, signature: Hex) => Address | undefined
-  /** The calls inside `multiSend(bytes)`; undefined for other data. */
-  multiSendCalls: (data: Hex) => WalletCall[] | undefined
-}
-
 /** A transaction in the making. */
 export type Call = { to: Address; data: Hex; value?: bigint /** At most. */; gas?: bigint }
 
@@ -133,42 +88,8 @@ export type Settlement = {
   fills: readonly Fill[]
 }
 
-/** calls.ts: every call, without sending it. The account that must send it is named. */
-export type CallFunctions = {
-  /** `operator` */
-  settleCall: (settlement: Settlement) => Call
-  /** `resolver`: one call for any number of markets and events, at most `preparedMax`. */
-  prepareCall: (markets: readonly (ChainMarket | ChainEvent)[]) => Call
-  /** `resolver`: YES, NO, or half each, which markets of an event do not have. */
-  reportCall: (market: ChainMarket, outcome: 'yes' | 'no' | 'void') => Call
-  /** `operator`: anyone may deploy a wallet. */
-  deployWalletCall: (owner: Address) => Call
-  /** `operator` */
-  executeBatchCall: (batch: WalletBatch, signature: Hex) => Call
-  executeSafeCall: (transaction: SafeTransaction, signature: Hex) => Call
-  /** `autoRedeemer`: redeems what the owner holds of the market; needs its approval. */
-  autoRedeemCall: (owner: Address, market: ChainMarket) => Call
-  /** By the holder, also inside a batch. */
-  splitCall: (market: ChainMarket, amount: bigint) => Call
-  mergeCall: (market: ChainMarket, amount: bigint) => Call
-  /** v1 redeems all; v2 `amounts` of YES and NO, as one call for each that is not zero. */
-  redeemCalls: (market: ChainMarket, amounts: readonly [bigint, bigint]) => Call[]
-  wrapCall: (asset: Address, to: Address, amount: bigint) => Call
-  unwrapCall: (asset: Address, to: Address, amount: bigint) => Call
-  /** `admin` */
-  pauseRampCall: (ramp: 'onramp' | 'offramp', asset: Address, state: 'open' | 'paused') => Call
-  /** The 7 + 8 approvals that trading needs, in the order of the official client. */
-  approvalCalls: () => Call[]
-}
-
-/** accounts.ts: whose keys derive from public labels; worth nothing outside of the world. */
+/** The venue’s own accounts. */
 export type AccountName = 'operator' | 'relayer' | 'resolver' | 'autoRedeemer' | 'admin' | 'maker'
-
-export type AccountFunctions = {
-  addressOf: (name: AccountName) => Address
-  /** 65 bytes r, s, v of 27 or 28: of an order's hash, for the house maker. */
-  signHash: (name: AccountName, hash: Hex) => Hex
-}
 
 /** Bytes that were signed once, to be stored before they are sent. */
 export type SignedTransaction = { account: AccountName; nonce: number; hash: Hex; raw: Hex }
@@ -187,7 +108,7 @@ export type TransactionState =
   | { state: 'mined'; receipt: Receipt; confirmations: number }
 
 /**
- * sender.ts: `createSender(rpc)`. One account is one sequence of nonces: calls of one account that are signed at once
+ * One account is one sequence of nonces: calls of one account that are signed at once
  * are sent in that order.
  */
 export type Sender = {
@@ -206,7 +127,6 @@ export type Sender = {
   simulate: (from: Address, call: Call) => Promise<string | undefined>
 }
 
-/** reads.ts: `createReads(rpc)`. */
 export type Backing = {
   supply: bigint
   usdc: bigint
@@ -228,7 +148,7 @@ export type Reads = {
   /** In the order of `approvalCalls`. */
   approvals: (owner: Address) => Promise<Approval[]>
   resolution: (market: ChainMarket) => Promise<Resolution>
-  /** Of the order's `makerAmount`, in its units. */
+  /** How much of its `makerAmount` an order has given. */
   filled: (exchange: ExchangeName, orderHash: Hex) => Promise<bigint>
   isSettled: (exchange: ExchangeName, key: Hex) => Promise<boolean>
   isDeployed: (address: Address) => Promise<boolean>
@@ -238,7 +158,7 @@ export type Reads = {
   backing: () => Promise<Backing>
 }
 
-/** world-money.ts: by the node's own powers, for seeds and the control port. */
+/** By the node's own powers, for seeds and the control port. */
 export type WorldMoney = {
   /** USDC or USDC.e out of nothing. */
   mintDollars: (asset: 'usdc' | 'usdce', to: Address, amount: bigint) => Promise<void>
