@@ -165,7 +165,9 @@ test('the state of the market and of its chain survives a kill of the process', 
   await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
   for (const act of ['kill', 'start'])
     await readJson(`${market.world.urls.control}/chains/polymarket/${act}`, { method: 'POST', body: '{}' })
-  const open = await eventually('the orders after the kill', () => client.getOpenOrders().catch(() => undefined))
+  const open = await eventually('the orders after the kill', () =>
+    client.getOpenOrders().catch(() => undefined),
+  )
   assert.deepEqual(
     open.map(({ price }) => price),
     ['0.3'],

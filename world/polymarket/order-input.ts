@@ -1,5 +1,5 @@
-import { exchangeOf, verifyOrder } from './chain/orders.ts'
 import type { ExchangeName, Hex, OrderVerdict } from './chain/chain-terms.ts'
+import { exchangeOf, verifyOrder } from './chain/orders.ts'
 import { priceText, unit } from './decimal.ts'
 import { toChainOrder } from './house-maker.ts'
 import { HttpError } from './http.ts'

@@ -1,7 +1,7 @@
 import { addressOf, signHash } from './chain/accounts.ts'
 import { settleCall } from './chain/calls.ts'
-import { exchangeOf } from './chain/orders.ts'
 import type { Fill, Hex, Sender, Settlement } from './chain/chain-terms.ts'
+import { exchangeOf } from './chain/orders.ts'
 import { houseWallet, toChainOrder } from './house-maker.ts'
 import type { Engine } from './machine.ts'
 import type { Leg, Trade } from './state.ts'
