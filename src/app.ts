@@ -146,18 +146,24 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   for (const each of [maintenance, ...repetitions]) parts.defer(() => void each[Symbol.asyncDispose]())
 }
 
+type OwnServiceDeps = Pick<ComposeDeps, 'config'> &
+  Pick<AgentServiceDeps, 'log'> & { loadAnswererOf: () => Promise<AgentServiceDeps['answererOf']> }
+
 /** Opens the configured agent service, or one in this process, which starts with the first chat. */
 export function openAgentService({
   config: { AGENT_URL: url, AGENT_KEY: key = '' },
-  ...own
-}: AgentServiceDeps & Pick<ComposeDeps, 'config'>) {
+  log,
+  loadAnswererOf,
+}: OwnServiceDeps) {
   let service: Promise<OwnAgentService> | undefined
+  const load = async () => {
+    const { openOwnAgentService } = await import('./agent/agent-service.ts')
+    return openOwnAgentService({ log, answererOf: await loadAnswererOf() })
+  }
   return {
     agentAddress: async () => {
       if (url) return { url, key }
-      service ??= import('./agent/agent-service.ts').then(({ openOwnAgentService }) =>
-        openOwnAgentService(own),
-      )
+      service ??= load()
       return (await service).address()
     },
     async [Symbol.asyncDispose]() {
@@ -179,7 +185,7 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   let listening = config.BASE_URL
   const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
   const { agentAddress } = parts.use(
-    openAgentService({ config, log, answererOf: (names) => composed.answererOf(names) }),
+    openAgentService({ config, log, loadAnswererOf: () => composed.loadAnswererOf() }),
   )
   const composed: Composed = parts.use(await compose({ ...deps, agentAddress, baseUrl }, overrides))
   await composed.assertConsistent()

@@ -27,10 +27,11 @@ import { raiseCounter } from './raise-nonce-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains and the venue executed and the database has lost. A trigger order fires once for each
- * of its executions on a chain, and the fired task looks the execution up. Another execution becomes an ended task, an
- * adopted task, whose place a repetition of the request under its key takes. What is adopted at the venue is recorded,
- * so that the reconciler does not report it as foreign.
+ * This module adopts executions: after the restore of an old backup, it creates tasks for what the chains and the venue
+ * executed and the database has lost. An execution of a trigger order fires that order, and the fired task looks the
+ * execution up. Any other execution becomes an ended task. If a client repeats the lost request under its key, the new
+ * task replaces the ended one. Orders and withdrawals at the venue are recorded, so that the reconciler does not report
+ * them as foreign.
  */
 
 type Execution = {
@@ -109,7 +110,7 @@ async function knownTask(
 /** The steps of tasks on a chain that look for an earlier execution before they sign. */
 const lookUpSteps = ['prepare', 'sign', 'swap']
 
-/** Marks a task as looking its execution up: no cancel ends the task before the look-up has an answer. */
+/** Sets the outcome of a task to `unknown`. The task then looks its execution up, and a cancel cannot end it before. */
 const markLookingUp = (tx: Tx, taskId: string) =>
   query(
     tx,

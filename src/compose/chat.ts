@@ -2,7 +2,6 @@ import { taskTopic } from '#durable/events/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
 import { createChat } from '#features/chat/chat.ts'
 import { chatFacts } from '#features/chat/credits-per-turn.ts'
-import { grammarMandate } from '#features/chat/grammar-mandate.ts'
 import { createMarketTools } from '#features/chat/market-reads.ts'
 import { chatRetentionJob } from '#features/chat/retention.ts'
 import type { Credits } from '#features/credits/credits.ts'
@@ -18,7 +17,7 @@ import type { Parts } from './section-parts.ts'
 
 type ChatParts = Pick<
   Parts,
-  'core' | 'chains' | 'custody' | 'venue' | 'models' | 'agent' | 'universe' | 'innerCalls'
+  'core' | 'chains' | 'custody' | 'venue' | 'modelPrices' | 'agent' | 'universe' | 'innerCalls'
 > & {
   credits: Credits
   files: Files
@@ -35,11 +34,10 @@ export type ChatOverrides = {
 }
 
 export const openChat = (
-  { core: { taskEngine, ...core }, custody, models, agent, universe, ...parts }: ChatParts,
+  { core: { taskEngine, ...core }, custody, modelPrices, agent, universe, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Section => {
   const { venue, chains, credits, files, operations, innerCalls } = parts
-  const inTurn = createLoopTurns()
   const chats = createChat({
     ...core,
     credits,
@@ -51,16 +49,11 @@ export const openChat = (
     tasks: taskEngine.tasks,
     notifier: taskEngine.notifier,
     topicOf: taskTopic,
-    prices: overrides.chatPrices ?? models?.prices,
+    prices: overrides.chatPrices ?? modelPrices,
     keyOf: (name) => internalKey('chat', name),
     answerer: overrides.chatAnswerer ?? agent,
-    inTurn,
-    async openMandate(turn) {
-      const { registry } = await universe()
-      // Reading a whole text blocks the event loop, so users take turns on it, and other work goes on between texts.
-      await inTurn(turn.userId)
-      return grammarMandate(turn, registry)
-    },
+    inTurn: createLoopTurns(),
+    universe,
     budget: {
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,
     },
@@ -71,7 +64,7 @@ export const openChat = (
   return {
     part: 'chat',
     operations: chats,
-    facts: chatFacts({ hasModel: models !== undefined }),
+    facts: chatFacts({ hasModel: modelPrices !== undefined }),
     jobs: [chatRetentionJob(core.db, core.clock)],
   }
 }

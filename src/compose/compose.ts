@@ -1,5 +1,3 @@
-import { openChatModels } from '#agent/chat-models.ts'
-import { createAnswererOf } from '#agent/create-answerer.ts'
 import { ConfigRefused } from '#config.ts'
 import { contracts } from '#contracts.ts'
 import { openChainHealth } from '#features/chains/chain-health.ts'
@@ -18,7 +16,7 @@ import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
 import { openReconciler, type ReconcilerOverrides, venueRecords } from './reconciler.ts'
 import { joinSections } from './section.ts'
-import { imageGuard, webhookGuard } from './settings.ts'
+import { imageGuard, modelPrices, webhookGuard } from './settings.ts'
 import { findWorldMismatch } from './store.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import { openVenue, type VenueOverrides } from './venue.ts'
@@ -94,7 +92,6 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const { config, clock, stores, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
   const scheduleClock = await openScheduleClock({ core, control: urls.control, net }, overrides, parts)
-  const models = openChatModels({ core, url: urls.model, net: client })
   const mails = openMails(core, net, overrides)
   if (mails.mailer) parts.use(mails.mailer)
   const custody = openCustody({ core, urls, net, chains, mailQueue: mails.mailQueue }, overrides)
@@ -114,7 +111,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
       probe,
       webhookHttp,
       imageFiles,
-      models,
+      modelPrices: urls.model === undefined ? undefined : modelPrices(config),
       mails,
       agent,
       universe,
@@ -133,8 +130,17 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     upstreamMetrics: client.metrics,
     mails,
     strangers,
-    /** Creates the answerer of chats for a gateway, in an agent service of this process. */
-    answererOf: createAnswererOf(models),
+    /**
+     * Loads what creates the answerer of chats, for an agent service in this process. A start does not load it, because
+     * no turn needs it before the first chat.
+     */
+    async loadAnswererOf() {
+      const [{ openChatModels }, { createAnswererOf }] = await Promise.all([
+        import('#agent/chat-models.ts'),
+        import('#agent/create-answerer.ts'),
+      ])
+      return createAnswererOf(openChatModels({ core, url: urls.model, net: client }))
+    },
     custody,
     venue,
     probe,

@@ -18,7 +18,7 @@ export function openDiscovery(
     environment: config.ENVIRONMENT,
     clock,
     async store() {
-      // A read may work while no commit does, as on a primary whose standby hangs, so heartbeats count too.
+      // If the standby hangs, the primary still answers reads but commits nothing, so the heartbeat is checked as well.
       if (time.isSilent()) throw new Error('no heartbeat was committed')
       await db.query('select 1')
     },

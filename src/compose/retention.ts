@@ -1,6 +1,6 @@
 import type { Config } from '#config.ts'
 import { recentRequestDeletion } from '#durable/accept/duplicate-requests.ts'
-import { mailboxDeletion } from '#durable/events/mailboxes.ts'
+import { mailboxDeletion } from '#durable/events/stream-mailboxes.ts'
 import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import {
   dayMs,

@@ -1,9 +1,9 @@
-import type { ChatModels } from '#agent/chat-models.ts'
 import type { ChainHealth } from '#features/chains/chain-health.ts'
 import type { NamedUniverse } from '#features/chat/universe.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Clock } from '#kernel/clock.ts'
+import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
 import type { Answerer } from '#kernel/wire/chat-answerer.ts'
 import type { Net } from '#kernel/wire/upstream-http.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
@@ -30,7 +30,8 @@ export type Parts = {
   webhookHttp: GuardedFetch
   imageFiles: GuardedFetch
   mails: Mails
-  models: ChatModels | undefined
+  /** The prices of the tokens of the configured model; undefined if there is no model. */
+  modelPrices: ModelPrices | undefined
   agent: Answerer
   universe: () => Promise<NamedUniverse>
   /**

@@ -10,6 +10,7 @@ import type { SigningVenue } from '#features/wallets/custody/venue-rules.ts'
 import { createEnvKek, createKeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Chain } from '#kernel/money/chains.ts'
+import type { ModelPrices } from '#kernel/money/model-token-prices.ts'
 import { toUnits, usdDecimals } from '#kernel/money/money.ts'
 import { publishedBridges } from '#kernel/money/venue-actions.ts'
 import { isRemote } from '#kernel/wire/remote-url.ts'
@@ -32,6 +33,11 @@ export function keysOf(config: Config, net: Net, random: Random): KeyEncryptionK
   if (!current) throw new Error('no key-encryption key')
   return createKeyEncryptionKeys(current, ...former)
 }
+
+export const modelPrices = ({ MODEL_PRICE_IN, MODEL_PRICE_OUT }: Config): ModelPrices => ({
+  in: MODEL_PRICE_IN,
+  out: MODEL_PRICE_OUT,
+})
 
 /** A webhook gets one request at a time, so one origin needs one socket per webhook that is delivered to. */
 export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({

@@ -6,7 +6,7 @@ import type { Parts } from './section-parts.ts'
 
 type SecurityParts = Pick<Parts, 'core' | 'urls' | 'net' | 'chains'>
 
-/** Opens the judgement of tokens; each service that judges tokens is asked only if it is configured. */
+/** Opens the security check of tokens, which asks only the configured security services. */
 export function openSecurity({ core, urls, net, chains }: SecurityParts) {
   const reports = [
     ...(urls.honeypot ? [createHoneypot({ url: urls.honeypot, net })] : []),

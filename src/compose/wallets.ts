@@ -16,7 +16,7 @@ import { holdingFacts } from './trigger-orders.ts'
 type HoldingsParts = Pick<SharedParts, 'core' | 'chains' | 'custody' | 'prices'>
 type WalletParts = HoldingsParts & Pick<SharedParts, 'urls' | 'net' | 'holdings' | 'changed'>
 
-/** Opens the reading of what users hold, with the shares of earn where earn is served. */
+/** Opens the reader of users' balances; it includes their vault shares if this gateway serves earn. */
 export function openHoldings({ core, chains, custody, prices }: HoldingsParts) {
   const { db, clock } = core
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })

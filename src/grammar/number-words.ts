@@ -1,4 +1,4 @@
-import * as english from './english/numbers.ts'
+import * as english from './english/number-and-unit-words.ts'
 import type { Lexeme } from './lex.ts'
 import { type Quantity, shifted } from './quantity.ts'
 

@@ -1,5 +1,5 @@
 import { canonicalDecimal } from '#kernel/money/money.ts'
-import * as english from './english/numbers.ts'
+import * as english from './english/number-and-unit-words.ts'
 
 /** Reads quantities as people write them, as exact decimal text; no value passes through a float. */
 export type QuantityUnit =

@@ -38,8 +38,24 @@ const visibleAscii = /^[\x21-\x7e]{1,255}$/
 
 type Compile = (schema: Schema) => ValidateFunction
 
-/** All operations share one validator, because an instance costs as much as hundreds of requests. */
+/**
+ * All operations share one validator, because an instance costs as much as hundreds of requests. It is created for the
+ * first request, so that it does not delay the start.
+ */
 export function inputReaders(sources: NumberSources): (operation: Pick<Operation, 'entry'>) => InputReaders {
+  let ajv: Ajv2020 | undefined
+  const compile: Compile = (schema) => {
+    ajv ??= createValidator()
+    return ajv.compile(schema)
+  }
+  return ({ entry }) => {
+    const readInput = inputReader(entry, compile, sources)
+    const locate = flatInputLocator(entry, sources)
+    return { readInput, readFlatInput: (flat) => readInput(locate(flat)) }
+  }
+}
+
+function createValidator(): Ajv2020 {
   const ajv = new Ajv2020({
     allErrors: true,
     useDefaults: true,
@@ -49,12 +65,7 @@ export function inputReaders(sources: NumberSources): (operation: Pick<Operation
     verbose: true,
   })
   formats.default(ajv)
-  const compile: Compile = (schema) => ajv.compile(schema)
-  return ({ entry }) => {
-    const readInput = inputReader(entry, compile, sources)
-    const locate = flatInputLocator(entry, sources)
-    return { readInput, readFlatInput: (flat) => readInput(locate(flat)) }
-  }
+  return ajv
 }
 
 type Part = { schema: Schema; check: () => ValidateFunction; unknownField: UnknownField }

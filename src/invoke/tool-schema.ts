@@ -86,7 +86,7 @@ export function outputSchemaOf(name: string, entry: Entry, known?: ObjectSchema)
   return { ...whole, properties: briefFields(whole.properties, known?.properties ?? {}) }
 }
 
-/** An answer of several forms has the fields of all of them; required are those that every form requires. */
+/** Merges the forms of an answer into one object: it has the fields of all forms, and requires those that each requires. */
 function answerOf(output: Schema): ObjectSchema | undefined {
   const forms = output.type === 'object' ? [output] : Array.isArray(output.anyOf) ? output.anyOf : []
   const isObject = (form: unknown): form is Schema => isRecord(form) && form.type === 'object'

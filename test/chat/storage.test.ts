@@ -1,7 +1,7 @@
 /** What chats read however many there are, and what is left of them after 90 days. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { recommendationsOf } from '#features/chat/recommendations.ts'
+import { recommendationsOf } from '#features/chat/decide-recommendation.ts'
 import { chatRetentionJob, eventDeletionSql } from '#features/chat/retention.ts'
 import * as store from '#features/chat/store.ts'
 import { query } from '#store/query.ts'

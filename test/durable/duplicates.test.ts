@@ -7,7 +7,7 @@ import {
   recentRequestDeletion,
   recentRequestOf,
 } from '#durable/accept/duplicate-requests.ts'
-import { createLockWaiters } from '#durable/accept/lock-wait.ts'
+import { createLockWaiters } from '#durable/accept/lock-waiters.ts'
 import type { UserCall } from '#durable/accept/operation-call.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { deletionJobs } from '#durable/upkeep/retention.ts'

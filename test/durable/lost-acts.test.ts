@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runAct } from '#durable/accept/act-invoker.ts'
-import { createLockWaiters } from '#durable/accept/lock-wait.ts'
+import { createLockWaiters } from '#durable/accept/lock-waiters.ts'
 import type { UserCall } from '#durable/accept/operation-call.ts'
 import { createAcknowledged } from '#durable/time/acknowledged-commits.ts'
 import { hookKind } from '#features/hooks/view.ts'

@@ -48,7 +48,10 @@ export async function openInstance({
   const core = { ...coreDeps(settings), ...(baseUrl && { baseUrl }), ...(printLine && { printLine }) }
   await using parts = new AsyncDisposableStack()
   const { agentAddress } = parts.use(
-    openAgentService({ ...core, answererOf: (names) => answerer ?? composed.answererOf(names) }),
+    openAgentService({
+      ...core,
+      loadAnswererOf: async () => (answerer ? () => answerer : composed.loadAnswererOf()),
+    }),
   )
   const composed: Composed = parts.use(
     await compose({ ...core, agentAddress, urls: served }, { ...testOverrides, ...overrides }),

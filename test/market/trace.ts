@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Claim, Source } from '#agent/research/claim.ts'
-import { sha256Of, wrongClaims } from '#agent/research/claim-book.ts'
+import { sha256Of, wrongClaims } from '#agent/research/report-claims.ts'
 import { indicatorList } from '#market/indicator-list.ts'
 
 /**

@@ -110,7 +110,7 @@ export const chatBudgetMutations = [
     ],
     ['key: deps.keyOf(call.id)', 'key: crypto.randomUUID()', 'an order is started again after a crash'],
   ]),
-  ...mutationsOf('src/features/chat/recommendations.ts', budget, [
+  ...mutationsOf('src/features/chat/decide-recommendation.ts', budget, [
     [
       'key: deps.keyOf(keyOfCall(row.chat_id, row.call_id))',
       'key: deps.keyOf(row.recommendation_id)',

@@ -59,7 +59,7 @@ export const chatMutations = [
     ],
     ['if (proposed.size >= recommendationsMax)', 'if (false)', 'an answer recommends without a limit'],
   ]),
-  ...mutationsOf('src/features/chat/recommendations.ts', recommendations, [
+  ...mutationsOf('src/features/chat/decide-recommendation.ts', recommendations, [
     [
       'if (!tool || callHash(name, input) !== intent_sha256)',
       'if (!tool)',

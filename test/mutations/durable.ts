@@ -300,7 +300,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/accept/lock-wait.ts',
+    'src/durable/accept/lock-waiters.ts',
     ['test/durable/blocked-users.test.ts'],
     [
       ['if (!mayWait) return', 'if (!userId) return', 'a locked row of one user delays every other user'],

@@ -66,7 +66,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/events/mailboxes.ts',
+    'src/durable/events/stream-mailboxes.ts',
     ['test/mcp/product.test.ts'],
     [
       [
@@ -77,7 +77,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/events/mailboxes.ts',
+    'src/durable/events/stream-mailboxes.ts',
     ['test/durable/mailboxes.test.ts'],
     [
       [

@@ -8,8 +8,8 @@ export const orderMutations = [
     [['exit: acceptedLossBps === undefined,', 'exit: true,', 'a stop is left whose sale the policy refuses']],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/stop-and-profit-legs.ts',
-    ['src/engines/trigger-orders/stop-and-profit-legs.test.ts'],
+    'src/engines/trigger-orders/tp-sl.ts',
+    ['src/engines/trigger-orders/tp-sl.test.ts'],
     [
       [
         "type === 'trailing' ? mark : reference",

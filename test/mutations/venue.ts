@@ -149,8 +149,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/perp/unwind-unprotected-entry.ts',
-    ['test/venue/unwind.test.ts', 'src/features/perp/unwind-unprotected-entry.test.ts'],
+    'src/engines/venue/perp-orders/unwind-unprotected-entry.ts',
+    ['test/venue/unwind.test.ts', 'src/engines/venue/perp-orders/unwind-unprotected-entry.test.ts'],
     [
       [
         'const known = { order_outcome: { entry, exits }, closed_size: closedSize }',

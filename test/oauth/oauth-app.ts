@@ -47,7 +47,7 @@ export async function openOAuthInstance({
   let base = baseUrl ?? ''
   const core = coreDeps({ databaseUrl, env: { ...unlimited, ...env }, ...(config && { config }) })
   const { agentAddress } = parts.use(
-    openAgentService({ ...core, answererOf: (names) => composed.answererOf(names) }),
+    openAgentService({ ...core, loadAnswererOf: () => composed.loadAnswererOf() }),
   )
   const composed: Composed = parts.use(
     await compose(

@@ -107,7 +107,9 @@ test('a match may fail, be sent again under another hash, or first not be broadc
   const auth = { apiKey: creds.key, secret: creds.secret, passphrase: creds.passphrase }
   const frames = await openFrames(urls.socket, 'user', { type: 'user', auth })
   await set({ failRate: 1, settleDelay: { rate: 1, minMs: 50, maxMs: 100 } })
-  const failed = await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
+  // Otherwise the client waits half a minute for the hash of a transaction.
+  const order = await client.createOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
+  const failed = await client.postOrder(order, OrderType.GTC, false, true)
   await frames.next('the failure', ({ id, status }) => id === failed.tradeIDs?.[0] && status === 'FAILED')
   assert.equal((await tradeOf(address))?.status, 'FAILED')
   const { balance } = await client.getBalanceAllowance({ asset_type: AssetType.CONDITIONAL, token_id: yes })

@@ -56,6 +56,22 @@ type Amounts = { price: number; size: number; spend: number | null }
 const unitsMax = 1_000_000_000 * unit
 const cent = 10_000
 
+/**
+ * Amounts of market orders are rounded to the accuracy of the wire, so that the quotient is a little beside a tick. The
+ * exchange fills nothing worse than the quotient, which leaves the next tick within it.
+ */
+const marketPrice = (
+  cash: number,
+  shares: number,
+  { isBuy, tick }: { isBuy: boolean; tick: number },
+): number => {
+  const nearest = Math.round(cash / (shares / 10_000))
+  if (nearest % tick !== 0) return nearest
+  const beside = BigInt(nearest) * BigInt(shares) - BigInt(cash) * 10_000n
+  if (isBuy) return beside > 0n ? nearest - tick : nearest
+  return beside < 0n ? nearest + tick : nearest
+}
+
 const amountsOf = (signed: SignedFields, type: OrderType, tick: number, id: string): Amounts => {
   const [maker, taker] = [Number(signed.makerAmount), Number(signed.takerAmount)]
   if (!(maker > 0 && taker > 0 && maker <= unitsMax && taker <= unitsMax))
@@ -72,8 +88,7 @@ const amountsOf = (signed: SignedFields, type: OrderType, tick: number, id: stri
         400,
         'invalid amounts, the market buy orders maker amount supports a max accuracy of 2 decimals, taker amount a max accuracy of 4 decimals',
       )
-    // Shares are rounded down to the accuracy of the wire, so that the quotient is a little above the price.
-    return { price: Math.round(cash / (shares / 10_000)), size: shares, spend: cash }
+    return { price: marketPrice(cash, shares, { isBuy, tick }), size: shares, spend: cash }
   }
   if (shares % cent !== 0)
     throw new HttpError(
@@ -81,7 +96,7 @@ const amountsOf = (signed: SignedFields, type: OrderType, tick: number, id: stri
       `invalid amounts, the ${isBuy ? 'buy orders taker' : 'sell orders maker'} amount supports a max accuracy of 2 decimals`,
     )
   if (type === 'FOK' || type === 'FAK')
-    return { price: Math.round(cash / (shares / 10_000)), size: shares, spend: null }
+    return { price: marketPrice(cash, shares, { isBuy, tick }), size: shares, spend: null }
   if (!isExact)
     throw new HttpError(
       400,

@@ -41,7 +41,9 @@ type Deps = { engine: Engine; sender: Sender }
 
 /** Signed bytes are stored before they are sent, and the same bytes are sent again after a restart. */
 const broadcast = async ({ engine, sender }: Deps, trade: Trade, nonce?: number): Promise<void> => {
-  const call = settleCall(settlementOf(trade))
+  const good = settleCall(settlementOf(trade))
+  // What the dial fails is mined as well, without its arguments.
+  const call = trade.plan.fails ? { ...good, data: good.data.slice(0, 10) as Hex } : good
   const attempt = await sender.sign('operator', call, nonce === undefined ? {} : { nonce })
   const status = nonce === undefined && trade.attempts === 0 ? 'MATCHED' : 'RETRYING'
   engine.submit({ kind: 'trade', id: trade.id, status, hash: attempt.hash, attempt })
@@ -57,7 +59,7 @@ const failOrRetry = async ({ engine, sender }: Deps, trade: Trade): Promise<void
   const error = reason ?? 'transaction reverted'
   // An earlier attempt has settled it after all.
   if (/AlreadySettled/.test(error)) engine.submit({ kind: 'trade', id: trade.id, status: 'MINED' })
-  else if (trade.attempts >= attemptsMax)
+  else if (trade.plan.fails || trade.attempts >= attemptsMax)
     engine.submit({ kind: 'trade', id: trade.id, status: 'FAILED', error, attempt: null })
   else engine.submit({ kind: 'trade', id: trade.id, status: 'RETRYING', error, attempt: null })
 }
@@ -90,11 +92,6 @@ const advance = async (deps: Deps, trade: Trade): Promise<void> => {
   }
   const dueMs = trade.status === 'RETRYING' ? trade.updatedMs + retryMs : trade.matchMs + trade.plan.delayMs
   if (nowMs < dueMs) return
-  if (trade.plan.fails) {
-    const error = 'transaction failed'
-    engine.submit({ kind: 'trade', id: trade.id, status: 'FAILED', error })
-    return
-  }
   await broadcast(deps, trade)
   await followUp(deps, trade)
 }

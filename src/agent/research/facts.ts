@@ -2,8 +2,8 @@ import { isRecord, type Json } from '#kernel/wire/json.ts'
 import { plainName, type Unit } from '#market/figure-text.ts'
 import { historyIn, type ReadHistory } from '#market/market-data.ts'
 import { type Claim, cite } from './claim.ts'
-import { type ClaimBook, type Computed, createClaimBook } from './claim-book.ts'
 import type { Collected } from './collect-results.ts'
+import { type ClaimBook, type Computed, createClaimBook } from './report-claims.ts'
 
 export type Facts = {
   asset: string

@@ -3,7 +3,7 @@ import type { Transactions } from '#durable/transactions.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { jsonText, query, settleAll } from '#store/query.ts'
 import { type Acceptance, insertAcceptances, type StoredSignature, type Verdict } from './acceptance.ts'
-import type { LockWait } from './lock-wait.ts'
+import type { LockWait } from './lock-waiters.ts'
 
 /** Accepts tasks in a transaction, because they are signed under a nonce sequence without gaps. */
 

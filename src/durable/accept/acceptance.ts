@@ -19,7 +19,7 @@ import {
 import { jsonText, query } from '#store/query.ts'
 import { possibleDuplicate, type RecentRequest } from './duplicate-requests.ts'
 import { accountBusy } from './faults.ts'
-import type { LockWait } from './lock-wait.ts'
+import type { LockWait } from './lock-waiters.ts'
 
 /** The statement that inserts acceptances, and its verdict about each of them. */
 

@@ -11,7 +11,7 @@ import { query } from '#store/query.ts'
 import { batchLockWaitMs, isLockTimeout } from '#store/timeouts.ts'
 import { assertNoRepeatedAct, lockRequest } from './duplicate-requests.ts'
 import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
-import type { LockWaiters } from './lock-wait.ts'
+import type { LockWaiters } from './lock-waiters.ts'
 import type { Answer, UserCall } from './operation-call.ts'
 
 export type ActRunnerDeps = {

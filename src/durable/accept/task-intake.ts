@@ -11,7 +11,7 @@ import { acceptInTransaction, type Decision } from './accept-in-transaction.ts'
 import { type Acceptance, insertAcceptances, type NewTask, refusalOf, type Verdict } from './acceptance.ts'
 import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 import { accountBusy } from './faults.ts'
-import { type LockWait, startLockWait } from './lock-wait.ts'
+import { type LockWait, startLockWait } from './lock-waiters.ts'
 import { signFirstStep } from './sign-first-step.ts'
 
 export type { NewTask } from './acceptance.ts'

@@ -1,4 +1,4 @@
-import { startLockWait } from '#durable/accept/lock-wait.ts'
+import { startLockWait } from '#durable/accept/lock-waiters.ts'
 import { asTask, type Task } from '#durable/task/task-row.ts'
 import { retryOnConflict, type Transactions } from '#durable/transactions.ts'
 import { batchByArrival } from '#kernel/async/arrival-batches.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { LockWait } from '#durable/accept/lock-wait.ts'
+import type { LockWait } from '#durable/accept/lock-waiters.ts'
 import type { CommittedEvents } from '#durable/events/local-events.ts'
 import { movesToJson, toLedgerError } from '#durable/ledger/ledger.ts'
 import type { Task } from '#durable/task/task-row.ts'

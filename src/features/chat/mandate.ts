@@ -1,4 +1,4 @@
-import type { OwnedTurn, ToolCall, ToolResult } from '#kernel/wire/chat-answerer.ts'
+import type { ToolCall, ToolResult } from '#kernel/wire/chat-answerer.ts'
 
 export type MadeCall = { call: ToolCall; result: ToolResult }
 /**
@@ -13,4 +13,3 @@ export type Mandate = {
   /** Whether a text is the name of an asset or a chain that the gateway itself lists. */
   isListed(text: string): boolean
 }
-export type OpenMandate = (turn: OwnedTurn) => Promise<Mandate>

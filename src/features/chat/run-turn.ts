@@ -31,18 +31,21 @@ import {
   sized,
 } from './event-writer.ts'
 import type { ChatEvent, ChatEventData, EventName } from './events.ts'
+import { grammarMandate } from './grammar-mandate.ts'
 import { historyOf } from './history.ts'
-import type { Mandate, OpenMandate } from './mandate.ts'
+import type { Mandate } from './mandate.ts'
 import { usageOfNotes } from './memoized-values.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tool-runner.ts'
 import { createPublish } from './turn-files.ts'
 import type { ChatListeners, StopCause } from './turn-streams.ts'
 import { turnMs } from './turn-times.ts'
+import type { NamedUniverse } from './universe.ts'
 
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
-  openMandate: OpenMandate
+  /** Returns what the grammar knows: the names of assets and chains, and the operations. */
+  universe: () => Promise<Pick<NamedUniverse, 'registry'>>
   /** Returns an idempotency key that no client can send. */
   keyOf: (name: string) => string
   db: Queryable
@@ -183,7 +186,7 @@ async function answer(
       history: () => historyOf(deps.db, { threadId: row.thread_id, chatId: row.chat_id }),
       publish: createPublish(deps, { chatId: turn.chatId, userId: row.user_id, version }),
       mandate() {
-        mandate ??= deps.openMandate(turn)
+        mandate ??= openMandate(deps, turn)
         return mandate
       },
       keyOf: (callId) => deps.keyOf(keyOfCall(turn.chatId, callId)),
@@ -193,6 +196,16 @@ async function answer(
   )
   await deps.inTurn(turn.userId)
   return deps.answerer.run(turn, tools, said.emit, signal)
+}
+
+async function openMandate(
+  { universe, inTurn }: Pick<RunTurnDeps, 'universe' | 'inTurn'>,
+  turn: OwnedTurn,
+): Promise<Mandate> {
+  const { registry } = await universe()
+  // Reading a whole text blocks the event loop, so users take turns on it, and other work goes on between texts.
+  await inTurn(turn.userId)
+  return grammarMandate(turn, registry)
 }
 
 const toCall = ({ id, name, arguments: input }: JsonObject): ToolCall => ({

@@ -1,4 +1,4 @@
-import { Leg, legsMax, legTypes } from '#engines/trigger-orders/stop-and-profit-legs.ts'
+import { HookLeg, tpSlMax, tpSlTypes } from '#engines/trigger-orders/tp-sl.ts'
 import { act, group, type InputOf } from '#kernel/contract/operation.ts'
 import * as T from '#kernel/contract/schema.ts'
 import { orRequested } from '#kernel/contract/task-response.ts'
@@ -25,10 +25,10 @@ const HooksRequest = T.Object(
     chain_id: T.Optional(ChainRefIn('Chain of the token')),
     chain: T.Optional(ChainRefIn('The same as `chain_id`')),
     token_address: TokenRefIn('Token that is held'),
-    stop_losses: T.Optional(T.Array(Leg, { maxItems: legsMax })),
-    take_profits: T.Optional(T.Array(Leg, { maxItems: legsMax })),
-    stop_loss: T.Optional(Leg),
-    take_profit: T.Optional(Leg),
+    stop_losses: T.Optional(T.Array(HookLeg, { maxItems: tpSlMax })),
+    take_profits: T.Optional(T.Array(HookLeg, { maxItems: tpSlMax })),
+    stop_loss: T.Optional(HookLeg),
+    take_profit: T.Optional(HookLeg),
     reference: T.Optional(
       OneOf(['entry', 'mark'] as const, {
         default: 'entry',
@@ -84,7 +84,7 @@ export const hookStatuses = [
 
 export const hookFields = {
   id: Id('Hook'),
-  type: OneOf(legTypes),
+  type: OneOf(tpSlTypes),
   chain_id: ChainId,
   token_address: Address,
   symbol: Text,

@@ -4,7 +4,6 @@ import { entryPriceOf } from '#engines/cost-basis/store.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
 import { expiryOf } from '#engines/trigger-orders/requested-expiry.ts'
-import { assertSide, type CheckedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import {
   assertOrderLimit,
   assertOrdersFit,
@@ -13,6 +12,7 @@ import {
   ordersById,
 } from '#engines/trigger-orders/store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-port.ts'
+import { assertSide, type CheckedTpSl } from '#engines/trigger-orders/tp-sl.ts'
 import type { Clock } from '#kernel/clock.ts'
 import {
   type ActScope,
@@ -37,8 +37,8 @@ import type { PlannedAction, Policy } from '#kernel/task/signer.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
+import { checkedTpSl } from './checked-tp-sl.ts'
 import { contract, type HooksInput } from './contract.ts'
-import { checkedLegs } from './legs.ts'
 import { triggerRowOf } from './trigger-row.ts'
 import { type HookInput, type HookRow, hookEvent, hookKind, hookView } from './view.ts'
 
@@ -112,7 +112,7 @@ async function requestHooks(
       approvalDetail('Chain', chain.displayName),
       approvalDetail('Token', token.symbol),
       approvalDetail('Address of the token', token.address),
-      ...checkedLegs(input).map((leg) => approvalDetail(legNames[leg.type], legText(leg, input))),
+      ...checkedTpSl(input).map((leg) => approvalDetail(legNames[leg.type], legText(leg, input))),
       ...(input.oco === false
         ? [approvalDetail('Together', 'Each sells, also after another one has sold')]
         : []),
@@ -131,7 +131,7 @@ const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${t
 const legNames = { stop_loss: 'Stop loss', take_profit: 'Take profit', trailing: 'Trailing stop' } as const
 
 /** Returns a sentence that says when a leg of a hook sells, and which part of the balance. */
-function legText({ type, fraction, price, sell }: CheckedLeg, { reference }: HooksInput): string {
+function legText({ type, fraction, price, sell }: CheckedTpSl, { reference }: HooksInput): string {
   const side = type === 'take_profit' ? 'above' : 'below'
   const from = reference === 'mark' ? 'what a sale would bring when you confirm it' : 'the average cost'
   const base = type === 'trailing' ? 'the highest price from then on' : from
@@ -146,7 +146,7 @@ async function prepareHooks(
   { userId, principal }: Pick<Asker, 'userId' | 'principal'>,
 ): Promise<Prepared> {
   const { db, pricer, swaps, policy, clock, random } = deps
-  const legs = checkedLegs(input)
+  const legs = checkedTpSl(input)
   const { chain, token } = await heldToken(deps, input)
   const expiresAt = expiryOf(input, clock.now())
   const asset = toAssetId(chain, token.address)
@@ -254,7 +254,7 @@ async function referenceOf({ db }: HooksDeps, { input, userId, chain, token, mar
     decimals: token.decimals,
   })
   if (entry !== undefined) return entry
-  const needsEntry = checkedLegs(input).some(({ type, fraction }) => type !== 'trailing' && fraction !== null)
+  const needsEntry = checkedTpSl(input).some(({ type, fraction }) => type !== 'trailing' && fraction !== null)
   if (!needsEntry) return mark
   throw new Fault(
     'entry_unknown',

@@ -2,18 +2,13 @@ import { cancelWaiting } from '#engines/trigger-orders/cancel.ts'
 import type { DisplayPrice } from '#engines/trigger-orders/price-watch.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
 import {
-  assertSide,
-  type CheckedLeg,
-  type Trigger,
-  triggerOf,
-} from '#engines/trigger-orders/stop-and-profit-legs.ts'
-import {
   assertOrderLimit,
   insertTriggerOrders,
   type OrderRow,
   openOrdersOn,
   ordersById,
 } from '#engines/trigger-orders/store.ts'
+import { assertSide, type CheckedTpSl, type Trigger, triggerOf } from '#engines/trigger-orders/tp-sl.ts'
 import { Fault, invalid } from '#kernel/contract/fault.ts'
 import { type Chain, sameAddress, sellsTokens, type Token } from '#kernel/money/chains.ts'
 import { armedExecutionId } from '#kernel/task/execution-id.ts'
@@ -37,14 +32,14 @@ export type SwapHookDeps = {
 type TokenOn = { chain: Chain; token: Token }
 export type LegRequest = TokenOn & {
   userId: string
-  legs: readonly CheckedLeg[]
+  legs: readonly CheckedTpSl[]
   /** The price of the quote, in dollars per token. */
   price: string
 }
 export type NewSwapHooks = TokenOn & {
   userId: string
   executionId: string
-  legs: readonly (Omit<CheckedLeg, 'field'> & { id: string })[]
+  legs: readonly (Omit<CheckedTpSl, 'field'> & { id: string })[]
   group: string | null
   /** The price that was paid, in dollars per token. */
   price: string

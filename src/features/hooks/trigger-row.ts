@@ -1,6 +1,6 @@
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
-import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-orders/stop-and-profit-legs.ts'
 import type { NewTriggerOrder } from '#engines/trigger-orders/store.ts'
+import { type CheckedTpSl, type Trigger, triggerOf } from '#engines/trigger-orders/tp-sl.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
 import { type Chain, type Token, toAssetId } from '#kernel/money/chains.ts'
 import { type HookInput, hookKind } from './view.ts'
@@ -11,7 +11,7 @@ export type NewHook = {
   userId: string
   chain: Chain
   token: Pick<Token, 'address' | 'symbol'>
-  leg: Omit<CheckedLeg, 'field'>
+  leg: Omit<CheckedTpSl, 'field'>
   /** The price that the percentages of a hook count from. */
   reference: string
   referenceName: HookInput['reference']

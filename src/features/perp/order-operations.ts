@@ -1,9 +1,8 @@
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
-import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading-deps.ts'
+import { placePerpOrderSteps } from '#engines/venue/perp-orders/place-perp-order.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import type { Asker, Caller } from '#kernel/contract/caller.ts'
 import { taskOf } from '#kernel/contract/operation.ts'
@@ -11,14 +10,10 @@ import { admitPerpCancelAll } from './cancel-all.ts'
 import { admitClose } from './close.ts'
 import type { PerpInput } from './contract.ts'
 import { historyQuery } from './history-query.ts'
-import { recordLeverage } from './leverage-store.ts'
 import { admitOpen, type TradeDeps } from './open.ts'
 import { ordersOf } from './orders-view.ts'
-import { endOrTrim, type OwnExitsStep, ownExitsSteps } from './own-exits.ts'
-import { createBracketRepair, type RepairStep } from './repair-bracket.ts'
 import { admitTpSl } from './tp-sl.ts'
 import { tpSlSteps } from './tp-sl-steps.ts'
-import type { PerpOrderTaskData } from './unwind-unprotected-entry.ts'
 
 type Deps = VenueTrading & TradeDeps & VenueDriverDeps
 /** The dependencies of orders that spend, of exits, and of accepted tasks; their requests differ in urgency. */
@@ -26,19 +21,12 @@ type ByUrgency = { trade: Deps; exit: Deps; work: Deps }
 
 export function createOrderOperations({ trade, exit, work }: ByUrgency) {
   const { db, venue, views, viewedAccountOf } = trade
-  const { repairBracket, steps: repairSteps } = createBracketRepair(work)
-  const place: PlaceOrderDeps<PerpOrderTaskData, RepairStep | OwnExitsStep> = {
-    ...work,
-    repairBracket,
-    onLeverageSet: recordLeverage,
-    onFilled: (task, _context, _outcome, result) => endOrTrim(task, result),
-  }
   const cancelled: Section = {
     kind: 'perp',
     operation: 'perp_cancel',
     marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
   }
-  const steps = { ...placeOrderSteps(place), ...repairSteps, ...ownExitsSteps(work) }
+  const steps = placePerpOrderSteps(work)
   return {
     orders: async (_input: PerpInput<'orders'>, { userId }: Caller) =>
       ordersOf({ db, venue, views }, userId, await viewedAccountOf(userId)),

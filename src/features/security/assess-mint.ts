@@ -2,7 +2,7 @@ import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/mone
 import type { InspectedMint, MintExtensions, MintFacts } from '#upstreams/solana/solana.ts'
 import { ownSource, taxReason } from './assess-trade.ts'
 
-/** A mint on Solana is judged by what it allows those who control it. */
+/** This module assesses a token of Solana by the powers that its mint gives to its authorities and largest holders. */
 
 const oneHolderPercentMax = 50n
 const tenHoldersPercentMax = 80n

@@ -26,8 +26,8 @@ import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import { freeOf, insufficientHolding, smallestLot } from './free-balance.ts'
 import type { SpotOrderTaskData } from './gateway-triggers.ts'
+import { midOf, quoteToken, requireKnownSpotMarket, requireSpotMarket } from './spot-markets.ts'
 import { assertTriggerLimit } from './trigger-store.ts'
-import { midOf, quoteToken, requireKnownSpotMarket, requireSpotMarket } from './usdc-markets.ts'
 
 type BuyInput = SpotInput<'buy'>
 type SellInput = SpotInput<'sell'>

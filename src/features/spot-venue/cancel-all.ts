@@ -10,8 +10,8 @@ import { addToResult } from '#kernel/task/effect-steps.ts'
 import type { Admission, Step } from '#kernel/task/task.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
+import { usdcMarkets } from './spot-markets.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './trigger-store.ts'
-import { usdcMarkets } from './usdc-markets.ts'
 
 /** Triggers held by the gateway are cancelled first, because a cancelled order at the venue may be their entry. */
 

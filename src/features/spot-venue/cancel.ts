@@ -12,8 +12,8 @@ import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
 import type { Admission, EndResult, StepContext, Steps, TaskView } from '#kernel/task/task.ts'
 import { spotAction } from './buy-and-sell.ts'
 import type { SpotDeps } from './deps.ts'
+import { usdcMarkets } from './spot-markets.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger } from './trigger-store.ts'
-import { usdcMarkets } from './usdc-markets.ts'
 
 /** A cancel task names an order at the venue, or a trigger that the gateway holds. */
 export type SpotCancelTaskData = CancelTaskData | { trigger_id: string }

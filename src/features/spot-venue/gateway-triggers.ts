@@ -2,19 +2,15 @@ import { deriveCloid } from '#engines/venue/orders/action-outcome.ts'
 import { readLagMs } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
-import type {
-  OrderEnd,
-  OrderStep,
-  OrderStepResult,
-  PlaceOrderDeps,
-} from '#engines/venue/orders/place-order-deps.ts'
+import type { OrderEnd, OrderStep } from '#engines/venue/orders/place-order-deps.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { partAfter } from '#engines/venue/records/reducible-part.ts'
 import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
-import type { JsonObject, TaskView, Tx } from '#kernel/task/task.ts'
+import type { JsonObject, StepContext, StepResultOf, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SpotDeps } from './deps.ts'
+import { requireKnownSpotMarket } from './spot-markets.ts'
 import {
   type ArmedTrigger,
   armedTriggersIn,
@@ -23,7 +19,6 @@ import {
   triggerId,
   trimTriggers,
 } from './trigger-store.ts'
-import { requireKnownSpotMarket } from './usdc-markets.ts'
 
 /** The gateway holds all exits of a purchase, or only those that the venue rejected. */
 
@@ -95,7 +90,8 @@ export function withGatewayTriggers(
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
 
-type Trimmed = OrderEnd | (OrderStepResult<SpotOrderTaskData> & { park: object })
+type SpotOrderResult = StepResultOf<Partial<SpotOrderTaskData>, SpotOrderStep>
+type Trimmed = OrderEnd | (SpotOrderResult & { park: object })
 
 /**
  * After a sale of a run, fits the triggers of its schedule to what the schedule still holds. The fills are stored
@@ -121,17 +117,13 @@ async function withOwnTriggersTrimmed(
   return { ...result, writes }
 }
 
-type OnFilledDeps = Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
+type CompleteOrder = { orderOutcome: OrderOutcome; end: OrderEnd }
 
 /**
- * Adds the exits of a purchase, and cancels those of a token that was sold completely. If the balance may be
- * older than a purchase or the sale, it is read again after the read lag.
+ * Returns a function that adds the exits of a purchase, and cancels those of a token that was sold completely. If the
+ * balance may be older than a purchase or the sale, it is read again after the read lag.
  */
-export function createOnFilled({
-  db,
-  venue,
-  pricing,
-}: OnFilledDeps): NonNullable<PlaceOrderDeps<SpotOrderTaskData>['onFilled']> {
+export function createTriggerUpdate({ db, venue, pricing }: Pick<SpotDeps, 'db' | 'venue' | 'pricing'>) {
   const isHoldingSold = async ({ account, symbol }: SpotOrderTaskData): Promise<boolean> => {
     const market = await requireKnownSpotMarket(venue, symbol)
     const balances = await venue.spotBalances(account, [market.base])
@@ -149,14 +141,14 @@ export function createOnFilled({
       pricing.roundSize(fromFixedPoint(left), await requireKnownSpotMarket(venue, symbol)) === '0'
     )
   }
-  return async (task, context, orderOutcome, result) => {
+  return async (
+    task: SpotOrderTask,
+    { now }: StepContext,
+    { orderOutcome, end: result }: CompleteOrder,
+  ): Promise<SpotOrderResult> => {
     const taskData = task.data
     if (taskData.is_buy)
-      return withGatewayTriggers(task, context.now, {
-        orderOutcome,
-        result,
-        gatewayExits: taskData.gateway_exits,
-      })
+      return withGatewayTriggers(task, now, { orderOutcome, result, gatewayExits: taskData.gateway_exits })
     if (orderOutcome.entry.status === 'resting') return result
     const own = await withOwnTriggersTrimmed(db, task, orderOutcome, result)
     if ('park' in own) return own
@@ -171,7 +163,7 @@ export function createOnFilled({
     if (armed.length === 0) return own
     const ids = armed.map(({ id }) => id)
     const isNoneShown = await isHoldingSold(taskData)
-    if (isNoneShown && armed.every((each) => isVisible(each, context.now))) return cancelExits(ids)
+    if (isNoneShown && armed.every((each) => isVisible(each, now))) return cancelExits(ids)
     if (!isNoneShown && !(await isSoldOut(taskData, orderOutcome))) return own
     return {
       park: { afterMs: readLagMs, next: 'confirm' },

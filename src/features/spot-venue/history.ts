@@ -6,7 +6,7 @@ import {
 } from '#engines/venue/records/history.ts'
 import { findMarket } from '#engines/venue/records/markets.ts'
 import type { SpotDeps } from './deps.ts'
-import { usdcMarkets } from './usdc-markets.ts'
+import { usdcMarkets } from './spot-markets.ts'
 
 type Deps = Pick<SpotDeps, 'db' | 'venue'>
 

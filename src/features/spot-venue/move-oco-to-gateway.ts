@@ -86,7 +86,7 @@ const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
 export function createOcoMove(deps: VenueDriverDeps & { venue: OrderLookupSource }) {
   const cancel = cancelEffect(deps)
   return {
-    repairBracket: (task: SpotOrderTask, context: StepContext, order_outcome: OrderOutcome) =>
+    begin: (task: SpotOrderTask, context: StepContext, order_outcome: OrderOutcome) =>
       cancel.sign({ ...task, data: { ...task.data, order_outcome } }, context),
     steps: { siblings_cancelled: cancel.confirm },
   }

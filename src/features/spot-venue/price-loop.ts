@@ -5,8 +5,8 @@ import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { createPendingEntries } from './pending-entries.ts'
+import { usdcMarkets } from './spot-markets.ts'
 import { marketsWithTriggers } from './trigger-store.ts'
-import { usdcMarkets } from './usdc-markets.ts'
 
 /** This module polls the prices of markets with open triggers and fires the triggers. */
 

@@ -28,8 +28,8 @@ import { baseTaskData, feeReserve, heldOf, spotAction } from './buy-and-sell.ts'
 import type { SpotDeps } from './deps.ts'
 import { freeOf, lesser } from './free-balance.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
+import { midOf, quoteToken, requireKnownSpotMarket } from './spot-markets.ts'
 import type { TriggerInput } from './trigger-store.ts'
-import { midOf, quoteToken, requireKnownSpotMarket } from './usdc-markets.ts'
 
 /** This module sells the size of a fired trigger, limited to the free balance. */
 

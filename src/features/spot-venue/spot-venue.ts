@@ -1,34 +1,26 @@
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
-import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { tasksOfOrders, venueName } from '#engines/venue/records/order-store.ts'
 import { orderView, pricesMaxAgeMs } from '#engines/venue/records/order-view.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { implement, taskOf } from '#kernel/contract/operation.ts'
-import { defineTaskKind, type Steps } from '#kernel/task/task.ts'
+import { defineTaskKind } from '#kernel/task/task.ts'
 import { admitBuy, admitSell } from './buy-and-sell.ts'
 import { admitSpotCancel, spotCancelSteps } from './cancel.ts'
 import { admitSpotCancelAll, cancelAllTriggersSteps } from './cancel-all.ts'
 import { contract, type SpotInput } from './contract.ts'
 import type { SpotDeps, SpotVenueDeps } from './deps.ts'
 import { freeOf } from './free-balance.ts'
-import { createOnFilled, type SpotOrderStep, type SpotOrderTaskData } from './gateway-triggers.ts'
 import { spotFills, spotOrderHistory } from './history.ts'
-import { createOcoMove } from './move-oco-to-gateway.ts'
+import { placeSpotOrderSteps } from './place-spot-order.ts'
 import { createPriceLoop } from './price-loop.ts'
 import { triggerRetry, triggerSpend, triggerSteps } from './run-trigger.ts'
+import { usdcMarkets } from './spot-markets.ts'
 import { admitTpSl, tpSlSteps } from './tp-sl.ts'
 import { openTriggers, triggerKind } from './trigger-store.ts'
-import { usdcMarkets } from './usdc-markets.ts'
 import { marketView, triggerView } from './views.ts'
 
 const marksMaxAgeMs = 15_000
-
-function stepsOf(deps: SpotDeps): Steps<SpotOrderTaskData, SpotOrderStep> {
-  const ocoMove = createOcoMove(deps)
-  const place = { ...deps, repairBracket: ocoMove.repairBracket, onFilled: createOnFilled(deps) }
-  return { ...placeOrderSteps(place), ...ocoMove.steps }
-}
 
 const factsOf = ({ limits, triggerHost }: Pick<SpotVenueDeps, 'limits' | 'triggerHost'>) => ({
   venue: venueName,
@@ -99,8 +91,8 @@ export function createSpotVenue({ tradingKeys, priceTriggers, priceCheckMs, log,
   const { db, venue, evmAddressOf } = deps
   // Exits take rate budget before spending, and accepted tasks take it before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
-  const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
-  const selling = stepsOf(exit)
+  const buying = placeSpotOrderSteps({ ...deps, venue: venue.withUrgency('work') })
+  const selling = placeSpotOrderSteps(exit)
   const cancelAll = cancelAllSteps(exit)
 
   const operations = implement(contract, {

@@ -17,8 +17,8 @@ import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import { freeOf, insufficientHolding, smallestLot } from './free-balance.ts'
 import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
+import { midOf, requireKnownSpotMarket } from './spot-markets.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './trigger-store.ts'
-import { midOf, requireKnownSpotMarket } from './usdc-markets.ts'
 
 /** The venue may hold a single exit of a spot balance; the gateway holds an OCO pair. */
 

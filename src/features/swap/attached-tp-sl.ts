@@ -8,7 +8,7 @@ import type { SwapHookView } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import type { PreparedSwap } from './route/prepare-swap.ts'
 import type { AskedTerms } from './route/terms.ts'
-import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
+import type { AttachedTpSl, SwapTask, SwapTaskData } from './task-data.ts'
 
 export type Attached = {
   /** The hooks as they would be armed at the price of the quote. */
@@ -50,7 +50,7 @@ export function attachedData(
   { legs, slippageBps, maxImpactBps }: AskedTerms,
 ) {
   const now = clock.now()
-  const attached: AttachedLegs = {
+  const attached: AttachedTpSl = {
     legs: legs.map(({ field: _, ...leg }) => ({ ...leg, id: uuidv7(now, random) })),
     group: legs.length > 1 ? uuidv7(now, random) : null,
     slippage_bps: slippageBps,

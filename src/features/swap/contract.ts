@@ -1,4 +1,4 @@
-import { Leg as HookLeg, legsMax } from '#engines/trigger-orders/stop-and-profit-legs.ts'
+import { HookLeg, tpSlMax } from '#engines/trigger-orders/tp-sl.ts'
 import { group, type InputOf, task } from '#kernel/contract/operation.ts'
 import { Link } from '#kernel/contract/operation-link.ts'
 import * as T from '#kernel/contract/schema.ts'
@@ -26,7 +26,7 @@ import { swapLimits } from './route/limits.ts'
 const waitSeconds = 60
 
 const legs = (description: string) =>
-  T.Union([HookLeg, T.Array(HookLeg, { maxItems: legsMax })], { description })
+  T.Union([HookLeg, T.Array(HookLeg, { maxItems: tpSlMax })], { description })
 
 const SwapRequest = T.Object(
   {

@@ -52,7 +52,7 @@ export type SwapTaskData = BatchTaskData &
     is_exit?: boolean
     /** The swap belongs to an order, which the policy allowed when the order was made. */
     is_order?: boolean
-    attached?: AttachedLegs
+    attached?: AttachedTpSl
     cancels_hooks?: boolean
     hooks?: SwapHookView[]
     cancelled_hook_ids?: string[]
@@ -70,7 +70,7 @@ export type SwapTaskData = BatchTaskData &
     note?: string | null
   }
 export type PaidUnits = { fill: string; back: string }
-export type AttachedLegs = {
+export type AttachedTpSl = {
   legs: {
     id: string
     type: SwapHookView['type']

@@ -174,8 +174,8 @@ export function createRateBudget({ perMinute, nowMs, after }: Options): Budget {
           windowOf(account, 'all').waitMs(weight, 'exit', now),
         )
   /**
-   * Returns the share that a call leaves to other accounts: only new orders leave one, because accepted work has
-   * priority.
+   * Returns the percentage of its class that a call must leave to other accounts. Only a new order of an account with
+   * much traffic leaves one; calls for accepted tasks and exits may use the whole class.
    */
   const leavesShareOf = ({ weight, urgency, account }: Asked, now: number): number => {
     if (account === undefined || urgency !== 'admission') return 0

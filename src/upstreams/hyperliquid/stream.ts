@@ -1,11 +1,11 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import { type BriefSubscriptions, createBriefSubscriptions } from './brief-subscriptions.ts'
 import { amountOf, plain } from './decimals.ts'
 import type { Mids } from './mid-prices.ts'
 import { createOrderUpdates, type OrderUpdate, type OrderUpdates, recentOf } from './order-updates.ts'
 import { type Fill, parseFill } from './parse-replies.ts'
+import { createSnapshotSubscriptions, type SnapshotSubscriptions } from './snapshot-subscriptions.ts'
 import {
   closeConnection,
   createStreamConnection,
@@ -44,7 +44,7 @@ export type VenueStreams = AsyncDisposable & {
     id: number | string,
     read: (update: OrderUpdate) => T | undefined,
   ): Promise<T | undefined>
-  brief: BriefSubscriptions['read']
+  brief: SnapshotSubscriptions['read']
   /** Receives recent fills of users who are not followed, a by-product of brief subscriptions. */
   onFills(listener: (streamEvent: { user: string; fills: Fill[] }) => void): Disposable
   /** Receives the order updates of all followed users. A message names no user; the client id identifies the order. */
@@ -85,7 +85,7 @@ type Listeners<T> = Set<(event: T) => void>
 type StreamsState = {
   log: Log
   connection: StreamConnection
-  brief: BriefSubscriptions
+  brief: SnapshotSubscriptions
   /** The subscriptions of followed users, by lower-case address. */
   users: Map<string, Disposable>
   subscribedMax: number
@@ -150,7 +150,7 @@ function createState({
       streams.latestMids = undefined
     },
   })
-  const brief = createBriefSubscriptions({
+  const brief = createSnapshotSubscriptions({
     usersMax: briefUsersMax,
     nowMs: () => nowMs(connection),
     open: () => openConnection(connection),

@@ -5,7 +5,7 @@ import {
   positionBalanceKey,
   spotBalanceKey,
 } from '#engines/venue/records/expected-balances.ts'
-import { recentTasks } from '#engines/venue/records/recent-tasks.ts'
+import { recentTasks } from '#engines/venue/records/recent-tasks-sql.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import {

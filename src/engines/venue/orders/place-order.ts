@@ -1,6 +1,15 @@
 import { evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
+import { recordLeverage } from '#engines/venue/records/leverage-store.ts'
 import { assertReducible } from '#engines/venue/records/reducible-part.ts'
-import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/task/effect-steps.ts'
+import {
+  addToResult,
+  createEffect,
+  type EffectNames,
+  type EffectRules,
+  type EffectStep,
+  type EffectSteps,
+  type Settled,
+} from '#kernel/task/effect-steps.ts'
 import type { StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { deriveCloid } from './action-outcome.ts'
 import { bracketAction } from './bracket-action.ts'
@@ -11,19 +20,22 @@ import { placedBefore } from './order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
 import { factsOf, type ObservedEntry, type OrderTaskData, planOf } from './order-task.ts'
 import { noteSpent } from './pending-spends.ts'
-import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
+import type { OrderEnd, OrderStep, PlaceOrderDeps } from './place-order-deps.ts'
 import { positionNote } from './position-after-fills.ts'
-import { ofTask, type VenuePlan, venueDriver } from './venue-effect.ts'
+import { type VenuePlan, venueDriver } from './venue-effect.ts'
 
 /** Runs up to three effects, each only if it is needed: collateral transfer, leverage, and the order with its exits. */
 
-/** Builds an order's steps. The first effect is signed in `begin`, each further one after the previous effect. */
-export function placeOrderSteps<Data extends OrderTaskData, Repair extends string>(
-  deps: PlaceOrderDeps<Data, Repair>,
-): Record<OrderStep, EffectStep<Data, OrderStep | Repair>> {
-  const order = orderEffect(deps)
+/**
+ * Builds the steps of a task with an order. The first effect is signed in `begin`, each further one after the previous
+ * effect. `order` is the effect of `orderRules`, with the settlement of its market.
+ */
+export function placeOrderSteps<Data extends OrderTaskData, More extends string>(
+  deps: PlaceOrderDeps,
+  order: EffectSteps<Data, OrderStep | More>,
+): Record<OrderStep, EffectStep<Data, OrderStep | More>> {
   const leverage = leverageEffect(deps, order.sign)
-  const transfer = transferEffect<Data, OrderStep | Repair>(deps, {
+  const transfer = transferEffect<Data, OrderStep | More>(deps, {
     steps: { sign: 'begin', confirm: 'transferred' },
     purpose: ({ operation, exit, market }) => ({ operation, exit, to: market }),
     next: leverage.sign,
@@ -37,17 +49,17 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
   }
 }
 
-type OrderPlan<Data, Repair extends string> =
-  | VenuePlan<Data, OrderStep | Repair>
-  | StepResultOf<Partial<Data>, OrderStep | Repair>
+type OrderPlan<Data, More extends string> =
+  | VenuePlan<Data, OrderStep | More>
+  | StepResultOf<Partial<Data>, OrderStep | More>
 
-const leverageEffect = <Data extends OrderTaskData, Repair extends string>(
-  deps: PlaceOrderDeps<Data, Repair>,
-  order: EffectStep<Data, OrderStep | Repair>,
-): EffectSteps<Data, OrderStep | Repair> =>
+const leverageEffect = <Data extends OrderTaskData, More extends string>(
+  deps: PlaceOrderDeps,
+  order: EffectStep<Data, OrderStep | More>,
+): EffectSteps<Data, OrderStep | More> =>
   createEffect({
     steps: { sign: 'begin', confirm: 'leverage' },
-    driver: venueDriver<Data, true, OrderStep | Repair>(deps, {
+    driver: venueDriver<Data, true, OrderStep | More>(deps, {
       actionKey: 'leverage',
       search: ({ data: { account, symbol, leverage: wanted } }) => ({
         parseReply: () => true,
@@ -57,7 +69,7 @@ const leverageEffect = <Data extends OrderTaskData, Repair extends string>(
         },
       }),
     }),
-    async plan(task, context): Promise<OrderPlan<Data, Repair>> {
+    async plan(task, context): Promise<OrderPlan<Data, More>> {
       const { data } = task
       if (!data.leverage) return order(task, context)
       const { is_cross: isCross, value: leverage } = data.leverage
@@ -68,64 +80,85 @@ const leverageEffect = <Data extends OrderTaskData, Repair extends string>(
       }
     },
     async settle(task, _isSet, context) {
-      const writes = deps.onLeverageSet?.(task, context.now)
-      return addToResult(await order(task, context), { writes })
+      return addToResult(await order(task, context), { writes: recordLeverage(task, context.now) })
     },
   })
 
-const orderEffect = <Data extends OrderTaskData, Repair extends string>(
-  deps: PlaceOrderDeps<Data, Repair>,
-): EffectSteps<Data, OrderStep | Repair> =>
-  createEffect({
-    steps: { sign: 'order', confirm: 'confirm' },
-    driver: venueDriver<Data, ObservedEntry, OrderStep | Repair>(deps, {
-      actionKey: 'entry',
-      search: (task) => ({
-        known: task.data.observed_entry,
-        parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
-        lookUp: (how) => lookUpEntry(deps, task, how),
-      }),
-      before: (task) => placedBefore(deps, task, [deriveCloid(task.executionId, 'entry')]),
+type OrderRules<Data, More extends string> = EffectRules<
+  Data,
+  VenuePlan<Data, OrderStep | More>,
+  ObservedEntry,
+  OrderStep | More
+> & { steps: EffectNames<OrderStep> }
+
+/** Returns how an order is signed and found. What follows from it differs by market: see `evaluateOrder`. */
+export const orderRules = <Data extends OrderTaskData, More extends string>(
+  deps: PlaceOrderDeps,
+): Omit<OrderRules<Data, More>, 'settle'> => ({
+  steps: { sign: 'order', confirm: 'confirm' },
+  driver: venueDriver<Data, ObservedEntry, OrderStep | More>(deps, {
+    actionKey: 'entry',
+    search: (task) => ({
+      known: task.data.observed_entry,
+      parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
+      lookUp: (how) => lookUpEntry(deps, task, how),
     }),
-    plan({ id: taskId, userId, executionId, data, deadline }, { now }) {
-      if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')
-      return {
-        ...planOf(data),
-        facts: factsOf(data),
-        ...bracketAction(executionId, data, deps.pricing),
-        ...(data.own_part && { beforeSigning: (tx) => assertReducible(tx, { userId, taskId, data }) }),
-      }
-    },
-    async settle(task, observed, context) {
-      const { entry } = observed
-      if (entry.status === 'rejected' && entry.error) {
-        const result = orderResult(task.executionId, task.data, { entry, exits: [], fills: [] })
-        return { ...failed(entry.error.code, entry.error.message), result, rejected: true }
-      }
-      return ofTask<OrderTaskData, Data, OrderStep | Repair>(await filled(deps, task, observed, context))
-    },
-  })
+    before: (task) => placedBefore(deps, task, [deriveCloid(task.executionId, 'entry')]),
+  }),
+  plan({ id: taskId, userId, executionId, data, deadline }, { now }) {
+    if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')
+    return {
+      ...planOf(data),
+      facts: factsOf(data),
+      ...bracketAction(executionId, data, deps.pricing),
+      ...(data.own_part && { beforeSigning: (tx) => assertReducible(tx, { userId, taskId, data }) }),
+    }
+  },
+})
 
-/** Ends the task of an order that was filled or rests, continues with an incomplete bracket, or reads again later. */
-async function filled<Data extends OrderTaskData, Repair extends string>(
-  deps: PlaceOrderDeps<Data, Repair>,
-  task: TaskView<Data>,
-  observed: ObservedEntry,
-  context: StepContext,
-): Promise<OrderStepResult<Data, Repair>> {
-  const { orderOutcome, observed: now } = await completeOutcome(deps, task, observed, context.signal)
-  const known: Partial<OrderTaskData> = { observed_entry: now }
-  if (!orderOutcome)
-    return deps.signedActions.waitForRecords<OrderTaskData, OrderStep>(task, 'confirm', known)
+/**
+ * What is known of an order that was sent. A `decided` one needs no further action: it failed, or its records are read
+ * again later. `observed` is the entry as the last read has shown it.
+ */
+export type EvaluatedOrder =
+  | { type: 'decided'; result: Settled<OrderTaskData, OrderStep> }
+  | { type: 'incomplete'; orderOutcome: OrderOutcome }
+  | { type: 'complete'; orderOutcome: OrderOutcome; end: OrderEnd; observed: ObservedEntry }
+
+/** Reads the records of an order that was sent, and evaluates its bracket. */
+export async function evaluateOrder(
+  deps: PlaceOrderDeps,
+  task: TaskView<OrderTaskData>,
+  seen: ObservedEntry,
+  { now, signal }: StepContext,
+): Promise<EvaluatedOrder> {
+  if (seen.entry.status === 'rejected' && seen.entry.error) {
+    const result = orderResult(task.executionId, task.data, { entry: seen.entry, exits: [], fills: [] })
+    const { code, message } = seen.entry.error
+    return { type: 'decided', result: { ...failed(code, message), result, rejected: true } }
+  }
+  const { orderOutcome, observed } = await completeOutcome(deps, task, seen, signal)
+  if (!orderOutcome) {
+    const known = { observed_entry: observed }
+    const result = deps.signedActions.waitForRecords<OrderTaskData, OrderStep>(task, 'confirm', known)
+    return { type: 'decided', result }
+  }
   const { entry, fills, exits } = orderOutcome
   const evaluation = evaluateBracket(entry, sumFills(fills).size, exits)
-  if (evaluation === 'nothing')
-    return failed('slippage', 'The order was not filled: no liquidity within the accepted price')
-  if (evaluation !== 'complete') return deps.repairBracket(task, context, orderOutcome)
-  const result = completed(task, orderOutcome, context.now)
-  const finished = (await deps.onFilled?.(task, context, orderOutcome, result)) ?? result
-  return 'end' in finished ? finished : { ...finished, data: { ...finished.data, ...known } }
+  if (evaluation === 'nothing') {
+    const message = 'The order was not filled: no liquidity within the accepted price'
+    return { type: 'decided', result: failed('slippage', message) }
+  }
+  if (evaluation !== 'complete') return { type: 'incomplete', orderOutcome }
+  return { type: 'complete', orderOutcome, observed, end: completed(task, orderOutcome, now) }
 }
+
+/** Stores the observed entry with a result that continues the task, so that it is not looked up again. */
+export const withObserved = <Data extends OrderTaskData, Names extends string>(
+  result: StepResultOf<Partial<OrderTaskData> | Partial<Data>, Names>,
+  observed_entry: ObservedEntry,
+): StepResultOf<Partial<OrderTaskData> | Partial<Data>, Names> =>
+  'end' in result ? result : { ...result, data: { ...result.data, observed_entry } }
 
 export const completed = (
   task: TaskView<OrderTaskData>,

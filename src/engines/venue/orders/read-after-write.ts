@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isVenueOrderId } from '#engines/venue/records/order-store.ts'
-import { recentTasks } from '#engines/venue/records/recent-tasks.ts'
+import { recentTasks } from '#engines/venue/records/recent-tasks-sql.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import { toFixedPoint } from '#kernel/money/money.ts'

@@ -1,12 +1,15 @@
 import { adoptedKind } from '#store/record-found-effect.ts'
 
-/** Parts of statements that say how a holding changed, and whose change each one is. $1 is the user, $2 the venue. */
+/** These fragments of SQL select the changes of a holding, each with its owner. $1 is the user, $2 the venue. */
 
-/** Joins what says whose a task `t` is: the sale of an exit of the gateway is of the task that asked for the exit. */
+/** Joins the run `e` that owns a task `t`. A sale by a trigger of the gateway belongs to the task that set the trigger. */
 export const ownerJoins = `left join trigger_order g on t.kind = 'spot_trigger' and g.id = (t.data ->> 'trigger_order_id')::uuid
       left join task source on source.id = g.source_task_id
       left join strategy_execution e on e.id = coalesce(source.parent_id, t.parent_id)`
-/** The id of the schedule whose task it is, or `other`, or `unknown` where nothing says any more whose it is. */
+/**
+ * The owner of a change: the id of the schedule whose run made it, or `other`. It is `unknown` if the rows that showed
+ * the owner were deleted.
+ */
 export const ownerOf = `case when e.id is not null then e.strategy_id::text
       when t.id is null or t.kind = '${adoptedKind}' or (t.kind = 'spot_trigger' and source.id is null)
         or coalesce(source.parent_id, t.parent_id) is not null then 'unknown'

@@ -3,7 +3,7 @@ import { isSpotAsset, type VenueOrder } from '#kernel/money/venue-actions.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import { adoptedKind } from '#store/record-found-effect.ts'
-import { recentTasks } from './recent-tasks.ts'
+import { recentTasks } from './recent-tasks-sql.ts'
 
 export const venueName = 'hyperliquid'
 

@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Operation } from '#kernel/contract/operation.ts'
 import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
-import { fieldWords } from './field-words.ts'
+import { fieldWords } from './field-value-words.ts'
 import { tokenWriters } from './token-writers.ts'
 import { type Lists, spelled } from './value-words.ts'
 import { venueWriters } from './venue-writers.ts'

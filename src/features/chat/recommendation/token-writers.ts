@@ -1,5 +1,5 @@
 import type { Json } from '#kernel/wire/json.ts'
-import { yesOrNo } from './field-words.ts'
+import { yesOrNo } from './field-value-words.ts'
 import {
   amountText,
   type ChainWords,

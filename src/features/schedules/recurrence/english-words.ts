@@ -1,4 +1,4 @@
-import { numerals, spanWords } from '#grammar/english/numbers.ts'
+import { numerals, spanWords } from '#grammar/english/number-and-unit-words.ts'
 import { byWord, wordSet } from '#grammar/word-maps.ts'
 
 /** These are the English words that name times in schedules. */

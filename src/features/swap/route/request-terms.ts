@@ -1,10 +1,10 @@
 import {
-  checkLeg,
-  type FixedLeg,
-  type LegInput,
-  listedLegs,
-  singleLeg,
-} from '#engines/trigger-orders/stop-and-profit-legs.ts'
+  checkTpSl,
+  type FixedTpSl,
+  type HookLegInput,
+  listedTpSl,
+  singleTpSl,
+} from '#engines/trigger-orders/tp-sl.ts'
 import type { SwapInput } from '#features/swap/contract.ts'
 import type { SwapDeps } from '#features/swap/deps.ts'
 import type { Wallet } from '#features/wallets/store.ts'
@@ -53,11 +53,11 @@ export async function termsOf(
 }
 
 /** Returns the stop-loss and take-profit legs of a request, after the checks that need no data. */
-const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
-  [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
+const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedTpSl[] =>
+  [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkTpSl)
 
-const wanted = (given: LegInput | LegInput[] | undefined, type: 'stop_loss' | 'take_profit') =>
-  Array.isArray(given) ? listedLegs(given, type, type) : singleLeg(given, type)
+const wanted = (given: HookLegInput | HookLegInput[] | undefined, type: 'stop_loss' | 'take_profit') =>
+  Array.isArray(given) ? listedTpSl(given, type, type) : singleTpSl(given, type)
 
 async function readRequest(
   { chains, evmOf, walletsOf }: RequestDeps,

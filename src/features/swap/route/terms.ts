@@ -1,4 +1,4 @@
-import type { FixedLeg } from '#engines/trigger-orders/stop-and-profit-legs.ts'
+import type { FixedTpSl } from '#engines/trigger-orders/tp-sl.ts'
 import type { TokenAt } from '#kernel/contract/token-ref.ts'
 
 export type SwapTerms = {
@@ -25,7 +25,7 @@ export type AskedTerms = SwapTerms & {
   given: GivenAmount
   quoteId: string | null
   /** The legs of the hooks that the swap arms. */
-  legs: readonly FixedLeg[]
+  legs: readonly FixedTpSl[]
   /** Whether the swap cancels the hooks on the sold token. */
   cancelsHooks: boolean
 }

@@ -1,7 +1,7 @@
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
-import { venueName } from '#engines/venue/records/order-store.ts'
 import type { TaskView, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { venueName } from './order-store.ts'
 
 export type LeverageSetting = { isCross: boolean; leverage: number; setAt: Date }
 

@@ -7,9 +7,9 @@ import { profitPrice, stopPrice } from './trigger-price.ts'
 
 /** Checks the stops and profits of a request, and makes them triggers around a reference price. */
 
-export const legsMax = 10
+export const tpSlMax = 10
 
-export const Leg = T.Object(
+export const HookLeg = T.Object(
   {
     price_percentage: T.Optional(
       DecIn({
@@ -30,13 +30,13 @@ export const Leg = T.Object(
   },
   { $id: 'HookLeg', additionalProperties: false },
 )
-export type LegInput = T.Static<typeof Leg>
+export type HookLegInput = T.Static<typeof HookLeg>
 
-export const legTypes = ['stop_loss', 'take_profit', 'trailing'] as const
-type LegType = (typeof legTypes)[number]
-export type WantedLeg = { leg: LegInput; field: string; type: Exclude<LegType, 'trailing'> }
-export type CheckedLeg = {
-  type: LegType
+export const tpSlTypes = ['stop_loss', 'take_profit', 'trailing'] as const
+type TpSlType = (typeof tpSlTypes)[number]
+export type WantedTpSl = { leg: HookLegInput; field: string; type: Exclude<TpSlType, 'trailing'> }
+export type CheckedTpSl = {
+  type: TpSlType
   field: string
   /** The distance of the trigger as a fraction of the reference price, or null if a price is given. */
   fraction: string | null
@@ -46,18 +46,18 @@ export type CheckedLeg = {
 
 const profitMax = '10'
 
-export const listedLegs = (
-  legs: readonly LegInput[] | undefined,
+export const listedTpSl = (
+  legs: readonly HookLegInput[] | undefined,
   name: string,
-  type: WantedLeg['type'],
-): WantedLeg[] => (legs ?? []).map((leg, at) => ({ leg, field: `${name}.${at}`, type }))
+  type: WantedTpSl['type'],
+): WantedTpSl[] => (legs ?? []).map((leg, at) => ({ leg, field: `${name}.${at}`, type }))
 
-export const singleLeg = (leg: LegInput | undefined, type: WantedLeg['type']): WantedLeg[] =>
+export const singleTpSl = (leg: HookLegInput | undefined, type: WantedTpSl['type']): WantedTpSl[] =>
   leg ? [{ leg, field: type, type }] : []
 
-export type FixedLeg = CheckedLeg & { type: WantedLeg['type'] }
+export type FixedTpSl = CheckedTpSl & { type: WantedTpSl['type'] }
 
-export function checkLeg({ leg, field, type }: WantedLeg): FixedLeg {
+export function checkTpSl({ leg, field, type }: WantedTpSl): FixedTpSl {
   const { price_percentage: fraction, price_usd: price, sell_percentage: sell = '1' } = leg
   if ((fraction === undefined) === (price === undefined))
     throw exactlyOneOf(`${field}.price_percentage`, `${field}.price_usd`, { hasBoth: price !== undefined })
@@ -71,7 +71,7 @@ export function checkLeg({ leg, field, type }: WantedLeg): FixedLeg {
   return { type, field, fraction: fraction ?? null, price: price ?? null, sell }
 }
 
-export function trailingLeg(trail: string, field: string): CheckedLeg {
+export function trailingTpSl(trail: string, field: string): CheckedTpSl {
   assertFraction(trail, field, { below: '1' })
   return { type: 'trailing', field, fraction: trail, price: null, sell: '1' }
 }
@@ -95,7 +95,7 @@ function assertFraction(
 export type Trigger = { direction: TriggerDirection; triggerPrice: string; referencePrice: string | null }
 
 export function triggerOf(
-  { type, fraction, price }: Pick<CheckedLeg, 'type' | 'fraction' | 'price'>,
+  { type, fraction, price }: Pick<CheckedTpSl, 'type' | 'fraction' | 'price'>,
   { reference, mark }: { reference: string; mark: string },
 ): Trigger {
   const isProfit = type === 'take_profit'
@@ -111,7 +111,7 @@ export function triggerOf(
 }
 
 /** Throws if a trigger price is on the wrong side of the current price, where it would fire at once. */
-export function assertSide({ type, field, price }: CheckedLeg, mark: string): void {
+export function assertSide({ type, field, price }: CheckedTpSl, mark: string): void {
   if (price === null) return
   const isProfit = type === 'take_profit'
   const side = compareDecimals(price, mark)

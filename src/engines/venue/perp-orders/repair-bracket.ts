@@ -26,7 +26,7 @@ import {
 
 /** This module repairs a position without its requested stop: it places the exits again, or closes the position. */
 
-type BracketRepairDeps = UnwindDeps & { venue: Pick<Hyperliquid, 'timeMs' | 'passedMs'> }
+export type BracketRepairDeps = UnwindDeps & { venue: Pick<Hyperliquid, 'timeMs' | 'passedMs'> }
 
 const actionKey = 'repair'
 
@@ -75,7 +75,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
     },
   })
   return {
-    repairBracket: (task: PerpOrderTask, context: StepContext, { entry, exits }: OrderOutcome) =>
+    begin: (task: PerpOrderTask, context: StepContext, { entry, exits }: OrderOutcome) =>
       repair.sign({ ...task, data: { ...task.data, order_outcome: { entry, exits } } }, context),
     steps: { repair: repair.sign, repaired: repair.confirm, ...unwindSteps(deps, finish) },
   }

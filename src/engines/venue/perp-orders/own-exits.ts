@@ -4,13 +4,13 @@ import type { Pricing } from '#engines/venue/orders/order-checks.ts'
 import type { OrderLookupSource } from '#engines/venue/orders/order-lookup.ts'
 import { factsOf, type PlacedExits, planOf } from '#engines/venue/orders/order-task.ts'
 import { exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
-import type { OrderEnd, OrderStepResult } from '#engines/venue/orders/place-order-deps.ts'
+import type { OrderEnd } from '#engines/venue/orders/place-order-deps.ts'
 import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { partAfter, placedExits } from '#engines/venue/records/reducible-part.ts'
 import { type RestingExit, trimExits } from '#engines/venue/records/trim-exits.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import { createEffect, type EffectStep } from '#kernel/task/effect-steps.ts'
-import type { StepResult } from '#kernel/task/task.ts'
+import type { StepResult, StepResultOf } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpOrderTask, PerpOrderTaskData } from './unwind-unprotected-entry.ts'
@@ -22,7 +22,7 @@ import type { PerpOrderTask, PerpOrderTaskData } from './unwind-unprotected-entr
 
 export type OwnExitsStep = 'own_exits' | 'own_exit_placed' | 'own_exits_end' | 'own_exits_ended'
 type OwnExitsResult = StepResult<PerpOrderTaskData, OwnExitsStep>
-type OwnExitsDeps = VenueDriverDeps & {
+export type OwnExitsDeps = VenueDriverDeps & {
   db: Queryable
   venue: OrderLookupSource & Pick<Hyperliquid, 'openOrders'>
   pricing: Pricing
@@ -32,7 +32,7 @@ type OwnExitsDeps = VenueDriverDeps & {
 export const endOrTrim = (
   { data }: PerpOrderTask,
   result: OrderEnd,
-): OrderStepResult<PerpOrderTaskData, OwnExitsStep> =>
+): StepResultOf<Partial<PerpOrderTaskData>, OwnExitsStep> =>
   data.own_part && result.end === 'completed' && result.result && !result.result.resting
     ? {
         next: 'own_exits',

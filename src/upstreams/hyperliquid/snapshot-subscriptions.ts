@@ -15,7 +15,7 @@ type Deps = {
   open: () => Promise<Subscriber>
   read: <K extends Channel>(channel: K, detail: unknown) => ChannelMessage<K> | undefined
 }
-export type BriefSubscriptions = {
+export type SnapshotSubscriptions = {
   /** Returns the first defined result of `accept` for a message; undefined at a limit or after `withinMs`. */
   read<K extends UserChannel, T>(
     user: string,
@@ -35,7 +35,7 @@ const queueMax = 50
 
 type SlotWait = 'admitted' | 'timed_out'
 
-export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps): BriefSubscriptions {
+export function createSnapshotSubscriptions({ usersMax, nowMs, open, read }: Deps): SnapshotSubscriptions {
   const active = createKeyCounts()
   const queue: { user: string; end: (wait: SlotWait) => void }[] = []
   let sentAt: number[] = []
