@@ -163,7 +163,8 @@ test('the state of the market and of its chain survives a kill of the process', 
   const { yes } = await pinned('fed-cuts-rates-in-december', 0.62)
   await client.createAndPostOrder({ tokenID: yes, price: 0.3, size: 10, side: Side.BUY })
   await client.createAndPostOrder({ tokenID: yes, price: 0.63, size: 10, side: Side.BUY })
-  await readJson(`${market.world.urls.control}/chains/polymarket/kill`, { method: 'POST', body: '{}' })
+  for (const act of ['kill', 'start'])
+    await readJson(`${market.world.urls.control}/chains/polymarket/${act}`, { method: 'POST', body: '{}' })
   const open = await eventually('the orders after the kill', () => client.getOpenOrders().catch(() => undefined))
   assert.deepEqual(
     open.map(({ price }) => price),

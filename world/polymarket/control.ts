@@ -8,6 +8,7 @@ import {
 } from '#world/venue-core/control-server.ts'
 import type { InjectedFailures } from '#world/venue-core/injected-failures.ts'
 import { RequestError } from '#world/venue-core/request-error.ts'
+import type { WorkLoop } from '#world/venue-core/work-loop.ts'
 import { contracts } from './chain/addresses.ts'
 import { pauseRampCall } from './chain/calls.ts'
 import type { Address, Reads, Sender, WorldMoney } from './chain/chain-terms.ts'
@@ -21,7 +22,6 @@ import type { VenueMode } from './state.ts'
 import type { Stream } from './stream.ts'
 import { isOpenTrade } from './trades.ts'
 import { stateOf } from './venue.ts'
-import type { WorkLoop } from './work-loop.ts'
 
 export type ControlDeps = {
   engine: Engine

@@ -8,6 +8,7 @@ useCompileCache()
 const { rpcAt } = await import('#world/evm/rpc.ts')
 const { listen } = await import('#world/venue-core/http.ts')
 const { createInjectedFailures } = await import('#world/venue-core/injected-failures.ts')
+const { startWorkLoop } = await import('#world/venue-core/work-loop.ts')
 const { bridgeRoutes } = await import('./bridge.ts')
 const { createBuckets } = await import('./buckets.ts')
 const { createChainIndex } = await import('./chain-index.ts')
@@ -34,7 +35,6 @@ const { createResolver } = await import('./resolution.ts')
 const { serve } = await import('./server.ts')
 const { settleAllOnChain, settleAllOnLedger } = await import('./settlement.ts')
 const { openStream } = await import('./stream.ts')
-const { startWorkLoop } = await import('./work-loop.ts')
 
 const { values } = parseArgs({
   options: {
