@@ -76,18 +76,24 @@ const artifactOf = (name: string, compiled: Compiled) => {
   return `${JSON.stringify(artifact, null, 1)}\n`
 }
 
+const placedArtifactOf = (name: string, { abi, evm }: Compiled) =>
+  `${JSON.stringify({ contract: name, abi, runtime: `0x${evm.deployedBytecode.object}` }, null, 1)}\n`
+
 /** Code that a node runs in a simulation, so nothing but the runtime is needed. */
 const codeOf = (name: string, { evm }: Compiled) =>
   `/** Written by scripts/contracts.ts from contracts/${name}.sol. */\nexport const ${name.toLowerCase()}Code =\n  '0x${evm.deployedBytecode.object}'\n`
 
 const written = [
-  ...worldFolders.flatMap((folder) =>
-    compile(folder).map(([name, compiled]) => ({
-      name,
-      text: artifactOf(name, compiled),
-      path: join(folder, 'artifacts', `${name}.json`),
-    })),
-  ),
+  ...compile(worldFolder).map(([name, compiled]) => ({
+    name,
+    text: artifactOf(name, compiled),
+    path: join(worldFolder, 'artifacts', `${name}.json`),
+  })),
+  ...compile(placedFolder).map(([name, compiled]) => ({
+    name,
+    text: placedArtifactOf(name, compiled),
+    path: join(placedFolder, 'artifacts', `${name}.json`),
+  })),
   ...compile(gatewayFolder).map(([name, compiled]) => ({
     name,
     text: codeOf(name, compiled),

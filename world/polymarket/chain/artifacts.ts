@@ -36,7 +36,7 @@ export const contractFiles = Object.keys(placed) as ContractFile[]
 
 export const addressOfContract = (file: ContractFile): Address => contracts[placed[file]]
 
-export const artifact = (file: ContractFile): { abi: Abi; bytecode: Hex; runtime: Hex } => {
+export const artifact = (file: ContractFile): { abi: Abi; runtime: Hex } => {
   const path = join(import.meta.dirname, '../artifacts', `${file}.json`)
-  return JSON.parse(readFileSync(path, 'utf8')) as { abi: Abi; bytecode: Hex; runtime: Hex }
+  return JSON.parse(readFileSync(path, 'utf8')) as { abi: Abi; runtime: Hex }
 }
