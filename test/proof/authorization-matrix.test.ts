@@ -284,6 +284,8 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   approvals_approve: 'test/journeys/approvals.test.ts',
   // Only an activation that waives the run on paper.
   schedules_activate: 'test/journeys/strategy-terms.test.ts',
+  // Only a change of the plan.
+  subscriptions_checkout: 'test/journeys/subscription-periods.test.ts',
 }
 
 test('what only people do waits for their page, for every asker, over each door', async () => {

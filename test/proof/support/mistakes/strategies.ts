@@ -71,7 +71,7 @@ export const strategies: MistakeSection = {
       body: { ...dca, config: { asset: 'ETH', amount_usd: '5' } },
       answer: wrong(
         'body.config.amount_usd',
-        'Input should be worth at least 10 USD, the least order of the venue; it is 5 USD',
+        'Input should be worth at least <amount> USD, so that an order is worth the 10 USD that the venue takes at least; it is 5 USD',
       ),
     },
     {
