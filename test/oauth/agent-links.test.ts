@@ -679,18 +679,23 @@ describe('unlinking', () => {
       'select from user_event_seq where user_id = (select id from app_user where agent_id = $1) for update',
       [person.agentId],
     )
-    const blocked = (count: number) =>
+    const { rows: own } = await holder.query<{ pid: number }>('select pg_backend_pid() as pid')
+    /** Statements of background work may wait elsewhere. */
+    const waiterOf = (holders: number[]) =>
       eventually(async () => {
-        const { rows } = await pool.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        const { rows } = await pool.query<{ pid: number }>(
+          `select pid from pg_stat_activity where datname = current_database()
+           and pg_blocking_pids(pid) && $1::int[] and pid <> all ($1)`,
+          [holders],
         )
-        return rows.length >= count ? true : undefined
-      }, `${count} statements wait`)
+        return rows[0]?.pid
+      }, `a statement waits for ${holders.length} others`)
+    const held = own[0]!.pid
     const unlinking = person.ask('DELETE', `/v1/agents/${for_agent}`)
-    await blocked(1)
+    const waiting = await waiterOf([held])
     const raise = { per_day_usd: '200', for_agent }
     const raising = person.ask('PUT', '/v1/policy', raise, { at: second.address })
-    await blocked(2)
+    await waiterOf([held, waiting])
     await holder.query('commit')
     holder.release()
     assert.equal((await unlinking).status, 200)
