@@ -85,7 +85,7 @@ describe('slots of strategies', () => {
     })
     assert.deepEqual(execution?.slot, slot)
     const [task] = await fixture.rows<{ input: object }>('select * from task where id = $1', execution!.id)
-    assert.deepEqual(task?.input, { schedule_id: id, version: 1, slot: slot.toISOString() })
+    assert.deepEqual(task?.input, { schedule_id: id, version: 1, slot: slot.toISOString(), priority: 1 })
     const strategy = await readStrategy(id!)
     // A run is counted at its end, with what became of it.
     assert.partialDeepStrictEqual(strategy, {
