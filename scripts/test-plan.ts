@@ -188,7 +188,6 @@ export const laterFiles: readonly Later[] = [
       'test/proof/authorization-matrix.test.ts',
       'test/proof/web-writes.test.ts',
       'test/edges/fuzz.test.ts',
-      'test/edges/openapi-document.test.ts',
       'test/proof/cost.test.ts',
       'test/proof/web-cost.test.ts',
       'test/proof/agent/injections.test.ts',

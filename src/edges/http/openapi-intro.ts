@@ -47,6 +47,7 @@ const tags: Record<string, string> = {
   chains: 'The chains that are served.',
   user: 'The calling user.',
   credits: 'Credits for paid operations.',
+  subscriptions: 'Plans that a person pays for by card, and the credits that they bring.',
   image: 'Images of a description, for servers with a key of their own.',
   earn: 'Yield in USDC: deposit into a vault and withdraw.',
   swap: 'Swaps and bridges between tokens and chains; the gas is paid for you.',

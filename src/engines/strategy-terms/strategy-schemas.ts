@@ -185,7 +185,11 @@ export const StrategyFieldsShown = T.Object(
     ...strategyFields,
     amount_usd: T.Optional(Dec),
     max_price: T.Optional(Dec),
-    targets: T.Optional(T.Array(T.Object({ asset: T.String(), share_pct: Dec }, { $id: 'StrategyTarget' }))),
+    targets: T.Optional(
+      T.Array(T.Object({ asset: T.String(), share_pct: Dec }, { $id: 'StrategyTarget' }), {
+        description: 'Of `rebalance`: the share of each asset',
+      }),
+    ),
     band_pct: T.Optional(Dec),
     stop_atr: T.Optional(Dec),
     target_atr: T.Optional(Dec),

@@ -1,5 +1,5 @@
 import * as T from '#kernel/contract/schema.ts'
-import { DecIn, DecOrNull, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
+import { Dec, DecIn, Nullable, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
 import { decimalPattern } from '#kernel/money/money.ts'
 import { modes, scheduleStatuses } from './schedule-schemas.ts'
 
@@ -33,7 +33,7 @@ export const FarmingConfigRequest = T.Object(
           exclusiveMinimum: 0,
           maximum: 1_000_000,
           places: 6,
-          description: 'What an entry is worth; either this or `order_size`',
+          description: 'What an entry is worth in USD; either this or `order_size`',
           example: 200,
         }),
       ),
@@ -82,10 +82,10 @@ export const Farming = T.Object(
       {
         chain_id: Text,
         asset: Text,
-        order_notional_usd: Nullable(T.Number()),
-        order_notional_usd_decimal: DecOrNull,
-        order_size: Nullable(T.Number()),
-        order_size_decimal: DecOrNull,
+        order_notional_usd: Nullable(T.Number(), { description: 'What an entry is worth, in USD' }),
+        order_notional_usd_decimal: Nullable(Dec, { description: 'The same in USD, as exact text' }),
+        order_size: Nullable(T.Number(), { description: 'The size of an entry in the asset' }),
+        order_size_decimal: Nullable(Dec, { description: 'The same in the asset, as exact text' }),
         leverage: T.Integer(),
         is_cross: T.Boolean(),
         slippage_pct: T.Number({ description: 'In percent: 0.5 is half a percent' }),
@@ -102,9 +102,9 @@ export const Farming = T.Object(
       pattern: decimalPattern,
       description: 'What all entries of a day may be worth together, in USD',
     }),
-    mode: OneOf(modes),
+    mode: OneOf(modes, { description: 'Whether it trades on paper or live' }),
     status: OneOf(scheduleStatuses),
-    status_reason: TextOrNull,
+    status_reason: Nullable(T.String(), { description: 'Why it has this status, where that is not plain' }),
     next_runs: T.Array(Time),
     updated_at: Time,
   },

@@ -277,7 +277,7 @@ export const readingFields = {
   next_runs: T.Array(Time),
   next_runs_local: T.Array(Text),
   compiled: Compiled,
-  config: Nullable(StrategyFieldsShown),
+  config: Nullable(StrategyFieldsShown, { description: 'What the strategy does; null: it is a prompt' }),
   guards: GuardsShown,
   budget_usd: DecOrNull,
 }

@@ -32,7 +32,13 @@ const resultFields = {
   funding_usd: signed('Funding that was paid; below zero, it was received'),
 }
 const PaperResult = T.Object(resultFields, { $id: 'SchedulePaperResult' })
-const Result = T.Object({ ...resultFields, paper: Nullable(PaperResult) }, { $id: 'ScheduleResult' })
+const Result = T.Object(
+  {
+    ...resultFields,
+    paper: Nullable(PaperResult, { description: 'The same on paper; null: it never ran there' }),
+  },
+  { $id: 'ScheduleResult' },
+)
 
 const LastDecision = T.Object(
   {

@@ -12,6 +12,7 @@ const PriceId = T.String({
   maxLength: 255,
   pattern: '^[A-Za-z0-9_-]+$',
   description: 'Price of the plan at the payment provider, as `subscriptions_plans` lists it',
+  examples: ['price_local_plus_month'],
 })
 const planFields = {
   plan: T.String({ description: 'Name of the plan' }),
@@ -28,6 +29,7 @@ const CheckoutRequest = T.Object(
       pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$',
       description:
         'UUID4 that you make for this purchase: the same one returns the same page for 30 minutes, or for 3.5 minutes where it changes your plan',
+      examples: ['7f0c1d9e-3b52-4c8a-9f41-2f6f5a1d8e77'],
     }),
   },
   {
@@ -68,8 +70,8 @@ const Payment = T.Object(
   {
     invoice_id: T.String({ description: 'Id at the payment provider' }),
     status: T.String({ description: 'State of the invoice there, such as paid or open' }),
-    amount_usd: T.String({ ...Dec, description: 'What was paid, or is to be paid' }),
-    refunded_usd: T.String({ ...Dec, description: 'What was paid back' }),
+    amount_usd: T.String({ ...Dec, description: 'What was paid, or is to be paid, in USD' }),
+    refunded_usd: T.String({ ...Dec, description: 'What was paid back, in USD' }),
     dispute: Nullable(
       OneOf(['open', 'lost', 'won'], { description: 'Whether the payer disputes it; null: never' }),
     ),
@@ -88,7 +90,7 @@ export const Subscription = T.Object(
       ...TextOrNull,
       description: 'Plan of the subscription; null where there never was one',
     }),
-    price_id: TextOrNull,
+    price_id: Nullable(T.String(), { description: 'Price of the plan; null where there never was one' }),
     price_usd: DecOrNull,
     interval: Nullable(Interval),
     status: OneOf(planStatuses, {
@@ -131,7 +133,7 @@ export const contract = group('subscriptions', {
       'Use it to choose a plan. It needs no credential and changes nothing. Next: `subscriptions_checkout` takes a `price_id`.',
     access: 'public',
     faults: ['unavailable'],
-    output: T.Object({ plans: T.Array(Plan) }, { $id: 'PlansResponse' }),
+    output: T.Object({ plans: T.Array(Plan, { description: 'Those on sale' }) }, { $id: 'PlansResponse' }),
   }),
   show: read('GET /v1/subscriptions', {
     isAddition: true,

@@ -89,7 +89,8 @@ export function DecIn({ places = 18, description, example: shown = '25.5', ...bo
 export const OneOf = <const V extends readonly string[]>(values: V, options: T.TSchemaOptions = {}) =>
   T.Unsafe<V[number]>({ type: 'string', enum: [...values], ...options })
 
-export const Nullable = <S extends T.TSchema>(schema: S) => T.Union([schema, T.Null()])
+export const Nullable = <S extends T.TSchema>(schema: S, options: T.TSchemaOptions = {}) =>
+  T.Union([schema, T.Null()], options)
 
 /** A page of a list, inside an object so that fields can be added later. */
 export const Page = <S extends T.TSchema>(item: S, options: T.TSchemaOptions = {}) =>
