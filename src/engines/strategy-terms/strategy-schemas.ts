@@ -9,7 +9,13 @@ export const strategyTypes = ['dca', 'rebalance', 'condition', 'day_trade_farmin
 export const targetsMax = 10
 const conditionsMax = 8
 const usd = (description: string, example = '100') =>
-  DecIn({ exclusiveMinimum: 0, maximum: 1_000_000, places: 6, description, example })
+  DecIn({
+    exclusiveMinimum: 0,
+    maximum: 1_000_000,
+    places: 6,
+    description: `${description}, in USD`,
+    example,
+  })
 const asset = T.String({
   minLength: 1,
   maxLength: 64,
@@ -51,7 +57,7 @@ export const strategyFields = {
             exclusiveMinimum: 0,
             maximum: 100,
             places: 2,
-            description: 'Of the whole',
+            description: 'Of the whole, in percent',
             example: '50',
           }),
         },
@@ -65,7 +71,8 @@ export const strategyFields = {
       exclusiveMinimum: 0,
       maximum: 50,
       places: 2,
-      description: 'Of `rebalance`: an asset is traded that is off by so much of the whole; default 5',
+      description:
+        'Of `rebalance`: an asset is traded that is off by so many percent of the whole; default 5',
       example: '5',
     }),
   ),
@@ -80,7 +87,7 @@ export const strategyFields = {
       exclusiveMinimum: 0,
       maximum: 50,
       places: 2,
-      description: 'Of `condition`: the stop, in ATRs from the entry',
+      description: 'Of `condition`: the distance of the stop from the entry, as a multiple of the ATR',
       example: '1.5',
     }),
   ),
@@ -89,7 +96,7 @@ export const strategyFields = {
       exclusiveMinimum: 0,
       maximum: 50,
       places: 2,
-      description: 'Of `condition`: the target, in ATRs from the entry',
+      description: 'Of `condition`: the distance of the target from the entry, as a multiple of the ATR',
       example: '2.5',
     }),
   ),
@@ -99,7 +106,7 @@ export const strategyFields = {
       exclusiveMinimum: 0,
       maximum: 1_000_000_000,
       places: 8,
-      description: 'Of `day_trade_farming`, instead of the worth: the size of an entry',
+      description: 'Of `day_trade_farming`, instead of the worth: the size of an entry in the asset',
       example: '0.01',
     }),
   ),
@@ -155,11 +162,11 @@ export const guardFields = {
       exclusiveMinimum: 0,
       maximum: 100,
       places: 2,
-      description: 'The fall from the highest worth',
+      description: 'The fall from the highest worth, in percent',
       example: '10',
     }),
   ),
-  daily_loss_usd: T.Optional(usd('The loss of a local day; another day begins anew')),
+  daily_loss_usd: T.Optional(usd('The loss of a local day, of which another begins anew')),
   max_trades_per_day: count('Entries of a local day'),
   max_consecutive_losses: count('Trades with a loss in a row'),
   max_open_positions: count('Positions at once'),
@@ -179,23 +186,33 @@ export const GuardsRequest = T.Object(guardFields, {
 })
 export type GuardsInput = T.Static<typeof GuardsRequest>
 
+const optionalText = (description: string) => T.Optional(T.String({ ...Dec, description }))
+/** Returns the amounts of a request as answers have them: decimal text, described alike. */
+const asText = <const K extends string>(fields: Readonly<Record<K, T.TSchema>>, keys: readonly K[]) =>
+  Object.fromEntries(keys.map((key) => [key, optionalText(String(fields[key].description))])) as Record<
+    K,
+    ReturnType<typeof optionalText>
+  >
+
 /** The fields of a strategy in answers, where every amount is decimal text. */
 export const StrategyFieldsShown = T.Object(
   {
     ...strategyFields,
-    amount_usd: T.Optional(Dec),
-    max_price: T.Optional(Dec),
+    ...asText(strategyFields, [
+      'amount_usd',
+      'max_price',
+      'band_pct',
+      'stop_atr',
+      'target_atr',
+      'order_notional_usd',
+      'order_size',
+      'slippage_pct',
+    ]),
     targets: T.Optional(
       T.Array(T.Object({ asset: T.String(), share_pct: Dec }, { $id: 'StrategyTarget' }), {
         description: 'Of `rebalance`: the share of each asset',
       }),
     ),
-    band_pct: T.Optional(Dec),
-    stop_atr: T.Optional(Dec),
-    target_atr: T.Optional(Dec),
-    order_notional_usd: T.Optional(Dec),
-    order_size: T.Optional(Dec),
-    slippage_pct: T.Optional(Dec),
   },
   { $id: 'StrategyFields' },
 )
@@ -203,9 +220,7 @@ export const StrategyFieldsShown = T.Object(
 export const GuardsShown = T.Object(
   {
     ...guardFields,
-    max_loss_usd: T.Optional(Dec),
-    max_drawdown_pct: T.Optional(Dec),
-    daily_loss_usd: T.Optional(Dec),
+    ...asText(guardFields, ['max_loss_usd', 'max_drawdown_pct', 'daily_loss_usd']),
   },
   { $id: 'ScheduleGuards' },
 )

@@ -54,7 +54,10 @@ export const ScheduleGuardTripped = T.Object(
       description:
         '`flatten`: every position is closed; `stop_entries`: what is open keeps its stop and target',
     }),
-    equity_usd: T.Unsafe<string | null>({ ...DecOrNull, description: 'What the strategy was worth then' }),
+    equity_usd: T.Unsafe<string | null>({
+      ...DecOrNull,
+      description: 'What the strategy was worth then, in USD',
+    }),
     message: T.String({ description: 'What happened, what is stopped and what goes on' }),
   },
   { $id: 'ScheduleGuardTrippedData', additionalProperties: true },

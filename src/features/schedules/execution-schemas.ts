@@ -94,7 +94,8 @@ const summaryFields = {
   spent_usd: DecOrNull,
   realized_pnl_usd: T.Unsafe<string | null>({
     ...DecOrNull,
-    description: 'What its exits have won or lost after fees and funding; its stops and targets may follow',
+    description:
+      'What its exits have won or lost, in USD after fees and funding; its stops and targets may follow',
   }),
   rating: Nullable(T.Integer()),
   error: Nullable(ExecutionError),
@@ -151,7 +152,7 @@ const Transaction = T.Object(
     fee_token: TextOrNull,
     realized_pnl_usd: T.Unsafe<string | null>({
       ...DecOrNull,
-      description: 'Of an exit: what it has won or lost after fees and funding',
+      description: 'Of an exit: what it has won or lost, in USD after fees and funding',
     }),
     reason: T.Unsafe<string | null>({
       ...TextOrNull,

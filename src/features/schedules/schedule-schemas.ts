@@ -173,7 +173,8 @@ const budget = DecIn({
   exclusiveMinimum: 0,
   maximum: 100_000_000,
   places: 6,
-  description: 'Of a strategy: what all its entries may be worth together; `live` needs one, null removes it',
+  description:
+    'Of a strategy: what all its entries may be worth together, in USD; `live` needs one, null removes it',
   example: '500',
 })
 const threadId = T.String({
@@ -219,7 +220,7 @@ export const settableFields = {
       minimum: 10,
       maximum: 100_000_000,
       places: 6,
-      description: `Of a strategy: what its paper account begins with; default ${paperBalanceDefault}`,
+      description: `Of a strategy: what its paper account begins with, in USD; default ${paperBalanceDefault}`,
       example: paperBalanceDefault,
     }),
   ),

@@ -23,13 +23,13 @@ const Position = T.Object(
 )
 
 const resultFields = {
-  realized_usd: signed('Won or lost for good, after all fees and funding'),
+  realized_usd: signed('Won or lost for good, in USD after all fees and funding'),
   unrealized_usd: T.Unsafe<string | null>({
     ...DecOrNull,
-    description: 'Of what is open, at the prices that were read last; null where one is not known',
+    description: 'Of what is open, in USD at the prices that were read last; null where one is not known',
   }),
-  fees_usd: signed('Fees of all orders'),
-  funding_usd: signed('Funding that was paid; below zero, it was received'),
+  fees_usd: signed('Fees of all orders, in USD'),
+  funding_usd: signed('Funding that was paid, in USD; below zero, it was received'),
 }
 const PaperResult = T.Object(resultFields, { $id: 'SchedulePaperResult' })
 const Result = T.Object(
@@ -86,7 +86,10 @@ export const strategyViewFields = {
     ...Nullable(Result),
     description: 'What its runs have won; null where none has traded by rules',
   }),
-  budget_spent_usd: T.Unsafe<string | null>({ ...DecOrNull, description: 'What its entries were worth' }),
+  budget_spent_usd: T.Unsafe<string | null>({
+    ...DecOrNull,
+    description: 'What its entries were worth, in USD',
+  }),
   budget_left_usd: T.Unsafe<string | null>({
     ...DecOrNull,
     description: 'What is left of `budget_usd`; null without one',
