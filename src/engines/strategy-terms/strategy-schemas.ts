@@ -186,13 +186,13 @@ export const GuardsRequest = T.Object(guardFields, {
 })
 export type GuardsInput = T.Static<typeof GuardsRequest>
 
+type Described = { description?: string }
 const optionalText = (description: string) => T.Optional(T.String({ ...Dec, description }))
 /** Returns the amounts of a request as answers have them: decimal text, described alike. */
 const asText = <const K extends string>(fields: Readonly<Record<K, T.TSchema>>, keys: readonly K[]) =>
-  Object.fromEntries(keys.map((key) => [key, optionalText(String(fields[key].description))])) as Record<
-    K,
-    ReturnType<typeof optionalText>
-  >
+  Object.fromEntries(
+    keys.map((key) => [key, optionalText(String((fields[key] as Described).description))]),
+  ) as Record<K, ReturnType<typeof optionalText>>
 
 /** The fields of a strategy in answers, where every amount is decimal text. */
 export const StrategyFieldsShown = T.Object(
