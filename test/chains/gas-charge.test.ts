@@ -45,7 +45,7 @@ describe('a fee that rises between the admission and the signature', () => {
     )
     return row
   }
-  /** Accepted at a base fee of 0.2 gwei, and signed at another one, from which it falls with each empty block. */
+  /** Accepted at a base fee of 0.2 gwei, and signed at another one, which is kept up, as it would fall with each empty block. */
   const signedAt = async (tenthsOfGwei: bigint, user: User, operation: string, input: object) => {
     await setBaseFee(2n)
     custody.isAway = true
@@ -53,7 +53,11 @@ describe('a fee that rises between the admission and the signature', () => {
     assert.equal((await chargeOf(accepted.task_id))?.is_final, false)
     await setBaseFee(tenthsOfGwei)
     custody.isAway = false
-    return app.ended(user, accepted.task_id)
+    return eventually(async () => {
+      await setBaseFee(tenthsOfGwei)
+      const task = await app.main.taskEngine.tasks.find(user.id, accepted.task_id)
+      return task.completed_at ? task : undefined
+    }, 'the end of the task')
   }
   const deposit = { amount_usdc: '10' }
 

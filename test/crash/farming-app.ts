@@ -34,7 +34,7 @@ export type FarmingApp = {
   localMidnights(farmer: Farmer): number[]
   /** Resolves when no run is under way, and the slots until a time have their runs. */
   runsEnded(slotMs: number): Promise<unknown>
-  /** Resolves when none of the strategies has anything open, as its gateways know. */
+  /** Resolves when no account of the strategies has anything open in the database of the gateways. */
   isFlat(those: readonly Farmer[], msMax: number): Promise<unknown>
 } & AsyncDisposable
 

@@ -65,7 +65,7 @@ describe('stored candles', () => {
     await venue.control('POST', '/advance', { ms: toMs - nowMs + beyondMs })
     return { fromMs: toMs - 10 * spanMs, toMs }
   }
-  /** What the venue says of closed candles, as any client asks. */
+  /** Asks the venue for closed candles as any client does. */
   async function closesOf(time: { fromMs: number; toMs: number }): Promise<number[][]> {
     const reply = await fetch(`${venue.url}/info`, {
       method: 'POST',

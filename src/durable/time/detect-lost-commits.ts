@@ -42,7 +42,7 @@ type DatabaseTimeDeps = {
   clock: Clock
   random: Random
   log: Log
-  /** What earlier runs stored about the database; if it is absent, only this process remembers the database. */
+  /** The file holds what earlier processes stored about the database; without it, this one knows only what it has seen itself. */
   witnessFile: WitnessFile | undefined
   leaseMs: number
 }

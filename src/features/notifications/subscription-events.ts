@@ -1,8 +1,7 @@
 import * as T from '#kernel/contract/schema.ts'
 import { TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 
-/** What the events about a plan say of it. */
-
+/** The data of every event about a plan. */
 export const SubscriptionChanged = T.Object(
   {
     subscription_id: T.String({ description: 'Id at the payment provider' }),

@@ -15,7 +15,7 @@ export type Refusal = {
   code: string
   message: string
   rule?: string
-  /** What is wrong with a field of the call, such as `below_minimum`. */
+  /** The kind of mistake in a field of the call, such as `below_minimum`; absent for other refusals. */
   issue?: string
 }
 export type Started = { taskId: string } | { refusal: Refusal } | { isBusy: true }

@@ -16,7 +16,7 @@ import {
 import { leftAssets } from './live-cursor.ts'
 import {
   countStops,
-  hasStopped,
+  isEntryAllowed,
   isOpen,
   lastRunOf,
   marketsOfOpenTasks,
@@ -97,7 +97,7 @@ async function findNeeds(deps: ProtectionDeps, { account, terms, nowMs }: Tendin
   ])
   const { guards, account: held } = account.run
   const hasTripped = guards.tripped !== null || guards.trippedToday !== null
-  const mayEnter = !hasTripped && !(await hasStopped(db, whose))
+  const mayEnter = !hasTripped && (await isEntryAllowed(db, whose))
   const needs: Need[] = []
   // The venue takes no stop for a part that is too small to be closed.
   const left = leftAssets(account, nowMs)

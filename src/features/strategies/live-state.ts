@@ -45,7 +45,7 @@ export function liveState(run: StrategyRun, { atMs, config, facts, left }: Given
 const withoutLeft = (positions: StrategyState['positions'], left: readonly string[]) =>
   Object.fromEntries(Object.entries(positions).filter(([asset]) => !left.includes(asset)))
 
-/** What is available is kept for the fees of an entry by this part. */
+/** An entry leaves this part of the available money, a thousandth, for its fees. */
 const feeShare = 1_000n
 
 /**

@@ -19,7 +19,7 @@ export type Reading = {
   subscription: Subscription
   /** Newest first, as the provider lists them; empty if only the subscription was read. */
   invoices: readonly Invoice[]
-  /** By invoice id, for those whose payment was read. */
+  /** The payments that were read, by the ids of their invoices. */
   payments: ReadonlyMap<string, Payment>
   now: Date
 }
@@ -153,7 +153,7 @@ async function storeInvoices(
       pay_url: invoice.payUrl ?? null,
       payment_intent: invoice.paymentIntentId ?? null,
       paid_at: invoice.paidAt ?? null,
-      // What a draft bills may change until it is final.
+      // The amounts of an invoice may change until its credits are granted.
       ...((known?.granted ?? null) === null && billingOf(invoice)),
       ...(payment && { refunded_cents: payment.refundedCents, dispute: payment.dispute ?? null }),
     }

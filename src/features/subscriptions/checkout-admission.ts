@@ -28,6 +28,7 @@ export type CheckoutData = {
   interval: string
 }
 
+export const paidBefore = 'This intent was paid already: use a new `client_intent_id`'
 const manage = { subscription_path: '/v1/subscriptions' }
 
 export async function admitCheckout(
@@ -41,9 +42,7 @@ export async function admitCheckout(
   const known = await findCheckout(db, userId, intent)
   if (known && known.price_id !== plan.priceId) throw otherPrice()
   if (known?.state === 'complete')
-    throw new Fault('conflict', 'This intent was paid already: use a new `client_intent_id`', {
-      extras: { reason: 'paid', plan: plan.name, ...manage },
-    })
+    throw new Fault('conflict', paidBefore, { extras: { reason: 'paid', plan: plan.name, ...manage } })
   const current = await liveSubscription(deps, userId)
   if (current) {
     await assertChange(deps, current, plan)

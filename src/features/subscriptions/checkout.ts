@@ -15,6 +15,7 @@ import {
   type CheckoutData,
   notSubscribed,
   otherPrice,
+  paidBefore,
 } from './checkout-admission.ts'
 import type { contract } from './contract.ts'
 import { usdOf } from './plan-catalogue.ts'
@@ -249,7 +250,7 @@ const failed = (code: string, message: string, details: JsonObject = {}): Result
 function refusalOf(data: Data, row: PlanCheckoutRow): Result | undefined {
   if (data.isOtherPrice) return failed('idempotency_conflict', otherPrice().message)
   if (row.state !== 'complete') return undefined
-  return failed('conflict', 'This intent was paid already: use a new `client_intent_id`', { reason: 'paid' })
+  return failed('conflict', paidBefore, { reason: 'paid' })
 }
 
 /** Asks for the page with what is stored, so that a repetition under the key asks for the same. */

@@ -10,6 +10,10 @@ import type { PlanCreditChangeRow, PlanInvoiceRow } from '#store/tables/subscrip
 
 export type CreditDeps = { ledger: Pick<Ledger, 'apply'>; clock: Clock; random: Random }
 type Reason = PlanCreditChangeRow['reason']
+
+export const isDisputed = ({ dispute }: Pick<PlanInvoiceRow, 'dispute'>): boolean =>
+  dispute === 'open' || dispute === 'lost'
+
 type Change = { invoice: PlanInvoiceRow; credits: bigint; reason: Reason; now: Date }
 
 /** Credits stay this long after their period, so that a renewal that is paid late leaves no gap. */
@@ -70,8 +74,10 @@ type Grant = {
   earlier: readonly PlanInvoiceRow[]
   credits: bigint
 }
+
 const isPaidBack = ({ paid_cents: paid, refunded_cents: refunded }: PlanInvoiceRow): boolean =>
   paid > 0n && refunded >= paid
+
 /**
  * Returns the credits of a plan for the part of a period that a change bills; the portal may be set up to keep the
  * period. A plan brings none that costs no more than one whose credits came for this period: pages that were opened
@@ -141,8 +147,9 @@ export async function expireEnded(
 }
 
 /** How many credits of an invoice are to be taken back: all after a dispute, else the refunded part. */
-function returnable({ dispute, granted, paid_cents, refunded_cents }: PlanInvoiceRow): bigint {
-  if (dispute === 'open' || dispute === 'lost') return granted ?? 0n
+function returnable(invoice: PlanInvoiceRow): bigint {
+  const { granted, paid_cents, refunded_cents } = invoice
+  if (isDisputed(invoice)) return granted ?? 0n
   return paid_cents === 0n ? 0n : ((granted ?? 0n) * refunded_cents) / paid_cents
 }
 
@@ -154,15 +161,14 @@ export async function settleReturns(
 ): Promise<{ credits: bigint; reason: Reason } | undefined> {
   const now = deps.clock.now()
   const wanted = returnable(invoice)
-  const isDisputed = invoice.dispute === 'open' || invoice.dispute === 'lost'
-  const isSuspended = isDisputed || (invoice.paid_cents > 0n && invoice.refunded_cents >= invoice.paid_cents)
+  const isSuspended = isDisputed(invoice) || isPaidBack(invoice)
   const missing = wanted - invoice.taken_back
   let settled: { credits: bigint; reason: Reason } | undefined
   if (missing > 0n) {
     // What is on hold now, and is not spent, is taken by a later reading.
     const { available } = await lockUnspent(tx, invoice)
     const taken = missing < available ? missing : available
-    if (taken > 0n) settled = { credits: -taken, reason: isDisputed ? 'disputed' : 'refunded' }
+    if (taken > 0n) settled = { credits: -taken, reason: isDisputed(invoice) ? 'disputed' : 'refunded' }
   } else if (missing < 0n) {
     settled = { credits: -missing, reason: invoice.dispute === 'won' ? 'dispute_won' : 'refund_failed' }
   }

@@ -4,6 +4,7 @@ import type { Queryable } from '#store/query.ts'
 import type { PlanInvoiceRow, PlanSubscriptionRow } from '#store/tables/subscriptions.ts'
 import type { contract, planStatuses } from './contract.ts'
 import { type PlanCatalogue, usdOf } from './plan-catalogue.ts'
+import { isDisputed } from './plan-credits.ts'
 import { currentSubscription, invoicesOfUser, lastSubscription } from './store.ts'
 
 export type PlanStatus = (typeof planStatuses)[number]
@@ -15,9 +16,6 @@ export const freePlan = 'free'
 const priceMsMax = 1_000
 export const activeStatuses: readonly string[] = ['active', 'trialing']
 export const endedStatuses: readonly string[] = ['canceled', 'incomplete_expired']
-
-const isDisputed = ({ dispute }: Pick<PlanInvoiceRow, 'dispute'>): boolean =>
-  dispute === 'open' || dispute === 'lost'
 
 type Paid = Pick<PlanInvoiceRow, 'subscription_id' | 'dispute' | 'paid_at' | 'expires_at'>
 /**
