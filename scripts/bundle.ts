@@ -30,6 +30,7 @@ const entries = [
   'world/lifi/process.ts',
   'world/solana/process.ts',
   'world/hyperliquid/process.ts',
+  'world/polymarket/process.ts',
 ]
 const folders = `${root}/node_modules/.cache/portico-bundles`
 const ageMsMax = 86_400_000
