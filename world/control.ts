@@ -7,8 +7,8 @@ import { readInjectedFailure } from './injected-failure-fields.ts'
 import type { FailureInjector } from './injected-failures.ts'
 import type { Override, PriceBook } from './prices/book.ts'
 import { type Fields, HttpError, numberField, type Route, rejectUnknownFields, textField } from './router.ts'
+import type { ServiceNode } from './service-process.ts'
 import type { SolanaNode } from './solana-node.ts'
-import type { SolverNode } from './solver-node.ts'
 import type { StateFile } from './state-file.ts'
 import type { VenueNode } from './venue-node.ts'
 
@@ -19,8 +19,9 @@ export type ControlDeps = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
-  solver: SolverNode
-  lifi: SolverNode
+  solver: ServiceNode
+  lifi: ServiceNode
+  prediction: ServiceNode
   book: PriceBook
   manifest: () => Promise<unknown>
 }
@@ -32,7 +33,16 @@ const reorgDepthMax = 60
 const remineMsMax = 60_000
 const yieldBpsMax = 100_000
 
-const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver, lifi }: ControlDeps): Route[] => {
+const timeRoutes = ({
+  clock,
+  stateFile,
+  nodes,
+  solana,
+  venue,
+  solver,
+  lifi,
+  prediction,
+}: ControlDeps): Route[] => {
   const now = () => ({ now_ms: clock.nowMs(), offset_seconds: clock.offsetSeconds() })
   return [
     { method: 'GET', path: /^\/time$/, run: now },
@@ -51,6 +61,7 @@ const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver, lifi }: Co
           venue.syncTime(),
           solver.syncTime(),
           lifi.syncTime(),
+          prediction.syncTime(),
         ])
         return now()
       },
@@ -114,10 +125,10 @@ const faultRoutes = ({ injectors }: ControlDeps): Route[] => {
   ]
 }
 
-const isRunning = (node: EvmNode | SolanaNode | VenueNode | SolverNode): boolean =>
+const isRunning = (node: EvmNode | SolanaNode | VenueNode | ServiceNode): boolean =>
   ('endpoint' in node ? node.endpoint() : node.port()) !== undefined
 
-const chainRoutes = ({ nodes, solana, venue, solver, lifi }: ControlDeps): Route[] => {
+const chainRoutes = ({ nodes, solana, venue, solver, lifi, prediction }: ControlDeps): Route[] => {
   const find = (id: string | undefined) => {
     const node = nodes.find(({ chain }) => chain.id === id)
     if (node) return node
@@ -125,6 +136,7 @@ const chainRoutes = ({ nodes, solana, venue, solver, lifi }: ControlDeps): Route
     if (id === 'hyperliquid') return venue
     if (id === 'solver') return solver
     if (id === 'lifi') return lifi
+    if (id === 'polymarket') return prediction
     throw new HttpError(
       400,
       `The chain in the path must be one of ${nodes.map((each) => each.chain.id)}, ${solanaId}.`,
@@ -291,6 +303,7 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
     ...priceRoutes(deps),
     ...vaultRoutes(deps),
     ...forwardedRoutes('/venues/hyperliquid', deps.venue.control),
+    ...forwardedRoutes('/venues/polymarket', deps.prediction.control),
     ...forwardedRoutes('/solver', deps.solver.control),
     ...forwardedRoutes('/lifi', deps.lifi.control),
   ]

@@ -10,27 +10,12 @@ import { failureInjector } from './injected-failures.ts'
 import type { ListeningServer } from './listen.ts'
 import { nodeFlags } from './node-flags.ts'
 import { startProxy } from './proxy.ts'
-import { createRestartable, type Signal } from './restartable.ts'
+import { createRestartable } from './restartable.ts'
+import { parseReady, requestControl as request, type ServiceNode } from './service-process.ts'
 import type { SolanaNode } from './solana-node.ts'
 import type { Endpoints } from './solver/connections.ts'
 import type { WorldUrls } from './world.ts'
 
-/** A provider of cross-chain swaps in a process of its own, which starts with its first request. */
-export type SolverNode = {
-  start: () => Promise<void>
-  stop: (signal: Signal) => Promise<void>
-  /** Starts it unless it was stopped. */
-  wake: () => Promise<void> | undefined
-  /** True where an earlier run may have left open requests. */
-  hasState: () => boolean
-  syncTime: () => Promise<void>
-  /** Forwards one request to the control port of the solver. */
-  control: (method: string, path: string, body?: unknown) => Promise<{ status: number; reply: unknown }>
-  port: () => number | undefined
-  close: () => Promise<void>
-}
-
-type Ready = { port: number; controlPort: number }
 type Options = {
   name: 'solver' | 'lifi'
   dir: string
@@ -43,22 +28,6 @@ type Options = {
   /** Does not wake with a request. */
   isStopped: boolean
   log: (line: string) => void
-}
-
-const timeoutMs = 30_000
-
-const parseReady = (output: string): Ready | undefined => {
-  const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
-  return line === undefined ? undefined : (JSON.parse(line) as Ready)
-}
-
-const request = async (port: number, method: string, path: string, body?: unknown) => {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
-    method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(timeoutMs),
-  })
-  return { status: answer.status, reply: (await answer.json()) as unknown }
 }
 
 /** The solver's own way to the chains: no injected failure applies to it. They open with its first start. */
@@ -78,7 +47,8 @@ const openWays = async ({ nodes, solana }: Options) => {
   }
 }
 
-export const solverNode = (options: Options): SolverNode => {
+/** A provider of cross-chain swaps. */
+export const solverNode = (options: Options): ServiceNode => {
   const { name, dir, clock, urls, realism, log } = options
   const entry = join(import.meta.dirname, name, 'process.ts')
   const dataDir = join(dir, name)
@@ -100,7 +70,7 @@ export const solverNode = (options: Options): SolverNode => {
 
   const launch = async () => {
     await mkdir(dataDir, { recursive: true })
-    let ready: Ready | undefined
+    let ready: ReturnType<typeof parseReady>
     const args = [
       ...nodeFlags,
       entry,

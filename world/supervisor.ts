@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { endOrphan } from './child.ts'
 import { worldClock } from './clock.ts'
 import { controlRoutes, presetTargets } from './control.ts'
-import { type ChainId, contractsOf, sponsors, venueChain, worldChains } from './evm/chains.ts'
+import {
+  type ChainId,
+  contractsOf,
+  predictionChain,
+  sponsors,
+  venueChain,
+  worldChains,
+} from './evm/chains.ts'
 import { forkRejectionReason } from './evm/fork-guard.ts'
 import { type EvmNode, evmNode } from './evm/node.ts'
 import { evmRealism } from './evm/realism.ts'
@@ -16,15 +23,17 @@ import { type FailureInjector, failureInjector } from './injected-failures.ts'
 import { type ListeningServer, listen } from './listen.ts'
 import { lockDirectory } from './lock.ts'
 import { localModelServer } from './model/model.ts'
+import { predictionNode } from './prediction-node.ts'
 import { priceBook } from './prices/book.ts'
 import { priceResponder } from './prices/price-responder.ts'
 import { startPrices } from './prices/server.ts'
 import { type Endpoint, startProxy } from './proxy.ts'
 import { createRouter } from './router.ts'
+import type { ServiceNode } from './service-process.ts'
 import { solanaRealism } from './solana/realism.ts'
 import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { startSolanaProxies } from './solana-proxies.ts'
-import { type SolverNode, solverNode } from './solver-node.ts'
+import { solverNode } from './solver-node.ts'
 import { openStateFile, type StateFile } from './state-file.ts'
 import { localPaymentServer } from './stripe/stripe.ts'
 import { type TokenJudges, tokenJudges } from './token-judges.ts'
@@ -36,19 +45,20 @@ type Options = {
   port: number
   automine: boolean
   realism: PresetName
-  /** Chains by their id, `solana`, `hyperliquid`, `solver` and `lifi`; undefined: all of them. */
+  /** Chains by their id, `solana`, `hyperliquid`, `polymarket`, `solver` and `lifi`; undefined: all of them. */
   only?: readonly string[] | undefined
-  /** Starts the providers of swaps before their first request. */
+  /** Starts also what otherwise starts with its first request. */
   isEager: boolean
   log: (line: string) => void
 }
 type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<void> }
 
-/** The providers of swaps start then, so that the start of the world does not wait for them. */
+/** Services that wait for a request start then, so that the start of the world does not wait for them. */
 const providerWakeMs = 1_500
 
 const services = [
   'hyperliquid',
+  'polymarket',
   'solver',
   'lifi',
   'honeypot',
@@ -92,8 +102,9 @@ type ProxyTargets = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
-  solver: SolverNode
-  lifi: SolverNode
+  solver: ServiceNode
+  lifi: ServiceNode
+  prediction: ServiceNode
   judges: TokenJudges
   model: ReturnType<typeof localModelServer>
   images: ReturnType<typeof localImageServer>
@@ -103,7 +114,7 @@ type ProxyTargets = {
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver, lifi, judges, model, images, payments }: ProxyTargets,
+  { injectors, nodes, solana, venue, solver, lifi, prediction, judges, model, images, payments }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -140,6 +151,12 @@ const openProxies = async (
       injector: injectorFor('hyperliquid'),
       target: loopbackEndpoint(venue.port),
     }).then((proxy) => ['hyperliquid', proxy] as const),
+    startProxy({
+      preferredPort: preferredPort('polymarket'),
+      injector: injectorFor('polymarket'),
+      target: loopbackEndpoint(prediction.port),
+      beforeRequest: prediction.wake,
+    }).then((proxy) => ['polymarket', proxy] as const),
     startProxy({
       preferredPort: preferredPort('solver'),
       injector: injectorFor('solver'),
@@ -184,6 +201,7 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
     evm: evm as Record<ChainId, string>,
     solana: url(ports.solana),
     hyperliquid: url(ports.hyperliquid),
+    polymarket: predictionUrls(ports.polymarket),
     solver: url(ports.solver),
     lifi: url(ports.lifi),
     honeypot: url(ports.honeypot),
@@ -197,7 +215,21 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
   }
 }
 
-const closeProviders = async (providers: readonly SolverNode[]) => {
+/** One port for all services of the venue: each has a path of its own before those of upstream. */
+const predictionUrls = (port: number | undefined): WorldUrls['polymarket'] => {
+  const base = `http://127.0.0.1:${port}`
+  return {
+    clob: `${base}/clob`,
+    gamma: `${base}/gamma`,
+    data: `${base}/data`,
+    relayer: `${base}/relayer`,
+    bridge: `${base}/bridge`,
+    geoblock: `${base}/geoblock`,
+    socket: `ws://127.0.0.1:${port}/ws`,
+  }
+}
+
+const closeProviders = async (providers: readonly ServiceNode[]) => {
   for (const provider of providers) {
     await provider.stop('SIGTERM')
     await provider.close()
@@ -205,7 +237,7 @@ const closeProviders = async (providers: readonly SolverNode[]) => {
 }
 
 /** Open requests of an earlier run continue; otherwise the first request starts a provider. */
-const wakeProviders = (providers: readonly SolverNode[], { isEager }: { isEager: boolean }) => {
+const wakeProviders = (providers: readonly ServiceNode[], { isEager }: { isEager: boolean }) => {
   for (const provider of providers)
     if (isEager || provider.hasState())
       setTimeout(() => provider.wake()?.catch(() => {}), providerWakeMs).unref()
@@ -242,6 +274,14 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const openProvider = (name: 'solver' | 'lifi') =>
     solverNode({ ...shared, name, isStopped: !isWanted(name) })
   const [solver, lifi] = [openProvider('solver'), openProvider('lifi')]
+  const prediction = predictionNode({
+    dir: dataDir,
+    clock,
+    polygon: nodes.find(({ chain }) => chain.id === predictionChain),
+    realism,
+    isStopped: !isWanted('polymarket'),
+    log,
+  })
   const manifest = async () => ({
     world_id: stateFile.value.world_id,
     urls,
@@ -257,6 +297,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
       ['hyperliquid', venue.port() !== undefined],
       ['solver', solver.port() !== undefined],
       ['lifi', lifi.port() !== undefined],
+      ['polymarket', prediction.port() !== undefined],
     ]),
   })
   const judges = tokenJudges({ nodes, solana, nowMs: clock.nowMs })
@@ -264,7 +305,19 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const images = localImageServer(clock.nowMs)
   const payments = localPaymentServer({ dir: dataDir, nowMs: clock.nowMs })
   const routes = [
-    ...controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, lifi, book, manifest }),
+    ...controlRoutes({
+      stateFile,
+      clock,
+      injectors,
+      nodes,
+      solana,
+      venue,
+      solver,
+      lifi,
+      prediction,
+      book,
+      manifest,
+    }),
     ...judges.routes,
     ...model.routes,
     ...images.routes,
@@ -274,7 +327,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   const opened: ListeningServer[] = []
   const close = async () => {
     await Promise.all(opened.map((each) => each.close()))
-    await closeProviders([solver, lifi])
+    await closeProviders([solver, lifi, prediction])
     await venue.stop('SIGTERM')
     await Promise.all([...nodes.map((node) => node.stop('SIGTERM')), solana.stop('SIGTERM')])
     await stateFile.save()
@@ -290,7 +343,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver, lifi, judges, model, images, payments }
+    const parts = { injectors, nodes, solana, venue, solver, lifi, prediction, judges, model, images, payments }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an
@@ -310,7 +363,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     urls = urlsOf(ports, control.port)
     stateFile.value.ports = { ...ports, control: control.port }
     await Promise.all([...starts, stateFile.save()])
-    wakeProviders([solver, lifi], { isEager })
+    wakeProviders([solver, lifi, prediction], { isEager })
     log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
     return { urls, worldId: stateFile.value.world_id, close }
   } catch (error) {

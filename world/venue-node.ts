@@ -6,6 +6,7 @@ import { compileCacheArgs } from './compile-cache.ts'
 import type { PresetName } from './failure-presets.ts'
 import { nodeFlags } from './node-flags.ts'
 import { createRestartable, type Signal } from './restartable.ts'
+import { parseReady, requestControl as request } from './service-process.ts'
 
 /** A trading venue in a process of its own, with a control port for this world only. */
 export type VenueNode = {
@@ -17,7 +18,6 @@ export type VenueNode = {
   port: () => number | undefined
 }
 
-type Ready = { port: number; controlPort: number }
 type Options = {
   dir: string
   clock: WorldClock
@@ -27,23 +27,8 @@ type Options = {
 }
 
 const entry = join(import.meta.dirname, 'hyperliquid/process.ts')
-const timeoutMs = 10_000
 /** Another one is set at the venue's control port. */
 const realismSeed = 1
-
-const parseReady = (output: string): Ready | undefined => {
-  const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
-  return line === undefined ? undefined : (JSON.parse(line) as Ready)
-}
-
-const request = async (port: number, method: string, path: string, body?: unknown) => {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
-    method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(timeoutMs),
-  })
-  return { status: answer.status, reply: (await answer.json()) as unknown }
-}
 
 export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): VenueNode => {
   /** A tick returns the venue's time, which lags behind an advance of the world's clock. */
@@ -56,7 +41,7 @@ export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): V
   const launch = async () => {
     const dataDir = join(dir, 'hyperliquid')
     await mkdir(dataDir, { recursive: true })
-    let ready: Ready | undefined
+    let ready: ReturnType<typeof parseReady>
     const args = [
       ...nodeFlags,
       entry,

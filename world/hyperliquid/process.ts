@@ -7,13 +7,14 @@ useCompileCache()
 const { createAccountHistory } = await import('./account-history.ts')
 const { httpRpc, openBridge } = await import('./bridge.ts')
 const { serveControl } = await import('./control.ts')
-const { openEngine } = await import('./engine.ts')
-const { createInjectedFailures } = await import('./injected-failures.ts')
+const { changedUsers, openEngine } = await import('./engine.ts')
+const { createInjectedFailures } = await import('#world/venue-core/injected-failures.ts')
 const { createVenueApi } = await import('./api.ts')
 const { createPayoutSender } = await import('./payouts.ts')
 const { createRealismControl, longestLagMs, quiet, readRealism } = await import('./realism.ts')
 const { createRealisticInfo } = await import('./realistic-info.ts')
-const { listen, serve } = await import('./server.ts')
+const { listen } = await import('#world/venue-core/http.ts')
+const { serve } = await import('./server.ts')
 const { openStream } = await import('./stream.ts')
 const { createRateBudget } = await import('./rate-budget.ts')
 
@@ -69,7 +70,7 @@ const history = createAccountHistory(
   () => longestLagMs(realismControl.current()),
   () => performance.now(),
 )
-engine.onChange(history.recordChanges)
+engine.onApplied((command) => history.recordChanges(changedUsers(engine.venue, command)))
 const applyRealism = (realism: Realism, before: Realism): void => {
   if (longestLagMs(realism) > 0) history.start()
   else history.stop()
